@@ -1,0 +1,70 @@
+# Everything happens in .venv; nothing is installed anywhere else. `make help` lists the targets.
+#
+# PYTHON   the Python (>= 3.11) to start from:  make test PYTHON=python3.13
+# ARGS     passed on:  make swarm ARGS="--agents 6", make test ARGS="tests/mailbox -x"
+# FOLDER   what the swarm surveys, this folder unless said:  make swarm FOLDER=../other
+
+PYTHON ?= python3
+ARGS ?=
+FOLDER ?= .
+
+# Tools run as `python -m`, so that a checkout that was moved still finds them.
+BIN := .venv/bin
+# Only what exists: not every folder is there on day one.
+CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
+
+.DEFAULT_GOAL := help
+.PHONY: help swarm test check bench bench-kernel format exports lock clean python setup setup-dev
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
+	  || grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST)
+
+swarm: setup ## set up, then let a team of agents survey this folder
+	@$(BIN)/greenroom swarm $(FOLDER) $(ARGS)
+
+test: setup-dev ## set up, then run all tests
+	@$(BIN)/python -m pytest -n 2 $(ARGS)
+
+# flake8 reads only what can hold an async mistake: its parser is by far the slowest part of the check.
+check: setup-dev ## format, lint, types, architecture
+	@$(BIN)/python -m ruff format --check --quiet $(CODE) || { echo 'check: run `make format`'; exit 1; }
+	@$(BIN)/python -m ruff check --quiet $(CODE)
+	@files=$$(grep -rlE --include='*.py' 'async|trio|ExceptionGroup' $(CODE)); test -z "$$files" || $(BIN)/python -m flake8 $$files
+	@$(BIN)/python -m mypy $(CODE)
+	@$(BIN)/python -m pytest -q tests/architecture
+
+bench: setup-dev ## run the benchmarks
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-kernel: setup-dev ## run the benchmarks of the kernel
+	@$(BIN)/python -m benchmarks.kernel $(ARGS)
+
+format: setup-dev ## format, and fix what can be fixed safely
+	@$(BIN)/python -m ruff check --quiet --fix-only $(CODE)
+	@$(BIN)/python -m ruff format --quiet $(CODE)
+
+exports: setup-dev ## write the list of public names that a test compares with
+	@$(BIN)/python -m tests.architecture.test_exports
+
+lock: ## resolve the dependencies anew and write both locks (needs uv)
+	uv pip compile --quiet --upgrade pyproject.toml --group build --universal --generate-hashes \
+	  --no-header --no-emit-index-url --no-emit-find-links -o requirements.lock
+	uv pip compile --quiet --upgrade pyproject.toml --group dev --constraint requirements.lock --universal --generate-hashes \
+	  --no-header --no-emit-index-url --no-emit-find-links -o requirements-dev.lock
+
+clean: ## remove .venv, caches and build results (run folders stay)
+	rm -rf .venv .venv-tools .venv.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- set-up: skipped when .venv already holds what the locks say ------------------------------------------------------
+
+python:
+	@command -v $(PYTHON) >/dev/null || { echo 'greenroom needs Python 3.11 or newer; $(PYTHON) was not found (say PYTHON=...)'; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "greenroom needs Python 3.11 or newer; $(PYTHON) is %d.%d (say PYTHON=...)" % sys.version_info[:2])'
+
+setup: python
+	@$(PYTHON) tools/setup_venv.py runtime
+
+setup-dev: python
+	@$(PYTHON) tools/setup_venv.py dev

@@ -1,0 +1,157 @@
+"""A round of an agent (model request, answer, one tool call) against the bare loop that does the same by hand.
+
+1,000 agents, 10 rounds each, 50 ms of model latency on `trio.sleep` on both sides.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from benchmarks.measure import Target, cpu_seconds, run_group
+from benchmarks.wheel import Wheel
+from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentServices, Prompt
+from greenroom.core import Ports, Recorder
+from greenroom.models import Call, ModelRequest, ScriptedModel, ScriptStep
+from greenroom.session import EVENTS, transcript_opener
+from greenroom.supervisor import open_runtime
+from greenroom.tools import ToolSet, tool
+from greenroom.trace import open_journal
+
+AGENTS = 1_000
+ROUNDS = 10
+LATENCY_S = 0.05
+
+
+# --- the bare loop ---------------------------------------------------------------------------------------------------
+
+
+async def bare(agents: int, nap: Callable[[float], Any]) -> None:
+    """What a loop without a runtime does: wait for the model, append, call the tool, append."""
+
+    async def model(history: list[tuple[str, Any]]) -> tuple[str, Any]:
+        await nap(LATENCY_S)
+        return ("text", "done") if len(history) >= 2 * ROUNDS - 1 else ("tool", {"a": 1, "b": 2})
+
+    async def agent() -> None:
+        history: list[tuple[str, Any]] = [("user", "go")]
+        while True:
+            kind, value = await model(history)
+            history.append((kind, value))
+            if kind == "text":
+                return
+            history.append(("result", value["a"] + value["b"]))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(agents):
+            nursery.start_soon(agent)
+
+
+async def bare_on_a_wheel(agents: int) -> None:
+    wheel = Wheel()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wheel.run)
+        await bare(agents, wheel.sleep)
+        nursery.cancel_scope.cancel()
+
+
+# --- greenroom -------------------------------------------------------------------------------------------------------
+
+
+@tool(read_only=True)
+async def add(a: int, b: int) -> str:
+    """Add two numbers.
+
+    Args:
+        a: One.
+        b: The other.
+    """
+    return str(a + b)
+
+
+def answer(request: ModelRequest) -> ScriptStep:
+    is_last = len(request.messages) >= 2 * ROUNDS - 1
+    return ScriptStep(answer="done" if is_last else Call("Add", {"a": 1, "b": 2}), wait_s=LATENCY_S)
+
+
+async def agents_in_memory(agents: int) -> None:
+    """Agents with the recorder only: no journal, no transcripts."""
+    model = ScriptedModel([answer] * (agents * ROUNDS))
+    services = AgentServices(model=model, cwd=Path("/"), roots=(Path("/"),), blocking=Ports().blocking)
+    async with open_runtime() as runtime:
+        await _run_agents(agents, services, runtime)
+
+
+async def agents_on_disk(agents: int) -> None:
+    """Agents with the journal at level `full` and every transcript on disk."""
+    with tempfile.TemporaryDirectory() as folder:
+        run_folder = Path(folder) / "run"
+        ports = Ports()
+        recorder = Recorder(ports.clock.bind())
+        model = ScriptedModel([answer] * (agents * ROUNDS))
+        async with (
+            open_journal(run_folder, ports=ports, recorder=recorder, catalogue=EVENTS) as journal,
+            open_runtime(ports=ports, recorder=recorder) as runtime,
+        ):
+            services = AgentServices(
+                model=model,
+                cwd=Path("/"),
+                roots=(Path("/"),),
+                blocking=ports.blocking,
+                open_transcript=transcript_opener(
+                    run_folder, "bench", Path("/"), ports=ports, version="0", write=journal.write_before
+                ),
+            )
+            await _run_agents(agents, services, runtime)
+
+
+async def _run_agents(agents: int, services: AgentServices, runtime: Any) -> None:
+    definition = AgentDefinition(name="adder")
+    tools = ToolSet([add])
+    async with trio.open_nursery() as nursery:
+        for _ in range(agents):
+            home = AgentHome(definition=definition, services=services, tools=tools)
+            ref = await runtime.spawn(Agent, home)
+            nursery.start_soon(ref.ask, Prompt("go"))
+
+
+def per_round(function: Callable[..., Any], *args: Any) -> Callable[[], float]:
+    return lambda: cpu_seconds(lambda: trio.run(function, AGENTS, *args)) / (AGENTS * ROUNDS)
+
+
+def main() -> None:
+    run_group(
+        f"one round of an agent, {AGENTS:,} agents x {ROUNDS} rounds, CPU per round",
+        {
+            "bare loop": per_round(bare, trio.sleep),
+            "bare loop on a timer wheel": per_round(bare_on_a_wheel),
+            "greenroom, recorder only": per_round(agents_in_memory),
+            "greenroom, journal full + transcripts": per_round(agents_on_disk),
+        },
+        [
+            Target(
+                bench="agent round, recorder only",
+                numerator="greenroom, recorder only",
+                denominator="bare loop",
+                limit=2.5,
+                at_least=False,
+            ),
+            Target(
+                bench="agent round, journal full and transcripts",
+                numerator="greenroom, journal full + transcripts",
+                denominator="bare loop",
+                limit=5.0,
+                at_least=False,
+            ),
+        ],
+        unit="us",
+        scale=1e6,
+    )
+
+
+if __name__ == "__main__":
+    main()

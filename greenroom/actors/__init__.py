@@ -1,0 +1,98 @@
+"""Actors on Trio: a behavior, a mailbox, a life that can be ended and a turn that can be aborted on its own."""
+
+from greenroom.actors._behavior import Behavior, Parent, Request, Unfinished, is_plain
+from greenroom.actors._cell import CURRENT, Cell
+from greenroom.actors._context import Context, Turn
+from greenroom.actors._directory import DeadLetter, DeadLetters, Directory
+from greenroom.actors._dispatcher import Dispatcher
+from greenroom.actors._events import (
+    EVENTS,
+    AbortRequested,
+    ActorBegan,
+    ActorCreated,
+    ActorExited,
+    ActorGone,
+    ActorUnresponsive,
+    KillRequested,
+    NameRegistered,
+    NameReleased,
+    StopRequested,
+    TurnBegan,
+    TurnEnded,
+    TurnNoted,
+)
+from greenroom.actors._fold import FOLDS, ActorView, NameView, TurnCounts
+from greenroom.actors._lifecycle import (
+    COMPLETED,
+    EDGE_TO,
+    TERMINAL,
+    TRANSITIONS,
+    Edge,
+    Outcome,
+    State,
+    decide_outcome,
+    step,
+)
+from greenroom.actors._loop import run_cell
+from greenroom.actors._owner import GONE, Owner, Surroundings, Verdict
+from greenroom.actors._ref import ASK_TIMEOUT_S, AbortResult, AbortStatus, PinnedRef, Ref, Watch
+from greenroom.actors._signals import Down, Signal
+from greenroom.actors._timers import Timer, Timers
+
+__all__ = [
+    "ASK_TIMEOUT_S",
+    "COMPLETED",
+    "CURRENT",
+    "EDGE_TO",
+    "EVENTS",
+    "FOLDS",
+    "GONE",
+    "TERMINAL",
+    "TRANSITIONS",
+    "AbortRequested",
+    "AbortResult",
+    "AbortStatus",
+    "ActorBegan",
+    "ActorCreated",
+    "ActorExited",
+    "ActorGone",
+    "ActorUnresponsive",
+    "ActorView",
+    "Behavior",
+    "Cell",
+    "Context",
+    "DeadLetter",
+    "DeadLetters",
+    "Directory",
+    "Dispatcher",
+    "Down",
+    "Edge",
+    "KillRequested",
+    "NameRegistered",
+    "NameReleased",
+    "NameView",
+    "Outcome",
+    "Owner",
+    "Parent",
+    "PinnedRef",
+    "Ref",
+    "Request",
+    "Signal",
+    "State",
+    "StopRequested",
+    "Surroundings",
+    "Timer",
+    "Timers",
+    "Turn",
+    "TurnBegan",
+    "TurnCounts",
+    "TurnEnded",
+    "TurnNoted",
+    "Unfinished",
+    "Verdict",
+    "Watch",
+    "decide_outcome",
+    "is_plain",
+    "run_cell",
+    "step",
+]

@@ -1,0 +1,487 @@
+"""The record of one actor: its id, mailbox, machine and flags, and every step of its life that needs no waiting.
+
+Rule 1: a step is synchronous, so nobody sees half of it. Rule 2: whoever ends something stores the cause first, then
+cancels; the first cause wins. Rule 3: at the end, in this order: terminal event, leases, the supervisor's verdict;
+gone for good: mailbox, asks, name, Downs.
+Must not know: how turns are run (`_loop`, `_dispatcher`), which strategies there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
+
+import trio
+
+from greenroom.actors._behavior import Behavior, Unfinished, is_plain
+from greenroom.actors._events import (
+    AbortRequested,
+    ActorBegan,
+    ActorCreated,
+    ActorExited,
+    ActorGone,
+    KillRequested,
+    StopRequested,
+    TurnBegan,
+    TurnEnded,
+    TurnNoted,
+)
+from greenroom.actors._lifecycle import COMPLETED, EDGE_TO, TERMINAL, Edge, Outcome, State, TurnEnd, step
+from greenroom.actors._owner import Owner, Runner, Surroundings, Verdict, Watching
+from greenroom.actors._signals import Down
+from greenroom.core import ActorEnded, Cause, Level, TurnFailed, TurnKilled
+from greenroom.mailbox import DeadReason, Envelope, Mailbox
+
+if TYPE_CHECKING:
+    from greenroom.actors._context import Context
+
+M = TypeVar("M")
+
+
+CURRENT: Final[ContextVar[Cell[Any] | None]] = ContextVar("greenroom_current_actor", default=None)
+"""The actor whose code is running: the cause of what it sends and spawns."""
+
+
+@final
+class Cell(Generic[M]):
+    """One actor, across its incarnations. Made by supervisors; everybody else holds a `Ref`."""
+
+    __slots__ = (
+        "_ended",
+        "_note",
+        "_now",
+        "_number",
+        "_ready",
+        "_turn_end",
+        "abort_cause",
+        "answer",
+        "behavior",
+        "behavior_name",
+        "context",
+        "delay_s",
+        "descent",
+        "down",
+        "envelope",
+        "exit_seq",
+        "factory",
+        "failure",
+        "id",
+        "incarnation",
+        "is_acked",
+        "is_busy",
+        "is_committing",
+        "is_gone",
+        "is_held",
+        "is_named",
+        "is_plain",
+        "is_ready",
+        "is_unwanted",
+        "kill_cause",
+        "kill_grace_s",
+        "last_turn",
+        "level",
+        "life_scope",
+        "mailbox",
+        "owner",
+        "path",
+        "recorder",
+        "runner",
+        "seq",
+        "shared",
+        "start_timeout_s",
+        "state",
+        "stop_cause",
+        "turn",
+        "turn_scope",
+        "was_ready",
+        "watches",
+    )
+
+    def __init__(
+        self,
+        *,
+        id: str,  # noqa: A002 - the word that DESIGN uses
+        path: str,
+        is_named: bool,
+        factory: Callable[[], Behavior[M]],
+        behavior_class: type[Behavior[M]],
+        owner: Owner,
+        shared: Surroundings,
+        kill_grace_s: float,
+        start_timeout_s: float,
+    ) -> None:
+        self.id = id
+        self.path = path
+        self.is_named = is_named
+        self.factory = factory
+        self.behavior_name = behavior_class.__name__
+        self.level = behavior_class.journal
+        self.is_plain = is_plain(behavior_class)
+        self.owner = owner
+        self.shared = shared
+        self.recorder = shared.recorder
+        self._note, self._number, self._now = shared.recorder.note, shared.recorder.number, shared.recorder.now
+        self.kill_grace_s = kill_grace_s
+        self.start_timeout_s = start_timeout_s
+        spawner = CURRENT.get()
+        self.descent = spawner.id if spawner is not None else ""
+        self.mailbox: Mailbox[M] = Mailbox(
+            id,
+            policy=behavior_class.mailbox,
+            recorder=shared.recorder,
+            is_traced=self.level >= Level.FULL,
+            on_dead=self._on_dead,
+        )
+        self.incarnation = 0
+        self.state = State.PENDING
+        self.is_gone = self.is_unwanted = False
+        self.down: Down | None = None
+        self.behavior: Behavior[M] | None = None
+        self.context: Context | None = None
+        self.exit_seq = 0
+        self.seq: int = spawner.seq if spawner is not None else 0
+        """Number of the latest event that explains what this actor does now."""
+        self.failure: BaseException | None = None
+        self.was_ready = False
+        self.watches: dict[Watching, bool] = {}
+        """Who hears of its end; True for whoever means one incarnation only."""
+        self._ready: trio.Event | None = None
+        self._ended: trio.Event | None = None
+        self._turn_end: TurnEnd | None = None
+        self.last_turn = COMPLETED
+        self.runner: Runner | None = None
+        """What runs an actor that has no task."""
+        self.renew(0.0)
+
+    def __repr__(self) -> str:
+        return f"<Cell {self.path!r} {self.state} inc={self.incarnation} turn={self.turn}>"
+
+    # --- one incarnation -------------------------------------------------------------------------------------------
+
+    def renew(self, delay_s: float) -> None:
+        """Become the next incarnation: pending, with a fresh machine and the old mailbox."""
+        self.incarnation += 1
+        self.mailbox.incarnation = self.incarnation
+        self.state = State.PENDING
+        self.delay_s = delay_s
+        self.life_scope = trio.CancelScope(shield=True)
+        self.turn_scope: trio.CancelScope | None = None
+        self.stop_cause: Cause | None = None
+        self.kill_cause: Cause | None = None
+        self.abort_cause: Cause | None = None
+        self.turn = 0
+        self.is_busy = self.is_held = self.is_ready = False
+        if self._ready is not None and self._ready.is_set():  # the next incarnation is waited for anew
+            self._ready = None
+        self.is_committing = False
+        self.envelope: Envelope[M] | None = None
+        self.is_acked = False
+        self.answer: Any = NOTHING
+        self.seq = self.recorder.emit(
+            ActorCreated(
+                actor=self.id,
+                inc=self.incarnation,
+                parent=self.exit_seq or self.seq,
+                path=self.path,
+                behavior=self.behavior_name,
+                supervisor=self.owner.id,
+                descent=self.descent,
+                journal=self.level.name.lower(),
+            )
+        )
+
+    def begin(self) -> None:
+        """`pending -> running`."""
+        self.state = step(self.state, Edge.BEGIN)
+        self.seq = self.recorder.emit(ActorBegan(actor=self.id, inc=self.incarnation, parent=self.seq))
+
+    def set_ready(self) -> None:
+        """Let whoever spawned the actor go on."""
+        self.is_ready = self.was_ready = True
+        self.owner.child_ready(self)
+        if self._ready is not None:
+            self._ready.set()
+
+    def exit(self, outcome: Outcome) -> Verdict:
+        """End this incarnation and return what the supervisor says comes next."""
+        if self.is_busy:  # the handler never got to its own end: its task was torn down around it
+            self.end_turn(outcome)
+        self.state = step(self.state, EDGE_TO[outcome.state])
+        self.failure = outcome.error
+        self.exit_seq = self.recorder.emit(
+            ActorExited(
+                actor=self.id,
+                inc=self.incarnation,
+                parent=self.seq,
+                state=outcome.state.value,
+                by=outcome.by,
+                cause=outcome.cause or self.stop_cause,
+                error=describe(outcome.error),
+                late_cancel=outcome.late_cancel,
+                during_kill=outcome.during_kill,
+                cleanup_cut=outcome.cleanup_cut,
+            )
+        )
+        self.behavior = self.context = None
+        self.down = Down(
+            actor=self.id,
+            incarnation=self.incarnation,
+            state=outcome.state,
+            cause=outcome.cause or self.stop_cause,
+            error=outcome.error,
+            seq=self.exit_seq,
+        )
+        verdict = self.owner.child_exited(self, outcome)
+        for envelope in reversed(self.mailbox.leased):  # leased outside turns, and never acknowledged
+            self.mailbox.nack(envelope, parent=self.exit_seq)
+        if verdict.is_gone:
+            self.leave()
+        else:
+            self.mailbox.bury_pinned(DeadReason.ENDED, parent=self.exit_seq)
+            self._tell_watchers(is_final=False)
+            self.is_held = verdict.delay_s is None
+            if self.is_held and self._ready is not None:  # whoever waits has to hear that it did not get ready
+                self._ready.set()
+        return verdict
+
+    def leave(self) -> None:
+        """Be gone for good: after the last incarnation, or when a supervisor gives up on one that it held."""
+        self.is_gone, self.is_held = True, False
+        self.mailbox.close("the actor has ended", dead_reason=DeadReason.ENDED, parent=self.exit_seq)
+        for envelope in self.mailbox.leased:
+            self.mailbox.bury(envelope, DeadReason.ENDED, parent=self.exit_seq)
+        self.shared.directory.release(self)
+        self.recorder.emit(ActorGone(actor=self.id, inc=self.incarnation, parent=self.exit_seq, state=self.state.value))
+        self._tell_watchers(is_final=True)
+        for event in (self._ready, self._ended):
+            if event is not None:
+                event.set()
+
+    def _tell_watchers(self, *, is_final: bool) -> None:
+        assert self.down is not None
+        for watch in [watch for watch, is_pinned in self.watches.items() if is_final or is_pinned]:
+            if self.watches.pop(watch, None) is not None:  # an earlier callback may have cancelled it
+                watch.callback(self.down)
+
+    # --- one turn --------------------------------------------------------------------------------------------------
+
+    def note_turn_began(self, envelope: Envelope[M]) -> None:
+        """Record the beginning of a turn, for actors whose journal has turns."""
+        self.seq = self.recorder.emit_fields(
+            TurnBegan, self.id, self.incarnation, envelope.parent, self.turn, envelope.number
+        )
+
+    def commit(self, envelope: Envelope[M], began_t: float) -> float:
+        """Make a turn's result true in one step: answer, acknowledgement, event. Returns the clock's reading."""
+        if envelope.reply is not None or self.is_acked or self.level is not Level.LIFECYCLE:
+            return self._commit_in_full()
+        self.mailbox.ack(envelope)
+        self.is_busy = False
+        self.envelope = None
+        now = self._now()
+        self._note(
+            (
+                self._number(),
+                now,
+                TurnNoted,
+                self.id,
+                self.incarnation,
+                envelope.parent,
+                self.turn,
+                envelope.number,
+                began_t,
+                "completed",
+            )
+        )
+        self.last_turn = COMPLETED
+        if self._turn_end is not None:
+            self._settle_turn_end()
+        return now
+
+    def _commit_in_full(self) -> float:
+        self.end_turn(COMPLETED)
+        return self._now()
+
+    def end_turn(self, outcome: Outcome) -> None:
+        """End a turn that did not simply return: what it asked for is not committed, unless it finished all the same."""
+        envelope = self.envelope
+        assert envelope is not None
+        if outcome.state is State.COMPLETED:
+            self.is_committing = True
+            if envelope.reply is not None:
+                self._answer(envelope)
+            if not self.is_acked:
+                self.mailbox.ack(envelope)
+        else:
+            self._give_up(envelope, outcome)
+        self.is_busy = self.is_committing = self.is_acked = False
+        self.envelope = None
+        self.answer = NOTHING
+        self.last_turn = outcome
+        if self.level is Level.LIFECYCLE:
+            fields = (self.id, self.incarnation, envelope.parent, self.turn, envelope.number)
+            now = self._now()
+            self._note((self._number(), now, TurnNoted, *fields, now, outcome.state.value))
+        else:
+            self._emit_turn_ended(envelope, outcome)
+        self._settle_turn_end()
+
+    def _answer(self, envelope: Envelope[M]) -> None:
+        reply, answer, self.answer = envelope.reply, self.answer, NOTHING
+        assert reply is not None
+        if answer is NOTHING:
+            reply.fail(TurnFailed(self.id, f"it handled {type(envelope.message).__name__} without ctx.reply()"))
+        elif not reply.answer(answer):
+            self.shared.directory.refused(self, answer, envelope.lane, DeadReason.LATE_REPLY)
+
+    def _give_up(self, envelope: Envelope[M], outcome: Outcome) -> None:
+        if envelope.reply is not None:
+            envelope.reply.fail(self._turn_error(outcome))
+        if self.is_acked:
+            return
+        policy = self.behavior.unfinished if self.behavior is not None else Unfinished.DROP
+        if policy is Unfinished.DROP or envelope.reply is not None:
+            is_failed = outcome.state is State.FAILED
+            self.mailbox.bury(envelope, DeadReason.FAILED if is_failed else DeadReason.ABORTED)
+        else:
+            self.mailbox.nack(envelope, counts=policy is Unfinished.REQUEUE)
+
+    def _turn_error(self, outcome: Outcome) -> Exception:
+        if outcome.state is State.FAILED:
+            error = TurnFailed(self.id, describe(outcome.error))
+            error.__cause__ = outcome.error
+            return error
+        cause = outcome.cause or Cause("runtime", "the actor was ended")
+        return TurnKilled(self.id, who=cause.who, why=cause.why)
+
+    def _emit_turn_ended(self, envelope: Envelope[M], outcome: Outcome) -> None:
+        self.recorder.emit_fields(
+            TurnEnded,
+            self.id,
+            self.incarnation,
+            self.seq,
+            outcome.state.value,
+            outcome.by,
+            outcome.cause,
+            describe(outcome.error),
+            outcome.late_cancel,
+            outcome.during_kill,
+            outcome.cleanup_cut,
+            self.turn,
+            envelope.number,
+        )
+
+    def _settle_turn_end(self) -> None:
+        end, self._turn_end = self._turn_end, None
+        if end is not None:
+            end.settle(self.last_turn)
+
+    def _on_dead(self, envelope: Envelope[M], reason: DeadReason) -> None:
+        self.shared.directory.buried(self, envelope, reason)
+        if envelope.reply is not None:
+            envelope.reply.fail(ActorEnded(self.id, self.state.value))
+
+    # --- requests --------------------------------------------------------------------------------------------------
+
+    @property
+    def token(self) -> tuple[str, int, int]:
+        """Names the current turn, or the last one: id, incarnation, number."""
+        return (self.id, self.incarnation, self.turn)
+
+    def request_abort(self, cause: Cause) -> None:
+        """Cancel the current turn; the caller has checked that there is one."""
+        assert self.turn_scope is not None
+        if self.abort_cause is None:
+            self.abort_cause = cause
+            if self.level is not Level.LIFECYCLE:  # below that the journal has no turns
+                self.recorder.emit(
+                    AbortRequested(actor=self.id, inc=self.incarnation, parent=_here(), turn=self.turn, cause=cause)
+                )
+            self.turn_scope.cancel(cause.why)
+
+    def forswear(self) -> None:
+        """Hear that somebody wants the end of this actor, whatever plans its supervisor has for it."""
+        self.is_unwanted = True
+        if self.is_held:
+            self.owner.let_go(self)
+
+    def request_stop(self, cause: Cause, grace_s: float) -> None:
+        """Flag the actor to end after its current turn, and wake it."""
+        if self.stop_cause is not None or self.kill_cause is not None or self.state in TERMINAL:
+            return
+        self.stop_cause = cause
+        self.recorder.emit(
+            StopRequested(actor=self.id, inc=self.incarnation, parent=_here(), cause=cause, grace_s=grace_s)
+        )
+        if self.state is State.PENDING:  # waiting for its start or restart: nothing to finish
+            self.kill_cause = cause
+            self.life_scope.cancel(cause.why)
+        self._look_at_flags()
+
+    def request_kill(self, cause: Cause) -> None:
+        """End the actor now; the first cause stays."""
+        if self.kill_cause is not None or self.state in TERMINAL:
+            return
+        self.kill_cause = cause
+        self.recorder.emit(KillRequested(actor=self.id, inc=self.incarnation, parent=_here(), cause=cause))
+        self.life_scope.cancel(cause.why)
+        self._look_at_flags()
+
+    def _look_at_flags(self) -> None:
+        if self.runner is not None:
+            self.runner.look_at_flags()
+        else:
+            self.mailbox.nudge()
+
+    # --- waiting ---------------------------------------------------------------------------------------------------
+
+    async def wait_ready(self) -> None:
+        """Return when the actor is ready, or gone, or when it failed to start and waits for its supervisor."""
+        if not self.is_ready and not self.is_gone:
+            if self._ready is None:
+                self._ready = trio.Event()
+            await self._ready.wait()
+
+    async def wait_gone(self) -> Down:
+        """Return its last Down once the actor is gone for good."""
+        if not self.is_gone:
+            if self._ended is None:
+                self._ended = trio.Event()
+            await self._ended.wait()
+        assert self.down is not None
+        return self.down
+
+    def turn_end(self) -> TurnEnd:
+        """Return what says how the current turn ends, or how the last one did."""
+        if not self.is_busy:
+            end = TurnEnd()
+            end.settle(self.last_turn)
+            return end
+        if self._turn_end is None:
+            self._turn_end = TurnEnd()
+        return self._turn_end
+
+
+class _Nothing:
+    """No answer was given."""
+
+    __slots__ = ()
+
+
+NOTHING: Final = _Nothing()
+
+
+def describe(error: BaseException | None) -> str:
+    """Return one line about an error: its class and text; empty for none."""
+    if error is None:
+        return ""
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(describe(one) for one in error.exceptions)
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _here() -> int:
+    current = CURRENT.get()
+    return current.seq if current is not None else 0

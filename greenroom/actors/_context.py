@@ -1,0 +1,176 @@
+"""What a behavior is handed with each message: who it is, what it may do within this turn and within its life."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, final
+
+import trio
+
+from greenroom.actors._behavior import Behavior
+from greenroom.actors._cell import NOTHING, Cell
+from greenroom.actors._ref import Ref, Watch
+from greenroom.actors._signals import Down
+from greenroom.core import Recorder, UsageError
+from greenroom.mailbox import Lane, Lease, MailboxStatistics
+
+if TYPE_CHECKING:
+    from greenroom.actors._directory import Directory
+
+D = TypeVar("D")
+M = TypeVar("M")
+Ts = TypeVarTuple("Ts")
+
+
+@final
+class Turn:
+    """The current turn. One object serves an incarnation; it always speaks of the turn that runs."""
+
+    __slots__ = ("_cell", "nursery")
+
+    def __init__(self, cell: Cell[Any]) -> None:
+        self._cell = cell
+        self.nursery: trio.Nursery | None = None
+
+    def __repr__(self) -> str:
+        return f"<Turn {self.token!r}>"
+
+    @property
+    def token(self) -> tuple[str, int, int]:
+        """Names this turn for `abort_turn`: id, incarnation, number."""
+        return self._cell.token
+
+    @property
+    def is_aborting(self) -> bool:
+        """Whether somebody asked for the end of this turn, or of the actor."""
+        return self._cell.abort_cause is not None or self._cell.kill_cause is not None
+
+    def start_soon(self, function: Callable[[*Ts], Awaitable[object]], *args: *Ts, name: object = None) -> None:
+        """Start a Trio task that ends with this turn: cancelled when the handler returns, and when the turn is aborted.
+
+        Its failure fails the turn.
+
+        Raises:
+            UsageError: The behavior does not declare `turn_tasks = True`.
+        """
+        if self.nursery is None:
+            raise UsageError(
+                f"{self._cell.behavior_name} starts a task in a turn; declare `turn_tasks = True` in the class"
+            )
+        self.nursery.start_soon(function, *args, name=name)
+
+
+@final
+class Context:
+    """What an actor may do. One object serves one incarnation."""
+
+    __slots__ = ("_cell", "nursery", "ref", "turn")
+
+    def __init__(self, cell: Cell[Any]) -> None:
+        self._cell = cell
+        self.ref: Ref[Any] = Ref(cell)
+        """The actor itself."""
+        self.turn = Turn(cell)
+        """The turn that runs."""
+        self.nursery: trio.Nursery | None = None
+
+    def __repr__(self) -> str:
+        return f"<Context of {self._cell.path!r}>"
+
+    @property
+    def path(self) -> str:
+        """The actor's readable place in the tree."""
+        return self._cell.path
+
+    @property
+    def incarnation(self) -> int:
+        """1 after the first start, one more after each restart."""
+        return self._cell.incarnation
+
+    @property
+    def recorder(self) -> Recorder:
+        """Where events of the runtime go."""
+        return self._cell.recorder
+
+    @property
+    def seq(self) -> int:
+        """Number of the event that explains what runs now; the `parent` of events that it causes."""
+        return self._cell.seq
+
+    @property
+    def directory(self) -> Directory:
+        """What leads where, and the dead letters."""
+        return self._cell.shared.directory
+
+    def reply(self, value: object) -> None:
+        """Answer the request of this turn; it goes out with the commit.
+
+        Raises:
+            UsageError: The message was not sent with `ask`, or it was answered already.
+        """
+        envelope = self._cell.envelope
+        if envelope is None or envelope.reply is None:
+            raise UsageError("ctx.reply() answers an ask, and this message was told")
+        if self._cell.answer is not NOTHING:
+            raise UsageError("ctx.reply() was called twice for one ask")
+        self._cell.answer = value
+
+    def acknowledge(self) -> None:
+        """Let go of this turn's message before the turn ends; neither abort nor crash will see it again.
+
+        For turns that keep what was said somewhere safer, as an agent does in its transcript.
+        """
+        cell = self._cell
+        if cell.envelope is not None and not cell.is_acked:
+            cell.mailbox.ack(cell.envelope)
+            cell.is_acked = True
+
+    @property
+    def has_mail(self) -> bool:
+        """Whether anything waits in the actor's own mailbox."""
+        return len(self._cell.mailbox) > 0
+
+    def drain(self, of: type[D], limit: int, *, lanes: Iterable[Lane] = tuple(Lane)) -> Lease[D]:
+        """Lease up to `limit` messages of one class that wait in the actor's own mailbox; the caller acknowledges them.
+
+        An ask is never drained, because it needs a turn that answers it; neither is a signal. What is still leased when
+        the incarnation ends goes back to its lane.
+        """
+        mailbox = self._cell.mailbox
+        lease = mailbox.drain_nowait(limit, lanes=lanes)
+        others = [one for one in lease.envelopes if one.reply is not None or not isinstance(one.message, of)]
+        for envelope in reversed(others):
+            lease.envelopes.remove(envelope)
+            mailbox.nack(envelope, counts=False)
+        return lease
+
+    def mailbox_statistics(self) -> MailboxStatistics:
+        """Return the state of the actor's own mailbox."""
+        return self._cell.mailbox.statistics()
+
+    def watch(self, ref: Ref[Any]) -> Watch:
+        """Get one `Down` as a signal when `ref` is gone for good; at once when it is."""
+        return ref.watch(self._hear)
+
+    def _hear(self, down: Down) -> None:
+        self._cell.mailbox.put_nowait(down, Lane.NOW, parent=down.seq, is_system=True)
+
+    def start_soon(self, function: Callable[[*Ts], Awaitable[object]], *args: *Ts, name: object = None) -> None:
+        """Start a Trio task that lives as long as this incarnation; its failure fails the actor.
+
+        Raises:
+            UsageError: The behavior does not declare `actor_tasks = True`.
+        """
+        if self.nursery is None:
+            raise UsageError(
+                f"{self._cell.behavior_name} starts a task of its own; declare `actor_tasks = True` in the class"
+            )
+        self.nursery.start_soon(function, *args, name=name)
+
+
+def make_context(cell: Cell[M]) -> Behavior[M]:
+    """Make the behavior and the context of a new incarnation; returns the behavior."""
+    behavior = cell.factory()
+    cell.behavior = behavior
+    cell.context = Context(cell)
+    return behavior

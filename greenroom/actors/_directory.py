@@ -1,0 +1,104 @@
+"""The directory of one runtime: what leads where, and where lost messages end.
+
+Rule 1: a name is taken by one living actor and free again when that one is gone for good. Rule 2: a dead letter is
+counted and shown, never sent again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, final
+
+import attrs
+
+from greenroom.actors._events import NameRegistered, NameReleased
+from greenroom.core import NameTaken, Recorder
+from greenroom.mailbox import DeadReason, Envelope, Lane, MessageDied
+
+if TYPE_CHECKING:
+    from greenroom.actors._cell import Cell
+
+DEAD_LETTERS_KEPT: Final = 1_000
+
+
+@final
+@attrs.frozen(kw_only=True)
+class DeadLetter:
+    """A message that nobody processed to its end."""
+
+    actor: str
+    """Id of the actor it was for."""
+    message: Any
+    lane: Lane
+    reason: DeadReason
+
+
+@final
+class DeadLetters:
+    """The latest dead letters, and how many there were for each reason."""
+
+    def __init__(self) -> None:
+        self._latest: deque[DeadLetter] = deque(maxlen=DEAD_LETTERS_KEPT)
+        self._counts: Counter[DeadReason] = Counter()
+
+    def __repr__(self) -> str:
+        return f"<DeadLetters {dict(self._counts)!r}>"
+
+    def add(self, letter: DeadLetter) -> None:
+        """Count and keep a dead letter."""
+        self._counts[letter.reason] += 1
+        self._latest.append(letter)
+
+    def latest(self) -> list[DeadLetter]:
+        """Return the last 1,000, oldest first."""
+        return list(self._latest)
+
+    @property
+    def counts(self) -> Mapping[DeadReason, int]:
+        """How many there were for each reason, since the start."""
+        return dict(self._counts)
+
+
+@final
+class Directory:
+    """Paths of living actors and the dead letters of a runtime."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._by_path: dict[str, Cell[Any]] = {}
+        self.dead_letters = DeadLetters()
+
+    def register(self, cell: Cell[Any]) -> None:
+        """Let the cell's path lead to it.
+
+        Raises:
+            NameTaken: A living actor has that path.
+        """
+        if cell.path in self._by_path:
+            raise NameTaken(cell.path)
+        self._by_path[cell.path] = cell
+        if cell.is_named:
+            self._recorder.emit(NameRegistered(actor=cell.id, inc=cell.incarnation, name=cell.path))
+
+    def release(self, cell: Cell[Any]) -> None:
+        """Free the cell's path."""
+        if self._by_path.pop(cell.path, None) is not None and cell.is_named:
+            self._recorder.emit(NameReleased(actor=cell.id, inc=cell.incarnation, parent=cell.exit_seq, name=cell.path))
+
+    def find(self, path: str) -> Cell[Any] | None:
+        """Return the living actor at a path."""
+        return self._by_path.get(path)
+
+    def refused(self, cell: Cell[Any], message: Any, lane: Lane, reason: DeadReason) -> None:
+        """Take note of a message that a mailbox did not accept: its sender knows, so the journal is spared."""
+        recorder = self._recorder
+        name = type(message).__name__
+        fields = (cell.id, cell.incarnation, 0, 0, lane.value, name, reason.value, False)
+        recorder.note((recorder.number(), recorder.now(), MessageDied, *fields))
+        self.dead_letters.add(DeadLetter(actor=cell.id, message=message, lane=lane, reason=reason))
+
+    def buried(self, cell: Cell[Any], envelope: Envelope[Any], reason: DeadReason) -> None:
+        """Take note of a message that died in a mailbox, which has put that on record itself."""
+        letter = DeadLetter(actor=cell.id, message=envelope.message, lane=envelope.lane, reason=reason)
+        self.dead_letters.add(letter)

@@ -1,0 +1,183 @@
+"""What actors put on record: their machines, their turns, names, and the compact note of a turn below the journal."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, final
+
+import attrs
+
+from greenroom.core import Cause, Event, Level
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ActorCreated(Event):
+    """An incarnation exists: `pending`."""
+
+    kind: ClassVar[str] = "actor.new"
+
+    path: str
+    """Readable place in the tree, such as `session/teams/review/mate-3`; only here."""
+    behavior: str
+    supervisor: str
+    """Id of the supervisor that may stop it; empty for the root."""
+    descent: str
+    """Id of the actor that asked for it; empty for the host."""
+    journal: str
+    """The level of its journal: `lifecycle`, `turns` or `full`."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ActorBegan(Event):
+    """`pending -> running`."""
+
+    kind: ClassVar[str] = "actor.begin"
+
+
+@attrs.frozen(kw_only=True)
+class _MachineEnded(Event):
+    state: str
+    """`completed`, `failed` or `killed`."""
+    by: str
+    cause: Cause | None
+    error: str
+    """Class and text of the error, if it failed."""
+    late_cancel: bool
+    during_kill: bool
+    cleanup_cut: bool
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ActorExited(_MachineEnded):
+    """An incarnation reached its terminal state."""
+
+    kind: ClassVar[str] = "actor.end"
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ActorGone(Event):
+    """The actor is gone for good: mailbox closed, name free, asks settled; the Downs follow."""
+
+    kind: ClassVar[str] = "actor.gone"
+
+    state: str
+
+
+@final
+@attrs.frozen(kw_only=True)
+class TurnBegan(Event):
+    """A turn runs; it exists only from here on, so it has no `new`."""
+
+    kind: ClassVar[str] = "turn.begin"
+    level: ClassVar[Level] = Level.TURNS
+
+    turn: int
+    msg: int
+    """Number of the message that it handles."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class TurnEnded(_MachineEnded):
+    """A turn reached its terminal state."""
+
+    kind: ClassVar[str] = "turn.end"
+    level: ClassVar[Level] = Level.TURNS
+
+    turn: int
+    msg: int
+
+
+@final
+@attrs.frozen(kw_only=True)
+class TurnNoted(Event):
+    """A whole turn in one record, for the recorder of actors whose journal has no turns."""
+
+    kind: ClassVar[str] = "turn.noted"
+    level: ClassVar[Level] = Level.TURNS
+
+    turn: int
+    msg: int
+    began_t: float
+    state: str
+
+
+@final
+@attrs.frozen(kw_only=True)
+class AbortRequested(Event):
+    """Somebody asked for the end of the current turn, and the turn was still open."""
+
+    kind: ClassVar[str] = "turn.abort_requested"
+    level: ClassVar[Level] = Level.TURNS
+
+    turn: int
+    cause: Cause
+
+
+@final
+@attrs.frozen(kw_only=True)
+class StopRequested(Event):
+    """Somebody asked the actor to stop after its current turn."""
+
+    kind: ClassVar[str] = "actor.stop_requested"
+
+    cause: Cause
+    grace_s: float
+
+
+@final
+@attrs.frozen(kw_only=True)
+class KillRequested(Event):
+    """Somebody asked for the end of the actor at once."""
+
+    kind: ClassVar[str] = "actor.kill_requested"
+
+    cause: Cause
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ActorUnresponsive(Event):
+    """An actor did not end although every rung of the ladder was tried: it blocks, or shields itself."""
+
+    kind: ClassVar[str] = "actor.unresponsive"
+
+
+@final
+@attrs.frozen(kw_only=True)
+class NameRegistered(Event):
+    """A path in the tree leads to this actor."""
+
+    kind: ClassVar[str] = "name.registered"
+
+    name: str
+
+
+@final
+@attrs.frozen(kw_only=True)
+class NameReleased(Event):
+    """The path is free again."""
+
+    kind: ClassVar[str] = "name.released"
+
+    name: str
+
+
+EVENTS: Final = (
+    ActorCreated,
+    ActorBegan,
+    ActorExited,
+    ActorGone,
+    TurnBegan,
+    TurnEnded,
+    TurnNoted,
+    AbortRequested,
+    StopRequested,
+    KillRequested,
+    ActorUnresponsive,
+    NameRegistered,
+    NameReleased,
+)

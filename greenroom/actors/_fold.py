@@ -1,0 +1,251 @@
+"""The state of actors and names, folded from their events; machines move by the same `step` that moves them live."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias, final
+
+import attrs
+
+from greenroom.actors._events import (
+    AbortRequested,
+    ActorBegan,
+    ActorCreated,
+    ActorExited,
+    ActorGone,
+    ActorUnresponsive,
+    KillRequested,
+    NameRegistered,
+    NameReleased,
+    StopRequested,
+    TurnBegan,
+    TurnEnded,
+)
+from greenroom.actors._lifecycle import EDGE_TO, TERMINAL, Edge, State, step
+from greenroom.core import Cause, IllegalTransition
+
+_ActorEvent: TypeAlias = (
+    ActorBegan
+    | ActorExited
+    | ActorGone
+    | TurnBegan
+    | TurnEnded
+    | AbortRequested
+    | StopRequested
+    | KillRequested
+    | ActorUnresponsive
+)
+
+
+@final
+@attrs.frozen(kw_only=True)
+class TurnCounts:
+    """How the turns of an actor ended."""
+
+    completed: int = 0
+    failed: int = 0
+    killed: int = 0
+
+    @property
+    def total(self) -> int:
+        """All that have ended."""
+        return self.completed + self.failed + self.killed
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ActorView:
+    """One actor, across its incarnations. Turns are there for actors whose journal has them."""
+
+    id: str
+    path: str
+    behavior: str
+    supervisor: str
+    """Id; empty for the root."""
+    descent: str
+    """Id of the actor that asked for it; empty for the host."""
+    journal: str
+    """`lifecycle`, `turns` or `full`."""
+    incarnation: int = 1
+    state: State = State.PENDING
+    turn: int = 0
+    """Number of the current turn, or of the last one."""
+    is_busy: bool = False
+    turn_msg: int = 0
+    turns: TurnCounts = TurnCounts()
+    is_aborting: bool = False
+    """Somebody asked for the end of the current turn."""
+    request: str = ""
+    """`stop` or `kill` when somebody asked this incarnation to end."""
+    cause: Cause | None = None
+    """Who asked for its end, and why."""
+    error: str = ""
+    is_unresponsive: bool = False
+    is_gone: bool = False
+    is_lost: bool = False
+    """It had not ended when its process did."""
+
+    def lost(self) -> ActorView:
+        """Return what is left when the process is gone."""
+        if self.is_gone or self.state in TERMINAL:
+            return self
+        return attrs.evolve(self, is_lost=True, is_busy=False)
+
+
+@final
+@attrs.frozen(kw_only=True)
+class NameView:
+    """A name that leads to an actor."""
+
+    owner: str
+    """Id of the actor."""
+
+    def lost(self) -> None:
+        """Return nothing: no name outlives its process."""
+
+
+def created(before: ActorView | None, event: ActorCreated) -> ActorView:
+    """Begin an incarnation: the first one, or the next after a terminal state."""
+    if before is None or before.is_lost:  # whoever is lost may come back in another process, and begins anew
+        if event.inc != 1:
+            raise _refused("absent", f"{event.kind} of incarnation {event.inc}")
+    elif before.is_gone or before.state not in TERMINAL or event.inc != before.incarnation + 1:
+        raise _refused(before.state, event.kind)
+    return ActorView(
+        id=event.actor,
+        path=event.path,
+        behavior=event.behavior,
+        supervisor=event.supervisor,
+        descent=event.descent,
+        journal=event.journal,
+        incarnation=event.inc,
+        turns=before.turns if before else TurnCounts(),
+    )
+
+
+def began(before: ActorView | None, event: ActorBegan) -> ActorView:
+    """`pending -> running`."""
+    view = _current(before, event)
+    return attrs.evolve(view, state=step(view.state, Edge.BEGIN))
+
+
+def exited(before: ActorView | None, event: ActorExited) -> ActorView:
+    """Reach the terminal state."""
+    view = _current(before, event)
+    if view.is_busy:
+        raise _refused(f"{view.state} in turn {view.turn}", event.kind)
+    state = step(view.state, _edge_to(event.state, event.kind))
+    return attrs.evolve(view, state=state, cause=event.cause or view.cause, error=event.error)
+
+
+def gone(before: ActorView | None, event: ActorGone) -> ActorView:
+    """Be gone for good."""
+    view = _current(before, event)
+    if view.state not in TERMINAL or view.is_gone:
+        raise _refused(view.state, event.kind)
+    return attrs.evolve(view, is_gone=True)
+
+
+def turn_began(before: ActorView | None, event: TurnBegan) -> ActorView:
+    """Begin the next turn."""
+    view = _current(before, event)
+    if view.state is not State.RUNNING or view.is_busy or event.turn != view.turn + 1:
+        raise _refused(f"{view.state} after turn {view.turn}", f"{event.kind} {event.turn}")
+    return attrs.evolve(view, turn=event.turn, is_busy=True, turn_msg=event.msg)
+
+
+def turn_ended(before: ActorView | None, event: TurnEnded) -> ActorView:
+    """End the current turn; its machine has no `pending`, so it begins as running."""
+    view = _current(before, event)
+    _in_turn(view, event)
+    state = step(State.RUNNING, _edge_to(event.state, event.kind))
+    return attrs.evolve(
+        view,
+        is_busy=False,
+        is_aborting=False,
+        turns=attrs.evolve(view.turns, **{state.value: getattr(view.turns, state.value) + 1}),
+    )
+
+
+def abort_requested(before: ActorView | None, event: AbortRequested) -> ActorView:
+    """Note that the current turn is to end."""
+    view = _current(before, event)
+    _in_turn(view, event)
+    return attrs.evolve(view, is_aborting=True)
+
+
+def stop_requested(before: ActorView | None, event: StopRequested) -> ActorView:
+    """Note that the actor is to end after its turn."""
+    return _asked(before, event, "stop", event.cause)
+
+
+def kill_requested(before: ActorView | None, event: KillRequested) -> ActorView:
+    """Note that the actor is to end now."""
+    return _asked(before, event, "kill", event.cause)
+
+
+def unresponsive(before: ActorView | None, event: ActorUnresponsive) -> ActorView:
+    """Note that the actor did not end although every rung of the ladder was tried."""
+    return attrs.evolve(_current(before, event), is_unresponsive=True)
+
+
+def registered(before: NameView | None, event: NameRegistered) -> NameView:
+    """Let a name lead to an actor."""
+    if before is not None:
+        raise _refused(f"taken by {before.owner}", event.kind)
+    return NameView(owner=event.actor)
+
+
+def released(before: NameView | None, event: NameReleased) -> None:
+    """Free a name."""
+    if before is None or before.owner != event.actor:
+        raise _refused(f"taken by {before.owner}" if before else "free", event.kind)
+
+
+def _asked(before: ActorView | None, event: StopRequested | KillRequested, request: str, cause: Cause) -> ActorView:
+    view = _current(before, event)
+    if view.state in TERMINAL:
+        raise _refused(view.state, event.kind)
+    return attrs.evolve(view, request=request, cause=view.cause or cause)
+
+
+def _current(before: ActorView | None, event: _ActorEvent) -> ActorView:
+    """Return the actor, whose current incarnation the event has to be about."""
+    if before is None:
+        raise _refused("absent", event.kind)
+    if before.incarnation != event.inc:
+        raise _refused(f"incarnation {before.incarnation}", f"{event.kind} of incarnation {event.inc}")
+    return before
+
+
+def _in_turn(view: ActorView, event: TurnEnded | AbortRequested) -> None:
+    if not view.is_busy or event.turn != view.turn:
+        where = f"turn {view.turn}" if view.is_busy else "no turn"
+        raise _refused(where, f"{event.kind} {event.turn}")
+
+
+def _edge_to(state: str, kind: str) -> Edge:
+    try:
+        return EDGE_TO[State(state)]
+    except (KeyError, ValueError):
+        raise _refused("any", f"{kind} to {state!r}") from None
+
+
+def _refused(state: str, event: str) -> IllegalTransition:
+    return IllegalTransition(state=state, event=event)
+
+
+FOLDS: Final = (
+    ("actors", ActorCreated, "actor", created),
+    ("actors", ActorBegan, "actor", began),
+    ("actors", ActorExited, "actor", exited),
+    ("actors", ActorGone, "actor", gone),
+    ("actors", TurnBegan, "actor", turn_began),
+    ("actors", TurnEnded, "actor", turn_ended),
+    ("actors", AbortRequested, "actor", abort_requested),
+    ("actors", StopRequested, "actor", stop_requested),
+    ("actors", KillRequested, "actor", kill_requested),
+    ("actors", ActorUnresponsive, "actor", unresponsive),
+    ("names", NameRegistered, "name", registered),
+    ("names", NameReleased, "name", released),
+)
+"""`(section, event class, key field, function)`, as `greenroom.trace` reads them."""

@@ -1,0 +1,172 @@
+"""The one lifecycle of everything that runs: actors, turns, tasks, tool calls.
+
+Rule 1: five edges, and terminal states absorb. A restart is a new machine with the next incarnation.
+Rule 2: `decide_outcome` is the only thing that turns the way a body ended into a state (kernel 9.4).
+Rule 3: the cause is what the requester stored before it cancelled anything; Trio's own reason is not read, because it
+names whichever scope was first.
+Must not know: clock, disk, mailboxes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final, final
+
+import attrs
+import trio
+
+from greenroom.core import Cause, IllegalTransition, InternalError
+
+
+class State(StrEnum):
+    """Where a machine is."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    KILLED = "killed"
+
+
+class Edge(StrEnum):
+    """What moves a machine."""
+
+    BEGIN = "begin"
+    COMPLETE = "complete"
+    FAIL = "fail"
+    KILL = "kill"
+
+
+_S = State
+TRANSITIONS: Final[Mapping[State, Mapping[Edge, State]]] = {
+    _S.PENDING: {Edge.BEGIN: _S.RUNNING, Edge.KILL: _S.KILLED},
+    _S.RUNNING: {Edge.COMPLETE: _S.COMPLETED, Edge.FAIL: _S.FAILED, Edge.KILL: _S.KILLED},
+    _S.COMPLETED: {},
+    _S.FAILED: {},
+    _S.KILLED: {},
+}
+TERMINAL: Final = frozenset(state for state, row in TRANSITIONS.items() if not row)
+EDGE_TO: Final[Mapping[State, Edge]] = {
+    _S.RUNNING: Edge.BEGIN,
+    _S.COMPLETED: Edge.COMPLETE,
+    _S.FAILED: Edge.FAIL,
+    _S.KILLED: Edge.KILL,
+}
+
+
+def step(state: State, edge: Edge) -> State:
+    """Return the state that follows, or refuse.
+
+    Raises:
+        IllegalTransition: The table has no cell for this pair.
+    """
+    try:
+        return TRANSITIONS[state][edge]
+    except KeyError:
+        raise IllegalTransition(state=state, event=edge) from None
+
+
+@attrs.frozen(kw_only=True)
+class Outcome:
+    """How a body ended, as the table of kernel 9.4 sees it."""
+
+    state: State
+    cause: Cause | None = None
+    """Who asked for the end, and why; for `completed`, a request that came too late."""
+    by: str = ""
+    """`own` when its own scope was cancelled, `ancestor` when an outer one was."""
+    error: BaseException | None = None
+    """The error, or the group of them, without any `Cancelled`."""
+    late_cancel: bool = False
+    """A request came, and the body returned all the same."""
+    during_kill: bool = False
+    """It failed while it was being ended."""
+    cleanup_cut: bool = False
+    """Its clean-up did not end within its grace."""
+    reraise: BaseException | None = None
+    """What has to go on to whoever is outside: a `Cancelled` of theirs, KeyboardInterrupt, SystemExit."""
+
+
+COMPLETED: Final = Outcome(state=State.COMPLETED)
+
+
+@final
+class TurnEnd:
+    """How one turn ended, for whoever waits for it; one shot."""
+
+    __slots__ = ("_event", "_outcome")
+
+    def __init__(self) -> None:
+        self._event = trio.Event()
+        self._outcome = COMPLETED
+
+    def settle(self, outcome: Outcome) -> None:
+        """Say how it ended."""
+        self._outcome = outcome
+        self._event.set()
+
+    async def wait(self) -> Outcome:
+        """Return how it ended, once it has."""
+        await self._event.wait()
+        return self._outcome
+
+
+def decide_outcome(error: BaseException | None, *, requested: Cause | None, was_caught: bool) -> Outcome:
+    """Say how a body ended. To be called after its scope was left: only then is `was_caught` known.
+
+    Args:
+        error: What left the scope, if anything.
+        requested: The cause that was stored with the first request to end it, if there was one.
+        was_caught: The scope's `cancelled_caught`.
+    """
+    if error is None:
+        if was_caught:
+            return Outcome(state=State.KILLED, by="own", cause=requested)
+        if requested is None:
+            return COMPLETED
+        return Outcome(state=State.COMPLETED, cause=requested, late_cancel=True)
+    if isinstance(error, trio.Cancelled):
+        return Outcome(state=State.KILLED, by="ancestor", cause=requested, reraise=error)
+    cancelled, rest = split(error)
+    if rest is None:
+        return Outcome(state=State.KILLED, by="ancestor", cause=requested, reraise=cancelled)
+    reraise = rest if _must_leave(rest) else cancelled
+    return Outcome(
+        state=State.FAILED,
+        cause=requested,
+        error=rest,
+        during_kill=requested is not None or cancelled is not None,
+        reraise=reraise,
+    )
+
+
+def has_to_crash(outcome: Outcome) -> bool:
+    """Whether a turn's end takes the incarnation along, whatever the behavior says: our own errors, and what must leave."""
+    return outcome.reraise is not None or (outcome.error is not None and _holds(outcome.error, InternalError))
+
+
+def split(error: BaseException) -> tuple[BaseException | None, BaseException | None]:
+    """Part an error into what is `Cancelled` and the rest; a group of one becomes that one."""
+    if isinstance(error, trio.Cancelled):
+        return error, None
+    if not isinstance(error, BaseExceptionGroup):
+        return None, error
+    cancelled, rest = error.split(trio.Cancelled)
+    return cancelled, _single(rest)
+
+
+def _single(error: BaseException | None) -> BaseException | None:
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def _must_leave(error: BaseException) -> bool:
+    return _holds(error, KeyboardInterrupt, SystemExit) or not isinstance(error, Exception | BaseExceptionGroup)
+
+
+def _holds(error: BaseException, *kinds: type[BaseException]) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(kinds) is not None
+    return isinstance(error, kinds)

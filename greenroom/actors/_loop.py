@@ -1,0 +1,198 @@
+"""The loop of an actor that is a Trio task: lease, turn, commit; and the task's way from its first step to its last.
+
+Rule 1: one turn scope serves many turns and is replaced only after it was cancelled: opening one per message costs
+eight times more. Rule 2: an outcome is read after its scope was left; only then is it known. Rule 3: from the handler's
+return to the end of the commit there is no await. Rule 4: nothing but `Cancelled` of others, KeyboardInterrupt and
+SystemExit leaves the task.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import attrs
+import trio
+from trio.lowlevel import checkpoint, checkpoint_if_cancelled, enable_ki_protection
+
+from greenroom.actors._behavior import Behavior, Parent, overrides
+from greenroom.actors._cell import CURRENT, Cell
+from greenroom.actors._context import Context, make_context
+from greenroom.actors._lifecycle import Outcome, State, decide_outcome, has_to_crash
+from greenroom.actors._signals import Signal
+from greenroom.core import Cause, Level, StartFailed
+from greenroom.mailbox import BUDGET, DeadReason, Envelope, Lane
+
+BUDGET_S: Final = 0.001
+"""A loop that never waits yields after this time, or after 64 messages."""
+
+_NOW: Final = Lane.NOW
+
+
+@enable_ki_protection
+async def run_cell(cell: Cell[Any]) -> None:
+    """Be the actor's task, across the restarts that happen in place."""
+    CURRENT.set(cell)
+    while True:
+        outcome = await _run_incarnation(cell)
+        verdict = cell.exit(outcome)
+        if outcome.reraise is not None:
+            raise outcome.reraise
+        if verdict.is_gone or verdict.delay_s is None:
+            return
+        cell.renew(verdict.delay_s)
+
+
+async def _run_incarnation(cell: Cell[Any]) -> Outcome:
+    error: BaseException | None = None
+    try:
+        with cell.life_scope:
+            if cell.delay_s:
+                await trio.sleep(cell.delay_s)
+            if cell.kill_cause is None:
+                await _live(cell)
+    except BaseException as caught:  # noqa: BLE001, ASYNC103, ASYNC104 - the boundary: the outcome table says what becomes of it
+        error = caught
+    was_caught = cell.life_scope.cancelled_caught
+    if cell.state is State.PENDING:
+        return Outcome(state=State.KILLED, by="own", cause=cell.kill_cause)
+    was_cut, clean_up_error = await _clean_up(cell)
+    if error is None or isinstance(error, trio.Cancelled):
+        error = clean_up_error or error
+    outcome = decide_outcome(error, requested=cell.kill_cause, was_caught=was_caught)
+    return attrs.evolve(outcome, cleanup_cut=True) if was_cut else outcome
+
+
+async def _clean_up(cell: Cell[Any]) -> tuple[bool, BaseException | None]:
+    """Run the behavior's `on_stop`; returns whether it was cut short, and its error."""
+    behavior, context = cell.behavior, cell.context
+    if behavior is None or context is None or not overrides(behavior, "on_stop"):
+        return False, None
+    grace = trio.CancelScope(deadline=trio.current_time() + cell.kill_grace_s, shield=True)
+    try:
+        with grace:
+            await behavior.on_stop(context)
+    except BaseException as caught:  # noqa: BLE001, ASYNC103, ASYNC104 - part of the run: it fails the incarnation
+        return False, caught  # noqa: ASYNC104 - the outcome table raises it again where it has to
+    return grace.cancelled_caught, None
+
+
+async def _live(cell: Cell[Any]) -> None:
+    cell.begin()
+    behavior = make_context(cell)
+    context = cell.context
+    assert context is not None
+    if not behavior.actor_tasks:
+        await _start(cell, behavior, context)
+        await _serve(cell, behavior, context)
+        return
+    async with trio.open_nursery() as nursery:
+        context.nursery = nursery
+        try:
+            await _start(cell, behavior, context)
+            await _serve(cell, behavior, context)
+            if isinstance(behavior, Parent):
+                await behavior.stop_children()
+        finally:
+            # The last guard (kernel 9.6): children are shielded, so outside this block it would never be reached.
+            if isinstance(behavior, Parent):
+                behavior.end_children()
+        nursery.cancel_scope.cancel("the actor has ended")
+
+
+async def _start(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> None:
+    if overrides(behavior, "on_start"):
+        limit_s = cell.start_timeout_s
+        with trio.CancelScope(deadline=trio.current_time() + limit_s) as start:
+            await behavior.on_start(context)
+        if start.cancelled_caught:
+            raise StartFailed(cell.id, f"on_start took more than {limit_s:g} s")
+    cell.set_ready()
+
+
+async def _serve(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> None:
+    """Take turns until the actor is stopped; raises what ends the incarnation."""
+    while True:
+        scope = cell.turn_scope = trio.CancelScope()
+        cell.abort_cause = None
+        error: BaseException | None = None
+        try:
+            with scope:
+                await _take_turns(cell, behavior, context)
+        except BaseException as caught:  # noqa: BLE001, ASYNC103, ASYNC104 - the boundary of a turn: the outcome table decides
+            error = caught
+        if not cell.is_busy:
+            if error is not None:
+                raise error
+            return
+        requested = _requested(cell)
+        outcome = decide_outcome(error, requested=requested, was_caught=scope.cancelled_caught)
+        cell.end_turn(outcome)
+        if outcome.reraise is not None:
+            raise outcome.reraise
+        if outcome.error is not None and (behavior.on_failure == "crash" or has_to_crash(outcome)):
+            raise outcome.error
+
+
+async def _take_turns(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> None:
+    """Handle messages one after another; returns with no turn open when stopped, with one open when aborted late."""
+    mailbox = cell.mailbox
+    take, park, commit, now = mailbox.take, mailbox.park, cell.commit, cell.recorder.now
+    handle = behavior.on_message
+    has_turn_events = cell.level >= Level.TURNS
+    has_turn_tasks = behavior.turn_tasks
+    budget = BUDGET
+    began_t, yield_t = now(), math.inf
+    while True:
+        if cell.kill_cause is not None:  # a handler that never waits has not noticed
+            await checkpoint_if_cancelled()
+        if cell.stop_cause is not None:
+            return
+        envelope = take()
+        if envelope is None:
+            await park()
+            budget = BUDGET
+            began_t = now()
+            yield_t = began_t + BUDGET_S
+            continue
+        if envelope.reply is not None and not envelope.reply.is_open:
+            mailbox.bury(envelope, DeadReason.EXPIRED)
+            continue
+        cell.turn += 1
+        cell.envelope = envelope
+        cell.is_busy = True
+        if has_turn_events:
+            cell.note_turn_began(envelope)
+        if envelope.lane is _NOW and isinstance(envelope.message, Signal):
+            waiting = behavior.on_signal(envelope.message, context)
+        elif has_turn_tasks:
+            waiting = _with_nursery(behavior, envelope, context)
+        else:
+            waiting = handle(envelope.message, context)
+        if waiting is not None:
+            await waiting
+        if cell.abort_cause is not None:
+            return
+        began_t = commit(envelope, began_t)
+        budget -= 1
+        if budget <= 0 or began_t > yield_t:
+            await checkpoint()
+            budget = BUDGET
+            began_t = now()
+            yield_t = began_t + BUDGET_S
+
+
+async def _with_nursery(behavior: Behavior[Any], envelope: Envelope[Any], context: Context) -> None:
+    try:
+        async with trio.open_nursery() as nursery:
+            context.turn.nursery = nursery
+            waiting = behavior.on_message(envelope.message, context)
+            if waiting is not None:
+                await waiting
+            nursery.cancel_scope.cancel("the turn has ended")
+    finally:
+        context.turn.nursery = None
+
+
+def _requested(cell: Cell[Any]) -> Cause | None:
+    return cell.abort_cause or cell.kill_cause

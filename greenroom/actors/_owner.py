@@ -1,0 +1,89 @@
+"""What an actor needs of those around it: the supervisor above, whoever watches, and what its runtime shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Protocol, final
+
+import attrs
+
+from greenroom.actors._lifecycle import Outcome
+from greenroom.actors._signals import Down
+from greenroom.core import Cause, Recorder
+
+if TYPE_CHECKING:
+    from greenroom.actors._cell import Cell
+    from greenroom.actors._directory import Directory
+    from greenroom.actors._timers import Timers
+
+
+@final
+@attrs.frozen
+class Verdict:
+    """What becomes of an actor after an incarnation ended.
+
+    `is_gone` is final. Otherwise it comes back: in place after `delay_s`, or, where that is None, when its supervisor
+    starts it again.
+    """
+
+    is_gone: bool
+    delay_s: float | None = None
+
+
+GONE: Final = Verdict(is_gone=True)
+
+
+class Runner(Protocol):
+    """What runs an actor that has no task of its own."""
+
+    def begin_after(self, delay_s: float) -> None:
+        """Start an incarnation once its back-off has passed."""
+        ...
+
+    def look_at_flags(self) -> None:
+        """Hear that a stop or a kill was asked for, in the step in which it was."""
+        ...
+
+
+class Watching(Protocol):
+    """Somebody who hears of an actor's end."""
+
+    @property
+    def callback(self) -> Callable[[Down], None]:
+        """Called in the step of the end."""
+        ...
+
+
+class Owner(Protocol):
+    """What an actor needs of the supervisor above it."""
+
+    @property
+    def id(self) -> str:
+        """Id of the supervisor."""
+        ...
+
+    def child_ready(self, cell: Cell[Any]) -> None:
+        """Hear that a child is ready for messages."""
+        ...
+
+    def child_exited(self, cell: Cell[Any], outcome: Outcome) -> Verdict:
+        """Decide what becomes of a child whose incarnation ended; answers in the same step."""
+        ...
+
+    def let_go(self, cell: Cell[Any]) -> None:
+        """Let a child be gone that has ended and was held for a restart."""
+        ...
+
+    def stop_child(self, cell: Cell[Any], grace_s: float | None, cause: Cause) -> None:
+        """Walk the ladder for a child: stop, abort its turn, kill, give up."""
+        ...
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Surroundings:
+    """What the actors of one runtime share."""
+
+    recorder: Recorder
+    directory: Directory
+    timers: Timers

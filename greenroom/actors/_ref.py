@@ -1,0 +1,306 @@
+"""The address of an actor, and what can be asked of whoever lives there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any, Final, Generic, TypeVar, final
+
+from greenroom.actors._behavior import Request
+from greenroom.actors._cell import CURRENT, Cell
+from greenroom.actors._lifecycle import TERMINAL, Outcome, State
+from greenroom.actors._signals import Down
+from greenroom.actors._slot import ReplySlot
+from greenroom.core import ActorEnded, AskTimedOut, Cause, Undelivered, UsageError
+from greenroom.mailbox import DeadReason, Delivery, Lane, MailboxStatistics
+
+M = TypeVar("M", contravariant=True)
+R = TypeVar("R")
+
+ASK_TIMEOUT_S: Final = 30.0
+"""How long an ask waits unless told otherwise (DESIGN 12.8)."""
+
+_ACCEPTED: Final = Delivery.ACCEPTED
+_CLOSED: Final = Delivery.CLOSED
+_NEXT: Final = Lane.NEXT
+
+
+class AbortStatus(StrEnum):
+    """What became of a request to abort a turn."""
+
+    ABORTED = "aborted"
+    """The request came before the commit; `wait_ended()` tells how the turn ended."""
+    STALE = "stale"
+    """The turn that was named is over."""
+    IDLE = "idle"
+    """No turn runs, or one that cannot be interrupted."""
+    TOO_LATE = "too_late"
+    """The turn is committing."""
+
+
+@final
+class AbortResult:
+    """The answer to `abort_turn`."""
+
+    __slots__ = ("_end", "_path", "status")
+
+    def __init__(self, cell: Cell[Any], status: AbortStatus) -> None:
+        self._end = cell.turn_end()
+        self._path = cell.path
+        self.status = status
+
+    def __repr__(self) -> str:
+        return f"<AbortResult {self.status} of {self._path!r}>"
+
+    async def wait_ended(self) -> Outcome:
+        """Wait for the turn that ran at the request to end and return how it did; if none ran, how the last one did."""
+        return await self._end.wait()
+
+
+@final
+class Watch:
+    """One wish to hear of an actor's end."""
+
+    __slots__ = ("_cell", "callback")
+
+    def __init__(self, cell: Cell[Any], callback: Callable[[Down], None]) -> None:
+        self._cell = cell
+        self.callback = callback
+
+    def __repr__(self) -> str:
+        return f"<Watch of {self._cell.path!r}>"
+
+    def cancel(self) -> None:
+        """Stop watching; a Down that was sent before still arrives."""
+        self._cell.watches.pop(self, None)
+
+
+async def _wait_for(request: Request[R], slot: ReplySlot) -> R:  # noqa: ARG001 - it says what the answer is
+    try:
+        answer: R = await slot.wait()
+        return answer
+    finally:
+        slot.close()
+
+
+def _actor_or_host() -> str:
+    current = CURRENT.get()
+    return current.id if current is not None else "host"
+
+
+def _say(why: str) -> Cause:
+    return Cause(_actor_or_host(), why)
+
+
+@final
+class Ref(Generic[M]):
+    """The address of an actor; it follows restarts, as the mailbox does. Made by spawning."""
+
+    __slots__ = ("_cell",)
+
+    def __init__(self, cell: Cell[Any]) -> None:
+        self._cell = cell
+
+    def __repr__(self) -> str:
+        return f"<Ref {self._cell.path!r}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ref) and other._cell is self._cell
+
+    def __hash__(self) -> int:
+        return hash(self._cell.id)
+
+    @property
+    def id(self) -> str:
+        """The actor's id; never used again."""
+        return self._cell.id
+
+    @property
+    def path(self) -> str:
+        """The actor's readable place in the tree."""
+        return self._cell.path
+
+    # --- messages --------------------------------------------------------------------------------------------------
+
+    def tell(self, message: M, lane: Lane = _NEXT, *, size_bytes: int = 0) -> Delivery:
+        """Send a message now and say what became of it; never waits.
+
+        Args:
+            message: It must not be changed afterwards.
+            lane: `now` is never refused for want of room, and aborts nothing by itself.
+            size_bytes: What it counts against the byte capacity of the mailbox.
+        """
+        cell = self._cell
+        here = CURRENT.get()
+        parent = here.seq if here is not None else 0
+        delivery: Delivery = cell.mailbox.deliver(message, lane, size_bytes, parent, None, False)  # noqa: FBT003
+        if delivery is not _ACCEPTED:
+            reason = DeadReason.ENDED if delivery is _CLOSED else DeadReason.FULL
+            cell.shared.directory.refused(cell, message, lane, reason)
+        return delivery
+
+    async def ask(
+        self, request: Request[R], *, timeout_s: float = ASK_TIMEOUT_S, lane: Lane = _NEXT, size_bytes: int = 0
+    ) -> R:
+        """Send a request and wait for its answer.
+
+        Cancelled, or out of time, the request is not run any more if it has not begun.
+
+        Args:
+            request: The message; its type says what comes back.
+            timeout_s: Seconds; no limit has to be written as `math.inf`.
+            lane: Where it waits.
+            size_bytes: What it counts against the byte capacity of the mailbox.
+
+        Raises:
+            AskTimedOut: No answer came in time.
+            ActorEnded: The actor is gone, or ended before it answered.
+            TurnFailed: Its handler raised, or returned without `ctx.reply()`.
+            TurnKilled: Its turn was aborted, or the actor killed.
+            Undelivered: The mailbox was full.
+        """
+        if not timeout_s >= 0:
+            raise UsageError(f"timeout_s has to be 0 or more, not {timeout_s!r}")
+        cell = self._cell
+        slot = ReplySlot()
+        here = CURRENT.get()
+        parent = here.seq if here is not None else 0
+        delivery = cell.mailbox.put_nowait(request, lane, size_bytes=size_bytes, parent=parent, reply=slot)
+        if delivery is not _ACCEPTED:
+            reason = DeadReason.ENDED if delivery is _CLOSED else DeadReason.FULL
+            cell.shared.directory.refused(cell, request, lane, reason)
+            if delivery is _CLOSED:
+                raise ActorEnded(cell.id, cell.state.value)
+            raise Undelivered(cell.id, delivery.value)
+        if timeout_s == math.inf:
+            return await _wait_for(request, slot)
+
+        def expire() -> None:
+            slot.fail(AskTimedOut(cell.id, timeout_s))
+
+        timer = cell.shared.timers.after(timeout_s, expire)
+        try:
+            return await _wait_for(request, slot)
+        finally:
+            timer.cancel()
+
+    # --- ends ------------------------------------------------------------------------------------------------------
+
+    def abort_turn(self, token: tuple[str, int, int] | None = None, *, why: str = "aborted") -> AbortResult:
+        """End the current work only; the actor lives on and takes its next message.
+
+        Nothing is remembered: an abort of an idle actor does nothing, then or later.
+
+        Args:
+            token: Names the turn that is meant (`ctx.turn.token`); by default the current one.
+            why: The reason that is recorded.
+        """
+        cell = self._cell
+        if token is not None and token != cell.token:
+            return AbortResult(cell, AbortStatus.STALE)
+        if not cell.is_busy:
+            return AbortResult(cell, AbortStatus.STALE if token is not None else AbortStatus.IDLE)
+        if cell.turn_scope is None:  # a plain function on the dispatcher
+            return AbortResult(cell, AbortStatus.IDLE)
+        if cell.is_committing:
+            return AbortResult(cell, AbortStatus.TOO_LATE)
+        cell.request_abort(_say(why))
+        return AbortResult(cell, AbortStatus.ABORTED)
+
+    def stop(self, *, grace_s: float | None = None, why: str = "stopped") -> None:
+        """Let the actor finish its current turn and end; what waits in its mailbox becomes dead letters.
+
+        Args:
+            grace_s: Seconds for that turn; then it is aborted, then the actor killed. By default as it was spawned with.
+            why: The reason that is recorded.
+        """
+        cell = self._cell
+        cell.forswear()
+        cell.owner.stop_child(cell, grace_s, _say(why))
+
+    def kill(self, why: str = "killed") -> None:
+        """End the actor now: its turn is cancelled, its clean-up has the kill grace. It is not restarted."""
+        cell = self._cell
+        cell.forswear()
+        cell.request_kill(_say(why))
+
+    def watch(self, callback: Callable[[Down], None]) -> Watch:
+        """Call `callback` once when the actor is gone for good; at once when it is.
+
+        The callback runs in the step of the end: it may flag and wake, not wait or raise. An actor that wants a signal
+        in its own mailbox calls `ctx.watch(ref)`.
+        """
+        return _watch(self._cell, callback, is_pinned=False)
+
+    async def wait_ended(self) -> Down:
+        """Wait until the actor is gone for good and return how it ended."""
+        return await self._cell.wait_gone()
+
+    # --- looking, without a message (DESIGN 12.9) --------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        """The state of the current incarnation."""
+        return self._cell.state
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the actor has ended for good."""
+        return self._cell.is_gone
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn runs."""
+        return self._cell.is_busy
+
+    def statistics(self) -> MailboxStatistics:
+        """Return the state and the counters of its mailbox."""
+        return self._cell.mailbox.statistics()
+
+    def pinned(self) -> PinnedRef[M]:
+        """Return the address of the current incarnation only."""
+        return PinnedRef(self._cell, self._cell.incarnation)
+
+
+@final
+class PinnedRef(Generic[M]):
+    """The address of one incarnation: nothing that is sent to it reaches another one."""
+
+    __slots__ = ("_cell", "incarnation")
+
+    def __init__(self, cell: Cell[Any], incarnation: int) -> None:
+        self._cell = cell
+        self.incarnation = incarnation
+
+    def __repr__(self) -> str:
+        return f"<PinnedRef {self._cell.path!r} inc={self.incarnation}>"
+
+    @property
+    def is_current(self) -> bool:
+        """Whether this incarnation is the one that lives."""
+        cell = self._cell
+        return cell.incarnation == self.incarnation and cell.state not in TERMINAL
+
+    def tell(self, message: M, lane: Lane = _NEXT, *, size_bytes: int = 0) -> Delivery:
+        """Send a message to this incarnation; to a past one it is a dead letter, as it is when this one ends first."""
+        if self.is_current:
+            delivery = Ref[M](self._cell).tell(message, lane, size_bytes=size_bytes)
+            if delivery is _ACCEPTED:
+                self._cell.mailbox.pin_last(lane)
+            return delivery
+        self._cell.shared.directory.refused(self._cell, message, lane, DeadReason.ENDED)
+        return _CLOSED
+
+    def watch(self, callback: Callable[[Down], None]) -> Watch:
+        """Call `callback` once when this incarnation ends; at once when it has."""
+        return _watch(self._cell, callback, is_pinned=True, has_ended=not self.is_current)
+
+
+def _watch(cell: Cell[Any], callback: Callable[[Down], None], *, is_pinned: bool, has_ended: bool = False) -> Watch:
+    watch = Watch(cell, callback)
+    if cell.down is not None and (cell.is_gone or has_ended):
+        callback(cell.down)
+    else:
+        cell.watches[watch] = is_pinned
+    return watch

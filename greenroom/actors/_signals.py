@@ -1,0 +1,30 @@
+"""Signals: what the runtime tells an actor. They are no messages of anybody's and are never refused."""
+
+from __future__ import annotations
+
+from typing import final
+
+import attrs
+
+from greenroom.actors._lifecycle import State
+from greenroom.core import Cause
+
+
+@attrs.frozen(kw_only=True)
+class Signal:
+    """Something the runtime tells an actor; it travels in lane `now`, outside its capacity."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Down(Signal):
+    """An actor that was watched has ended; exactly one per watch."""
+
+    actor: str
+    incarnation: int
+    state: State
+    """The terminal state of its last incarnation."""
+    cause: Cause | None
+    error: BaseException | None
+    seq: int
+    """Number of the terminal event."""

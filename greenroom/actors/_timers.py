@@ -1,0 +1,87 @@
+"""One task for every deadline of a runtime: a timeout costs a dictionary entry instead of a cancel scope.
+
+Rule 1: nothing fires early, and at most `TICK_S` late. Rule 2: what falls due together fires in the order in which it
+was asked for. Rule 3: a callback may only flag and wake; it never waits and never raises.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from typing import Final, final
+
+import trio
+from trio.lowlevel import Abort, Task, current_task
+
+from greenroom.mailbox import prepare, sleep, wake
+
+TICK_S: Final = 1 / 64
+
+
+@final
+class Timer:
+    """A deadline that can be withdrawn."""
+
+    __slots__ = ("_bucket", "callback")
+
+    def __init__(self, callback: Callable[[], None], bucket: dict[Timer, None]) -> None:
+        self.callback = callback
+        self._bucket = bucket
+        bucket[self] = None
+
+    def cancel(self) -> None:
+        """Withdraw the deadline; nothing happens when it has already fired."""
+        self._bucket.pop(self, None)
+
+
+@final
+class Timers:
+    """Deadlines in buckets of one tick; withdrawing one is a dictionary removal, not a heap search."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._buckets: dict[int, dict[Timer, None]] = {}
+        self._due: list[int] = []
+        self._sleeper: Task | None = None
+        self._sleeps_until = math.inf
+        self._trap: object = prepare(self._forget)
+
+    def __len__(self) -> int:
+        """Deadlines that are open."""
+        return sum(map(len, self._buckets.values()))
+
+    def after(self, delay_s: float, callback: Callable[[], None]) -> Timer:
+        """Call `callback` once `delay_s` seconds have passed."""
+        tick = math.ceil((self._now() + delay_s) / TICK_S)
+        bucket = self._buckets.get(tick)
+        if bucket is None:
+            bucket = self._buckets[tick] = {}
+            heapq.heappush(self._due, tick)
+            if self._sleeper is not None and tick * TICK_S < self._sleeps_until:
+                task, self._sleeper = self._sleeper, None
+                wake(task)
+        return Timer(callback, bucket)
+
+    async def run(self) -> None:
+        """Fire what falls due, until cancelled."""
+        while True:
+            self._fire()
+            while self._due and not self._buckets[self._due[0]]:
+                del self._buckets[heapq.heappop(self._due)]
+            self._sleeps_until = self._due[0] * TICK_S if self._due else math.inf
+            with trio.CancelScope(deadline=self._sleeps_until):
+                self._sleeper = current_task()
+                await sleep(self._trap)
+
+    def _fire(self) -> None:
+        while self._due and self._due[0] * TICK_S <= self._now():
+            bucket = self._buckets.pop(heapq.heappop(self._due))
+            while bucket:  # a callback may withdraw a neighbour
+                timer = next(iter(bucket))
+                del bucket[timer]
+                timer.callback()
+
+    def _forget(self, _: object) -> Abort:
+        self._sleeper = None
+        return Abort.SUCCEEDED

@@ -1,0 +1,43 @@
+"""Agents: actors whose turns are rounds of a model request and tool calls, with a conversation that is always valid."""
+
+from greenroom.agents._agent import Agent
+from greenroom.agents._blocks import INTERRUPTED, decode_message, encode_message, open_calls, repaired, results_for
+from greenroom.agents._conversation import Conversation
+from greenroom.agents._definition import MAX_TURNS, AgentDefinition
+from greenroom.agents._events import EVENTS, AgentDefined, AgentSpoke, ModelBegan, ModelEnded, ToolBegan, ToolEnded
+from greenroom.agents._fold import FOLDS, AgentView
+from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
+from greenroom.agents._services import AgentHome, AgentServices
+from greenroom.agents._turns import AgentTurn, OutOfTurns
+
+__all__ = [
+    "EVENTS",
+    "FOLDS",
+    "INTERRUPTED",
+    "MAX_TURNS",
+    "Agent",
+    "AgentDefined",
+    "AgentDefinition",
+    "AgentHome",
+    "AgentServices",
+    "AgentSpoke",
+    "AgentTurn",
+    "AgentView",
+    "Answer",
+    "Conversation",
+    "Input",
+    "ModelBegan",
+    "ModelEnded",
+    "Note",
+    "OutOfTurns",
+    "Prompt",
+    "ToolBegan",
+    "ToolEnded",
+    "Work",
+    "decode_message",
+    "encode_message",
+    "open_calls",
+    "render",
+    "repaired",
+    "results_for",
+]

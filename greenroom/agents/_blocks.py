@@ -1,0 +1,93 @@
+"""Conversations as the provider's JSON, and the rule that makes every one of them acceptable.
+
+Rule 1: each tool use is followed, in the next message, by exactly one result. Rule 2: a message of the user holds its
+results before its text.
+Must not know: clock, disk, Trio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from greenroom.core import UsageError
+from greenroom.models import Block, Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+
+INTERRUPTED: Final = "[Request interrupted by user for tool use]"
+"""What a model reads for a call that never got its result (the leading coding agent's text)."""
+
+
+def encode_message(message: Message) -> dict[str, Any]:
+    """Return a message as the provider's API has it."""
+    return {"role": message.role, "content": [_encode(block) for block in message.content]}
+
+
+def _encode(block: Block) -> dict[str, Any]:
+    match block:
+        case TextBlock(text=text):
+            return {"type": "text", "text": text}
+        case ToolUseBlock(id=call, name=name, input=values):
+            return {"type": "tool_use", "id": call, "name": name, "input": values}
+        case ToolResultBlock(tool_use_id=call, content=text, is_error=is_error):
+            result = {"type": "tool_result", "tool_use_id": call, "content": text}
+            return {**result, "is_error": True} if is_error else result
+        case ThinkingBlock(signature=signature, is_redacted=True):
+            return {"type": "redacted_thinking", "data": signature}
+        case ThinkingBlock(thinking=thinking, signature=signature):
+            return {"type": "thinking", "thinking": thinking, "signature": signature}
+
+
+def decode_message(values: Mapping[str, Any], *, source: str) -> Message:
+    """Return the message that a transcript line holds.
+
+    Raises:
+        UsageError: It is no message of a conversation.
+    """
+    try:
+        role, content = values["role"], values["content"]
+        if role not in {"user", "assistant"}:
+            raise UsageError(f"{source}: the role {role!r} is neither user nor assistant")
+        if isinstance(content, str):
+            return Message(role, (TextBlock(content),))
+        return Message(role, tuple(_decode(block) for block in content))
+    except (KeyError, TypeError) as error:
+        raise UsageError(f"{source}: this is no message of a conversation ({error!r})") from None
+
+
+def _decode(block: Mapping[str, Any]) -> Block:
+    match block["type"]:
+        case "text":
+            return TextBlock(block["text"])
+        case "tool_use":
+            return ToolUseBlock(block["id"], block["name"], block["input"])
+        case "tool_result":
+            return ToolResultBlock(block["tool_use_id"], block["content"], bool(block.get("is_error")))
+        case "thinking":
+            return ThinkingBlock(block["thinking"], block["signature"])
+        case "redacted_thinking":
+            return ThinkingBlock("", block["data"], is_redacted=True)
+        case other:
+            raise UsageError(f"a block of type {other!r} is not known here")
+
+
+def open_calls(messages: Sequence[Message]) -> tuple[ToolUseBlock, ...]:
+    """Return the tool uses at the end of a conversation that have no result yet."""
+    if messages and messages[-1].role == "assistant":
+        return messages[-1].tool_uses
+    return ()
+
+
+def results_for(
+    calls: Sequence[ToolUseBlock], results: Mapping[str, ToolResultBlock], *, missing: str = INTERRUPTED
+) -> tuple[ToolResultBlock, ...]:
+    """Return one result for each call, in their order; `missing` is the text of those that there are none for."""
+    return tuple(results.get(call.id) or ToolResultBlock(call.id, missing, is_error=True) for call in calls)
+
+
+def repaired(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return a conversation that the provider accepts: open calls get `INTERRUPTED` results.
+
+    A crash can only cut the end off, so only the end is looked at.
+    """
+    calls = open_calls(messages)
+    return (*messages, Message("user", results_for(calls, {}))) if calls else tuple(messages)

@@ -1,0 +1,51 @@
+"""One agent's conversation: in memory for the model, on disk for whoever comes later; both change in one step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+from greenroom.agents._blocks import encode_message, open_calls, results_for
+from greenroom.models import Block, Message, TextBlock, ToolResultBlock
+from greenroom.store import Transcript
+
+
+@final
+class Conversation:
+    """Messages in the order in which they were said. Appending never waits."""
+
+    def __init__(self, transcript: Transcript | None = None, messages: Sequence[Message] = ()) -> None:
+        self._transcript = transcript
+        self._messages: list[Message] = list(messages)
+
+    def __repr__(self) -> str:
+        return f"<Conversation of {len(self._messages)} messages>"
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What the model is sent: everything so far."""
+        return tuple(self._messages)
+
+    def say(self, texts: Sequence[str], results: Sequence[ToolResultBlock] = ()) -> None:
+        """Append what the agent is told: results of its calls first, then texts."""
+        blocks: tuple[Block, ...] = (*results, *(TextBlock(text) for text in texts))
+        self._append(Message("user", blocks))
+
+    def answer(self, message: Message, extra: Mapping[str, Any] | None = None) -> None:
+        """Append what the model said; an empty message is left out, because no provider accepts it."""
+        if message.content:
+            self._append(message, extra)
+
+    def close_open_calls(self, results: Mapping[str, ToolResultBlock] | None = None) -> None:
+        """Give every call at the end its result: those that there are, `interrupted` for the others."""
+        calls = open_calls(self._messages)
+        if calls:
+            self._append(Message("user", results_for(calls, results or {})))
+
+    def _append(self, message: Message, extra: Mapping[str, Any] | None = None) -> None:
+        self._messages.append(message)
+        if self._transcript is not None:
+            self._transcript.append(message.role, encode_message(message), extra)

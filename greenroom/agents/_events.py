@@ -1,0 +1,102 @@
+"""What agents put on record: model requests and tool calls, each a machine with a beginning and one end."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, final
+
+import attrs
+
+from greenroom.core import Event, Level
+
+
+@attrs.frozen(kw_only=True)
+class _AgentEvent(Event):
+    level: ClassVar[Level] = Level.TURNS
+
+    turn: int
+    round: int
+    """Number of the model request within the turn, from 1."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class AgentDefined(Event):
+    """An actor is an agent of this definition."""
+
+    kind: ClassVar[str] = "agent.defined"
+
+    definition: str
+    model: str
+    transcript: str
+    """Name of the transcript file in the run folder; empty where none is kept."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ModelBegan(_AgentEvent):
+    """A request went to the model."""
+
+    kind: ClassVar[str] = "model.begin"
+
+    messages: int
+    """Messages in the conversation that was sent."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ModelEnded(_AgentEvent):
+    """The answer is there, or will never be."""
+
+    kind: ClassVar[str] = "model.end"
+
+    state: str
+    """`completed`, `failed` or `killed`."""
+    stop_reason: str
+    input_tokens: int
+    output_tokens: int
+    cache_creation_input_tokens: int
+    cache_read_input_tokens: int
+    error: str
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ToolBegan(_AgentEvent):
+    """A tool call runs."""
+
+    kind: ClassVar[str] = "tool.begin"
+
+    call: str
+    """The model's id of the call."""
+    tool: str
+    summary: str
+    """What it is about, in at most 80 characters."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ToolEnded(_AgentEvent):
+    """A tool call has its result."""
+
+    kind: ClassVar[str] = "tool.end"
+
+    call: str
+    tool: str
+    state: str
+    """`completed`, `failed` (the model reads an error) or `killed` (it was interrupted)."""
+    output_chars: int
+    error: str
+
+
+@final
+@attrs.frozen(kw_only=True)
+class AgentSpoke(_AgentEvent):
+    """The agent ended a turn with text."""
+
+    kind: ClassVar[str] = "agent.spoke"
+
+    text: str
+    """The beginning of the text, in at most 200 characters; the transcript has it all."""
+
+
+EVENTS: Final = (AgentDefined, ModelBegan, ModelEnded, ToolBegan, ToolEnded, AgentSpoke)

@@ -1,0 +1,85 @@
+"""What agents have used and done, folded from their events."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+import attrs
+
+from greenroom.agents._events import AgentDefined, ModelBegan, ModelEnded, ToolBegan, ToolEnded
+from greenroom.models import Usage
+
+
+@final
+@attrs.frozen(kw_only=True)
+class AgentView:
+    """One agent, as its events tell of it."""
+
+    definition: str = ""
+    model: str = ""
+    requests: int = 0
+    """Model requests that have ended."""
+    failed_requests: int = 0
+    tool_calls: int = 0
+    """Tool calls that have ended."""
+    failed_calls: int = 0
+    usage: Usage = attrs.field(factory=Usage)
+    doing: str = ""
+    """What it did last, or does now: `thinking`, or a tool and what it is about."""
+
+    def lost(self) -> AgentView:
+        """Return what is left when the process is gone: everything but what it was doing."""
+        return attrs.evolve(self, doing="")
+
+
+_NEW: Final = AgentView()
+
+
+def defined(before: AgentView | None, event: AgentDefined) -> AgentView:
+    """Say what kind of agent it is."""
+    return attrs.evolve(before or _NEW, definition=event.definition, model=event.model)
+
+
+def model_began(before: AgentView | None, _: ModelBegan) -> AgentView:
+    """Think."""
+    return attrs.evolve(before or _NEW, doing="thinking")
+
+
+def model_ended(before: AgentView | None, event: ModelEnded) -> AgentView:
+    """Count a request and what it cost."""
+    view = before or _NEW
+    used = Usage(
+        event.input_tokens,
+        event.output_tokens,
+        event.cache_creation_input_tokens,
+        event.cache_read_input_tokens,
+    )
+    return attrs.evolve(
+        view,
+        requests=view.requests + 1,
+        failed_requests=view.failed_requests + (event.state == "failed"),
+        usage=view.usage + used,
+        doing="",
+    )
+
+
+def tool_began(before: AgentView | None, event: ToolBegan) -> AgentView:
+    """Use a tool."""
+    return attrs.evolve(before or _NEW, doing=f"{event.tool} {event.summary}".rstrip())
+
+
+def tool_ended(before: AgentView | None, event: ToolEnded) -> AgentView:
+    """Count a call."""
+    view = before or _NEW
+    failed = view.failed_calls + (event.state == "failed")
+    return attrs.evolve(view, tool_calls=view.tool_calls + 1, failed_calls=failed, doing="")
+
+
+FOLDS: Final = (
+    ("agents", AgentDefined, "actor", defined),
+    ("agents", ModelBegan, "actor", model_began),
+    ("agents", ModelEnded, "actor", model_ended),
+    ("agents", ToolBegan, "actor", tool_began),
+    ("agents", ToolEnded, "actor", tool_ended),
+)
+"""`(section, event class, key field, function)`, as `greenroom.trace` reads them."""

@@ -1,0 +1,171 @@
+"""One turn of an agent: rounds of a model request and its tool calls, until the model has said what it had to say.
+
+Rule 1: what is drained is appended to the conversation and acknowledged in one step. Rule 2: the conversation is one
+that the provider accepts at every instant at which something is waited for, save while its last calls run; and however
+the turn ends, these get their results before it does. Rule 3: a requested abort always ends the turn: it is looked for
+after every batch and before the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+import attrs
+from trio.lowlevel import checkpoint_if_cancelled
+
+from greenroom.actors import Context, State
+from greenroom.agents._calls import run_calls
+from greenroom.agents._conversation import Conversation
+from greenroom.agents._events import AgentSpoke, ModelBegan, ModelEnded
+from greenroom.agents._inputs import Answer, Input, Note, render
+from greenroom.agents._services import AgentHome
+from greenroom.core import PeerError
+from greenroom.mailbox import Lane
+from greenroom.models import ModelRequest, ModelResponse, ToolResultBlock, ToolUseBlock, Usage
+
+DRAINED: Final = 100
+"""Notes that one turn or round takes up at most."""
+_EDGE_LANES: Final = (Lane.NOW, Lane.LATER)
+
+
+@final
+class OutOfTurns(PeerError):
+    """The model asked for more requests than its definition allows in one turn."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"the agent used all of its {limit} model requests without coming to an end")
+        self.limit = limit
+
+
+@final
+@attrs.define(kw_only=True, eq=False)
+class AgentTurn:
+    """The state of one turn while it runs."""
+
+    home: AgentHome
+    ctx: Context
+    conversation: Conversation
+    round: int = 0
+    usage_before: Usage = attrs.field(init=False)
+    agent: str = attrs.field(init=False)
+    turn: int = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.usage_before = self.home.usage
+        self.agent, _, self.turn = self.ctx.turn.token
+
+    async def run(self, message: Input) -> Answer:
+        """Take the message and run rounds until the model has finished.
+
+        Cancelled or failed, it leaves a conversation that can be gone on with.
+
+        Raises:
+            ProviderError: The model could not be asked.
+            OutOfTurns: The definition's `max_turns` were used up.
+        """
+        home, conversation = self.home, self.conversation
+        home.last_text = ""
+        self._take_in(render(message))
+        try:
+            while True:
+                response = await self._ask_model()
+                calls = response.tool_uses
+                if not calls:
+                    await checkpoint_if_cancelled()
+                    return self._finish(response)
+                await self._run_tools(calls)
+        finally:
+            home.activity = ""
+            conversation.close_open_calls()
+
+    def _take_in(self, first: str) -> None:
+        """Append what was sent and acknowledge it, in one step: a long turn never feeds an input twice."""
+        if not self.ctx.has_mail:
+            self.conversation.say([first])
+            self.ctx.acknowledge()
+            return
+        with self.ctx.drain(Note, DRAINED, lanes=_EDGE_LANES) as lease:
+            self.conversation.say([first, *map(render, lease.messages)])
+            self.ctx.acknowledge()
+
+    # --- the model -------------------------------------------------------------------------------------------------
+
+    async def _ask_model(self) -> ModelResponse:
+        home = self.home
+        definition = home.definition
+        if self.round >= definition.max_turns:
+            raise OutOfTurns(definition.max_turns)
+        self.round += 1
+        home.activity = "thinking"
+        request = ModelRequest(
+            messages=self.conversation.messages,
+            system=definition.system_prompt,
+            tools=home.schemas,
+            max_tokens=definition.max_tokens,
+            definition=definition.name,
+            agent=self.agent,
+        )
+        began = self._emit(ModelBegan, self.ctx.seq, len(request.messages))
+        state, error = State.KILLED, ""
+        response: ModelResponse | None = None
+        async with home.services.model.stream(request) as stream:
+            try:
+                response = await stream.wait_response()
+                state = State.COMPLETED
+            except Exception as problem:
+                state, error = State.FAILED, f"{type(problem).__name__}: {problem}"
+                raise
+            finally:
+                self._keep(stream.so_far if response is None else response, state, error, began)
+        return response
+
+    def _keep(self, response: ModelResponse, state: State, error: str, began: int) -> None:
+        """Append what the model said, as far as it came, and count what it cost."""
+        usage = response.usage
+        self.home.usage += usage
+        self._emit(
+            ModelEnded,
+            began,
+            state.value,
+            response.stop_reason or "",
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cache_creation_input_tokens,
+            usage.cache_read_input_tokens,
+            error,
+        )
+        if response.content:
+            self.home.last_text = response.text or self.home.last_text
+            self.conversation.answer(response.message)
+
+    def _finish(self, response: ModelResponse) -> Answer:
+        text = response.text
+        self._emit(AgentSpoke, self.ctx.seq, text[:200])
+        return Answer(
+            text=text,
+            usage=self.home.usage - self.usage_before,
+            rounds=self.round,
+            stop_reason=response.stop_reason or "",
+        )
+
+    # --- the tools -------------------------------------------------------------------------------------------------
+
+    async def _run_tools(self, calls: tuple[ToolUseBlock, ...]) -> None:
+        results: dict[str, ToolResultBlock] = {}
+        try:
+            await run_calls(calls, self.home, self.ctx, round_number=self.round, results=results)
+        except BaseException:
+            self.conversation.close_open_calls(results)
+            raise
+        in_order = [results[call.id] for call in calls]
+        if not self.ctx.has_mail:
+            self.conversation.say((), in_order)
+            return
+        with self.ctx.drain(Note, DRAINED, lanes=_EDGE_LANES) as lease:
+            self.conversation.say([*map(render, lease.messages)], in_order)
+
+    def _emit(self, event_class: type[Any], parent: int, *fields: Any) -> int:
+        ctx = self.ctx
+        return ctx.recorder.emit_fields(
+            event_class, self.agent, ctx.incarnation, parent, self.turn, self.round, *fields
+        )

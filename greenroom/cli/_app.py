@@ -1,0 +1,139 @@
+"""The command `greenroom`: reading the command line, and what a mistake in it looks like.
+
+Rule 1: a mistake of the user's is one line on standard error and exit code 2, never a trace. Rule 2: exit codes are 0
+done, 1 not done, 2 misuse, 130 and 143 ended by a signal.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from greenroom._version import __version__
+from greenroom.core import GreenroomError, JournalError, SettingsError, UsageError
+
+if TYPE_CHECKING:
+    from cyclopts import App
+
+DONE: Final = 0
+NOT_DONE: Final = 1
+MISUSE: Final = 2
+INTERRUPTED: Final = 130
+
+HELP: Final = "The actor runtime for teams of LLM agents."
+MOST_AGENTS: Final = 1_000
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Args:
+        arguments: What follows the program's name; by default that of the process.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # names of files come in every script, terminals do not
+    try:
+        code = _run(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+        return code
+    except (UsageError, SettingsError, JournalError) as error:
+        return complain(str(error))
+    except GreenroomError as error:
+        return complain(str(error), code=NOT_DONE)
+    except BrokenPipeError:
+        # Whoever read the output has gone. Nothing may be written any more, not even by the interpreter at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NOT_DONE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def complain(text: str, *, code: int = MISUSE) -> int:
+    """Say what went wrong in one line on standard error, and return the exit code."""
+    print(f"greenroom: {' '.join(text.split())}", file=sys.stderr)
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    from cyclopts import CycloptsError
+
+    app = _make_app()
+    try:
+        result = app(arguments or ["--help"], print_error=False, exit_on_error=False, result_action="return_value")
+    except CycloptsError as error:
+        return complain(f"{_one_line(error)} (see greenroom --help)")
+    return result if isinstance(result, int) else DONE
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".")
+
+
+def _make_app() -> App:
+    from cyclopts import App
+
+    app = App(name="greenroom", help=HELP, version=__version__, help_format="plaintext")
+    app.command(swarm_command, name="swarm")
+    # Named, not imported: what replays runs is loaded when a run is replayed.
+    app.command(
+        "greenroom.cli._replay:replay_command", name="replay", help="Show what a run did, check it, compare it."
+    )
+    return app
+
+
+def swarm_command(
+    path: Path = Path(),
+    *,
+    task: str | None = None,
+    agents: int = 4,
+    model: str | None = None,
+    runs: Path | None = None,
+    json: bool = False,
+    latency: float = 0.0,
+) -> int:
+    """Let a team of agents survey a folder and write a report.
+
+    A lead looks at the folder and puts items on a shared board; teammates claim them, read and search the files, and
+    send their findings to the lead, who writes report.md into the run folder. Nothing in the folder is changed.
+
+    With ANTHROPIC_API_KEY set the team runs on Claude; without it on a rule-based playbook, which needs no network.
+
+    Parameters
+    ----------
+    path
+        The folder to survey.
+    task
+        What to do there; by default a survey of the health of its code. The playbook knows only that survey: for
+        another task it searches for the words of the task.
+    agents
+        Number of teammates beside the lead.
+    model
+        "playbook", or the name of a Claude model.
+    runs
+        Where run folders go; by default GREENROOM_RUNS, or .greenroom/runs of the project around the current folder.
+    json
+        Print each event as one JSON object a line.
+    latency
+        Seconds that the playbook waits before each answer, to watch it work.
+    """
+    from greenroom.cli._swarm import SwarmOptions, run_swarm
+
+    if not 1 <= agents <= MOST_AGENTS:
+        raise UsageError(f"--agents has to be between 1 and {MOST_AGENTS}, not {agents}")
+    if not (math.isfinite(latency) and latency >= 0):
+        raise UsageError(f"--latency has to be a number of seconds from 0, not {latency}")
+    options = SwarmOptions(
+        path=path,
+        task=(task or "").strip(),
+        agents=agents,
+        model=(model or "").strip(),
+        runs=runs,
+        is_json=json,
+        latency_s=latency,
+    )
+    return run_swarm(options)

@@ -1,0 +1,106 @@
+"""The command `greenroom replay`: what a run did, as its journal tells it.
+
+Rule 1: it only reads, so a run that still goes on can be looked at. Rule 2: what is asked for decides the view: a check, a
+comparison, one moment, or the whole run. Rule 3: exit codes are 0, 1 for an unsound or different run, 2 for a mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from greenroom.cli._replay_check import checked
+from greenroom.cli._replay_diff import compared
+from greenroom.cli._replay_moment import moment
+from greenroom.cli._replay_page import Page, paths_of
+from greenroom.cli._replay_summary import summary
+from greenroom.cli._replay_table import transitions
+from greenroom.core import UsageError
+from greenroom.session import EVENTS, FOLDS
+from greenroom.trace import JournalText, find_run, read_journal, runs_folder
+
+EXIT_SAME: Final = 0
+EXIT_DIFFERENT: Final = 1
+
+
+def replay_command(
+    run: str = "last",
+    *,
+    at: int | None = None,
+    actor: str | None = None,
+    check: bool = False,
+    diff: str | None = None,
+    json: bool = False,
+    runs: Path | None = None,
+) -> int:
+    """Show what a run did: a summary and its transitions.
+
+    Parameters
+    ----------
+    run
+        A run folder, a journal file, the id of a run, or "last".
+    at
+        Show the whole tree as it was after the event with this number.
+    actor
+        Only actors whose path or id fits this pattern, such as "session/team/*".
+    check
+        Verify the invariants that a journal can show; exit code 1 when one is broken.
+    diff
+        Another run to compare with; exit code 1 when they differ.
+    json
+        Print one JSON object instead of text.
+    runs
+        Where runs lie; by default GREENROOM_RUNS, or .greenroom/runs of the project around the current folder.
+    """
+    if check and diff is not None:
+        raise UsageError("--check and --diff are two questions; ask one at a time")
+    if actor is not None and (check or diff is not None):
+        raise UsageError("--check and --diff look at the whole run; leave out --actor")
+    place = runs_folder(runs)
+    journal = _until(read_journal(find_run(run, place), EVENTS), at)
+    code = EXIT_SAME
+    if diff is not None:
+        other = _until(read_journal(find_run(diff, place), EVENTS), at)
+        page, is_same = compared(journal, other)
+        code = EXIT_SAME if is_same else EXIT_DIFFERENT
+    elif check:
+        page, is_sound = checked(journal, FOLDS)
+        code = EXIT_SAME if is_sound else EXIT_DIFFERENT
+    elif at is not None:
+        page = moment(journal, FOLDS, chosen=_chosen(journal, actor))
+    else:
+        chosen = _chosen(journal, actor)
+        page = _joined(summary(journal, FOLDS, chosen=chosen), transitions(journal, chosen=chosen))
+    page.print(is_json=json)
+    return code
+
+
+def _until(journal: JournalText, at: int | None) -> JournalText:
+    """Leave out what came after a moment."""
+    if at is None:
+        return journal
+    last = journal.entries[-1].seq if journal.entries else 0
+    if not 1 <= at <= last:
+        raise UsageError(f"--at {at}: the events of this run have the numbers 1 to {last}")
+    return attrs.evolve(journal, entries=[entry for entry in journal.entries if entry.seq <= at])
+
+
+def _chosen(journal: JournalText, pattern: str | None) -> set[str] | None:
+    """Return the ids of the actors that fit a pattern; None when there is no pattern."""
+    if pattern is None:
+        return None
+    paths = paths_of(journal.entries)
+    found = {one for one, path in paths.items() if fnmatchcase(path, pattern) or fnmatchcase(one, pattern)}
+    if not found:
+        raise UsageError(f"--actor {pattern!r} fits none of the {len(paths)} actors of this run")
+    return found
+
+
+def _joined(first: Page, second: Page) -> Page:
+    facts: Mapping[str, Any] = {**first.facts, **second.facts}
+    lines: Sequence[str] = [*first.lines, "", *second.lines]
+    return Page(facts=facts, lines=lines)

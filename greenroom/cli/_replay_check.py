@@ -1,0 +1,73 @@
+"""The answer to `greenroom replay --check`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import attrs
+
+from greenroom.cli._replay_page import RUN, Page, counted, facts_of, paths_of
+from greenroom.cli._replay_table import rows
+from greenroom.trace import (
+    CHECKS,
+    Fold,
+    JournalText,
+    check_journal,
+    full_actors,
+    has_ended,
+    open_spans,
+    split_processes,
+)
+
+MOST_VIOLATIONS: Final = 20
+MOST_OPEN: Final = 20
+
+
+def checked(journal: JournalText, folds: Iterable[Fold]) -> tuple[Page, bool]:
+    """Check a run; returns what to say, and whether it is sound."""
+    entries = journal.entries
+    violations = check_journal(entries, folds=folds)
+    last_process = list(split_processes(entries))[-1]
+    open_entries = [] if has_ended(entries) else open_spans(last_process)
+    actors = paths_of(entries)
+    facts: dict[str, Any] = {
+        "run": journal.header.run,
+        "events": len(entries),
+        "violations": [attrs.asdict(one) for one in violations],
+        "has_ended": has_ended(entries),
+        "open": [facts_of(entry) for entry in open_entries],
+        "actors": len(actors),
+        "actors_not_full": len(actors.keys() - full_actors(entries)),
+        "torn_bytes": journal.torn_bytes,
+    }
+    return Page(facts=facts, lines=list(_lines(journal, facts))), not violations
+
+
+def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
+    paths = paths_of(journal.entries)
+    violations = facts["violations"]
+    if violations:
+        first = violations[0]
+        yield f"unsound: {counted(len(violations), 'violation')}, the first at event {first['seq']} ({first['id']})"
+        yield from rows([entry for entry in journal.entries if entry.seq == first["seq"]], paths)
+        for one in violations[:MOST_VIOLATIONS]:
+            yield f"  {one['seq']:>6} {one['id']:<5} {one['text']}"
+        if len(violations) > MOST_VIOLATIONS:
+            yield f"  ... {len(violations) - MOST_VIOLATIONS:,} more; --json has all"
+    else:
+        # The table, and the two that need more than a list of entries: I-8 and I-9.
+        yield f"sound: {counted(facts['events'], 'event')}, {len(CHECKS) + 2} invariants"
+    if facts["actors_not_full"]:
+        few = f"{facts['actors_not_full']} of {counted(facts['actors'], 'actor')}"
+        yield f"conservation of messages was not checked for {few}: their journal is not at level full"
+    if facts["torn_bytes"]:
+        yield f"torn: {counted(facts['torn_bytes'], 'byte')} after the last whole line left out"
+    if not facts["has_ended"]:
+        yield f"no session.end: it still runs, or its process ended first; {counted(len(facts['open']), 'thing')} open"
+        for entry in facts["open"][:MOST_OPEN]:
+            name = paths.get(entry["actor"], entry["actor"]) or RUN
+            what = " ".join(str(entry[field]) for field in ("turn", "round", "tool", "call") if field in entry)
+            yield f"  {entry['seq']:>6} {name} {entry['ev']} {what}".rstrip()
+        if len(facts["open"]) > MOST_OPEN:
+            yield f"  ... {len(facts['open']) - MOST_OPEN:,} more; --json has all"

@@ -1,0 +1,39 @@
+"""The answer to `greenroom replay --diff`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from greenroom.cli._replay_page import Page, counted
+from greenroom.cli._words import printable
+from greenroom.trace import Divergence, JournalText, diff_runs
+
+
+def compared(left: JournalText, right: JournalText) -> tuple[Page, bool]:
+    """Compare two runs; returns what to say, and whether they are the same."""
+    found = diff_runs(left.entries, right.entries)
+    facts = {
+        "left": left.header.run,
+        "right": right.header.run,
+        "is_same": found is None,
+        "divergence": None if found is None else attrs.asdict(found),
+    }
+    if found is None:
+        lines = [f"the same: {counted(len(left.entries), 'event')}, times and ids apart"]
+    else:
+        lines = list(_lines(left, right, found))
+    return Page(facts=facts, lines=lines), found is None
+
+
+def _lines(left: JournalText, right: JournalText, found: Divergence) -> Iterator[str]:
+    yield f"different: the first divergence is event {found.place} of {found.actor}"
+    yield f"- {left.header.run}, {'event ' + str(found.left_seq) if found.left_seq else 'no such event'}"
+    yield f"+ {right.header.run}, {'event ' + str(found.right_seq) if found.right_seq else 'no such event'}"
+    yield ""
+    for same in found.context:
+        yield f"  {printable(same)}"
+    for sign, text in (("-", found.left), ("+", found.right)):
+        if text:
+            yield f"{sign} {printable(text)}"

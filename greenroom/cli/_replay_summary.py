@@ -1,0 +1,126 @@
+"""A run in ten lines: when, how it ended, its actors, turns, requests, what was lost."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from greenroom.cli._replay_page import Page, counted, seconds, tally
+from greenroom.cli._words import printable
+from greenroom.trace import Entry, Fold, JournalText, fold, has_ended, spans, split_processes
+
+_PLURALS: Final = {"model": "requests", "tool": "calls"}
+
+
+def summary(journal: JournalText, folds: Iterable[Fold], *, chosen: AbstractSet[str] | None) -> Page:
+    """Sum up a run, or some actors of it."""
+    entries = journal.entries
+    own = entries if chosen is None else [entry for entry in entries if entry.event.actor in chosen]
+    world = fold(entries, folds)
+    views = [view for actor, view in world.section("actors").items() if chosen is None or actor in chosen]
+    states = Counter("lost" if view.is_lost else view.state.value for view in views)
+    restarts = sum(view.incarnation - 1 for view in views)
+    dead = Counter(entry["reason"] for entry in own if entry.kind == "message.died")
+    facts: dict[str, Any] = {
+        "run": journal.header.run,
+        "file": str(journal.path),
+        "started": journal.header.started,
+        "lasted_s": entries[-1].t if entries else 0.0,
+        "events": len(entries),
+        "processes": len(list(split_processes(entries))),
+        "torn_bytes": journal.torn_bytes,
+        "end": _end(entries),
+        "faults": [{"seq": fault.seq, "why": fault.why} for fault in world.faults],
+        "actors": dict(states),
+        "restarts": restarts,
+        "dead_letters": dict(dead),
+        "spans": _spans(own),
+        "tokens": _tokens(own),
+    }
+    return Page(facts=facts, lines=list(_lines(journal, facts)))
+
+
+def _end(entries: Sequence[Entry]) -> dict[str, Any] | None:
+    """Return how the last session ended; None when it has not."""
+    if not has_ended(entries):
+        return None
+    last = next(entry for entry in reversed(entries) if entry.kind == "session.end")
+    return {"seq": last.seq, "state": last.get("state", ""), "error": last.get("error", "")}
+
+
+def _spans(entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
+    """Return for turns, model requests, tool calls ...: outcomes and durations."""
+    outcomes: dict[str, Counter[str]] = {}
+    took_s: dict[str, list[float]] = {}
+    for begin, end in spans(entries):
+        what = begin.kind.removesuffix(".begin")
+        if what in {"actor", "session"}:
+            continue
+        outcomes.setdefault(what, Counter())[str(end.get("state", "ended"))] += 1
+        took_s.setdefault(what, []).append(end.t - begin.t)
+    return {
+        what: {
+            "outcomes": dict(outcomes[what]),
+            "median_s": round(statistics.median(times), 6),
+            "longest_s": round(max(times), 6),
+        }
+        for what, times in took_s.items()
+    }
+
+
+def _tokens(entries: Sequence[Entry]) -> dict[str, int]:
+    """Add up the tokens of all model requests, by kind."""
+    total: Counter[str] = Counter()
+    for entry in entries:
+        if entry.kind == "model.end":
+            fields = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+            total.update({field: entry.get(field, 0) for field in fields})
+    return {field: number for field, number in total.items() if number}
+
+
+def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterable[str]:
+    header = journal.header
+    yield f"run       {header.run}, {counted(facts['events'], 'event')}"
+    yield f"file      {journal.path}"
+    yield f"began     {_date(header.started)}, lasted {seconds(facts['lasted_s'])}"
+    yield f"by        greenroom {header.greenroom}, Python {header.python}, Trio {header.trio}"
+    end = facts["end"]
+    if end is None:
+        yield "ended     not yet, or its process ended first (--check lists what is open)"
+    else:
+        yield "ended     " + printable(f"{end['state']} {end['error']}".strip())
+    if facts["processes"] > 1:
+        yield f"again     opened {counted(facts['processes'] - 1, 'more time')}"
+    if facts["torn_bytes"]:
+        yield f"torn      {counted(facts['torn_bytes'], 'byte')} after the last whole line left out"
+    if facts["faults"]:
+        first = facts["faults"][0]
+        yield f"unsound   {counted(len(facts['faults']), 'event')} left out, the first is {first['seq']} (--check says more)"
+    yield (
+        f"actors    {sum(facts['actors'].values())}: {tally(facts['actors'])}" if facts["actors"] else "actors    none"
+    )
+    if facts["restarts"]:
+        yield f"restarts  {facts['restarts']}"
+    for what, each in facts["spans"].items():
+        times = f"median {seconds(each['median_s'])}, longest {seconds(each['longest_s'])}"
+        yield f"{_PLURALS.get(what, what + 's'):<9} {sum(each['outcomes'].values()):,}: {tally(each['outcomes'])}; {times}"
+    if facts["tokens"]:
+        read = sum(number for field, number in facts["tokens"].items() if field != "output_tokens")
+        yield f"tokens    {read:,} in, {facts['tokens'].get('output_tokens', 0):,} out"
+    if facts["dead_letters"]:
+        yield f"dead      {counted(sum(facts['dead_letters'].values()), 'letter')}: {tally(facts['dead_letters'])}"
+
+
+def _date(started: str | None) -> str:
+    if started is None:
+        return "at an unknown time"
+    try:
+        began = datetime.fromisoformat(started)
+    except ValueError:
+        return started
+    zone = " UTC" if began.utcoffset() == timedelta(0) else ""
+    return f"{began:%Y-%m-%d %H:%M:%S}{zone}"

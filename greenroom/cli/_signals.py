@@ -1,0 +1,68 @@
+"""Ctrl+C as a ladder: the first asks to stop, the second kills, the third leaves at once.
+
+Rule 1: only the command line handles signals, around the session, so that the second one finds somebody (DESIGN 12.14).
+Rule 2: signals that arrive in one tick count once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final, final
+
+import trio
+
+EXIT_CODES: Final = {signal.SIGINT: 130, signal.SIGTERM: 143}
+
+
+@final
+class Ladder:
+    """Which rung has been reached, and what to do on it; see `climbing`."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.stop_scope = trio.CancelScope()
+        """Around the work: cancelled by the first signal."""
+        self.kill: Callable[[], None] = lambda: None
+        """Ends everything at once; set by whoever opens something that can be killed."""
+        self.leave: Callable[[], None] = lambda: None
+        """Puts the terminal in order before the process exits."""
+        self.exit_code: int | None = None
+        """What the first signal makes of the exit code; None: there was none."""
+        self._rung = 0
+        self._say = say
+
+    def climb(self, signal_number: int) -> None:
+        """Go one rung up; the third does not return."""
+        self._rung += 1
+        name = signal.Signals(signal_number).name
+        code = EXIT_CODES.get(signal.Signals(signal_number), 128 + signal_number)
+        if self._rung == 1:
+            self.exit_code = code
+            self._say(f"{name}: stopping; once more to kill what runs")
+            self.stop_scope.cancel(f"{name} asked to stop")
+        elif self._rung == 2:
+            self._say(f"{name}: killing what runs; once more to leave at once")
+            self.stop_scope.cancel(f"{name} asked to stop")
+            self.kill()
+        else:
+            self.leave()
+            os._exit(code)  # what the journal holds stays valid: a run may be cut anywhere
+
+
+@asynccontextmanager
+async def climbing(ladder: Ladder) -> AsyncIterator[None]:
+    """Let SIGINT and SIGTERM climb the ladder until the block is left."""
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with trio.open_nursery() as nursery:
+
+            async def listen() -> None:
+                async for number in signals:
+                    ladder.climb(number)
+
+            nursery.start_soon(listen, name="greenroom signals")
+            try:
+                yield
+            finally:
+                nursery.cancel_scope.cancel("the work is done")

@@ -1,0 +1,67 @@
+"""What an agent of the playbook can know: its conversation, read as calls with their results and texts that came in.
+
+Rule 1: nothing else is remembered, so the same conversation always gets the same answer.
+Must not know: who the agent is, and what its calls are for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from greenroom.models import Message, TextBlock, ToolResultBlock, ToolUseBlock
+
+
+@attrs.frozen
+class ToolCall:
+    """A tool call, and its result if there is one yet."""
+
+    at: int
+    """Place in the conversation; texts and calls are counted together."""
+    name: str
+    input: Mapping[str, Any]
+    result: str | None
+    is_error: bool
+
+
+@attrs.frozen
+class Received:
+    """A text that came in: the task, an item of the board, a message of a mate."""
+
+    at: int
+    text: str
+
+
+@attrs.frozen
+class Conversation:
+    """All calls and all texts so far, in order."""
+
+    calls: tuple[ToolCall, ...]
+    received: tuple[Received, ...]
+
+    def calls_of(self, name: str, *, since: int = -1) -> tuple[ToolCall, ...]:
+        """Return the calls of one tool that came after a place."""
+        return tuple(call for call in self.calls if call.name == name and call.at > since)
+
+
+def read_conversation(messages: Iterable[Message]) -> Conversation:
+    """Sort a conversation into what was called and what came in."""
+    uses: list[tuple[int, ToolUseBlock]] = []
+    results: dict[str, ToolResultBlock] = {}
+    received = []
+    for at, (role, block) in enumerate((message.role, block) for message in messages for block in message.content):
+        match block:
+            case ToolUseBlock():
+                uses.append((at, block))
+            case ToolResultBlock():
+                results[block.tool_use_id] = block
+            case TextBlock(text) if role == "user":
+                received.append(Received(at, text))
+    calls = []
+    for at, use in uses:
+        result = results.get(use.id)
+        content = None if result is None else result.content
+        calls.append(ToolCall(at, use.name, use.input, content, result is not None and result.is_error))
+    return Conversation(tuple(calls), tuple(received))

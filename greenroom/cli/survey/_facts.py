@@ -1,0 +1,184 @@
+"""What mates find out, and the form in which they report it: a line for people, then one JSON line per fact.
+
+Rule 1: a report that was cut or wrapped gives the facts that are whole. Rule 2: every list is capped, and the count of
+all is there beside it.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+# At the start of a line, save for what a wrapper writes before it: the same words within a fact are a quotation.
+_HEAD: Final = re.compile(r"^[^{\n]*?Findings on item (\w+):", re.MULTILINE)
+
+
+@attrs.frozen
+class Named:
+    """Something with a name and a line."""
+
+    line: int
+    name: str
+
+
+@attrs.frozen
+class Measured:
+    """A function and its size."""
+
+    line: int
+    name: str
+    lines: int
+    branches: int
+    """Ways through it, roughly: one, and one for each decision."""
+
+
+@attrs.frozen
+class Marker:
+    """A note to do something later."""
+
+    line: int
+    word: str
+    text: str
+    within: str
+    """The function or class that it stands in; empty at the top of the file."""
+
+
+@attrs.frozen
+class Spotted:
+    """A pattern that often means trouble."""
+
+    line: int
+    kind: str
+    text: str
+
+
+@attrs.frozen(kw_only=True)
+class FileFacts:
+    """What there is to say about one file."""
+
+    path: str
+    lines: int = 0
+    code_lines: int = 0
+    """Lines that are neither blank nor only a comment."""
+    functions: int = 0
+    classes: int = 0
+    public: int = 0
+    """Public functions, methods and classes."""
+    undocumented: tuple[Named, ...] = ()
+    undocumented_count: int = 0
+    measured: tuple[Measured, ...] = ()
+    """The longest functions."""
+    long_count: int = 0
+    """Functions above the length that is worth a remark."""
+    markers: tuple[Marker, ...] = ()
+    marker_count: int = 0
+    spotted: tuple[Spotted, ...] = ()
+    spotted_count: int = 0
+    accepted_count: int = 0
+    """Patterns on lines that carry a `noqa` or `nosec`: somebody has looked at them."""
+    imports: tuple[str, ...] = ()
+    """For tests and packages: what they import."""
+    problem: str = ""
+    """Why it was not analysed, or not wholly."""
+
+
+@attrs.frozen
+class Hit:
+    """A line that a search found."""
+
+    path: str
+    line: int
+    text: str
+
+
+@attrs.frozen(kw_only=True)
+class SearchFacts:
+    """What one search found."""
+
+    label: str
+    hits: tuple[Hit, ...] = ()
+    files: int = 0
+    """Files with a hit."""
+    is_cut: bool = False
+    """There was more than was looked at."""
+    problem: str = ""
+
+
+Facts: TypeAlias = FileFacts | SearchFacts
+
+
+@attrs.frozen
+class Findings:
+    """One mate's report on one item."""
+
+    item: str
+    facts: tuple[Facts, ...]
+
+
+def write_findings(item: str, subject: str, facts: Iterable[Facts]) -> str:
+    """Return the message of a mate."""
+    lines = [json.dumps(_plain(one), ensure_ascii=False, separators=(",", ":")) for one in facts]
+    return "\n".join([f"Findings on item {item}: {subject}", *lines])
+
+
+# A lead reads the same messages at every turn; the cache keeps only what the conversation holds anyway.
+@lru_cache(maxsize=1024)
+def parse_findings(text: str) -> tuple[Findings, ...]:
+    """Return the reports that a text holds; other text gives none."""
+    return tuple(_parse_findings(text))
+
+
+def _parse_findings(text: str) -> Iterator[Findings]:
+    heads = list(_HEAD.finditer(text))
+    ends = [*(one.start() for one in heads), len(text)][1:]
+    for head, end in zip(heads, ends, strict=False):
+        facts = [_fact(line) for line in text[head.end() : end].split("\n")]
+        yield Findings(head[1], tuple(one for one in facts if one is not None))
+
+
+def _plain(fact: Facts) -> dict[str, Any]:
+    tag = "file" if isinstance(fact, FileFacts) else "search"
+    plain: dict[str, Any] = _converter().unstructure(fact)
+    return {"facts": tag, **plain}
+
+
+def _fact(line: str) -> Facts | None:
+    line = line.strip()
+    start = line.find("{")
+    if start < 0:
+        return None
+    for text in (line[start:], html.unescape(line[start:])):
+        try:
+            # The end of the object is where JSON says: a closing tag may follow on the same line.
+            plain, _ = json.JSONDecoder().raw_decode(text)
+            kind = plain.pop("facts")
+            return _structure(kind, plain)
+        except (ValueError, KeyError, AttributeError, TypeError):
+            continue
+    return None
+
+
+def _structure(kind: str, plain: dict[str, Any]) -> Facts | None:
+    classes: dict[str, type[FileFacts | SearchFacts]] = {"file": FileFacts, "search": SearchFacts}
+    from cattrs.errors import BaseValidationError
+
+    if kind not in classes:
+        return None
+    try:
+        fact: Facts = _converter().structure(plain, classes[kind])
+        return fact
+    except BaseValidationError:
+        return None
+
+
+@cache
+def _converter() -> Any:
+    from cattrs import Converter
+
+    return Converter(omit_if_default=True)

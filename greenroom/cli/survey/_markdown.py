@@ -1,0 +1,52 @@
+"""Writing Markdown: tables, code spans, counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def code(text: str) -> str:
+    """Return text as a code span, whatever it holds."""
+    if not text:
+        return ""
+    fence = "`"
+    while fence in text:
+        fence += "`"
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{space}{text}{space}{fence}"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """Return a table; numbers are set to the right and grouped by thousands."""
+    cells = [list(row) for row in rows]
+    if not cells:
+        return []
+    is_number = [all(isinstance(row[at], int) for row in cells) for at in range(len(columns))]
+    marks = ["---:" if right else "---" for right in is_number]
+    return [_row(columns), _row(marks), *(_row([_cell(cell) for cell in row]) for row in cells)]
+
+
+def more(shown: int, total: int, what: str) -> list[str]:
+    """Return a line on what a table does not show, if there is more."""
+    return ["", f"And {total - shown:,} more {what}."] if total > shown else []
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def percent(part: int, whole: int) -> str:
+    """Return a share; never 100% where something is missing."""
+    if not whole:
+        return "-"
+    return f"{part * 100 // whole}%"
+
+
+def _cell(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _row(cells: Iterable[str]) -> str:
+    escaped = [cell.replace("|", "\\|") for cell in cells]
+    return f"| {' | '.join(escaped)} |"

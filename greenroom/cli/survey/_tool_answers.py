@@ -1,0 +1,174 @@
+"""Reading what the tools answer: numbered lines of Read, paths of Glob, counts and matches of Grep, items of TaskList.
+
+Rule 1: what the tool says it left out is kept, never taken for nothing. Rule 2: an answer in an unknown form gives
+less, never an exception.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+_NUMBERED: Final = re.compile(r" *(\d+)\t")
+_GOES_ON: Final = re.compile(r"\(.* goes on: read the rest with offset=(\d+)\)")
+_CUT: Final = re.compile(r"\.\.\. \(cut: the line has \d+ characters or more\)$")
+_MORE: Final = re.compile(r"\(there is more: go on with offset=(\d+), or narrow the search\)")
+_TOTAL: Final = re.compile(r"\(the first \d+ of (\d+) files; ")
+_SKIPPED: Final = re.compile(r"\((skipped, [a-z ]+|folders that cannot be listed|not all UTF-8, [a-z ]+): (.*)\)")
+_AND_MORE: Final = re.compile(r", and (\d+) more$")
+_ITEM: Final = re.compile(r"#?(\d+)\b.*\b(pending|in_progress|completed)\b(?:.*\b(?:owner|by):? ?([\w@.-]+))?")
+
+
+@attrs.frozen
+class Page:
+    """One answer of Read."""
+
+    lines: tuple[str, ...]
+    next_offset: int | None
+    """Where the file goes on; None: this was the end."""
+    is_utf8: bool
+    cut_lines: tuple[int, ...]
+    """Numbers of the lines of which only the start is there."""
+
+
+def parse_page(answer: str) -> Page:
+    """Read an answer of Read."""
+    lines = []
+    cut = []
+    next_offset = None
+    is_utf8 = True
+    for line in answer.split("\n"):
+        number = _NUMBERED.match(line)
+        if number is not None:
+            text = line[number.end() :]
+            if _CUT.search(text):
+                text = _CUT.sub("", text)
+                cut.append(int(number[1]))
+            lines.append(text)
+        elif goes_on := _GOES_ON.fullmatch(line):
+            next_offset = int(goes_on[1])
+        elif " is not all UTF-8: " in line:
+            is_utf8 = False
+    return Page(tuple(lines), next_offset, is_utf8, tuple(cut))
+
+
+@attrs.frozen
+class Names:
+    """One answer of Glob."""
+
+    paths: tuple[str, ...]
+    total: int
+    """Files that matched, listed or not."""
+    notes: tuple[str, ...]
+    """What could not be looked at, in the tool's words."""
+
+
+def parse_names(answer: str) -> Names:
+    """Read an answer of Glob."""
+    paths, notes = _split_notes(answer)
+    total = len(paths)
+    kept = []
+    for note in notes:
+        if found := _TOTAL.match(note):
+            total = int(found[1])
+        elif not note.startswith("(no file matches "):
+            kept.append(note)
+    return Names(tuple(paths), total, tuple(kept))
+
+
+@attrs.frozen
+class Counts:
+    """One answer of Grep that counts matching lines."""
+
+    counts: dict[str, int]
+    next_offset: int | None
+    skipped: dict[str, tuple[int, str]]
+    """{what happened: (number of files, the names as far as the tool gave them)}"""
+
+
+def parse_counts(answer: str) -> Counts:
+    """Read an answer of Grep in the mode `count`."""
+    lines, notes = _split_notes(answer)
+    counts = {}
+    for line in lines:
+        path, _, number = line.rpartition(":")
+        if path and number.isdecimal():
+            counts[path] = int(number)
+    return Counts(counts, next_offset_of(answer), _skipped(notes))
+
+
+@attrs.frozen
+class Match:
+    """A line that Grep found."""
+
+    path: str
+    line: int
+    text: str
+
+
+def parse_matches(answer: str) -> tuple[Match, ...]:
+    """Read an answer of Grep in the mode `content`, without its lines of context."""
+    found = []
+    for line in _split_notes(answer)[0]:
+        match = re.match(r"(.+?):(\d+):(.*)", line)
+        if match is not None:
+            found.append(Match(match[1], int(match[2]), match[3]))
+    return tuple(found)
+
+
+def next_offset_of(answer: str) -> int | None:
+    """Return where a search goes on, None if it is complete."""
+    more = _MORE.search(answer)
+    return int(more[1]) if more else None
+
+
+@attrs.frozen
+class BoardItem:
+    """An item as TaskList shows it."""
+
+    id: str
+    status: str
+    owner: str
+
+
+def parse_items(answer: str) -> tuple[BoardItem, ...]:
+    """Read an answer of TaskList: JSON with `tasks`, or one line per item."""
+    try:
+        entries = json.loads(answer)
+    except ValueError:
+        found = [_ITEM.search(line) for line in answer.split("\n")]
+        return tuple(BoardItem(one[1], one[2], one[3] or "") for one in found if one)
+    if isinstance(entries, dict):
+        entries = entries.get("tasks", [])
+    return tuple(_items_of(entries)) if isinstance(entries, list) else ()
+
+
+def _items_of(entries: list[Any]) -> Iterator[BoardItem]:
+    for entry in entries:
+        if isinstance(entry, dict) and "id" in entry:
+            yield BoardItem(str(entry["id"]), str(entry.get("status", "")), str(entry.get("owner") or ""))
+
+
+def _split_notes(answer: str) -> tuple[list[str], list[str]]:
+    """Part an answer into its lines and the notes at its end, each of which is a line in parentheses."""
+    lines = [line for line in answer.split("\n") if line]
+    notes: list[str] = []
+    while lines and lines[-1].startswith("(") and lines[-1].endswith(")"):
+        notes.insert(0, lines.pop())
+    return lines, notes
+
+
+def _skipped(notes: list[str]) -> dict[str, tuple[int, str]]:
+    skipped = {}
+    for note in notes:
+        found = _SKIPPED.fullmatch(note)
+        if found is not None:
+            more = _AND_MORE.search(found[2])
+            named = found[2][: more.start()] if more else found[2]
+            count = named.count(", ") + 1 + (int(more[1]) if more else 0)
+            skipped[found[1]] = (count, found[2])
+    return skipped

@@ -1,0 +1,220 @@
+"""Errors that say whose fault it is, with the facts as attributes.
+
+`UsageError` is the caller's, `PeerError` the outside world's, `InternalError` ours. The rest tell how a piece of
+work ended, and carry the errors that ended it.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+
+class GreenroomError(Exception):
+    """The root of every error that greenroom raises."""
+
+
+# --- the caller ------------------------------------------------------------------------------------------------
+
+
+class UsageError(GreenroomError):
+    """The call was wrong: say what, where and what to do instead."""
+
+
+@final
+class Closed(UsageError):
+    """What was used has been closed from this side."""
+
+
+@final
+class Busy(UsageError):
+    """Somebody else is already waiting there; only one may."""
+
+
+@final
+class Stopping(UsageError):
+    """A spawn came while its supervisor was stopping."""
+
+    def __init__(self, supervisor: str) -> None:
+        super().__init__(f"supervisor {supervisor!r} is stopping and starts nothing any more")
+        self.supervisor = supervisor
+
+
+@final
+class NameTaken(UsageError):
+    """A name is registered once; it is free again when its owner is gone for good."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the name {name!r} is taken")
+        self.name = name
+
+
+@final
+class SettingsError(UsageError):
+    """A settings file or mapping holds something that cannot be used."""
+
+    def __init__(self, source: str, problems: tuple[str, ...]) -> None:
+        super().__init__(f"{source}: " + "; ".join(problems))
+        self.source = source
+        self.problems = problems
+
+
+# --- the outside world -----------------------------------------------------------------------------------------
+
+
+class PeerError(GreenroomError):
+    """Something beyond this program failed, or ended before it answered."""
+
+
+class ProviderError(PeerError):
+    """A model provider refused, failed or cut the connection.
+
+    Attributes:
+        kind: What went wrong, as a word that can be branched on.
+        status: The HTTP status, or None where there was none.
+        retry_after_s: How long the provider asks us to wait, in seconds.
+        is_retryable: Whether the same request may succeed later.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+        is_retryable: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.status = status
+        self.retry_after_s = retry_after_s
+        self.is_retryable = is_retryable
+
+
+@final
+class JournalError(PeerError):
+    """The journal cannot be written or read: where, and why."""
+
+    def __init__(self, where: str, why: str) -> None:
+        super().__init__(f"{where}: {why}")
+        self.where = where
+        self.why = why
+
+
+@final
+class ActorEnded(PeerError):
+    """The actor that was asked or watched is gone and will not answer."""
+
+    def __init__(self, actor: str, state: str) -> None:
+        super().__init__(f"actor {actor!r} has ended ({state})")
+        self.actor = actor
+        self.state = state
+
+
+@final
+class AskTimedOut(PeerError):
+    """No answer came within the time that the asker gave."""
+
+    def __init__(self, actor: str, timeout_s: float) -> None:
+        super().__init__(f"actor {actor!r} did not answer within {timeout_s:g} s")
+        self.actor = actor
+        self.timeout_s = timeout_s
+
+
+@final
+class Undelivered(PeerError):
+    """A message that needs an answer was not accepted: the mailbox was full or closed."""
+
+    def __init__(self, actor: str, delivery: str) -> None:
+        super().__init__(f"the mailbox of actor {actor!r} is {delivery}")
+        self.actor = actor
+        self.delivery = delivery
+
+
+# --- us --------------------------------------------------------------------------------------------------------
+
+
+class InternalError(GreenroomError):
+    """A promise of greenroom does not hold; please report it."""
+
+
+@final
+class IllegalTransition(InternalError):
+    """An event arrived in a state whose row in the table does not list it."""
+
+    def __init__(self, *, state: str, event: str) -> None:
+        super().__init__(f"{event!r} is not legal in state {state!r}")
+        self.state = state
+        self.event = event
+
+
+# --- how work ended --------------------------------------------------------------------------------------------
+
+
+class WorkEnded(GreenroomError):
+    """A piece of work ended without its result."""
+
+
+@final
+class TurnFailed(WorkEnded):
+    """The turn raised; the error is the `__cause__`.
+
+    Attributes:
+        actor: The id of the actor whose turn it was.
+        partial: Text that was there before the failure, if any.
+    """
+
+    def __init__(self, actor: str, why: str, *, partial: str = "") -> None:
+        super().__init__(f"the turn of {actor!r} failed: {why}")
+        self.actor = actor
+        self.why = why
+        self.partial = partial
+
+
+@final
+class TurnKilled(WorkEnded):
+    """The turn was aborted, or its actor killed, on somebody's request.
+
+    Attributes:
+        actor: The id of the actor whose turn it was.
+        who: Who asked for it.
+        why: Why, in the words of whoever asked.
+        partial: Text that was there before, if any.
+    """
+
+    def __init__(self, actor: str, *, who: str, why: str, partial: str = "") -> None:
+        super().__init__(f"the turn of {actor!r} was ended by {who}: {why}")
+        self.actor = actor
+        self.who = who
+        self.why = why
+        self.partial = partial
+
+
+@final
+class StartFailed(WorkEnded):
+    """An actor did not become ready: its start raised, was killed or took too long."""
+
+    def __init__(self, actor: str, why: str) -> None:
+        super().__init__(f"actor {actor!r} did not start: {why}")
+        self.actor = actor
+        self.why = why
+
+
+@final
+class SupervisorFailed(WorkEnded):
+    """A supervisor restarted a child as often as it may and gave up; the last errors are the `__cause__`."""
+
+    def __init__(self, supervisor: str, child: str, restarts: int) -> None:
+        super().__init__(f"supervisor {supervisor!r} gave up on {child!r} after {restarts} restarts")
+        self.supervisor = supervisor
+        self.child = child
+        self.restarts = restarts
+
+
+@final
+class RuntimeFailed(WorkEnded):
+    """The root supervisor gave up; what made it give up is the `__cause__`, an exception group where it was several."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why

@@ -1,0 +1,184 @@
+"""The ports: everything that a run takes from the world, so that a test can hold all of it.
+
+Clock, Ids, Chance, Disk, Blocking and Tracer. Nothing else in greenroom reads the time, draws a random number, opens a
+file or starts a thread. The production side is here; the test kit has its own.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ParamSpec, Protocol, TypeVar, final
+
+import attrs
+import trio
+
+from greenroom.core._ids import Ids, SystemIds
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Clock(Protocol):
+    """The run's time. Deadlines follow Trio's clock, so this one has to agree with it."""
+
+    def bind(self) -> Callable[[], float]:
+        """Return the function that reads this run's time in seconds; call it inside the run.
+
+        Only differences mean anything. A bound function costs a third of a look-up at every reading.
+        """
+        ...
+
+    def wall(self) -> datetime:
+        """Return the date and time in UTC, for names and headers."""
+        ...
+
+
+class Chance(Protocol):
+    """Randomness that may decide something (jitter), as opposed to naming something."""
+
+    def random(self) -> float:
+        """Return a number in [0, 1)."""
+        ...
+
+
+class Disk(Protocol):
+    """Where run folders are kept. Calls block; go through `Blocking`."""
+
+    def make_folder(self, path: Path) -> None:
+        """Make a folder and its parents, mode 0700; an existing one is fine."""
+        ...
+
+    def append(self, path: Path, content: bytes) -> None:
+        """Append to a file, made with mode 0600 on first use; all of it or an `OSError`."""
+        ...
+
+    def sync(self, path: Path) -> None:
+        """Return when what was appended to `path` survives a power cut."""
+        ...
+
+    def write(self, path: Path, content: bytes) -> None:
+        """Replace a file in one step: readers see the old content or the new, never a part."""
+        ...
+
+    def read(self, path: Path) -> bytes:
+        """Return the whole content of a file."""
+        ...
+
+    def close(self) -> None:
+        """Close what was kept open; using the disk again opens it again."""
+        ...
+
+
+class Blocking(Protocol):
+    """Where blocking calls run. No thread is started anywhere else (DESIGN 12.27)."""
+
+    async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a blocking function and return its result.
+
+        A cancelled caller still waits for the function to end, so that no write is ever abandoned.
+        """
+        ...
+
+
+@final
+class SystemClock:
+    """Trio's clock of the current run, and the wall clock of the machine."""
+
+    __slots__ = ()
+
+    def bind(self) -> Callable[[], float]:
+        """Return the reader of the clock of the current Trio run."""
+        return trio.lowlevel.current_clock().current_time
+
+    def wall(self) -> datetime:
+        """Return the machine's date and time in UTC."""
+        return datetime.now(UTC)
+
+
+@final
+class SystemDisk:
+    """The file system; keeps one descriptor open per file that is appended to."""
+
+    def __init__(self) -> None:
+        self._open: dict[Path, int] = {}
+
+    def make_folder(self, path: Path) -> None:
+        """Make a folder and its parents, mode 0700."""
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def append(self, path: Path, content: bytes) -> None:
+        """Append all of `content`, or raise `OSError`."""
+        descriptor = self._open.get(path)
+        if descriptor is None:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+            descriptor = self._open[path] = os.open(path, flags, 0o600)
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+
+    def sync(self, path: Path) -> None:
+        """Flush a file that was appended to, to the device."""
+        descriptor = self._open.get(path)
+        if descriptor is not None:
+            os.fdatasync(descriptor)
+
+    def write(self, path: Path, content: bytes) -> None:
+        """Replace a file through a temporary neighbour and a rename."""
+        temporary = path.with_name(f".{path.name}.new")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            rest = memoryview(content)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        temporary.replace(path)
+
+    def read(self, path: Path) -> bytes:
+        """Return the whole content of a file."""
+        return path.read_bytes()
+
+    def close(self) -> None:
+        """Close every descriptor."""
+        while self._open:
+            os.close(self._open.popitem()[1])
+
+
+@final
+class ThreadBlocking:
+    """Blocking calls in Trio's worker threads; a call that has begun is always waited for."""
+
+    __slots__ = ()
+
+    async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `function` in a worker thread."""
+        return await trio.to_thread.run_sync(lambda: function(*args, **kwargs), abandon_on_cancel=False)
+
+
+@final
+class InlineBlocking:
+    """Blocking calls in the caller's own step, for the test kit: a virtual clock would leap ahead of a thread."""
+
+    __slots__ = ()
+
+    async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `function` here, after one checkpoint."""
+        await trio.lowlevel.checkpoint()
+        return function(*args, **kwargs)
+
+
+@attrs.frozen(kw_only=True)
+class Ports:
+    """The ports of one run, except the tracer, which the runtime makes from them."""
+
+    clock: Clock = attrs.field(factory=SystemClock)
+    ids: Ids = attrs.field(factory=SystemIds)
+    chance: Chance = attrs.field(factory=lambda: random.Random(secrets.randbits(64)))
+    disk: Disk = attrs.field(factory=SystemDisk)
+    blocking: Blocking = attrs.field(factory=ThreadBlocking)

@@ -1,0 +1,50 @@
+"""Reading settings: plain mappings into attrs classes, with every problem named by its full path.
+
+Rule 1: an unknown key is refused. Rule 2: all problems of one source are reported together.
+Must not know: where files lie and which settings there are; folders declare their own part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import cattrs
+from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError
+
+from greenroom.core._errors import SettingsError
+
+S = TypeVar("S")
+
+
+def read_settings(settings_class: type[S], values: Mapping[str, Any], *, source: str) -> S:
+    """Make an attrs settings object from a mapping.
+
+    Args:
+        settings_class: An attrs class; nested attrs classes are nested mappings.
+        values: What a settings file held; missing keys take the class's defaults.
+        source: Where the values came from, for the message.
+
+    Raises:
+        SettingsError: A key is unknown or a value does not fit; `problems` names each with its path.
+    """
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    try:
+        return converter.structure(dict(values), settings_class)
+    except BaseValidationError as error:
+        problems = cattrs.transform_error(error, format_exception=_describe)
+        raise SettingsError(source, tuple(_place(problem) for problem in problems)) from None
+
+
+def _describe(error: BaseException, expected: type | None) -> str:
+    if isinstance(error, ForbiddenExtraKeysError):
+        return "unknown key " + ", ".join(sorted(repr(key) for key in error.extra_fields))
+    if isinstance(error, KeyError):
+        return "required key is missing"
+    name = getattr(expected, "__name__", str(expected))
+    return f"{error} (expected {name})" if expected is not None else str(error)
+
+
+def _place(problem: str) -> str:
+    what, _, path = problem.rpartition(" @ ")
+    return f"{path.removeprefix('$').removeprefix('.') or 'top level'}: {what}"

@@ -1,0 +1,91 @@
+"""What travels: the envelope, the lane it waits in, and the words for what became of it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Final, Generic, Protocol, TypeVar, final
+
+import attrs
+
+M = TypeVar("M")
+
+
+class Lane(StrEnum):
+    """Where a message waits. First in, first out within a lane; across lanes there is no order."""
+
+    NOW = "now"
+    """Control and steering: served first, outside the capacity. It aborts nothing by itself."""
+    NEXT = "next"
+    """Ordinary messages."""
+    LATER = "later"
+    """Served when `next` is empty, and once after every 16 of `next`."""
+
+
+class Delivery(StrEnum):
+    """What became of a send, known at once."""
+
+    ACCEPTED = "accepted"
+    FULL = "full"
+    """No room. The sender decides: drop it, try later, or tell somebody."""
+    CLOSED = "closed"
+    """The owner is gone or going."""
+
+
+class DeadReason(StrEnum):
+    """Why a message was never processed to its end."""
+
+    NO_ACTOR = "no_actor"
+    ENDED = "ended"
+    CLOSED = "closed"
+    FULL = "full"
+    ABORTED = "aborted"
+    FAILED = "failed"
+    POISON = "poison"
+    EXPIRED = "expired"
+    LATE_REPLY = "late_reply"
+
+
+class ReplyTo(Protocol):
+    """Where an answer goes; the mailbox only carries it."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody still waits for the answer."""
+        ...
+
+    def answer(self, value: Any) -> bool:
+        """Settle with a value; False when it was settled before."""
+        ...
+
+    def fail(self, error: Exception) -> bool:
+        """Settle with an error; False when it was settled before."""
+        ...
+
+
+@final
+@attrs.define(eq=False)
+class Envelope(Generic[M]):
+    """A message with what the runtime knows of it.
+
+    Mutable and without equality on purpose: a frozen one costs three times as much to make, once per message
+    (`benchmarks/`). Only the mailbox writes to it.
+    """
+
+    message: M
+    lane: Lane
+    number: int
+    """Counter of this mailbox: 1 for its first message."""
+    parent: int
+    """`seq` of the event that led to this message; 0 where none is known."""
+    reply: ReplyTo | None
+    """Where the answer goes, for an ask."""
+    size_bytes: int
+    """What it counts against the byte capacity."""
+    is_counted: bool
+    """Whether it takes a place of the capacity: not in lane `now`, not for system mail."""
+    attempts: int = 0
+    """How often it was handed out again after a turn that did not finish."""
+
+
+MAX_ATTEMPTS: Final = 3
+"""After so many turns that did not finish, a message is poison (kernel 9.2)."""

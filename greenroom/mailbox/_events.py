@@ -1,0 +1,72 @@
+"""What a mailbox puts on record: the five facts about a message."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, final
+
+import attrs
+
+from greenroom.core import Event, Level
+
+
+@attrs.frozen(kw_only=True)
+class _MessageEvent(Event):
+    level: ClassVar[Level] = Level.FULL
+
+    msg: int
+    """Number of the message in its mailbox."""
+    lane: str
+
+
+@final
+@attrs.frozen(kw_only=True)
+class MessagePut(_MessageEvent):
+    """The mailbox accepted a message."""
+
+    kind: ClassVar[str] = "message.put"
+
+    type: str
+    """Class name of the message; its content is not recorded."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class MessageLeased(_MessageEvent):
+    """A message was handed to the owner and is still the mailbox's."""
+
+    kind: ClassVar[str] = "message.leased"
+
+
+@final
+@attrs.frozen(kw_only=True)
+class MessageAcked(_MessageEvent):
+    """The owner is done with a message."""
+
+    kind: ClassVar[str] = "message.acked"
+
+
+@final
+@attrs.frozen(kw_only=True)
+class MessageReturned(_MessageEvent):
+    """A leased message went back to the front of its lane."""
+
+    kind: ClassVar[str] = "message.returned"
+
+    attempts: int
+
+
+@final
+@attrs.frozen(kw_only=True)
+class MessageDied(_MessageEvent):
+    """A message became a dead letter."""
+
+    kind: ClassVar[str] = "message.died"
+    level: ClassVar[Level] = Level.LIFECYCLE
+
+    type: str
+    reason: str
+    was_put: bool
+    """False for a message that was refused, so that it was never in the mailbox."""
+
+
+EVENTS: Final = (MessagePut, MessageLeased, MessageAcked, MessageReturned, MessageDied)

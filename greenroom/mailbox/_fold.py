@@ -1,0 +1,117 @@
+"""The state of mailboxes and dead letters, folded from their events."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias, final
+
+import attrs
+
+from greenroom.core import IllegalTransition
+from greenroom.mailbox._envelope import Lane
+from greenroom.mailbox._events import MessageAcked, MessageDied, MessageLeased, MessagePut, MessageReturned
+
+_MovingEvent: TypeAlias = MessagePut | MessageLeased | MessageReturned | MessageDied
+
+
+@final
+@attrs.frozen(kw_only=True)
+class MailboxView:
+    """What a mailbox holds, as numbers of messages; only for actors whose journal is `full`."""
+
+    now: tuple[int, ...] = ()
+    next: tuple[int, ...] = ()
+    later: tuple[int, ...] = ()
+    leased: tuple[int, ...] = ()
+    accepted: int = 0
+    acked: int = 0
+    died: int = 0
+
+    @property
+    def depth(self) -> int:
+        """Messages that wait; leased ones do not count."""
+        return len(self.now) + len(self.next) + len(self.later)
+
+    def lost(self) -> MailboxView:
+        """Return what is left when the process is gone: the counters."""
+        return MailboxView(accepted=self.accepted, acked=self.acked, died=self.died)
+
+
+_EMPTY: Final = MailboxView()
+
+
+def put(before: MailboxView | None, event: MessagePut) -> MailboxView:
+    """Append a message to its lane."""
+    view = before or _EMPTY
+    return attrs.evolve(_with_lane(view, event, (*_lane(view, event), event.msg)), accepted=view.accepted + 1)
+
+
+def leased(before: MailboxView | None, event: MessageLeased) -> MailboxView:
+    """Take a message out of its lane, and keep it as leased."""
+    view = before or _EMPTY
+    lane = _without(_lane(view, event), event)
+    return attrs.evolve(_with_lane(view, event, lane), leased=(*view.leased, event.msg))
+
+
+def acked(before: MailboxView | None, event: MessageAcked) -> MailboxView:
+    """Let go of a leased message."""
+    view = before or _EMPTY
+    return attrs.evolve(view, leased=_without(view.leased, event), acked=view.acked + 1)
+
+
+def returned(before: MailboxView | None, event: MessageReturned) -> MailboxView:
+    """Put a leased message back to the front of its lane."""
+    view = before or _EMPTY
+    lane = (event.msg, *_lane(view, event))
+    return attrs.evolve(_with_lane(view, event, lane), leased=_without(view.leased, event))
+
+
+def died(before: MailboxView | None, event: MessageDied) -> MailboxView:
+    """Drop a message from wherever it was; below `full` it was never seen to be there."""
+    view = before or _EMPTY
+    lane = tuple(one for one in _lane(view, event) if one != event.msg)
+    rest = tuple(one for one in view.leased if one != event.msg)
+    return attrs.evolve(_with_lane(view, event, lane), leased=rest, died=view.died + 1)
+
+
+def counted(before: int | None, _: MessageDied) -> int:
+    """Count a dead letter of its reason."""
+    return (before or 0) + 1
+
+
+def _lane(view: MailboxView, event: _MovingEvent) -> tuple[int, ...]:
+    match event.lane:
+        case Lane.NOW:
+            return view.now
+        case Lane.NEXT:
+            return view.next
+        case Lane.LATER:
+            return view.later
+    raise IllegalTransition(state=f"a mailbox without a lane {event.lane!r}", event=event.kind)
+
+
+def _with_lane(view: MailboxView, event: _MovingEvent, numbers: tuple[int, ...]) -> MailboxView:
+    match event.lane:
+        case Lane.NOW:
+            return attrs.evolve(view, now=numbers)
+        case Lane.NEXT:
+            return attrs.evolve(view, next=numbers)
+    return attrs.evolve(view, later=numbers)
+
+
+def _without(numbers: tuple[int, ...], event: MessageLeased | MessageAcked | MessageReturned) -> tuple[int, ...]:
+    if numbers and numbers[0] == event.msg:  # nearly always
+        return numbers[1:]
+    if event.msg not in numbers:
+        raise IllegalTransition(state=f"a mailbox without message {event.msg}", event=event.kind)
+    return tuple(one for one in numbers if one != event.msg)
+
+
+FOLDS: Final = (
+    ("mailboxes", MessagePut, "actor", put),
+    ("mailboxes", MessageLeased, "actor", leased),
+    ("mailboxes", MessageAcked, "actor", acked),
+    ("mailboxes", MessageReturned, "actor", returned),
+    ("mailboxes", MessageDied, "actor", died),
+    ("dead_letters", MessageDied, "reason", counted),
+)
+"""`(section, event class, key field, function)`, as `greenroom.trace` reads them."""

@@ -1,0 +1,74 @@
+"""Messages under a lease: handed out, and still the mailbox's until acknowledged."""
+
+from __future__ import annotations
+
+from typing import Generic, Protocol, TypeVar, final
+
+from greenroom.mailbox._envelope import Envelope
+
+M = TypeVar("M")
+
+
+class Lender(Protocol[M]):
+    """What a lease needs of its mailbox."""
+
+    def ack(self, envelope: Envelope[M]) -> None:
+        """Let go of a leased message for good."""
+        ...
+
+    def nack(self, envelope: Envelope[M]) -> None:
+        """Give a leased message back."""
+        ...
+
+
+@final
+class Lease(Generic[M]):
+    """Messages that were handed out together and stay the mailbox's until acknowledged.
+
+    As a context manager it acknowledges what is still leased when the block ends normally, and gives it back when the
+    block raises or is cancelled.
+    """
+
+    __slots__ = ("_mailbox", "envelopes")
+
+    def __init__(self, mailbox: Lender[M], envelopes: list[Envelope[M]]) -> None:
+        self._mailbox = mailbox
+        self.envelopes = envelopes
+        """What is still leased, in order."""
+
+    def __repr__(self) -> str:
+        return f"<Lease of {len(self.envelopes)} {'message' if len(self) == 1 else 'messages'}>"
+
+    def __len__(self) -> int:
+        return len(self.envelopes)
+
+    @property
+    def message(self) -> M:
+        """The first message."""
+        return self.envelopes[0].message
+
+    @property
+    def messages(self) -> tuple[M, ...]:
+        """All messages that are still leased, in order."""
+        return tuple(envelope.message for envelope in self.envelopes)
+
+    def ack(self, count: int | None = None) -> None:
+        """Acknowledge the first `count` messages, by default all of them."""
+        done = len(self.envelopes) if count is None else count
+        for envelope in self.envelopes[:done]:
+            self._mailbox.ack(envelope)
+        del self.envelopes[:done]
+
+    def nack(self) -> None:
+        """Give back what is still leased, to the front of its lanes and in the old order."""
+        while self.envelopes:
+            self._mailbox.nack(self.envelopes.pop())
+
+    def __enter__(self) -> Lease[M]:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.ack()
+        else:
+            self.nack()

@@ -1,0 +1,541 @@
+"""The mailbox of one actor: three lanes, a capacity, leases.
+
+Rule 1: wake, never hand over. A put appends and wakes; the owner pops when it runs, after its last await, so a cancel
+finds the message still in its lane. Rule 2: what is popped is leased, not gone; it stays the mailbox's until it is
+acknowledged, returned or dead. Rule 3: `now` is strict; after 16 of `next` while `later` waits, one of `later`.
+Rule 4: `now` and system mail take no place of the capacity; a lease keeps its place until it is acknowledged.
+Rule 5: closing loses nothing: what is left goes to the dead letters, one by one.
+Must not know: actors, supervisors, files.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import Any, Final, Generic, TypeVar, final
+
+from trio.lowlevel import Abort, Task, checkpoint, checkpoint_if_cancelled, current_task
+
+from greenroom.core import Busy, Closed, Recorder, UsageError
+from greenroom.mailbox import _parking
+from greenroom.mailbox._envelope import MAX_ATTEMPTS, DeadReason, Delivery, Envelope, Lane, ReplyTo
+from greenroom.mailbox._events import MessageAcked, MessageDied, MessageLeased, MessagePut, MessageReturned
+from greenroom.mailbox._lease import Lease
+from greenroom.mailbox._policy import MailboxPolicy, MailboxStatistics
+from greenroom.mailbox._producers import Producers
+
+M = TypeVar("M")
+
+LATER_CREDIT: Final = 16
+"""So many messages of `next` may be served while `later` waits (kernel 9.2)."""
+BUDGET: Final = 64
+"""A consumer that never waits yields after so many messages (kernel 9.2)."""
+
+_NEXT: Final = Lane.NEXT
+_NOW: Final = Lane.NOW
+_ACCEPTED: Final = Delivery.ACCEPTED
+_new_envelope: Final[Any] = object.__new__
+_wake: Final = _parking.wake
+
+
+@final
+class Mailbox(Generic[M]):
+    """Three lanes with one consumer and any number of producers.
+
+    Args:
+        owner: Id of the actor it belongs to, for events and errors.
+        policy: How much it holds.
+        recorder: Where dead letters are recorded.
+        is_traced: Whether every put, lease and acknowledgement is recorded too (journal level `full`).
+        on_dead: Called with every message that becomes a dead letter, in the step in which it does.
+    """
+
+    __slots__ = (
+        "_acked",
+        "_bytes",
+        "_capacity",
+        "_closed",
+        "_credit",
+        "_died",
+        "_held",
+        "_high_water",
+        "_later",
+        "_lease",
+        "_more_leased",
+        "_next",
+        "_notify",
+        "_now",
+        "_now_overflows",
+        "_number",
+        "_on_dead",
+        "_pinned",
+        "_policy",
+        "_producers",
+        "_recorder",
+        "_refused",
+        "_since_yield",
+        "_trace",
+        "_trap",
+        "_waiter",
+        "incarnation",
+        "owner",
+    )
+
+    def __init__(
+        self,
+        owner: str = "",
+        *,
+        policy: MailboxPolicy | None = None,
+        recorder: Recorder | None = None,
+        is_traced: bool = False,
+        on_dead: Callable[[Envelope[M], DeadReason], None] | None = None,
+    ) -> None:
+        self.owner = owner
+        self.incarnation = 1
+        self._policy = policy or _DEFAULT_POLICY
+        self._capacity = self._policy.capacity
+        self._recorder = recorder
+        self._trace = recorder if is_traced else None
+        self._on_dead = on_dead
+        # Lanes are made on first use: an empty deque takes 0.7 kB.
+        self._now: deque[Envelope[M]] | None = None
+        self._next: deque[Envelope[M]] | None = None
+        self._later: deque[Envelope[M]] | None = None
+        # Nearly always at most one message is leased: a slot costs a third of a dictionary entry.
+        self._lease: Envelope[M] | None = None
+        self._more_leased: dict[int, Envelope[M]] = {}
+        self._producers: Producers | None = None
+        self._waiter: Task | None = None
+        self._notify: Callable[[], None] | None = None
+        self._trap: object = None
+        self._closed = ""
+        self._pinned: set[int] | None = None
+        self._credit = LATER_CREDIT
+        self._since_yield = 0
+        self._number = self._held = self._bytes = self._high_water = 0
+        self._refused = self._acked = self._died = self._now_overflows = 0
+
+    def __repr__(self) -> str:
+        state = f"closed ({self._closed})" if self._closed else "open"
+        return f"<Mailbox of {self.owner!r}: {len(self)} waiting, {len(self.leased)} leased, {state}>"
+
+    def __len__(self) -> int:
+        """Messages that wait in the three lanes; leased ones do not count."""
+        return len(self._now or ()) + len(self._next or ()) + len(self._later or ())
+
+    # --- producers -------------------------------------------------------------------------------------------------
+
+    def put_nowait(
+        self,
+        message: M,
+        lane: Lane = _NEXT,
+        *,
+        size_bytes: int = 0,
+        parent: int = 0,
+        reply: ReplyTo | None = None,
+        is_system: bool = False,
+    ) -> Delivery:
+        """Put a message into a lane, or say why not; never waits.
+
+        Args:
+            message: Anything; it must not be changed afterwards.
+            lane: `now` is never refused for want of room.
+            size_bytes: What it counts against the byte capacity.
+            parent: `seq` of the event that led to it.
+            reply: Where an answer goes.
+            is_system: A signal or notice of the runtime, which is counted apart and never refused for want of room.
+
+        Raises:
+            UsageError: The message is larger than the whole byte capacity.
+        """
+        return self.deliver(message, lane, size_bytes, parent, reply, is_system)
+
+    def deliver(
+        self,
+        message: M,
+        lane: Lane,
+        size_bytes: int,
+        parent: int,
+        reply: ReplyTo | None,
+        is_system: bool,  # noqa: FBT001 - positional, because this is the hot path
+    ) -> Delivery:
+        """Do what `put_nowait` does; keywords would cost a tenth of a send."""
+        if self._closed:
+            self._refused += 1
+            return Delivery.CLOSED
+        if lane is _NOW or is_system:
+            self._number = number = self._number + 1
+            self._admit(Envelope(message, lane, number, parent, reply, size_bytes, is_counted=False))
+            return _ACCEPTED
+        held = self._held
+        if (size_bytes and not self._has_room(size_bytes)) or held >= self._capacity or self._producers:
+            self._refused += 1
+            return Delivery.FULL
+        self._held = held = held + 1
+        if held > self._high_water:
+            self._high_water = held
+        self._bytes += size_bytes
+        self._number = number = self._number + 1
+        # Attribute by attribute: half the price of a constructor, once per message.
+        envelope: Envelope[M] = _new_envelope(Envelope)
+        envelope.message = message
+        envelope.lane = lane
+        envelope.number = number
+        envelope.parent = parent
+        envelope.reply = reply
+        envelope.size_bytes = size_bytes
+        envelope.is_counted = True
+        envelope.attempts = 0
+        queue = self._next
+        if lane is not _NEXT or queue is None or self._trace is not None:
+            self._admit(envelope)
+            return _ACCEPTED
+        queue.append(envelope)
+        waiter = self._waiter
+        if waiter is not None:
+            self._waiter = None
+            _wake(waiter)
+        elif self._notify is not None:
+            self._notify()
+        return _ACCEPTED
+
+    async def put(self, message: M, lane: Lane = _NEXT, *, size_bytes: int = 0, parent: int = 0) -> None:
+        """Put a message, waiting for a place behind whoever came before.
+
+        For producers outside actors: between actors a blocking put can close a circle of waiters. It yields only when
+        it has to wait. If it is cancelled, or raises, the mailbox holds no trace of the message.
+
+        Raises:
+            Closed: The mailbox is closed, or was closed while this call waited.
+            UsageError: The message is larger than the whole byte capacity.
+        """
+        await checkpoint_if_cancelled()
+        delivery = self.put_nowait(message, lane, size_bytes=size_bytes, parent=parent)
+        if delivery is _ACCEPTED:
+            return
+        if delivery is Delivery.FULL:
+            self._refused -= 1  # it waits instead
+            if self._producers is None:
+                self._producers = Producers()
+            try:
+                if await self._producers.wait(Envelope(message, lane, 0, parent, None, size_bytes, is_counted=True)):
+                    return
+            finally:
+                self._admit_producers()  # whoever waited behind may fit where this one, now cancelled, did not
+        raise Closed(f"the mailbox of {self.owner!r} is closed: {self._closed}")
+
+    def _has_room(self, size_bytes: int) -> bool:
+        policy = self._policy
+        if size_bytes > policy.capacity_bytes:
+            raise UsageError(
+                f"a message of {size_bytes} bytes never fits the mailbox of {self.owner!r}, "
+                f"which holds {policy.capacity_bytes} bytes"
+            )
+        return self._held < self._capacity and self._bytes + size_bytes <= policy.capacity_bytes
+
+    def _admit(self, envelope: Envelope[M]) -> None:
+        lane = envelope.lane
+        queue = self._next if lane is _NEXT else self._lane(lane)
+        if queue is None:
+            queue = self._next = deque()
+        queue.append(envelope)
+        if lane is _NOW and len(queue) > self._policy.now_capacity:
+            self._now_overflows += 1
+        if self._trace is not None:
+            name = type(envelope.message).__name__
+            self._trace.emit_fields(
+                MessagePut, self.owner, self.incarnation, envelope.parent, envelope.number, lane.value, name
+            )
+        self._wake()
+
+    def _lane(self, lane: Lane) -> deque[Envelope[M]]:
+        """Return a lane, made on first use."""
+        attribute = _ATTRIBUTES[lane]
+        queue: deque[Envelope[M]] | None = getattr(self, attribute)
+        if queue is None:
+            queue = deque()
+            setattr(self, attribute, queue)
+        return queue
+
+    def _wake(self) -> None:
+        waiter = self._waiter
+        if waiter is not None:
+            self._waiter = None
+            _parking.wake(waiter)
+        elif self._notify is not None:
+            self._notify()
+
+    def _admit_producers(self) -> None:
+        """Let those who wait put their messages, in the order in which they came, as far as there is room."""
+        producers = self._producers
+        while producers and self._has_room(producers.first.size_bytes):
+            envelope = producers.let_in()
+            self._number = envelope.number = self._number + 1
+            self._held += 1
+            self._high_water = max(self._high_water, self._held)
+            self._bytes += envelope.size_bytes
+            self._admit(envelope)
+
+    # --- consumer --------------------------------------------------------------------------------------------------
+
+    def take(self) -> Envelope[M] | None:
+        """Lease the next message without waiting; None when nothing waits. For loops that park themselves."""
+        if self._now:
+            queue = self._now
+        elif self._later and (not self._next or self._credit <= 0):
+            queue = self._later
+            self._credit = LATER_CREDIT
+        elif self._next:
+            queue = self._next
+            if self._later:
+                self._credit -= 1
+        else:
+            return None
+        envelope = queue.popleft()
+        if self._lease is None:
+            self._lease = envelope
+        else:
+            self._more_leased[envelope.number] = envelope
+        if self._trace is not None:
+            self._trace.emit_fields(
+                MessageLeased, self.owner, self.incarnation, envelope.parent, envelope.number, envelope.lane.value
+            )
+        return envelope
+
+    async def get(self) -> Lease[M]:
+        """Wait for a message and lease it.
+
+        Cancelled, it has taken nothing. It yields after 64 messages taken without waiting.
+
+        Raises:
+            Closed: The mailbox is closed and nothing is left to hand out.
+            Busy: Another task is already waiting.
+        """
+        return Lease(self, [await self._take_or_wait(None)])
+
+    async def drain(self, limit: int, *, lanes: Iterable[Lane] = tuple(Lane)) -> Lease[M]:
+        """Wait for a message in one of `lanes`, then lease up to `limit` of them, in the order of service.
+
+        Cancelled, it has taken nothing. Raises as `get` does.
+        """
+        if limit < 1:
+            raise UsageError(f"limit has to be at least 1, not {limit!r}")
+        chosen = frozenset(lanes)
+        first = await self._take_or_wait(chosen)
+        return Lease(self, [first, *self.drain_nowait(limit - 1, lanes=chosen).envelopes])
+
+    def drain_nowait(self, limit: int, *, lanes: Iterable[Lane] = tuple(Lane)) -> Lease[M]:
+        """Lease up to `limit` messages of `lanes` that wait now, in the order of service; perhaps none."""
+        chosen = frozenset(lanes)
+        envelopes: list[Envelope[M]] = []
+        while len(envelopes) < limit and (envelope := self._take_from(chosen)) is not None:
+            envelopes.append(envelope)
+        return Lease(self, envelopes)
+
+    async def _take_or_wait(self, lanes: frozenset[Lane] | None) -> Envelope[M]:
+        while True:
+            # Before the pop, never after it: a cancel that is pending wins, and nothing is taken.
+            if self._since_yield >= BUDGET:
+                self._since_yield = 0
+                await checkpoint()
+            else:
+                await checkpoint_if_cancelled()
+            envelope = self.take() if lanes is None else self._take_from(lanes)
+            if envelope is not None:
+                self._since_yield += 1
+                return envelope
+            if self._closed:
+                raise Closed(f"the mailbox of {self.owner!r} is closed: {self._closed}")
+            self._since_yield = 0
+            await self.park()
+
+    def _take_from(self, lanes: frozenset[Lane]) -> Envelope[M] | None:
+        """Lease the next message of some lanes: hide the others for the length of this call."""
+        hidden = [(attribute, getattr(self, attribute)) for lane, attribute in _ATTRIBUTES.items() if lane not in lanes]
+        for attribute, _ in hidden:
+            setattr(self, attribute, None)
+        try:
+            return self.take()
+        finally:
+            for attribute, queue in hidden:
+                setattr(self, attribute, queue)
+
+    async def park(self) -> None:
+        """Sleep until something was put or the mailbox was closed; may return without either.
+
+        Raises:
+            Busy: Another task is already waiting.
+        """
+        if self._waiter is not None:
+            raise Busy(f"the mailbox of {self.owner!r} has one consumer, and it is already waiting")
+        trap = self._trap
+        if trap is None:
+            trap = self._trap = _parking.prepare(self._forget_waiter)
+        self._waiter = current_task()
+        await _parking.sleep(trap)
+
+    def _forget_waiter(self, _: Any) -> Abort:
+        self._waiter = None
+        return Abort.SUCCEEDED
+
+    def nudge(self) -> None:
+        """Wake the consumer although nothing was put, so that it looks at its flags."""
+        self._wake()
+
+    def notify(self, callback: Callable[[], None] | None) -> None:
+        """Call `callback` after each put while no task is parked: for owners that have no task of their own."""
+        self._notify = callback
+
+    # --- leases ----------------------------------------------------------------------------------------------------
+
+    def ack(self, envelope: Envelope[M]) -> None:
+        """Let go of a leased message for good; its place goes to whoever waits first.
+
+        Raises:
+            UsageError: The message is not leased, for instance acknowledged twice.
+        """
+        number = envelope.number  # as in _release and _free, without their calls: this is the hot path
+        if envelope is self._lease:
+            self._lease = None
+        else:
+            self._release(envelope)
+        self._acked += 1
+        if self._trace is not None:
+            self._trace.emit_fields(MessageAcked, self.owner, self.incarnation, 0, number, envelope.lane.value)
+        if envelope.is_counted:
+            self._held -= 1
+            self._bytes -= envelope.size_bytes
+            if self._producers:
+                self._admit_producers()
+
+    def nack(self, envelope: Envelope[M], *, counts: bool = True, parent: int = 0) -> None:
+        """Give a leased message back to the front of its lane; dead if the mailbox is closed or it is poison.
+
+        Args:
+            envelope: The leased message. Of a batch, give back the last one first.
+            counts: Whether this was an attempt; after 3 of them the message is a dead letter `poison`.
+            parent: `seq` of the event that led to it.
+
+        Raises:
+            UsageError: The message is not leased.
+        """
+        if self._closed:
+            self.bury(envelope, DeadReason.ENDED, parent=parent)
+        elif counts and envelope.attempts + 1 >= MAX_ATTEMPTS:
+            self.bury(envelope, DeadReason.POISON, parent=parent)
+        else:
+            self._release(envelope)
+            envelope.attempts += counts
+            if self._trace is not None:
+                fields = (parent, envelope.number, envelope.lane.value, envelope.attempts)
+                self._trace.emit_fields(MessageReturned, self.owner, self.incarnation, *fields)
+            self._lane(envelope.lane).appendleft(envelope)
+            self._wake()
+
+    def bury(self, envelope: Envelope[M], reason: DeadReason, *, parent: int = 0) -> None:
+        """Turn a leased message into a dead letter; `parent` is the `seq` of the event that led to it.
+
+        Raises:
+            UsageError: The message is not leased.
+        """
+        self._release(envelope)
+        self._dead(envelope, reason, parent)
+        self._free(envelope)
+
+    @property
+    def leased(self) -> Sequence[Envelope[M]]:
+        """The messages that are leased now, in the order in which they were put."""
+        first = () if self._lease is None else (self._lease,)
+        return tuple(sorted((*first, *self._more_leased.values()), key=lambda one: one.number))
+
+    def _release(self, envelope: Envelope[M]) -> None:
+        if envelope is self._lease:
+            self._lease = None
+        elif self._more_leased.get(envelope.number) is envelope:
+            del self._more_leased[envelope.number]
+        else:
+            raise UsageError(f"message {envelope.number} of {self.owner!r} is not leased; was it acknowledged twice?")
+
+    def _free(self, envelope: Envelope[M]) -> None:
+        if envelope.is_counted:
+            self._held -= 1
+            self._bytes -= envelope.size_bytes
+            if self._producers:
+                self._admit_producers()
+
+    def _dead(self, envelope: Envelope[M], reason: DeadReason, parent: int) -> None:
+        self._died += 1
+        if self._recorder is not None:
+            name = type(envelope.message).__name__
+            fields = (parent, envelope.number, envelope.lane.value, name, reason.value, True)
+            self._recorder.emit_fields(MessageDied, self.owner, self.incarnation, *fields)
+        if self._on_dead is not None:
+            self._on_dead(envelope, reason)
+
+    def pin_last(self, lane: Lane) -> None:
+        """Bind the message that was put last, in this very step, to the current incarnation."""
+        pinned = self._pinned = self._pinned or set()
+        if len(pinned) >= 2 * self._capacity:  # nearly all of them have been served
+            pinned &= {one.number for one in chain(self.leased, *map(self._lane, Lane))}
+        pinned.add(self._lane(lane)[-1].number)
+
+    def bury_pinned(self, reason: DeadReason, *, parent: int = 0) -> None:
+        """Turn what waits for the incarnation that has just ended into dead letters."""
+        pinned, self._pinned = self._pinned, None
+        for lane in Lane if pinned else ():
+            queue = self._lane(lane)
+            for envelope in [one for one in queue if one.number in (pinned or ())]:
+                queue.remove(envelope)
+                self._dead(envelope, reason, parent)
+                self._free(envelope)
+
+    # --- end and state ---------------------------------------------------------------------------------------------
+
+    def close(self, reason: str, *, dead_reason: DeadReason = DeadReason.CLOSED, parent: int = 0) -> None:
+        """Refuse new messages from now on and send what waits to the dead letters; a second call does nothing.
+
+        Leased messages stay leased. Producers that wait get `Closed`; a consumer that waits is woken.
+        """
+        if self._closed:
+            return
+        self._closed = reason or "closed"
+        for queue in (self._now, self._next, self._later):
+            while queue:
+                envelope = queue.popleft()
+                if envelope.is_counted:
+                    self._held -= 1
+                    self._bytes -= envelope.size_bytes
+                self._dead(envelope, dead_reason, parent)
+        if self._producers is not None:
+            self._producers.send_away()
+        self._wake()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called."""
+        return bool(self._closed)
+
+    def statistics(self) -> MailboxStatistics:
+        """Return the state and the counters as of now."""
+        return MailboxStatistics(
+            now=len(self._now or ()),
+            next=len(self._next or ()),
+            later=len(self._later or ()),
+            leased=len(self.leased),
+            waiting_producers=len(self._producers or ()),
+            size_bytes=self._bytes,
+            capacity=self._policy.capacity,
+            capacity_bytes=self._policy.capacity_bytes,
+            high_water=self._high_water,
+            accepted=self._number,
+            refused=self._refused,
+            acked=self._acked,
+            died=self._died,
+            now_overflows=self._now_overflows,
+            is_closed=bool(self._closed),
+        )
+
+
+_DEFAULT_POLICY: Final = MailboxPolicy()
+_ATTRIBUTES: Final = {Lane.NOW: "_now", Lane.NEXT: "_next", Lane.LATER: "_later"}

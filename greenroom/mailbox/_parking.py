@@ -1,0 +1,88 @@
+"""Parking a Trio task and waking it, with two shortcuts below Trio's documented calls.
+
+The documented pair costs 1.6 to 2.9 us a switch; with both shortcuts it is 0.8 to 2.0 us:
+
+* `trap`: `wait_task_rescheduled(f)` makes one object and two coroutine frames a wait. The object only carries `f`, so
+  one per waiting place is enough. It is got through the public function (start it, take what it yields, drop it).
+* `WAKE`: `reschedule(task)` makes an `outcome.Value(None)` a wake and unwraps it. One object whose `unwrap()` returns
+  None does the same.
+
+Rule 1: no private name of Trio is imported. Rule 2: when this Trio fails `_self_test`, the documented calls are used.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, Final, cast, final
+
+import outcome
+from trio.lowlevel import Abort, Task, reschedule, wait_task_rescheduled
+
+
+@final
+class _Wake:
+    """Stands for the outcome `None` at every wake."""
+
+    __slots__ = ()
+
+    def unwrap(self) -> None:
+        """Return None, as `outcome.Value(None).unwrap()` does."""
+
+
+WAKE: Final = cast("outcome.Outcome[None]", _Wake())
+
+
+def make_trap(abort: Callable[[Any], Abort]) -> object:
+    """Return the object that a task yields to Trio in order to sleep until it is rescheduled."""
+    waiting = wait_task_rescheduled(abort)  # noqa: ASYNC105 - driven by hand
+    trap: object = waiting.send(None)
+    waiting.close()
+    return trap
+
+
+def _self_test() -> bool:
+    """Whether this Trio keeps the abort function in the trap, and only unwraps what it is sent."""
+
+    def abort(_: object) -> Abort:
+        raise AssertionError
+
+    waiting = wait_task_rescheduled(abort)  # noqa: ASYNC105 - driven by hand
+    try:
+        trap = waiting.send(None)
+        if any(getattr(one, "abort_func", None) is not abort for one in (trap, make_trap(abort))):
+            return False
+        waiting.send(WAKE)
+    except StopIteration as stop:
+        return stop.value is None
+    except Exception:  # noqa: BLE001 - whatever it is, the documented calls are there
+        return False
+    finally:
+        waiting.close()
+    return False
+
+
+SHORTCUTS: Final = _self_test()
+"""Whether the shortcuts are used; False means that Trio has changed and every switch costs its documented price."""
+
+
+@types.coroutine
+def _sleep_on_trap(trap: Any) -> Generator[Any, Any, None]:
+    (yield trap).unwrap()
+
+
+async def _sleep_documented(abort: Callable[[Any], Abort]) -> None:
+    await wait_task_rescheduled(abort)
+
+
+def _keep(abort: Callable[[Any], Abort]) -> object:
+    return abort
+
+
+prepare: Final[Callable[[Callable[[Any], Abort]], object]] = make_trap if SHORTCUTS else _keep
+"""Makes what `sleep` needs from an abort function; once per waiting place."""
+sleep: Final[Callable[[Any], Awaitable[None]]] = _sleep_on_trap if SHORTCUTS else _sleep_documented
+"""Sleeps until `wake`, or until cancelled."""
+wake: Final[Callable[[Task], None]] = functools.partial(reschedule, next_send=WAKE) if SHORTCUTS else reschedule
+"""Lets a sleeping task run again."""

@@ -1,0 +1,46 @@
+"""How much a mailbox holds, and what it tells about itself."""
+
+from __future__ import annotations
+
+import attrs
+
+from greenroom.core import UsageError
+
+
+@attrs.frozen(kw_only=True)
+class MailboxPolicy:
+    """How much a mailbox holds."""
+
+    capacity: int = attrs.field(default=1_000)
+    """Messages in `next` and `later` together, leased ones included."""
+    capacity_bytes: int = 8 * 1024 * 1024
+    """Their sizes together, where senders give sizes."""
+    now_capacity: int = 64
+    """Messages in `now` above which `now_overflows` counts; they are kept all the same."""
+
+    @capacity.validator
+    def _at_least_one(self, _: object, value: int) -> None:
+        if value < 1:
+            raise UsageError(f"capacity has to be at least 1, not {value!r}")
+
+
+@attrs.frozen(kw_only=True)
+class MailboxStatistics:
+    """The state and the counters of one mailbox."""
+
+    now: int
+    next: int
+    later: int
+    leased: int
+    waiting_producers: int
+    size_bytes: int
+    capacity: int
+    capacity_bytes: int
+    high_water: int
+    """The most messages that ever waited or were leased at once, `now` left out."""
+    accepted: int
+    refused: int
+    acked: int
+    died: int
+    now_overflows: int
+    is_closed: bool

@@ -1,0 +1,150 @@
+"""Answers as they are written by hand: for playbooks, scripts and the loopback server.
+
+    "Done."                                              text
+    Call("Read", {"path": "setup.py"})                   one tool call
+    [Say("Let me look."), Call("Glob", {"pattern": "*"})]
+    Answer([Say("I was cut")], stop_reason="max_tokens")
+
+Must not know: clock, Trio.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import attrs
+
+from greenroom.models._clean_text import clean_json
+from greenroom.models._types import ModelRequest, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock, Usage
+
+
+@attrs.frozen
+class Say:
+    """Text."""
+
+    text: str
+
+
+@attrs.frozen
+class Call:
+    """A tool call."""
+
+    name: str
+    input: Mapping[str, Any] = attrs.field(factory=dict)
+    id: str | None = attrs.field(default=None, kw_only=True)
+    """None: made from the conversation, so that the same conversation gives the same id."""
+
+
+@attrs.frozen
+class Think:
+    """Thinking."""
+
+    thinking: str
+    signature: str = "signed"
+
+
+Part: TypeAlias = Say | Call | Think
+
+
+def _as_tuple(parts: Iterable[Part]) -> tuple[Part, ...]:
+    return tuple(parts)
+
+
+@attrs.frozen
+class Answer:
+    """A whole answer."""
+
+    parts: tuple[Part, ...] = attrs.field(default=(), converter=_as_tuple)
+    stop_reason: str | None = attrs.field(default=None, kw_only=True)
+    """None: `tool_use` if there is a call, else `end_turn`."""
+    usage: Usage | None = attrs.field(default=None, kw_only=True)
+    """None: whoever streams the answer decides; a playbook estimates, see `estimate_tokens`."""
+
+    @property
+    def ends_with(self) -> str:
+        """The stop reason that is sent."""
+        if self.stop_reason is not None:
+            return self.stop_reason
+        return "tool_use" if any(isinstance(part, Call) for part in self.parts) else "end_turn"
+
+
+AnswerLike: TypeAlias = Answer | Part | str | Sequence[Part]
+"""What is taken wherever an answer is expected; a `str` is text."""
+
+
+def as_answer(answer: AnswerLike) -> Answer:
+    """Return the whole answer that the short form stands for."""
+    match answer:
+        case Answer():
+            return answer
+        case str():
+            return Answer((Say(answer),))
+        case Say() | Call() | Think():
+            return Answer((answer,))
+        case _:
+            return Answer(answer)
+
+
+def estimate_tokens(characters: int) -> int:
+    """Return a rough number of tokens: one for four characters, rounded up.
+
+    It is an estimate, for models that count no tokens. What matters is that the same text always gives the same number.
+    """
+    return -(-characters // 4)
+
+
+def estimate_usage(request: ModelRequest, answer: Answer) -> Usage:
+    """Return the estimated usage of an answer: all that is sent counts as input, nothing is cached."""
+    sent = len(request.system) + sum(_written(block) for message in request.messages for block in message.content)
+    tools = sum(len(tool.name) + len(tool.description) + _json_size(tool.input_schema) for tool in request.tools)
+    return Usage(estimate_tokens(sent + tools), estimate_tokens(sum(_written(part) for part in answer.parts)))
+
+
+def name_calls(request: ModelRequest, answer: Answer) -> Iterator[str]:
+    """Yield the id of each call of an answer, in order.
+
+    It is made of the agent, the length of the conversation and the number of the call in the answer, so the same
+    conversation gives the same ids and no two calls of one conversation share one.
+    """
+    number = 0
+    for part in answer.parts:
+        if isinstance(part, Call):
+            number += 1
+            yield part.id if part.id is not None else f"toolu_{_fit(request.agent)}_{len(request.messages)}_{number}"
+
+
+@lru_cache(maxsize=4096)
+def _fit(agent: str) -> str:
+    """Return an agent's id in the only characters that the provider takes in the id of a call."""
+    return re.sub(r"[^a-zA-Z0-9-]", "-", agent)
+
+
+def cut_up(text: str, pieces: int) -> list[str]:
+    """Return `text` in at most `pieces` pieces of about equal size, none of them empty."""
+    size = max(1, -(-len(text) // pieces))
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def to_json(value: Mapping[str, Any]) -> str:
+    """Return a tool's input as the JSON text in which a model would send it."""
+    return json.dumps(clean_json(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def _json_size(value: Mapping[str, Any]) -> int:
+    return len(to_json(value))
+
+
+def _written(item: Part | TextBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock) -> int:
+    match item:
+        case Say(text) | TextBlock(text):
+            return len(text)
+        case Call(name, value) | ToolUseBlock(_, name, value):
+            return len(name) + _json_size(value)
+        case Think(thinking) | ThinkingBlock(thinking):
+            return len(thinking)
+        case ToolResultBlock():
+            return len(item.content)

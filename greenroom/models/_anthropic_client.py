@@ -1,0 +1,221 @@
+"""The SDK's client, and one answer of it. Importing this module loads the SDK: only `AnthropicModel.open` does.
+
+The SDK finds the credentials, makes the connections, sends the request and sorts refusals; it retries nothing. Reading the
+answer is ours: the SDK's typed events cost 20 us each, fail as an `AssertionError` when they are malformed, and come from a
+chain of async generators that warns when it is left early.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any, Final, final
+
+import anthropic
+import httpx2
+import trio
+
+from greenroom.core import ProviderError, UsageError
+from greenroom.models._assembly import Assembly
+from greenroom.models._event_stream import EventParser
+from greenroom.models._failures import failure, kind_of_status, retry_after
+from greenroom.models._messages_api import JsonObject, fold
+
+if TYPE_CHECKING:
+    from anthropic.types import RawMessageStreamEvent
+
+    from greenroom.models._types import Delta, ModelResponse
+
+_MAX_KEPT_ALIVE: Final = 100
+_NO_KEY: Final = "no Anthropic API key: set ANTHROPIC_API_KEY or pass api_key="
+_SENDING: Final = (anthropic.AnthropicError, httpx2.HTTPError)
+# What else goes wrong while an answer is read: bytes that are no UTF-8, data that is no JSON or too deep to be read.
+_READING: Final = (*_SENDING, ValueError, RecursionError)
+
+
+@final
+class AnthropicClient:
+    """One SDK client: a pool of connections, for one Trio run."""
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None,
+        base_url: str | None,
+        max_connections: int,
+        connect_timeout_s: float,
+        idle_timeout_s: float,
+    ) -> None:
+        timeout = httpx2.Timeout(idle_timeout_s, connect=connect_timeout_s)
+        limits = httpx2.Limits(max_connections=max_connections, max_keepalive_connections=_MAX_KEPT_ALIVE)
+        try:
+            self._sdk = anthropic.AsyncAnthropic(
+                api_key=api_key,
+                base_url=base_url,
+                max_retries=0,  # `retrying` does it: it knows streams, a limit for retry-after, and our chance
+                timeout=timeout,
+                # Ours are exported from the journal; the SDK's span of a stream would outlive the task that opened it.
+                open_telemetry=False,
+                http_client=anthropic.DefaultAsyncHttpxClient(limits=limits, timeout=timeout),
+            )
+        except anthropic.CredentialsError as error:
+            raise UsageError(f"{_NO_KEY} ({error})") from error
+        if not (self._sdk.api_key or self._sdk.auth_token or self._sdk.credentials):
+            raise UsageError(_NO_KEY)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._sdk.close()
+
+    def ask(self, body: JsonObject, extra_body: JsonObject) -> AnthropicSource:
+        """Return the answer to a request that is not sent yet."""
+        return AnthropicSource(self._sdk, body, extra_body)
+
+
+@final
+class AnthropicSource:
+    """One answer while it arrives."""
+
+    __slots__ = ("_assembly", "_body", "_chunks", "_events", "_extra_body", "_parser", "_response", "_sdk")
+
+    def __init__(self, sdk: anthropic.AsyncAnthropic, body: JsonObject, extra_body: JsonObject) -> None:
+        self._sdk = sdk
+        self._body = body
+        self._extra_body = extra_body
+        self._assembly = Assembly(body["model"])
+        self._response: httpx2.Response | None = None
+        self._chunks: AsyncIterator[bytes] | None = None
+        self._parser = EventParser()
+        self._events: deque[str] = deque()
+
+    @property
+    def so_far(self) -> ModelResponse:
+        """The valid part of what has arrived."""
+        return self._assembly.so_far
+
+    async def finish(self) -> bool:
+        """Take no short cut: every delta is read."""
+        return False
+
+    async def next_delta(self) -> Delta | None:
+        """Return the next delta; the first call sends the request.
+
+        Raises:
+            ProviderError: Whatever went wrong, with its kind.
+        """
+        if self._chunks is None:
+            self._chunks = await self._send()
+        try:
+            while True:
+                while self._events:
+                    delta = fold(self._assembly, _read_event(self._events.popleft()))
+                    if delta is not None:
+                        await trio.lowlevel.checkpoint()
+                        return delta
+                self._events.extend(self._parser.feed(await anext(self._chunks)))
+        except StopAsyncIteration:
+            if self._assembly.is_complete:
+                return None
+            raise failure("cut", "the answer ended before it was complete") from None
+        except _READING as error:
+            if self._assembly.is_complete:  # there is nothing left that it could take from us
+                return None
+            raise _failed_reading(error) from error
+
+    @property
+    def is_holding(self) -> bool:
+        """The request was answered, so there is a connection."""
+        return self._response is not None
+
+    async def close(self) -> None:
+        """Give up the answer; its connection is closed unless it was read to the end."""
+        try:
+            if self._chunks is not None:
+                await _unwind(self._chunks)
+        finally:
+            if self._response is not None:
+                await self._response.aclose()
+
+    async def _send(self) -> AsyncIterator[bytes]:
+        try:
+            stream: anthropic.AsyncStream[RawMessageStreamEvent] = await self._sdk.messages.create(
+                **self._body, stream=True, extra_body=self._extra_body
+            )
+        except _SENDING as error:
+            raise _failed_sending(error) from error
+        self._response = stream.response
+        content_type = stream.response.headers.get("content-type", "")
+        if not content_type.startswith("text/event-stream"):
+            raise failure("protocol", f"the answer is no event stream but {content_type or 'without a type'!r}")
+        return stream.response.aiter_bytes()
+
+
+async def _unwind(chunks: AsyncIterator[bytes]) -> None:
+    """Finish the HTTP library's chain of async generators, wherever it stands.
+
+    `aclose` does not reach the innermost ones: the garbage collector would finish them, with a ResourceWarning each. A
+    cancelled read does, because it unwinds from the innermost. What was parsed lies outside of the chain for the same
+    reason: an exception in its middle would leave the inner part hanging.
+    """
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        try:
+            async for _ in chunks:
+                pass
+        except _READING:
+            pass  # the answer was given up: how it would have gone on concerns nobody
+
+
+def _read_event(text: str) -> JsonObject:
+    event: Any = json.loads(text)
+    if not isinstance(event, dict):
+        raise ValueError(f"an event is no JSON object: {text[:50]!r}")  # noqa: TRY004  one error for whatever is garbled
+    return event
+
+
+def _failed_sending(error: Exception) -> ProviderError:
+    match error:
+        case anthropic.APIStatusError():
+            return _refused(error)
+        case anthropic.APITimeoutError() | httpx2.TimeoutException():
+            return failure("timeout", "no answer came in time")
+        case anthropic.APIConnectionError():
+            return failure("connection", _tell(error.__cause__ or error))
+        case anthropic.CredentialsError():
+            return failure("authentication", _tell(error))
+        case anthropic.APIError():
+            return failure("protocol", _tell(error))
+        case _:
+            return failure("connection", _tell(error))
+
+
+def _failed_reading(error: Exception) -> ProviderError:
+    match error:
+        case ProviderError():
+            return error
+        case httpx2.TimeoutException():
+            return failure("timeout", "the answer stood still for too long")
+        case httpx2.TransportError():
+            return failure("cut", f"the connection broke inside the answer: {_tell(error)}")
+        case _:
+            return failure("protocol", f"the answer is garbled: {_tell(error)}", is_retryable=True)
+
+
+def _refused(error: anthropic.APIStatusError) -> ProviderError:
+    headers = error.response.headers
+    wish = headers.get("x-should-retry")  # the provider's own word goes before the table, as in the SDK
+    message = f"HTTP {error.status_code}: {error.api_message or error.message}"
+    if error.request_id is not None:
+        message += f" (request {error.request_id})"
+    return failure(
+        kind_of_status(error.status_code),
+        message,
+        status=error.status_code,
+        retry_after_s=retry_after(headers),
+        is_retryable={"true": True, "false": False}.get(wish or ""),
+    )
+
+
+def _tell(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

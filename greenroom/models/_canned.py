@@ -1,0 +1,162 @@
+"""Answers that are known before they are asked for, streamed as a provider would stream them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, assert_never, final
+
+import attrs
+import trio
+
+from greenroom.core import ProviderError
+from greenroom.models._answers import Answer, Call, Say, Think, cut_up, to_json
+from greenroom.models._assembly import Assembly, read_object
+from greenroom.models._clean_text import clean
+from greenroom.models._types import Block, Delta, ModelResponse, TextBlock, ThinkingBlock, ToolUseBlock, Usage
+
+PIECES: Final = 2
+"""Pieces in which a text or an input is streamed, unless it is said otherwise."""
+
+
+@attrs.frozen(kw_only=True)
+class Canned:
+    """An answer with all that is needed to stream it."""
+
+    answer: Answer
+    call_ids: tuple[str, ...]
+    usage: Usage
+    id: str
+    wait_s: float = 0.0
+    """Seconds before the first delta."""
+    error: ProviderError | None = None
+    """Raised in place of the delta that follows the first `error_after` ones."""
+    error_after: int = 0
+
+
+@final
+class CannedSource:
+    """Streams one canned answer; `prepare` is called by the first read, which is when a request counts as sent."""
+
+    __slots__ = ("_assembly", "_canned", "_count", "_deltas", "_model", "_pieces", "_prepare", "_whole")
+
+    def __init__(self, prepare: Callable[[], Canned], *, model: str, pieces: int) -> None:
+        self._prepare = prepare
+        self._model = model
+        self._pieces = pieces
+        self._canned: Canned | None = None
+        self._count = 0
+        # Made when the first delta is read: a reader of the whole answer needs neither.
+        self._assembly: Assembly | None = None
+        self._deltas: Iterator[Delta] | None = None
+        self._whole: ModelResponse | None = None
+
+    @property
+    def so_far(self) -> ModelResponse:
+        """The valid part of what has been streamed."""
+        if self._whole is not None:
+            return self._whole
+        return self._assembly.so_far if self._assembly is not None else Assembly(self._model).so_far
+
+    async def finish(self) -> bool:
+        """Give the whole answer at once if nothing of it was read and nothing goes wrong with it."""
+        if self._canned is not None:
+            return False
+        self._canned = canned = self._prepare()
+        await trio.sleep(canned.wait_s)
+        if canned.error is None:
+            self._whole = whole_response(canned, self._model)
+        return self._whole is not None
+
+    async def next_delta(self) -> Delta | None:
+        """Return the next delta; the first one comes after the answer's delay."""
+        if self._canned is None:
+            self._canned = self._prepare()
+            await trio.sleep(self._canned.wait_s)
+        else:
+            # Not a full checkpoint: an answer has a handful of deltas, and handing over at each of them would be half of
+            # what a scripted round costs.
+            await trio.lowlevel.checkpoint_if_cancelled()
+        if self._canned.error is not None and self._count >= self._canned.error_after:
+            raise self._canned.error
+        self._count += 1
+        if self._deltas is None:
+            self._assembly = Assembly(self._model)
+            self._deltas = _deltas(self._canned, self._assembly, self._pieces)
+        delta = next(self._deltas, None)
+        if delta is None and self._canned.error is not None:
+            raise self._canned.error  # scripted for later than the answer has deltas
+        return delta
+
+    @property
+    def is_holding(self) -> bool:
+        """No, never."""
+        return False
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+def whole_response(canned: Canned, model: str) -> ModelResponse | None:
+    """Return what the deltas of an answer come to, without making them; None where an input is no JSON."""
+    blocks: list[Block] = []
+    ids = iter(canned.call_ids)
+    for part in canned.answer.parts:
+        match part:
+            case Say(text):
+                if text.strip():
+                    blocks.append(TextBlock(clean(text)))
+            case Think(text, signature):
+                if signature:
+                    blocks.append(ThinkingBlock(clean(text), clean(signature)))
+            case Call(name, value):
+                values = _as_read_back(value)
+                if values is None:
+                    return None
+                blocks.append(ToolUseBlock(clean(next(ids)), clean(name), values))
+    while blocks and isinstance(blocks[-1], ThinkingBlock):
+        blocks.pop()
+    return ModelResponse(tuple(blocks), canned.answer.ends_with, canned.usage, clean(model), clean(canned.id))
+
+
+_PLAIN: Final = frozenset({int, bool, type(None)})
+
+
+def _as_read_back(value: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a tool's input as it comes out of its JSON text; most inputs are flat, and need no text for that."""
+    plain: dict[str, Any] = {}
+    for key, one in value.items():
+        if type(one) is str:
+            plain[clean(key)] = clean(one)
+        elif type(one) in _PLAIN:
+            plain[clean(key)] = one
+        else:
+            return read_object(to_json(value))
+    return plain
+
+
+def _deltas(canned: Canned, assembly: Assembly, pieces: int) -> Iterator[Delta]:
+    """Put the answer together piece by piece; between two deltas the assembly is as far as they are."""
+    model = assembly.so_far.model
+    yield assembly.begin(id=canned.id, model=model, usage=attrs.evolve(canned.usage, output_tokens=0))
+    ids = iter(canned.call_ids)
+    for part in canned.answer.parts:
+        match part:
+            case Say(text):
+                assembly.open_text()
+                add = assembly.add_text
+            case Think(text):
+                assembly.open_thinking()
+                add = assembly.add_thinking
+            case Call(name, value):
+                yield assembly.open_tool_use(id=next(ids), name=name)
+                text, add = to_json(value), assembly.add_json
+            case _:
+                assert_never(part)
+        yield from (delta for delta in map(add, cut_up(text, pieces)) if delta is not None)
+        if isinstance(part, Think):
+            assembly.sign(part.signature)
+        last = assembly.end_block()
+        if last is not None:
+            yield last
+    assembly.end(canned.answer.ends_with)
+    yield assembly.use(canned.usage)

@@ -1,0 +1,56 @@
+"""Text that can be written down: without lone surrogates.
+
+A provider that cuts inside a UTF-16 pair sends half of a character. Half a character cannot be encoded, so that writing
+the transcript, or sending the next request, would fail much later. It is replaced where it comes in, and once more where
+text goes out, because tools and users can bring it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+
+def clean(text: str) -> str:
+    """Return `text` with the halves of pairs joined, and each lone surrogate replaced by U+FFFD."""
+    if text.isascii():  # known without looking
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def clean_json(value: Any) -> Any:
+    """Return JSON-like `value` with every text clean, every mapping a dict and every sequence a list."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, Mapping):
+        return {clean_json(key): clean_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean_json(item) for item in value]
+    return value
+
+
+@final
+class Joiner:
+    """Cleans a text that comes in pieces; a pair that was cut between two pieces is put together again."""
+
+    __slots__ = ("_half",)
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def feed(self, piece: str) -> str:
+        """Return the clean text that is certain after `piece`; a first half at the end waits for what follows."""
+        piece = self._half + piece
+        self._half = ""
+        if piece and "\ud800" <= piece[-1] <= "\udbff":
+            piece, self._half = piece[:-1], piece[-1]
+        return clean(piece)
+
+    def end(self) -> str:
+        """Return what a half that was never completed stands for."""
+        rest, self._half = clean(self._half), ""
+        return rest

@@ -1,0 +1,124 @@
+"""How models fail: one table of kinds, and the ways to find the kind.
+
+Must not know: the SDK, sockets, the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+from greenroom.core import ProviderError
+from greenroom.models._clean_text import clean
+
+RETRYABLE: Final[Mapping[str, bool]] = {
+    "rate_limited": True,
+    "overloaded": True,
+    "server_error": True,
+    "timeout": True,
+    "connection": True,
+    "cut": True,
+    "bad_request": False,
+    "authentication": False,
+    "billing": False,
+    "permission": False,
+    "not_found": False,
+    "too_large": False,
+    # Whoever answers with something else altogether does so again; a garbled stream is passed as retryable.
+    "protocol": False,
+}
+"""Every `kind` that a `ProviderError` of a model has, and whether the same request may succeed later."""
+
+_KIND_OF_STATUS: Final[Mapping[int, str]] = {
+    401: "authentication",
+    402: "billing",
+    403: "permission",
+    404: "not_found",
+    408: "timeout",
+    409: "server_error",  # a lock at the provider timed out; the SDK retries it too
+    413: "too_large",
+    429: "rate_limited",
+    504: "timeout",
+    529: "overloaded",
+}
+
+_KIND_OF_TYPE: Final[Mapping[str, str]] = {
+    "api_error": "server_error",
+    "authentication_error": "authentication",
+    "billing_error": "billing",
+    "invalid_request_error": "bad_request",
+    "not_found_error": "not_found",
+    "overloaded_error": "overloaded",
+    "permission_error": "permission",
+    "rate_limit_error": "rate_limited",
+    "request_too_large": "too_large",
+    "timeout_error": "timeout",
+}
+
+_LONGEST_MESSAGE: Final = 500
+
+
+def failure(
+    kind: str,
+    message: str,
+    *,
+    status: int | None = None,
+    retry_after_s: float | None = None,
+    is_retryable: bool | None = None,
+) -> ProviderError:
+    """Return the error of this kind; whether it is retryable says the table, unless the caller knows better."""
+    text = clean(message)
+    if len(text) > _LONGEST_MESSAGE:  # a proxy's whole error page
+        text = text[:_LONGEST_MESSAGE] + "..."
+    return ProviderError(
+        text,
+        kind=kind,
+        status=status,
+        retry_after_s=retry_after_s,
+        is_retryable=RETRYABLE[kind] if is_retryable is None else is_retryable,
+    )
+
+
+def kind_of_status(status: int) -> str:
+    """Return the kind of an HTTP status that is not a success."""
+    if status in _KIND_OF_STATUS:
+        return _KIND_OF_STATUS[status]
+    if status >= 500:
+        return "server_error"
+    return "bad_request" if status >= 400 else "protocol"
+
+
+def kind_of_type(error_type: object) -> str:
+    """Return the kind of an `error` event inside a stream, where the status says nothing."""
+    return _KIND_OF_TYPE.get(error_type, "server_error") if isinstance(error_type, str) else "server_error"
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return how long a provider asks to wait, in seconds, or None.
+
+    Three spellings: `retry-after-ms`, and `retry-after` in seconds or as a date, which counts from the answer's own
+    `date`, so that no clock of ours is needed.
+    """
+    text = headers.get("retry-after", "")
+    seconds = _number(headers.get("retry-after-ms", ""), 0.001)
+    if seconds is None:
+        seconds = _number(text, 1.0)
+    if seconds is None:
+        seconds = _between(headers.get("date", ""), text)
+    return seconds
+
+
+def _number(text: str, unit_s: float) -> float | None:
+    try:
+        seconds = float(text) * unit_s
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < float("inf") else None
+
+
+def _between(earlier: str, later: str) -> float | None:
+    try:
+        return max(0.0, (parsedate_to_datetime(later) - parsedate_to_datetime(earlier)).total_seconds())
+    except (ValueError, TypeError):  # no date; or one with a time zone and one without
+        return None

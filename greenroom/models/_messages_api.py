@@ -1,0 +1,184 @@
+"""Anthropic's Messages API as plain values: the body of a request, and the events of an answer folded into an assembly.
+
+Must not know: the SDK, sockets, Trio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from greenroom.models._assembly import Assembly
+from greenroom.models._clean_text import clean, clean_json
+from greenroom.models._failures import failure, kind_of_type
+from greenroom.models._types import (
+    Block,
+    Delta,
+    Message,
+    ModelRequest,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolSchema,
+    ToolUseBlock,
+    Usage,
+)
+
+JsonObject: TypeAlias = dict[str, Any]
+
+# --- requests --------------------------------------------------------------------------------------------------------
+
+_CACHE_UP_TO_HERE: Final = {"type": "ephemeral"}
+
+
+def request_body(request: ModelRequest) -> JsonObject:
+    """Return the body of a request, without the model's name.
+
+    The provider caches the prefix up to each mark and takes four marks: the tools, which agents share; the system text;
+    and the last two messages of the user. The last one is where the next request will read; the one before it is where
+    this request reads what the previous one wrote, since the provider looks back over no more than 20 blocks, which one
+    round of parallel tool calls exceeds.
+    """
+    messages = [_message(message) for message in request.messages]
+    messages = [message for message in messages if message["content"]]
+    for message in [message for message in messages if message["role"] == "user"][-2:]:
+        message["content"][-1]["cache_control"] = _CACHE_UP_TO_HERE
+    body: JsonObject = {"messages": messages, "max_tokens": request.max_tokens}
+    if request.system.strip():
+        body["system"] = [{"type": "text", "text": clean(request.system), "cache_control": _CACHE_UP_TO_HERE}]
+    if request.tools:
+        body["tools"] = [_tool(tool) for tool in request.tools]
+        body["tools"][-1]["cache_control"] = _CACHE_UP_TO_HERE
+    return body
+
+
+def _message(message: Message) -> JsonObject:
+    # The provider refuses blank text, and a message without content.
+    content = [block for block in message.content if not (isinstance(block, TextBlock) and not block.text.strip())]
+    return {"role": message.role, "content": [_block(block) for block in content]}
+
+
+def _block(block: Block) -> JsonObject:
+    match block:
+        case TextBlock(text):
+            return {"type": "text", "text": clean(text)}
+        case ThinkingBlock(_, signature, is_redacted=True):
+            return {"type": "redacted_thinking", "data": signature}
+        case ThinkingBlock(thinking, signature):
+            return {"type": "thinking", "thinking": clean(thinking), "signature": signature}
+        case ToolUseBlock(id, name, value):
+            return {"type": "tool_use", "id": id, "name": name, "input": clean_json(value)}
+        case ToolResultBlock(tool_use_id, text, is_error):
+            if is_error and not text:
+                text = "(no message)"  # the provider refuses an error that says nothing
+            return {"type": "tool_result", "tool_use_id": tool_use_id, "content": clean(text), "is_error": is_error}
+
+
+def _tool(tool: ToolSchema) -> JsonObject:
+    return {
+        "name": tool.name,
+        "description": clean(tool.description),
+        "input_schema": clean_json(tool.input_schema),
+    }
+
+
+# --- events ----------------------------------------------------------------------------------------------------------
+
+
+def fold(assembly: Assembly, event: JsonObject) -> Delta | None:
+    """Add one event to what has arrived and return the delta it brings, if any.
+
+    Unknown events, and unknown pieces inside known ones, are passed over: the provider announces that it adds some.
+
+    Raises:
+        ProviderError: It is an `error` event; or it has not the form that its type promises (`protocol`).
+    """
+    try:
+        on_event = _ON_EVENT.get(event["type"])
+        return None if on_event is None else on_event(assembly, event)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise failure("protocol", f"a malformed event: {error!r}", is_retryable=True) from error
+
+
+def _on_message_start(assembly: Assembly, event: JsonObject) -> Delta | None:
+    message = event["message"]
+    return assembly.begin(
+        id=message["id"], model=message["model"], usage=_merged_usage(Usage(), message.get("usage") or {})
+    )
+
+
+def _on_block_start(assembly: Assembly, event: JsonObject) -> Delta | None:
+    block = event["content_block"]
+    match block["type"]:
+        case "text":
+            assembly.open_text()
+            return assembly.add_text(block.get("text") or "")
+        case "thinking":
+            assembly.open_thinking()
+            assembly.sign(block.get("signature") or "")
+            return assembly.add_thinking(block.get("thinking") or "")
+        case "redacted_thinking":
+            assembly.add_redacted(block["data"])
+        case "tool_use":
+            return assembly.open_tool_use(id=block["id"], name=block["name"], initial=block.get("input") or {})
+        case _:
+            assembly.skip_block()
+    return None
+
+
+def _on_block_delta(assembly: Assembly, event: JsonObject) -> Delta | None:
+    delta = event["delta"]
+    if assembly.is_skipping:
+        return None
+    match delta["type"]:
+        case "text_delta":
+            return assembly.add_text(delta["text"])
+        case "thinking_delta":
+            return assembly.add_thinking(delta["thinking"])
+        case "signature_delta":
+            assembly.sign(delta["signature"])
+        case "input_json_delta":
+            return assembly.add_json(delta["partial_json"])
+    return None
+
+
+def _on_block_stop(assembly: Assembly, event: JsonObject) -> Delta | None:  # noqa: ARG001  one signature for the table
+    return assembly.end_block()
+
+
+def _on_message_delta(assembly: Assembly, event: JsonObject) -> Delta | None:
+    stop_reason = event["delta"].get("stop_reason")
+    if stop_reason is not None:
+        assembly.end(stop_reason)
+    return assembly.use(_merged_usage(assembly.usage, event.get("usage") or {}))
+
+
+def _on_error(assembly: Assembly, event: JsonObject) -> Delta | None:  # noqa: ARG001
+    error = event["error"]
+    # No status: it was 200 when the stream began.
+    raise failure(kind_of_type(error["type"]), f"{error['type']}: {error.get('message', '')}")
+
+
+_ON_EVENT: Final[Mapping[str, Callable[[Assembly, JsonObject], Delta | None]]] = {
+    "message_start": _on_message_start,
+    "content_block_start": _on_block_start,
+    "content_block_delta": _on_block_delta,
+    "content_block_stop": _on_block_stop,
+    "message_delta": _on_message_delta,
+    "error": _on_error,
+}
+
+
+def _merged_usage(usage: Usage, fields: Mapping[str, Any]) -> Usage:
+    """Return the usage after an event: what it gives replaces what was there, since its counts are cumulative."""
+
+    def newest(name: str) -> int:
+        value = fields.get(name)
+        return getattr(usage, name) if value is None else int(value)
+
+    return Usage(
+        newest("input_tokens"),
+        newest("output_tokens"),
+        newest("cache_creation_input_tokens"),
+        newest("cache_read_input_tokens"),
+    )

@@ -1,0 +1,73 @@
+"""A rule-based model: one pure function per agent definition answers from the conversation alone."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TypeAlias, final
+
+from greenroom.core import UsageError
+from greenroom.models._answers import AnswerLike, as_answer, estimate_usage, name_calls
+from greenroom.models._canned import PIECES, Canned, CannedSource
+from greenroom.models._model import ModelStream
+from greenroom.models._stream import StreamManager
+from greenroom.models._types import ModelRequest
+
+Play: TypeAlias = Callable[[ModelRequest], AnswerLike]
+"""What one kind of agent does next. Its only memory is the conversation in the request."""
+
+
+@final
+class PlaybookModel:
+    """Answers by rules: no network, no cost, and the same conversation always gets the same answer.
+
+    So an agent on it resumes and replays. Ids of tool calls are made from the agent's id and the number of the call in
+    the conversation; usage is an estimate from the number of characters, see `estimate_tokens`.
+
+    Args:
+        plays: The function of each agent definition.
+        wait_s: Seconds before the first delta of each answer, for a show that people can follow.
+    """
+
+    def __init__(
+        self, plays: Mapping[str, Play], *, name: str = "playbook", wait_s: float = 0.0, pieces: int = PIECES
+    ) -> None:
+        self._plays = dict(plays)
+        self._name = name
+        self._wait_s = wait_s
+        self._pieces = pieces
+
+    def __repr__(self) -> str:
+        return f"<PlaybookModel {self._name!r} for {', '.join(sorted(self._plays))}>"
+
+    @property
+    def name(self) -> str:
+        """The name given to it."""
+        return self._name
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Do nothing: there are no connections."""
+        yield
+
+    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
+        """Answer by the function of the request's definition.
+
+        Raises:
+            UsageError: No function was given for that definition.
+        """
+        play = self._plays.get(request.definition)
+        if play is None:
+            known = ", ".join(repr(name) for name in sorted(self._plays)) or "none"
+            raise UsageError(f"the playbook has no function for definition {request.definition!r}; it has {known}")
+        return StreamManager(CannedSource(lambda: self._prepare(play, request), model=self._name, pieces=self._pieces))
+
+    def _prepare(self, play: Play, request: ModelRequest) -> Canned:
+        answer = as_answer(play(request))
+        return Canned(
+            answer=answer,
+            call_ids=tuple(name_calls(request, answer)),
+            usage=answer.usage or estimate_usage(request, answer),
+            id=f"msg_{len(request.messages)}",
+            wait_s=self._wait_s,
+        )

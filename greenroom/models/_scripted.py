@@ -1,0 +1,162 @@
+"""A model for tests: it says what the script says, and fails on a surprise and on leftovers."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Final, TypeAlias, final
+
+import attrs
+
+from greenroom.core import ProviderError, UsageError
+from greenroom.models._answers import AnswerLike, as_answer, name_calls
+from greenroom.models._canned import PIECES, Canned, CannedSource
+from greenroom.models._model import ModelStream
+from greenroom.models._stream import StreamManager
+from greenroom.models._types import ModelRequest, Usage
+
+ANYONE: Final = "*"
+"""The key of what is said to requests for which there is no list of their own."""
+
+
+@final
+class ScriptError(UsageError):
+    """Script and requests did not fit together.
+
+    Attributes:
+        surprises: A line for each request that nothing was scripted for.
+        leftovers: A line for each list of which something was not asked for.
+    """
+
+    def __init__(self, *, surprises: tuple[str, ...] = (), leftovers: tuple[str, ...] = ()) -> None:
+        super().__init__("; ".join((*surprises, *leftovers)))
+        self.surprises = surprises
+        self.leftovers = leftovers
+
+
+@attrs.frozen(kw_only=True)
+class ScriptStep:
+    """One scripted answer with all that can be said about it."""
+
+    answer: AnswerLike = ()
+    error: ProviderError | None = None
+    """Raised after `error_after` deltas of the answer, or after all of them if it has fewer."""
+    error_after: int = 0
+    wait_s: float = 0.0
+    """Seconds before the first delta, on Trio's clock."""
+    matches: Callable[[ModelRequest], bool] | None = None
+    """A request for which this says no is a surprise."""
+
+
+Scripted: TypeAlias = AnswerLike | ProviderError | ScriptStep
+ScriptEntry: TypeAlias = Scripted | Callable[[ModelRequest], Scripted]
+
+
+@final
+class ScriptedModel:
+    """Answers requests from a list, in the order in which they are sent.
+
+    A request counts as sent when its stream is first read. Calls without an id get one made from the conversation, as a
+    `PlaybookModel` does it; answers without usage cost nothing.
+
+    Args:
+        script: A list for everybody, or lists by agent id or definition; an agent's id is looked up first, then its
+            definition, then `"*"`.
+        wait_s: Seconds before the first delta of each answer that does not say it itself.
+        pieces: Pieces in which each text and each tool input is streamed.
+
+    Attributes:
+        requests: Every request that was sent, in order.
+    """
+
+    def __init__(
+        self,
+        script: Iterable[ScriptEntry] | Mapping[str, Iterable[ScriptEntry]],
+        *,
+        name: str = "scripted",
+        wait_s: float = 0.0,
+        pieces: int = PIECES,
+    ) -> None:
+        lists = script if isinstance(script, Mapping) else {ANYONE: script}
+        self._entries = {key: deque(entries) for key, entries in lists.items()}
+        self._name = name
+        self._wait_s = wait_s
+        self._pieces = pieces
+        self._surprises: list[str] = []
+        self.requests: list[ModelRequest] = []
+
+    def __repr__(self) -> str:
+        left = sum(len(entries) for entries in self._entries.values())
+        return f"<ScriptedModel {self._name!r} asked={len(self.requests)} left={left}>"
+
+    @property
+    def name(self) -> str:
+        """The name given to it."""
+        return self._name
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Check at the end that all of the script was asked for; the body's own exception goes first.
+
+        Raises:
+            ScriptError: There were surprises or leftovers.
+        """
+        yield
+        self.assert_done()
+
+    def assert_done(self) -> None:
+        """Check that every request was scripted, and every scripted answer asked for.
+
+        Raises:
+            ScriptError: It is not so.
+        """
+        leftovers = tuple(f"{len(left)} left for {key!r}" for key, left in self._entries.items() if left)
+        if self._surprises or leftovers:
+            raise ScriptError(surprises=tuple(self._surprises), leftovers=leftovers)
+
+    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
+        """Answer from the script; a surprise is raised by the first read, and again at the end."""
+        return StreamManager(CannedSource(lambda: self._prepare(request), model=self._name, pieces=self._pieces))
+
+    def _prepare(self, request: ModelRequest) -> Canned:
+        self.requests.append(request)
+        step = self._take(request)
+        answer = as_answer(step.answer)
+        return Canned(
+            answer=answer,
+            call_ids=tuple(name_calls(request, answer)),
+            usage=answer.usage or Usage(),
+            id=f"msg_{len(self.requests)}",
+            wait_s=step.wait_s or self._wait_s,
+            error=step.error,
+            error_after=step.error_after,
+        )
+
+    def _take(self, request: ModelRequest) -> ScriptStep:
+        key = next((key for key in (request.agent, request.definition) if key in self._entries), ANYONE)
+        entries = self._entries.get(key)
+        if not entries:
+            raise self._surprised(request, "nothing is scripted for it")
+        step = _as_step(entries[0], request)
+        if step.matches is not None and not step.matches(request):
+            raise self._surprised(request, "the next step does not match it")
+        entries.popleft()
+        return step
+
+    def _surprised(self, request: ModelRequest, why: str) -> ScriptError:
+        last = request.messages[-1].text if request.messages else ""
+        who = f"agent={request.agent!r} definition={request.definition!r}"
+        self._surprises.append(f"request {len(self.requests)} ({who}, ends {last[-80:]!r}): {why}")
+        return ScriptError(surprises=(self._surprises[-1],))
+
+
+def _as_step(entry: ScriptEntry, request: ModelRequest) -> ScriptStep:
+    scripted = entry(request) if callable(entry) else entry
+    match scripted:
+        case ScriptStep():
+            return scripted
+        case ProviderError():
+            return ScriptStep(error=scripted)
+        case _:
+            return ScriptStep(answer=scripted)

@@ -1,0 +1,132 @@
+"""The reader's end of every stream: one class over whatever the deltas come from.
+
+Rule 1: a read that failed or was cancelled ends the stream; what had arrived can still be seen. Rule 2: no async
+generator, so that leaving a stream early leaves nothing for the garbage collector to finish.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Final, Protocol, Self, final
+
+import trio
+
+from greenroom.core import Closed
+from greenroom.models._types import Delta, ModelResponse
+
+CLOSE_GRACE_S: Final = 2.0
+"""The longest that closing may take, in seconds: it says good-bye to a peer (TLS) who may be gone."""
+
+
+_UNREADABLE: Final = "the stream has failed, was cancelled or left, or somebody else is reading it"
+
+
+class Source(Protocol):
+    """Where the deltas of one answer come from."""
+
+    @property
+    def so_far(self) -> ModelResponse:
+        """The valid part of what has arrived."""
+        ...
+
+    async def next_delta(self) -> Delta | None:
+        """Return the next delta, or None at the end; a cancel is noticed by every call, and none follows one that raised."""
+        ...
+
+    async def finish(self) -> bool:
+        """Read what is left at once, for a reader who does not care for the deltas; False: read delta by delta."""
+        ...
+
+    @property
+    def is_holding(self) -> bool:
+        """There is something that `close` has to free."""
+        ...
+
+    async def close(self) -> None:
+        """Give up what has not arrived and free everything, also after an end or a failure.
+
+        It runs shielded, for `CLOSE_GRACE_S` at most.
+        """
+        ...
+
+
+@final
+class AnswerStream:
+    """One answer while it arrives; see `ModelStream`."""
+
+    __slots__ = ("_has_ended", "_is_readable", "_source")
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._is_readable = True
+        self._has_ended = False
+
+    def __repr__(self) -> str:
+        state = "ended" if self._has_ended else "open" if self._is_readable else "broken or being read"
+        return f"<AnswerStream {state}, {len(self._source.so_far.content)} blocks>"
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        if self._has_ended:
+            await trio.lowlevel.checkpoint()
+            raise StopAsyncIteration
+        if not self._is_readable:
+            raise Closed(_UNREADABLE)
+        self._is_readable = False  # stays so if the next line raises
+        delta = await self._source.next_delta()
+        self._is_readable = True
+        if delta is None:
+            self._has_ended = True
+            raise StopAsyncIteration
+        return delta
+
+    @property
+    def so_far(self) -> ModelResponse:
+        """The valid part of what has arrived; the final response once the stream has ended."""
+        return self._source.so_far
+
+    async def wait_response(self) -> ModelResponse:
+        """Read what is left and return the final response.
+
+        Raises:
+            ProviderError: The request failed, or the stream was cut.
+            Closed: An earlier read failed or was cancelled, so there is no final response.
+        """
+        if not self._has_ended:
+            if not self._is_readable:
+                raise Closed(_UNREADABLE)
+            self._is_readable = False
+            self._has_ended = await self._source.finish()
+            self._is_readable = True
+            if not self._has_ended:
+                async for _ in self:
+                    pass
+        return self.so_far
+
+    def end_reading(self) -> None:
+        """Refuse further reads; the manager has been left."""
+        self._is_readable = False
+
+
+@final
+class StreamManager:
+    """Enters to an `AnswerStream`; leaving closes the source. Holds no scope and no nursery."""
+
+    __slots__ = ("_source", "_stream")
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._stream = AnswerStream(source)
+
+    async def __aenter__(self) -> AnswerStream:
+        return self._stream
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stream.end_reading()
+        if self._source.is_holding:
+            with trio.move_on_after(CLOSE_GRACE_S, shield=True):
+                await self._source.close()

@@ -1,0 +1,19 @@
+"""Sessions: a main agent with everything below it, in one runtime, with one journal in one run folder."""
+
+from greenroom.session._events import SessionBegan, SessionEnded
+from greenroom.session._open import EVENTS, FOLDS, open_session
+from greenroom.session._session import MAIN, AgentStatus, Session, transcript_opener
+from greenroom.session._stream import EventStream
+
+__all__ = [
+    "EVENTS",
+    "FOLDS",
+    "MAIN",
+    "AgentStatus",
+    "EventStream",
+    "Session",
+    "SessionBegan",
+    "SessionEnded",
+    "open_session",
+    "transcript_opener",
+]

@@ -1,0 +1,36 @@
+"""What a session puts on record: its own beginning and end."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, final
+
+import attrs
+
+from greenroom.core import Event
+
+
+@final
+@attrs.frozen(kw_only=True)
+class SessionBegan(Event):
+    """A session was opened, or a run folder was opened again."""
+
+    kind: ClassVar[str] = "session.begin"
+
+    session: str
+    model: str
+    cwd: str
+
+
+@final
+@attrs.frozen(kw_only=True)
+class SessionEnded(Event):
+    """Everything of the session has ended."""
+
+    kind: ClassVar[str] = "session.end"
+
+    state: str
+    """`completed`, `failed` or `killed`: how the block of `open_session` was left."""
+    error: str
+
+
+EVENTS: Final = (SessionBegan, SessionEnded)

@@ -1,0 +1,64 @@
+"""Events of a session as they happen, for whoever shows them."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Final, Self, final
+
+import trio
+
+from greenroom.core import Event, Record, event_of
+
+KEPT: Final = 10_000
+"""Events that wait for a slow reader; then the oldest are dropped, and counted."""
+
+
+@final
+class EventStream:
+    """An iterator over events, from the call of `session.events()` to the end of the session.
+
+    It never holds the session up: a reader that is too slow loses the oldest events and is told how many.
+    """
+
+    def __init__(self, capacity: int = KEPT) -> None:
+        self._records: deque[Record] = deque(maxlen=capacity)
+        self._arrived = trio.Event()
+        self._is_closed = False
+        self.lost = 0
+        """Events that were dropped because nobody read them in time."""
+
+    def __repr__(self) -> str:
+        return f"<EventStream: {len(self._records)} waiting, {self.lost} lost>"
+
+    def put(self, record: Record) -> None:
+        """Add a record; called by the recorder."""
+        self.lost += len(self._records) == self._records.maxlen
+        self._records.append(record)
+        self._arrived.set()
+
+    def close(self) -> None:
+        """Let the reader come to an end after what is there."""
+        self._is_closed = True
+        self._arrived.set()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        """Return the next event; cancelled, it has taken none."""
+        return event_of(await self._next_record())
+
+    async def next_numbered(self) -> tuple[int, float, Event]:
+        """Return the next event with its `seq` and the clock's reading; raises StopAsyncIteration at the end."""
+        record = await self._next_record()
+        return record[0], record[1], event_of(record)
+
+    async def _next_record(self) -> Record:
+        await trio.lowlevel.checkpoint_if_cancelled()
+        while not self._records:
+            if self._is_closed:
+                raise StopAsyncIteration
+            self._arrived = trio.Event()
+            await self._arrived.wait()
+        record: tuple[Any, ...] = self._records.popleft()
+        return record

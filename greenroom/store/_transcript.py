@@ -1,0 +1,154 @@
+"""Transcripts: an append-only log of a conversation, one JSON object a line.
+
+Rule 1: a line is never changed. Rule 2: who writes and when it is durable is the caller's: bytes go out through a
+function. Rule 3: a torn last line is tolerated and told. The line format keeps the stable core of the leading coding
+agent's transcripts, so that tools which read those read these.
+Must not know: models, agents, Trio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeAlias, final
+
+import attrs
+
+from greenroom.core import Ids, UsageError
+
+Line: TypeAlias = dict[str, Any]
+
+
+@attrs.frozen(kw_only=True)
+class TranscriptHeader:
+    """What every line of one transcript says."""
+
+    session_id: str
+    agent_id: str
+    is_sidechain: bool
+    """False for the main agent's conversation."""
+    cwd: str
+    version: str
+
+
+@final
+class Transcript:
+    """Appends the lines of one conversation, each linked to the one before.
+
+    Args:
+        path: The file; it is named after an id of ours.
+        header: What every line says.
+        write: Takes the file's path and the bytes of a line; it may only store them, and wake a writer.
+        ids: Where the ids of the lines come from.
+        wall: Reads the date and time.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        header: TranscriptHeader,
+        *,
+        write: Callable[[Path, bytes], None],
+        ids: Ids,
+        wall: Callable[[], datetime],
+        last_uuid: str | None = None,
+    ) -> None:
+        self.path = path
+        self.header = header
+        self._write = write
+        self._ids = ids
+        self._wall = wall
+        self._last_uuid = last_uuid
+
+    def __repr__(self) -> str:
+        return f"<Transcript {self.path.name!r}>"
+
+    def append(self, kind: str, message: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> str:
+        """Append a `user` or `assistant` line and return its uuid; never waits.
+
+        Args:
+            kind: `user` or `assistant`.
+            message: Role and content, as the provider's API has them.
+            extra: More fields of the line, such as `isMeta`.
+        """
+        uuid = new_uuid(self._ids)
+        header = self.header
+        line: Line = {
+            "parentUuid": self._last_uuid,
+            "isSidechain": header.is_sidechain,
+            "userType": "external",
+            "cwd": header.cwd,
+            "sessionId": header.session_id,
+            "version": header.version,
+            "agentId": header.agent_id,
+            "type": kind,
+            "message": message,
+            **(extra or {}),
+            "uuid": uuid,
+            "timestamp": self._wall().isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        }
+        self._write(self.path, encode_line(line))
+        self._last_uuid = uuid
+        return uuid
+
+
+def new_uuid(ids: Ids) -> str:
+    """Return a version 4 UUID from the run's own ids."""
+    bits = (ids.bits(128) & ~(0xF000 << 64) & ~(0xC000 << 48)) | (0x4000 << 64) | (0x8000 << 48)
+    text = f"{bits:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def encode_line(line: Line) -> bytes:
+    """Return a line as bytes; what JSON writers refuse (a lone surrogate, an integer of 65 bits) is written as text."""
+    import orjson
+
+    try:
+        return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:
+        return orjson.dumps(_writable(line), option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _writable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(_writable(key)): _writable(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_writable(one) for one in value]
+    return value
+
+
+@attrs.frozen(kw_only=True)
+class TranscriptContent:
+    """What a transcript file holds."""
+
+    lines: tuple[Line, ...]
+    torn_bytes: int
+    """Bytes after the last whole line: what a crash cut."""
+
+
+def read_transcript(content: bytes, *, source: str) -> TranscriptContent:
+    """Read a transcript file's bytes.
+
+    Raises:
+        UsageError: A line before the last is no JSON object.
+    """
+    import orjson
+
+    whole, newline, torn = content.rpartition(b"\n")
+    if not newline:
+        return TranscriptContent(lines=(), torn_bytes=len(content))
+    lines: list[Line] = []
+    for number, raw in enumerate(whole.split(b"\n"), start=1):
+        try:
+            line = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            line = None
+        if not isinstance(line, dict):
+            raise UsageError(f"{source}:{number}: this is no line of a transcript")
+        lines.append(line)
+    return TranscriptContent(lines=tuple(lines), torn_bytes=len(torn))

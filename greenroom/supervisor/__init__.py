@@ -1,0 +1,46 @@
+"""Supervisors: who starts, restarts and ends whom, as pure plans that an actor carries out; and the runtime's root."""
+
+from greenroom.supervisor._events import EVENTS, ChildRestarted, SupervisorEscalated
+from greenroom.supervisor._fold import FOLDS, SupervisorView
+from greenroom.supervisor._runtime import Runtime, RuntimeStatistics, TreeNode, open_runtime
+from greenroom.supervisor._spec import Backoff, ChildSpec, Restart, StopOrder, Strategy, SupervisorSpec
+from greenroom.supervisor._strategy import (
+    COMES_BACK,
+    ForgetChild,
+    GiveUp,
+    RestartBudget,
+    StartChild,
+    StopChild,
+    plan_exit,
+    restart_scope,
+    stop_order,
+)
+from greenroom.supervisor._supervisor import Supervisor
+
+__all__ = [
+    "COMES_BACK",
+    "EVENTS",
+    "FOLDS",
+    "Backoff",
+    "ChildRestarted",
+    "ChildSpec",
+    "ForgetChild",
+    "GiveUp",
+    "Restart",
+    "RestartBudget",
+    "Runtime",
+    "RuntimeStatistics",
+    "StartChild",
+    "StopChild",
+    "StopOrder",
+    "Strategy",
+    "Supervisor",
+    "SupervisorEscalated",
+    "SupervisorSpec",
+    "SupervisorView",
+    "TreeNode",
+    "open_runtime",
+    "plan_exit",
+    "restart_scope",
+    "stop_order",
+]

@@ -1,0 +1,39 @@
+"""What supervisors put on record beside the machines of their children."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, final
+
+import attrs
+
+from greenroom.core import Event
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ChildRestarted(Event):
+    """A supervisor decided to restart children; the actor of the event is the supervisor."""
+
+    kind: ClassVar[str] = "child.restarted"
+
+    child: str
+    """The one that ended."""
+    together: tuple[str, ...]
+    """All that are started again, in order."""
+    delay_s: float
+    restarts: int
+    """Restarts in the window, this one included."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class SupervisorEscalated(Event):
+    """A supervisor gave up: too many restarts."""
+
+    kind: ClassVar[str] = "supervisor.escalated"
+
+    child: str
+    restarts: int
+
+
+EVENTS: Final = (ChildRestarted, SupervisorEscalated)

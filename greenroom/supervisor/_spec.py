@@ -1,0 +1,116 @@
+"""What a supervisor is told about a child and about itself: frozen values, checked when they are made."""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from typing import Any, Final, final
+
+import attrs
+
+from greenroom.core import UsageError
+
+GRACE_S: Final = 5.0
+KILL_GRACE_S: Final = 2.0
+START_TIMEOUT_S: Final = 30.0
+STOP_BUDGET_S: Final = 30.0
+
+
+class Restart(StrEnum):
+    """When an actor that ended comes back. Whoever was asked to end does not."""
+
+    PERMANENT = "permanent"
+    """Always."""
+    TRANSIENT = "transient"
+    """After a failure."""
+    TEMPORARY = "temporary"
+    """Never."""
+
+
+class Strategy(StrEnum):
+    """Which children are restarted when one of them has to be."""
+
+    ONE_FOR_ONE = "one_for_one"
+    """That one."""
+    ONE_FOR_ALL = "one_for_all"
+    """All of them, stopped in reverse order and started in order."""
+    REST_FOR_ONE = "rest_for_one"
+    """That one and those started after it."""
+
+
+class StopOrder(StrEnum):
+    """How a supervisor ends its children."""
+
+    REVERSE = "reverse"
+    """One by one, the latest first: nothing outlives what it was started on top of."""
+    TOGETHER = "together"
+    """Side by side under one budget, for pools and teams: 1,000 deaf ones in a row would take hours."""
+
+
+def _positive(_: Any, attribute: attrs.Attribute[Any], value: float) -> None:
+    if not value > 0:
+        raise UsageError(f"{attribute.name} has to be more than 0, not {value!r}")
+
+
+def _not_negative(_: Any, attribute: attrs.Attribute[Any], value: float) -> None:
+    if not value >= 0:
+        raise UsageError(f"{attribute.name} has to be 0 or more, not {value!r}")
+
+
+def _finite(_: Any, attribute: attrs.Attribute[Any], value: float) -> None:
+    if not 0 <= value < math.inf:
+        raise UsageError(
+            f"{attribute.name} has to be a number of seconds, not {value!r}: an actor that never ends "
+            "would hold up its supervisor for ever"
+        )
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ChildSpec:
+    """How one child is started, restarted and stopped."""
+
+    restart: Restart = attrs.field(default=Restart.TRANSIENT, converter=Restart)
+    grace_s: float = attrs.field(default=GRACE_S, validator=_finite)
+    """Seconds that its current turn gets to finish when it is stopped."""
+    kill_grace_s: float = attrs.field(default=KILL_GRACE_S, validator=_finite)
+    """Seconds that its clean-up gets when it is killed."""
+    start_timeout_s: float = attrs.field(default=START_TIMEOUT_S, validator=_positive)
+    """Seconds within which `on_start` has to return."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Backoff:
+    """How long a restart waits: doubled with each one in the window, spread by chance, capped."""
+
+    first_s: float = attrs.field(default=0.1, validator=_not_negative)
+    """0 restarts in place, at once."""
+    cap_s: float = attrs.field(default=30.0, validator=_not_negative)
+    jitter: float = attrs.field(default=0.2, validator=_not_negative)
+    """The largest share that is added by chance."""
+
+    def delay_s(self, restarts_before: int, chance: float) -> float:
+        """Return the seconds to wait before the next restart.
+
+        Args:
+            restarts_before: Restarts in the window so far.
+            chance: A number in [0, 1).
+        """
+        doubled = 2.0 ** min(restarts_before, 64)  # more would overflow, and is far above any cap
+        return min(self.cap_s, self.first_s * doubled * (1.0 + self.jitter * chance))
+
+
+@final
+@attrs.frozen(kw_only=True)
+class SupervisorSpec:
+    """What a supervisor does when a child ends, and how it ends its children."""
+
+    strategy: Strategy = attrs.field(default=Strategy.ONE_FOR_ONE, converter=Strategy)
+    intensity: int = attrs.field(default=3, validator=_not_negative)
+    """Restarts within `period_s`; one more makes the supervisor give up."""
+    period_s: float = attrs.field(default=60.0, validator=_positive)
+    backoff: Backoff = attrs.field(factory=Backoff)
+    stop_order: StopOrder = attrs.field(default=StopOrder.REVERSE, converter=StopOrder)
+    stop_budget_s: float = attrs.field(default=STOP_BUDGET_S, validator=_finite)
+    """Seconds for ending all children in order; then they are all killed together."""

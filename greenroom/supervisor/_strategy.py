@@ -1,0 +1,127 @@
+"""What a supervisor should do when a child has ended: pure plans, carried out by the supervisor.
+
+Rule 1: whoever was asked to end is never restarted. Rule 2: what is stopped is stopped in reverse order of start, what
+is started in order. Rule 3: the budget counts decisions to restart, not exits, and a batch counts once.
+Must not know: clock, Trio, actors; time comes in as a number.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias, final
+
+import attrs
+
+from greenroom.actors import State
+from greenroom.supervisor._spec import Backoff, Restart, Strategy
+
+
+@final
+@attrs.frozen
+class StopChild:
+    """End a child that still runs; it will be started again."""
+
+    child: str
+
+
+@final
+@attrs.frozen
+class StartChild:
+    """Start a child's next incarnation, after a delay in seconds."""
+
+    child: str
+    delay_s: float = 0.0
+
+
+@final
+@attrs.frozen
+class ForgetChild:
+    """Let a child be gone for good."""
+
+    child: str
+
+
+@final
+@attrs.frozen
+class GiveUp:
+    """Fail: too many restarts. Whoever is above decides."""
+
+    child: str
+    restarts: int
+
+
+Step: TypeAlias = StopChild | StartChild | ForgetChild | GiveUp
+
+COMES_BACK: Final[Mapping[Restart, frozenset[State]]] = {
+    Restart.PERMANENT: frozenset({State.COMPLETED, State.FAILED, State.KILLED}),
+    Restart.TRANSIENT: frozenset({State.FAILED}),
+    Restart.TEMPORARY: frozenset(),
+}
+"""After which terminal states a child comes back, if nobody asked for its end."""
+
+
+@final
+class RestartBudget:
+    """Restarts within a sliding window; pure, because the time is handed in."""
+
+    def __init__(self, intensity: int, period_s: float) -> None:
+        self.intensity = intensity
+        self.period_s = period_s
+        self._times: deque[float] = deque()
+
+    def __repr__(self) -> str:
+        return f"<RestartBudget {len(self._times)}/{self.intensity} in {self.period_s:g} s>"
+
+    def used(self, now_s: float) -> int:
+        """Return the restarts within the window that ends now."""
+        while self._times and self._times[0] <= now_s - self.period_s:
+            self._times.popleft()
+        return len(self._times)
+
+    def spend(self, now_s: float) -> bool:
+        """Count a restart; False, and nothing counted, when there are too many already."""
+        if self.used(now_s) >= self.intensity:
+            return False
+        self._times.append(now_s)
+        return True
+
+
+def plan_exit(
+    child: str,
+    state: State,
+    *,
+    restart: Restart,
+    was_asked: bool,
+    strategy: Strategy,
+    start_order: Sequence[str],
+    budget: RestartBudget,
+    backoff: Backoff,
+    now_s: float,
+    chance: float,
+) -> list[Step]:
+    """Return what to do about a child that ended, in the order in which it has to happen."""
+    if was_asked or state not in COMES_BACK[restart]:
+        return [ForgetChild(child)]
+    before = budget.used(now_s)
+    if not budget.spend(now_s):
+        return [GiveUp(child, before)]
+    delay_s = backoff.delay_s(before, chance)
+    scope = restart_scope(strategy, start_order, child)
+    stops: list[Step] = [StopChild(one) for one in reversed(scope) if one != child]
+    # Each is started when the one before it is ready, so only the first has to wait.
+    return [*stops, *(StartChild(one, delay_s if one == scope[0] else 0.0) for one in scope)]
+
+
+def restart_scope(strategy: Strategy, start_order: Sequence[str], child: str) -> list[str]:
+    """Return the children that are restarted together with `child`, in start order."""
+    if strategy is Strategy.ONE_FOR_ONE:
+        return [child]
+    if strategy is Strategy.ONE_FOR_ALL:
+        return list(start_order)
+    return list(start_order[start_order.index(child) :])
+
+
+def stop_order(start_order: Sequence[str]) -> list[str]:
+    """Return the order in which children are ended one by one."""
+    return list(reversed(start_order))

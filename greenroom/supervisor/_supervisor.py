@@ -1,0 +1,491 @@
+"""The supervisor: an actor whose work is starting, stopping and restarting children.
+
+Rule 1: record, scope and nursery entry of a child are made in one step. Rule 2: the plan comes from `_strategy`; where
+only the child itself is concerned it is carried out in the child's own last step, otherwise as a message to the
+supervisor, one decision after another. Rule 3: an end that was decided here triggers nothing. Rule 4: children are
+shielded from everybody else, so `end_children` has to reach them at every end of the supervisor.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextvars import Context as ContextVars
+from typing import Any, Final, TypeVar, cast, final, get_type_hints
+
+import attrs
+import trio
+
+from greenroom.actors import (
+    CURRENT,
+    GONE,
+    ActorUnresponsive,
+    Behavior,
+    Cell,
+    Context,
+    Dispatcher,
+    Outcome,
+    Parent,
+    Ref,
+    State,
+    Surroundings,
+    Verdict,
+    run_cell,
+)
+from greenroom.core import Cause, NameTaken, Ports, StartFailed, Stopping, SupervisorFailed, UsageError, actor_id
+from greenroom.mailbox import Lane
+from greenroom.supervisor._events import ChildRestarted, SupervisorEscalated
+from greenroom.supervisor._spec import ChildSpec, Restart, StopOrder, SupervisorSpec
+from greenroom.supervisor._strategy import (
+    ForgetChild,
+    GiveUp,
+    RestartBudget,
+    StartChild,
+    Step,
+    StopChild,
+    plan_exit,
+    stop_order,
+)
+
+M = TypeVar("M")
+
+HELD: Final = Verdict(is_gone=False)
+CAUSES_KEPT: Final = 5
+"""So many of the last errors leave with an escalation."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class House:
+    """What all supervisors of one runtime share."""
+
+    ports: Ports
+    shared: Surroundings
+    dispatcher: Dispatcher
+
+
+@final
+@attrs.frozen
+class _Batch:
+    """A plan that concerns more than the child that ended."""
+
+    steps: tuple[Step, ...]
+
+
+@final
+@attrs.frozen
+class _Escalation:
+    error: SupervisorFailed
+
+
+@final
+class _SupervisorBehavior(Parent["_Batch | _Escalation"]):
+    """The actor side of a supervisor."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+
+    async def on_start(self, ctx: Context) -> None:
+        assert ctx.nursery is not None
+        self._supervisor.open(ctx.nursery)
+
+    async def on_message(self, message: _Batch | _Escalation, ctx: Context) -> None:
+        ctx.acknowledge()  # a decision is no letter that could get lost
+        if isinstance(message, _Escalation):
+            raise message.error
+        await self._supervisor.carry_out(message.steps)
+
+    async def stop_children(self) -> None:
+        await self._supervisor.stop_children()
+
+    def end_children(self) -> None:
+        self._supervisor.end_children()
+
+
+@final
+class Supervisor:
+    """Starts, stops and restarts children. Made by `runtime.spawn_supervisor` and its like."""
+
+    def __init__(self, house: House, spec: SupervisorSpec) -> None:
+        self._house = house
+        self.spec = spec
+        self._cell: Cell[Any] | None = None
+        self._nursery: trio.Nursery | None = None
+        self._children: dict[str, Cell[Any]] = {}
+        self._specs: dict[str, ChildSpec] = {}
+        self._supervisors: dict[str, Supervisor] = {}
+        self._being_stopped: set[str] = set()
+        self._budget = RestartBudget(spec.intensity, spec.period_s)
+        self._errors: deque[BaseException] = deque(maxlen=CAUSES_KEPT)
+        self._is_closed = False
+
+    def __repr__(self) -> str:
+        return f"<Supervisor {self.path!r}: {len(self._children)} children>"
+
+    @property
+    def id(self) -> str:
+        """The supervisor's own id."""
+        return self.cell.id
+
+    @property
+    def path(self) -> str:
+        """Its readable place in the tree; empty for the root."""
+        return self._cell.path if self._cell is not None else ""
+
+    @property
+    def cell(self) -> Cell[Any]:
+        """Its record as an actor."""
+        assert self._cell is not None
+        return self._cell
+
+    @property
+    def ref(self) -> Ref[Any]:
+        """Its address, for `stop`, `kill` and `watch`."""
+        return Ref(self.cell)
+
+    def children(self) -> list[Ref[Any]]:
+        """Return the children that are not gone, in start order."""
+        return [Ref(cell) for cell in self._children.values()]
+
+    def child_cells(self) -> list[Cell[Any]]:
+        """Return the records of the children that are not gone, in start order."""
+        return list(self._children.values())
+
+    def supervisor_below(self, child_id: str) -> Supervisor | None:
+        """Return the supervisor that a child is, if it is one."""
+        return self._supervisors.get(child_id)
+
+    # --- starting --------------------------------------------------------------------------------------------------
+
+    async def spawn(
+        self, factory: Callable[..., Behavior[M]], *args: Any, name: str | None = None, spec: ChildSpec | None = None
+    ) -> Ref[M]:
+        """Start an actor below this supervisor and wait until it is ready.
+
+        Record, life scope and nursery entry are made in one step, before anything is awaited. A caller that is
+        cancelled while it waits takes the child along.
+
+        Args:
+            factory: Called with `args` for each incarnation; a class, so that its class attributes are known.
+            args: What the factory is called with.
+            name: Its name among the children; by default its id.
+            spec: Restart type, grace and deadlines; by default `ChildSpec()`.
+
+        Raises:
+            Stopping: The supervisor is ending.
+            NameTaken: A living child has that name.
+            StartFailed: The factory or `on_start` raised, or took too long; the error is the `__cause__`.
+        """
+        await trio.lowlevel.checkpoint_if_cancelled()
+        cell = self.start(factory, *args, name=name, spec=spec)
+        await self._wait_started(cell)
+        return Ref(cell)
+
+    def start(
+        self, factory: Callable[..., Behavior[Any]], *args: Any, name: str | None = None, spec: ChildSpec | None = None
+    ) -> Cell[Any]:
+        """Start an actor in this step, without waiting until it is ready."""
+        behavior_class = _behavior_class(factory)
+        cell = self._make_cell(functools.partial(factory, *args), behavior_class, name, spec or ChildSpec())
+        self._launch(cell)
+        return cell
+
+    async def spawn_supervisor(self, name: str, spec: SupervisorSpec | None = None) -> Supervisor:
+        """Start a supervisor below this one and wait until it is ready; raises as `spawn` does.
+
+        It is temporary: when it gives up, its children are ended and whoever watches it hears of it.
+        """
+        await trio.lowlevel.checkpoint_if_cancelled()
+        supervisor = Supervisor(self._house, spec or SupervisorSpec())
+        child_spec = ChildSpec(restart=Restart.TEMPORARY, grace_s=supervisor.spec.stop_budget_s)
+        factory = functools.partial(_SupervisorBehavior, supervisor)
+        cell = self._make_cell(factory, _SupervisorBehavior, name, child_spec)
+        supervisor.attach(cell)
+        self._supervisors[cell.id] = supervisor
+        self._launch(cell)
+        await self._wait_started(cell)
+        return supervisor
+
+    def attach(self, cell: Cell[Any]) -> None:
+        """Take a record as this supervisor's own."""
+        self._cell = cell
+
+    def open(self, nursery: trio.Nursery) -> None:
+        """Take the nursery that children are started in."""
+        self._nursery = nursery
+
+    def _make_cell(
+        self,
+        factory: Callable[[], Behavior[Any]],
+        behavior_class: type[Behavior[Any]],
+        name: str | None,
+        spec: ChildSpec,
+    ) -> Cell[Any]:
+        if self._nursery is None or self._is_stopping():
+            raise Stopping(self.path or "root")
+        if name is not None and (not name or "/" in name):
+            raise UsageError(f"a name is not empty and holds no '/': {name!r}")
+        child_id = actor_id(self._house.ports.ids)
+        path = f"{self.path}/{name or child_id}".removeprefix("/")
+        directory = self._house.shared.directory
+        if directory.find(path) is not None:
+            raise NameTaken(path)
+        cell: Cell[Any] = Cell(
+            id=child_id,
+            path=path,
+            is_named=name is not None,
+            factory=factory,
+            behavior_class=behavior_class,
+            owner=self,
+            shared=self._house.shared,
+            kill_grace_s=spec.kill_grace_s,
+            start_timeout_s=spec.start_timeout_s,
+        )
+        directory.register(cell)
+        self._children[child_id] = cell
+        self._specs[child_id] = spec
+        return cell
+
+    def _launch(self, cell: Cell[Any]) -> None:
+        """Enter a pending cell into the nursery, or into the dispatcher."""
+        assert self._nursery is not None
+        if cell.is_plain:
+            self._house.dispatcher.start(cell)
+        else:
+            # Fresh context variables: an actor must not inherit the span of the turn that happened to spawn it.
+            ContextVars().run(functools.partial(self._nursery.start_soon, run_cell, cell, name=cell.path))
+
+    async def _wait_started(self, cell: Cell[Any]) -> None:
+        try:
+            await cell.wait_ready()
+        except BaseException:
+            current = CURRENT.get()
+            who = current.id if current is not None else "host"
+            cell.request_kill(Cause(who, "whoever spawned it was cancelled before it was ready"))
+            raise
+        if not cell.was_ready:
+            cause = cell.down.cause if cell.down is not None else None
+            why = str(cell.failure) if cell.failure else (cause.why if cause else "it ended before it was ready")
+            raise StartFailed(cell.id, why) from cell.failure
+
+    # --- exits -----------------------------------------------------------------------------------------------------
+
+    def child_ready(self, cell: Cell[Any]) -> None:
+        """Hear that a child is ready."""
+
+    def child_exited(self, cell: Cell[Any], outcome: Outcome) -> Verdict:
+        """Decide what becomes of a child whose incarnation ended."""
+        if cell.id in self._being_stopped and not cell.is_unwanted:
+            return HELD
+        if outcome.error is not None:
+            self._errors.append(outcome.error)
+        was_asked = cell.stop_cause is not None or cell.kill_cause is not None
+        if self._is_stopping() or not cell.was_ready:
+            return self._forget(cell)
+        steps = self._plan(cell, outcome.state, was_asked=was_asked)
+        match steps:
+            case [ForgetChild()]:
+                return self._forget(cell)
+            case [GiveUp(restarts=restarts)]:
+                self._escalate(cell, restarts)
+                return self._forget(cell)
+            case [StartChild(child=child, delay_s=delay_s)] if child == cell.id:
+                return Verdict(is_gone=False, delay_s=delay_s)
+        self._being_stopped |= {one.child for one in steps if isinstance(one, StopChild)}
+        self.cell.mailbox.put_nowait(_Batch(tuple(steps)), Lane.NOW, is_system=True)
+        return HELD
+
+    def _plan(self, cell: Cell[Any], state: State, *, was_asked: bool) -> list[Step]:
+        now_s = self._house.shared.recorder.now()
+        steps = plan_exit(
+            cell.id,
+            state,
+            restart=self._specs[cell.id].restart,
+            was_asked=was_asked,
+            strategy=self.spec.strategy,
+            start_order=list(self._children),
+            budget=self._budget,
+            backoff=self.spec.backoff,
+            now_s=now_s,
+            chance=self._house.ports.chance.random(),
+        )
+        starts = [one for one in steps if isinstance(one, StartChild)]
+        if starts:
+            self._house.shared.recorder.emit(
+                ChildRestarted(
+                    actor=self.id,
+                    inc=self.cell.incarnation,
+                    parent=cell.exit_seq,
+                    child=cell.id,
+                    together=tuple(one.child for one in starts),
+                    delay_s=starts[0].delay_s,
+                    restarts=self._budget.used(now_s),
+                )
+            )
+        return steps
+
+    def _forget(self, cell: Cell[Any]) -> Verdict:
+        for table in (self._children, self._specs, self._supervisors):
+            cast("dict[str, Any]", table).pop(cell.id, None)
+        self._being_stopped.discard(cell.id)
+        return GONE
+
+    def _escalate(self, cell: Cell[Any], restarts: int) -> None:
+        self._house.shared.recorder.emit(
+            SupervisorEscalated(
+                actor=self.id,
+                inc=self.cell.incarnation,
+                parent=cell.exit_seq,
+                child=cell.id,
+                restarts=restarts,
+            )
+        )
+        error = SupervisorFailed(self.path or "root", cell.path, restarts)
+        error.__cause__ = BaseExceptionGroup("the last errors below this supervisor", list(self._errors))
+        self.cell.mailbox.put_nowait(_Escalation(error), Lane.NOW, is_system=True)
+
+    def let_go(self, cell: Cell[Any]) -> None:
+        """Let a child be gone that has ended and was held for a restart."""
+        self._forget(cell)
+        cell.leave()
+
+    async def carry_out(self, steps: Sequence[Step]) -> None:
+        """Carry out a plan that concerns several children, step by step."""
+        cause = Cause(self.id, "restarted together with a neighbour")
+        rest = deque(steps)
+        try:
+            while rest and await self._carry_out_one(rest[0], cause):
+                rest.popleft()
+        except trio.Cancelled:
+            if not self._is_stopping():  # somebody aborted this turn; nobody may be left behind
+                self.cell.mailbox.put_nowait(_Batch(tuple(rest)), Lane.NOW, is_system=True)
+            raise
+
+    async def _carry_out_one(self, one: Step, cause: Cause) -> bool:
+        """Take one step; False when the rest of the plan is out of date."""
+        cell = self._children.get(one.child)
+        if cell is None or self._is_stopping():
+            return True
+        if isinstance(one, StopChild):
+            if cell.state in {State.PENDING, State.RUNNING}:
+                await self._end_child(cell, self._specs[cell.id].grace_s, cause)
+            self._being_stopped.discard(cell.id)
+        elif isinstance(one, StartChild):
+            if cell.is_held:
+                cell.renew(one.delay_s)
+                self._launch(cell)
+            await cell.wait_ready()
+            # If it failed to start, the next plan, which is on its way, is about the rest as well.
+            return cell.is_ready or cell.is_gone
+        return True
+
+    # --- stopping --------------------------------------------------------------------------------------------------
+
+    def _is_stopping(self) -> bool:
+        cell = self._cell
+        return self._is_closed or (cell is not None and (cell.stop_cause is not None or cell.kill_cause is not None))
+
+    def stop_child(self, cell: Cell[Any], grace_s: float | None, cause: Cause) -> None:
+        """Walk the ladder for a child, in a Trio task of the supervisor."""
+        if self._nursery is not None and not cell.is_gone:
+            spec = self._specs.get(cell.id) or ChildSpec()
+            grace = spec.grace_s if grace_s is None else grace_s
+            cell.request_stop(cause, grace)
+            if not cell.is_gone:
+                self._nursery.start_soon(self._end_child, cell, grace, cause)
+
+    async def _end_child(self, cell: Cell[Any], grace_s: float, cause: Cause) -> None:
+        """Stop, abort the turn, kill, and at last give up: each rung after its deadline."""
+        if cell.id in self._supervisors:  # whatever it decided has been overtaken
+            cell.request_stop(cause, grace_s)
+            _abort(cell, cause)
+        rungs: tuple[tuple[Callable[[], None], float], ...] = (
+            (functools.partial(cell.request_stop, cause, grace_s), grace_s),
+            (functools.partial(_abort, cell, cause), cell.kill_grace_s),
+            (functools.partial(cell.request_kill, cause), cell.kill_grace_s * 2),
+        )
+        for rung, limit_s in rungs:
+            rung()
+            with trio.move_on_after(limit_s):
+                await self._wait_exited(cell)
+                return
+        self._house.shared.recorder.emit(ActorUnresponsive(actor=cell.id, inc=cell.incarnation, parent=cell.seq))
+
+    async def _wait_exited(self, cell: Cell[Any]) -> None:
+        """Wait until a child's incarnation has ended: for good, or held for a restart."""
+        if cell.state in {State.PENDING, State.RUNNING}:
+            exited = trio.Event()
+            watch = Ref[Any](cell).pinned().watch(lambda _: exited.set())
+            try:
+                await exited.wait()
+            finally:
+                watch.cancel()
+
+    async def stop_children(self) -> None:
+        """End all children in order, within the stop budget; then whatever is left is killed together."""
+        self._is_closed = True
+        self._being_stopped.clear()
+        cause = Cause(self.id, "its supervisor is stopping")
+        with trio.move_on_after(self.spec.stop_budget_s):
+            if self.spec.stop_order is StopOrder.TOGETHER:
+                async with trio.open_nursery() as nursery:
+                    for cell in list(self._children.values()):
+                        nursery.start_soon(self._end_child, cell, self._specs[cell.id].grace_s, cause)
+            else:
+                for child in stop_order(list(self._children)):
+                    if child in self._children:
+                        await self._end_child(self._children[child], self._specs[child].grace_s, cause)
+
+    def end_children(self) -> None:
+        """Kill whatever still lives below, in one step (the last guard of kernel 9.6)."""
+        self._is_closed = True
+        cause = Cause(self.id, "its supervisor has ended")
+        for cell in list(self._children.values()):
+            self._being_stopped.discard(cell.id)
+            if cell.state in {State.PENDING, State.RUNNING}:
+                cell.request_kill(cause)
+            elif not cell.is_gone:  # held for a restart that will not come
+                self.let_go(cell)
+
+
+def _abort(cell: Cell[Any], cause: Cause) -> None:
+    if cell.is_busy and cell.turn_scope is not None:
+        cell.request_abort(cause)
+
+
+def _behavior_class(factory: Callable[..., Behavior[Any]]) -> type[Behavior[Any]]:
+    """Find the class behind a factory; its attributes say how the actor is run."""
+    while isinstance(factory, functools.partial):
+        factory = factory.func
+    if isinstance(factory, type) and issubclass(factory, Behavior):
+        return factory
+    try:
+        returns = get_type_hints(factory).get("return")
+    except (TypeError, NameError):  # not a function, or an annotation that names something local
+        returns = None
+    if isinstance(returns, type) and issubclass(returns, Behavior):
+        return returns
+    if not callable(factory):
+        raise UsageError(f"a factory is a Behavior class or something that makes one, not {factory!r}")
+    raise UsageError(
+        f"{factory!r} does not say which Behavior it makes; give the class and its arguments: spawn(MyBehavior, 1, 2)"
+    )
+
+
+def make_root(house: House, spec: SupervisorSpec, owner: Any) -> Supervisor:
+    """Make the root supervisor of a runtime; its owner is the runtime itself."""
+    root = Supervisor(house, spec)
+    cell: Cell[Any] = Cell(
+        id=actor_id(house.ports.ids),
+        path="",
+        is_named=False,
+        factory=functools.partial(_SupervisorBehavior, root),
+        behavior_class=_SupervisorBehavior,
+        owner=owner,
+        shared=house.shared,
+        kill_grace_s=spec.stop_budget_s,
+        start_timeout_s=spec.stop_budget_s,
+    )
+    root.attach(cell)
+    return root

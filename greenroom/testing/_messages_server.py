@@ -1,0 +1,131 @@
+"""A server on loopback that speaks Anthropic's Messages API, well or badly, as a script says.
+
+It is a real HTTP/1.1 server, so that a client under test goes through its own sockets, parser and pool. It answers
+`POST /v1/messages` with server-sent events and keeps connections alive.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, final
+
+import trio
+
+from greenroom.testing._messages_script import ErrorReply, ReceivedRequest, Reply, Script, as_reply
+
+if TYPE_CHECKING:
+    from greenroom.testing._messages_connection import Connection
+
+
+@final
+class MessagesServer:
+    """The server while it runs; made by `open_messages_server`.
+
+    Attributes:
+        url: Base URL, for the client's `base_url`.
+        requests: Every request that came in, in order.
+        surprises: How many of them found nothing scripted; they were refused with status 400.
+    """
+
+    def __init__(self, url: str, script: Script) -> None:
+        self.url = url
+        self.requests: list[ReceivedRequest] = []
+        self.surprises = 0
+        self._script = script if callable(script) else deque(script)
+        self._connections = 0
+        self._changed = trio.Event()
+
+    def __repr__(self) -> str:
+        return f"<MessagesServer {self.url} requests={len(self.requests)} connections={self._connections}>"
+
+    @property
+    def open_connections(self) -> int:
+        """Connections that neither side has closed."""
+        return self._connections
+
+    @property
+    def left(self) -> int:
+        """Scripted replies that were not asked for; 0 for a script that is a function."""
+        return 0 if callable(self._script) else len(self._script)
+
+    async def wait_requests(self, count: int) -> None:
+        """Wait until at least `count` requests have come in."""
+        while len(self.requests) < count:
+            await self._changed.wait()
+
+    async def wait_connections(self, count: int) -> None:
+        """Wait until exactly `count` connections are open."""
+        while self._connections != count:
+            await self._changed.wait()
+
+    def assert_done(self) -> None:
+        """Check that every request was scripted, and every reply asked for."""
+        if self.surprises or self.left:
+            raise AssertionError(f"{self.surprises} requests were not scripted, {self.left} replies not asked for")
+
+    async def serve(self, stream: trio.SocketStream) -> None:
+        """Serve one connection until either side closes it."""
+        # Here, so that importing the test kit loads no HTTP library.
+        from h11 import RemoteProtocolError
+
+        from greenroom.testing._messages_connection import Connection
+
+        self._connections += 1
+        self._tell()
+        try:
+            async with stream:
+                await self._serve_requests(Connection(stream))
+        except (trio.BrokenResourceError, RemoteProtocolError):
+            pass  # the client went away, which is what many tests are about
+        finally:
+            self._connections -= 1
+            self._tell()
+
+    async def _serve_requests(self, connection: Connection) -> None:
+        while (request := await connection.receive_request()) is not None:
+            self.requests.append(request)
+            reply = self._next_reply(request)
+            self._tell()
+            if not await connection.send_reply(reply):
+                return
+
+    def _next_reply(self, request: ReceivedRequest) -> Reply:
+        if request.method != "POST" or request.path.partition("?")[0] != "/v1/messages":
+            return ErrorReply(status=404, type="not_found_error", message=f"{request.method} {request.path}")
+        if callable(self._script):
+            return as_reply(self._script(request))
+        if not self._script:
+            self.surprises += 1
+            return ErrorReply(status=400, type="invalid_request_error", message="nothing is scripted for this request")
+        return as_reply(self._script.popleft())
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = trio.Event()
+
+
+@asynccontextmanager
+async def open_messages_server(script: Script) -> AsyncIterator[MessagesServer]:
+    """Serve a script on a free port of the loopback interface; leaving closes every connection.
+
+    The body's own exception comes out bare. Without one, `assert_done` is called at the end.
+
+    Args:
+        script: The replies in order, or a function from the request to the reply.
+    """
+    failure: BaseException | None = None
+    try:
+        async with trio.open_nursery() as nursery:
+            listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+            port = listeners[0].socket.getsockname()[1]
+            server = MessagesServer(f"http://127.0.0.1:{port}", script)
+            await nursery.start(trio.serve_listeners, server.serve, listeners)
+            yield server
+            server.assert_done()
+            nursery.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        failure = group.exceptions[0] if len(group.exceptions) == 1 else group
+    if failure is not None:  # out here, where raising it adds nothing to it
+        raise failure

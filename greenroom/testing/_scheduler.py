@@ -1,0 +1,102 @@
+"""Which Trio task runs next, decided by a test: recorded, replayed, seeded or first in, first out.
+
+Trio runs its tasks in batches, and shuffles each batch with a generator of its own. A stand-in for that generator, with
+Trio's deterministic mode on, makes every order inside a batch reachable and repeatable (kernel 4.3, 13).
+
+Rule 1: Trio's private names appear in this module and nowhere else. Rule 2: a picker never raises, because it is called
+in the middle of Trio's loop; lists of choices are made before the run. Rule 3: after the last recorded choice the order
+is first in, first out, so that a shrinking list moves towards the plain schedule.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, TypeAlias, final
+
+from trio._core import _run
+
+from greenroom.core import InternalError
+
+Picker: TypeAlias = Callable[[int], int]
+"""Called with the number of tasks that can run; returns the index of the one that runs first."""
+
+Choices: TypeAlias = "int | Sequence[int] | None"
+"""How a run is scheduled: None for first in, first out; a seed; or a list of choices, such as a recorded one."""
+
+RANDOM: Final = "_r"
+DETERMINISTIC: Final = "_ALLOW_DETERMINISTIC_SCHEDULING"
+
+
+def first_in() -> Picker:
+    """Return a picker that lets tasks run in the order in which they were started."""
+    return lambda _: 0
+
+
+def seeded(seed: int) -> Picker:
+    """Return a picker whose choices are random, and the same for the same seed."""
+    return random.Random(seed).randrange
+
+
+def replayed(choices: Sequence[int]) -> Picker:
+    """Return a picker that takes each choice in turn, modulo the number of tasks, and 0 when they are used up."""
+    rest = iter(tuple(choices))
+    return lambda runnable: next(rest, 0) % runnable
+
+
+def picker_of(choices: Choices) -> Picker:
+    """Return the picker that a description of a schedule stands for."""
+    if choices is None:
+        return first_in()
+    return seeded(choices) if isinstance(choices, int) else replayed(choices)
+
+
+@final
+class ChoiceRNG(random.Random):
+    """Stands in for Trio's generator: asks a picker for the order of each batch, and writes down what it said."""
+
+    def __init__(self, pick: Picker) -> None:
+        super().__init__(0)
+        self._pick = pick
+        self.log: list[int] = []
+
+    def random(self) -> float:
+        """Return a constant: nothing in Trio is left to chance."""
+        return 0.25
+
+    def uniform(self, a: float, b: float) -> float:
+        """Return the lower bound; Trio draws the offset of its clock here."""
+        return a
+
+    def shuffle(self, x: Any) -> None:
+        """Put a batch into the order that the picker says. Trio takes from the end."""
+        pool, order = list(x), []
+        while len(pool) > 1:
+            index = self._pick(len(pool))
+            self.log.append(index)
+            order.append(pool.pop(index))
+        x[:] = (order + pool)[::-1]
+
+
+@contextmanager
+def scheduled(choices: Choices = None) -> Iterator[list[int]]:
+    """Decide the order of every Trio run inside the block; yields the log of the choices, which grows as they are made.
+
+    The log is itself a list of choices: given back as `choices`, it repeats the run.
+
+    Raises:
+        InternalError: This Trio keeps its scheduler's generator somewhere else.
+    """
+    missing = [name for name in (RANDOM, DETERMINISTIC) if not hasattr(_run, name)]
+    if missing:
+        raise InternalError(f"this Trio has no {missing}; greenroom.testing cannot decide its order of tasks")
+    before = {name: getattr(_run, name) for name in (RANDOM, DETERMINISTIC)}
+    generator = ChoiceRNG(picker_of(choices))
+    setattr(_run, RANDOM, generator)
+    setattr(_run, DETERMINISTIC, True)
+    try:
+        yield generator.log
+    finally:
+        for name, value in before.items():
+            setattr(_run, name, value)

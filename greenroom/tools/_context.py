@@ -1,0 +1,101 @@
+"""What a tool may know of the call that it serves, and all that it may reach the world through.
+
+Rule 1: a tool gets absolute paths from `resolve` and opens nothing else. Rule 2: whatever blocks goes through
+`blocking`. Must not know: the working folder of the process, which belongs to nobody.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import ParamSpec, TypeVar, final
+
+import attrs
+
+from greenroom.core import Blocking
+from greenroom.tools._errors import OutsideRoots, ToolError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ToolContext:
+    """One call: where it works, for whom, and its ports."""
+
+    cwd: Path = attrs.field()
+    """The absolute folder that relative paths start from; a link in it is fine."""
+    roots: tuple[Path, ...] = attrs.field()
+    """The absolute folders that the call is confined to; a link in them is fine."""
+    actor: str
+    """Id of the agent whose call it is."""
+    tool_use_id: str
+    """Id of the call, as the model gave it."""
+    _blocking: Blocking = attrs.field(repr=False)
+    _progress: Callable[[str], None] = attrs.field(repr=False, default=lambda _: None)
+
+    @cwd.validator
+    def _check_cwd(self, _: attrs.Attribute[Path], value: Path) -> None:
+        if not value.is_absolute():
+            raise ValueError(f"cwd has to be absolute, not {str(value)!r}")
+
+    @roots.validator
+    def _check_roots(self, _: attrs.Attribute[tuple[Path, ...]], value: tuple[Path, ...]) -> None:
+        for root in value:
+            if not root.is_absolute():
+                raise ValueError(f"a root has to be absolute, not {str(root)!r}")
+
+    @cached_property
+    def real_cwd(self) -> Path:
+        """The `cwd` with its links resolved, to compare with what `resolve` returns."""
+        return Path(os.path.realpath(self.cwd))
+
+    @cached_property
+    def real_roots(self) -> tuple[Path, ...]:
+        """The `roots` with their links resolved."""
+        return tuple(Path(os.path.realpath(root)) for root in self.roots)
+
+    def resolve(self, path: str) -> Path:
+        """Return the absolute path that `path` leads to, with links resolved; it need not exist.
+
+        A relative path starts from `cwd`; `~` is a name like any other. What is returned lies in one of the roots at
+        this moment. That keeps a model in its directories; it is no defence against a program that swaps folders for
+        links meanwhile.
+
+        Raises:
+            ToolError: It leads outside every root, or cannot be a path.
+        """
+        if not path:
+            raise ToolError("the path is empty; '.' is the current directory")
+        if "\0" in path:
+            raise ToolError(f"{path!r} cannot be a path: it holds a NUL character")
+        try:
+            os.fsencode(path)
+            target = os.path.realpath(self.cwd / path)
+            # After a loop of links, `realpath` gives up resolving and removes `..` by text alone: `loop/../link`
+            # comes back as an unresolved `link`. Only what resolves to itself has been resolved.
+            settled = os.path.realpath(target) == target
+        except UnicodeEncodeError:
+            raise ToolError(f"{path!r} cannot be a path: it holds characters that no file name has") from None
+        except (OSError, ValueError) as error:
+            raise ToolError(f"{path!r} cannot be resolved: {error}") from error
+        if not settled:
+            raise ToolError(f"{path!r} cannot be resolved: it runs into a loop of links")
+        found = Path(target)
+        if not any(found.is_relative_to(root) for root in self.real_roots):
+            raise OutsideRoots(path, target, self.roots)
+        return found
+
+    def progress(self, text: str) -> None:
+        """Show `text` as what the call is doing now; from the Trio thread only."""
+        self._progress(text)
+
+    async def blocking(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a blocking function and return its result.
+
+        Cancellation waits for the function to end: do long work in several calls.
+        """
+        return await self._blocking.run(function, *args, **kwargs)

@@ -1,0 +1,233 @@
+"""Tools made from functions: `@tool`.
+
+Rule 1: what a model may pass is said once, by the signature. Rule 2: `ctx` is injected and never in the schema.
+Rule 3: everything that can be wrong with a tool's definition is refused when it is decorated.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from enum import Enum
+from typing import Annotated, Any, Final, TypeAlias, final, get_args, get_origin, get_type_hints, overload
+
+import attrs
+
+from greenroom.core import UsageError
+from greenroom.tools._context import ToolContext
+from greenroom.tools._docstrings import describe
+from greenroom.tools._errors import InvalidInput
+from greenroom.tools._inputs import structure, validate
+from greenroom.tools._schemas import Arg, Schema, object_schema, schema_of
+
+ToolFunction: TypeAlias = Callable[..., Awaitable[str]]
+
+_CONTEXT: Final = "ctx"
+_PLAIN: Final = (str, int, bool)
+_SAYS_NOTHING_MORE: Final = frozenset({"type", "description", "default"})
+# What the Messages API accepts as the name of a tool and of a property.
+_TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_ARGUMENT_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+
+
+@attrs.frozen
+class _Parameter:
+    name: str
+    """In the signature."""
+    called: str
+    """In the schema."""
+    annotation: Any
+    schema: Schema
+    is_required: bool
+    is_plain: bool
+    """Any value of exactly its type fits, as its own Python value."""
+
+
+@final
+@attrs.frozen(eq=False, repr=False)
+class FunctionTool:
+    """A tool that calls a function; made by `tool`."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Any]
+    is_read_only: bool
+    function: ToolFunction
+    """The function as it was written, for calling it directly."""
+    _parameters: tuple[_Parameter, ...]
+    _takes_context: bool
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name}>"
+
+    def arguments(self, input: Mapping[str, Any]) -> dict[str, Any]:  # noqa: A002 - the protocol's own word
+        """Return the function's keyword arguments for an input; what the input leaves out keeps its default.
+
+        Raises:
+            InvalidInput: With every problem that there is.
+        """
+        plain = self._plain_arguments(input)
+        if plain is not None:
+            return plain
+        problems = validate(self.input_schema, input)
+        arguments: dict[str, Any] = {}
+        if not problems:
+            for one in self._parameters:
+                if one.called in input:
+                    arguments[one.name], found = structure(input[one.called], one.annotation, one.called)
+                    problems += found
+        if problems:
+            raise InvalidInput(self.name, tuple(problems))
+        return arguments
+
+    def _plain_arguments(self, input: Mapping[str, Any]) -> dict[str, Any] | None:  # noqa: A002
+        """Return the arguments of an input that is texts, integers and booleans where these are asked for; else None.
+
+        Most calls are that plain, and walking the schema would be most of their price.
+        """
+        if type(input) is not dict:
+            return None
+        arguments: dict[str, Any] = {}
+        for one in self._parameters:
+            if one.called in input:
+                value = input[one.called]
+                if not one.is_plain or type(value) is not one.annotation:
+                    return None
+                arguments[one.name] = value
+            elif one.is_required:
+                return None
+        return arguments if len(arguments) == len(input) else None
+
+    async def call(self, input: Mapping[str, Any], ctx: ToolContext) -> str:  # noqa: A002
+        """Check the input and call the function.
+
+        Raises:
+            ToolError: The input does not fit, or the function says so.
+        """
+        arguments = self.arguments(input)
+        if self._takes_context:
+            arguments[_CONTEXT] = ctx
+        answer = await self.function(**arguments)
+        if not isinstance(answer, str):
+            raise UsageError(f"the tool {self.name} returned {type(answer).__name__}, and a tool returns text")
+        return answer
+
+
+@overload
+def tool(function: ToolFunction, /) -> FunctionTool: ...
+
+
+@overload
+def tool(
+    *, name: str | None = None, description: str | None = None, read_only: bool = False
+) -> Callable[[ToolFunction], FunctionTool]: ...
+
+
+def tool(
+    function: ToolFunction | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    read_only: bool = False,
+) -> FunctionTool | Callable[[ToolFunction], FunctionTool]:
+    """Make a tool from `async def f(argument: T, *, ctx: ToolContext) -> str`.
+
+    The schema comes from the signature, the texts from the docstring: its first paragraph, and what stands under
+    `Args:`. `ctx` may be left out of the signature.
+
+    Args:
+        function: The function, where the decorator is used bare.
+        name: What the model calls it; without it, `read_file` becomes `ReadFile`.
+        description: What the model reads about it, instead of the first paragraph of the docstring.
+        read_only: Whether a call changes nothing and may run beside others.
+
+    Raises:
+        UsageError: The function cannot be a tool; the text says what to change.
+    """
+
+    def decorate(function: ToolFunction) -> FunctionTool:
+        return _make(function, name, description, is_read_only=read_only)
+
+    return decorate if function is None else decorate(function)
+
+
+def tool_schema(function: ToolFunction) -> Schema:
+    """Return the JSON schema of a function's arguments, as `tool` makes it."""
+    return _schema(_parameters(function))
+
+
+def _make(function: ToolFunction, name: str | None, description: str | None, *, is_read_only: bool) -> FunctionTool:
+    written = getattr(function, "__name__", repr(function))
+    if not inspect.iscoroutinefunction(function):
+        raise UsageError(f"{written}: a tool is an `async def`")
+    called = name if name is not None else _camel_case(written)
+    if _TOOL_NAME.fullmatch(called) is None:
+        raise UsageError(f"{called!r} cannot name a tool: 1 to 64 letters, digits, '_' and '-'")
+    summary = description if description is not None else describe(function).summary
+    if not summary.strip():
+        raise UsageError(f"{written}: without a docstring no model knows what it is for")
+    parameters = _parameters(function)
+    takes_context = _CONTEXT in inspect.signature(function).parameters
+    return FunctionTool(called, summary, _schema(parameters), is_read_only, function, parameters, takes_context)
+
+
+def _schema(parameters: tuple[_Parameter, ...]) -> Schema:
+    return object_schema(
+        {one.called: one.schema for one in parameters}, [p.called for p in parameters if p.is_required]
+    )
+
+
+def _parameters(function: ToolFunction) -> tuple[_Parameter, ...]:
+    written = function.__name__
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except NameError as error:
+        text = f"{written}: a type in its signature cannot be read: {error}; import or define that name for real"
+        raise UsageError(text) from error
+    if hints.get("return", str) is not str:
+        raise UsageError(f"{written}: a tool returns str")
+    texts = describe(function).entries
+    signature = {name: one for name, one in inspect.signature(function).parameters.items() if name != _CONTEXT}
+    undocumented = sorted(set(texts) - set(signature) - {_CONTEXT})
+    if undocumented:
+        raise UsageError(f"{written}: `Args:` names {', '.join(undocumented)}, which the signature does not have")
+    found = tuple(_parameter(written, one, hints, texts) for one in signature.values())
+    names = [one.called for one in found]
+    if len(set(names)) < len(names):
+        raise UsageError(f"{written}: two arguments have the same name in {', '.join(names)}")
+    return found
+
+
+def _parameter(written: str, one: inspect.Parameter, hints: Mapping[str, Any], texts: Mapping[str, str]) -> _Parameter:
+    place = f"{written}({one.name})"
+    if one.kind not in {one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY}:
+        raise UsageError(f"{place}: the arguments of a tool have names; no *, **, or positional-only ones")
+    if one.name not in hints:
+        raise UsageError(f"{place}: a type is needed")
+    annotation, arg = _split(hints[one.name])
+    called = arg.name or one.name
+    if _ARGUMENT_NAME.fullmatch(called) is None:
+        raise UsageError(f"{place}: {called!r} cannot name an argument: 1 to 64 letters, digits, '_', '.' and '-'")
+    schema = arg.bound(schema_of(annotation, place=place), place)
+    if one.name in texts:
+        schema["description"] = texts[one.name]
+    default = one.default.value if isinstance(one.default, Enum) else one.default
+    if isinstance(default, str | int | float):
+        schema["default"] = default
+    is_plain = annotation in _PLAIN and schema.keys() <= _SAYS_NOTHING_MORE
+    return _Parameter(one.name, called, annotation, schema, one.default is one.empty, is_plain)
+
+
+def _split(annotation: Any) -> tuple[Any, Arg]:
+    if get_origin(annotation) is Annotated:
+        inner, *extras = get_args(annotation)
+        for extra in extras:
+            if isinstance(extra, Arg):
+                return inner, extra
+    return annotation, Arg()
+
+
+def _camel_case(name: str) -> str:
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))

@@ -1,0 +1,96 @@
+"""A tool, and the set of tools that one agent has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol, final
+
+from greenroom.core import UsageError
+from greenroom.tools._context import ToolContext
+from greenroom.tools._errors import UnknownTool
+
+
+class Tool(Protocol):
+    """Something that a model can call."""
+
+    @property
+    def name(self) -> str:
+        """What the model calls it by."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What the model reads about it."""
+        ...
+
+    @property
+    def input_schema(self) -> Mapping[str, Any]:
+        """The JSON schema of its input; plain dicts and lists, never changed."""
+        ...
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether a call changes nothing, so that it may run beside other such calls."""
+        ...
+
+    async def call(self, input: Mapping[str, Any], ctx: ToolContext) -> str:  # noqa: A002 - the protocol's own word
+        """Do the work and return the text for the model.
+
+        Raises:
+            ToolError: With the text of an error result.
+        """
+        ...
+
+
+class ToolSchema(NamedTuple):
+    """What a model request says about one tool."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Any]
+
+
+@final
+class ToolSet(Mapping[str, Tool]):
+    """Tools by name, in the order in which they were given.
+
+    Raises:
+        UsageError: Two tools have the same name.
+    """
+
+    __slots__ = ("_tools",)
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools: dict[str, Tool] = {}
+        for one in tools:
+            if one.name in self._tools:
+                raise UsageError(f"two tools are called {one.name!r}; a name stands for one tool")
+            self._tools[one.name] = one
+
+    def __getitem__(self, name: str) -> Tool:
+        return self._tools[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __repr__(self) -> str:
+        return f"ToolSet({', '.join(self._tools)})"
+
+    @property
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        """What a model request says about the tools; the same bytes every time, so that prompts stay cached."""
+        return tuple(ToolSchema(one.name, one.description, one.input_schema) for one in self._tools.values())
+
+    def find(self, name: str) -> Tool:
+        """Return the tool that a model called.
+
+        Raises:
+            UnknownTool: There is none; the text lists what there is.
+        """
+        try:
+            return self._tools[name]
+        except KeyError:
+            raise UnknownTool(name, tuple(self._tools)) from None

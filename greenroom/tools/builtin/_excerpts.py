@@ -1,0 +1,131 @@
+"""What a search has found, in the form in which it is answered.
+
+Rule 1: what is found comes in order and is never kept beyond what the answer holds. Rule 2: a matching line reads
+`path:12:text`, a line of context `path-11-text`; groups that do not touch are set apart by `--`.
+Must not know: how a line was found to match.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, Literal, TypeAlias
+
+import attrs
+
+from greenroom.tools.builtin._answers import MAX_ANSWER_CHARACTERS, clipped
+from greenroom.tools.builtin._files import Block
+
+LINE_CHARACTERS: Final = 500
+
+OutputMode: TypeAlias = Literal["content", "files_with_matches", "count"]
+
+
+@attrs.frozen(kw_only=True)
+class Shape:
+    """What the answer is to look like."""
+
+    mode: OutputMode
+    before: int
+    """Lines of context before a match."""
+    after: int
+    """Lines of context after a match."""
+    is_numbered: bool
+
+
+@attrs.define
+class Found:
+    """The lines of the answer."""
+
+    skip: int
+    """Lines to leave out first."""
+    most: float
+    """Lines to keep."""
+    lines: list[str] = attrs.field(factory=list)
+    has_more: bool = False
+    """Whether there was a line beyond those: then the search can end."""
+    is_any: bool = False
+    """Whether anything matched, skipped or not."""
+    room: int = MAX_ANSWER_CHARACTERS
+
+    def add(self, line: str) -> None:
+        """Take the next line."""
+        self.is_any = True
+        if self.skip:
+            self.skip -= 1
+            return
+        self.room -= len(line) + 1
+        if len(self.lines) >= self.most or (self.room < 0 and self.lines):
+            self.has_more = True
+        elif not self.has_more:
+            self.lines.append(line)
+
+
+@attrs.define
+class Excerpt:
+    """One file while it is searched."""
+
+    name: str
+    shape: Shape
+    found: Found
+    matches: int = 0
+    """Lines that matched so far."""
+    _waiting: deque[tuple[int, str]] = attrs.field(init=False)
+    _number: int = attrs.field(init=False, default=1)
+    _due: int = attrs.field(init=False, default=0)
+    _last: int = attrs.field(init=False, default=0)
+
+    def __attrs_post_init__(self) -> None:
+        self._waiting = deque(maxlen=self.shape.before)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the rest of the file cannot change the answer."""
+        return self.found.has_more or (self.shape.mode == "files_with_matches" and self.matches > 0)
+
+    def feed(self, block: Block, matching: list[int]) -> None:
+        """Take the next lines of the file, and which of them match, counted from 0 and in order."""
+        first = self._number
+        self._number += block.count
+        self.matches += len(matching)
+        if self.shape.mode != "content":
+            return
+        if not matching and not self._due:
+            # Nearly every block of nearly every file comes here: do not look at its lines for nothing.
+            if self.shape.before:
+                self._waiting.extend(enumerate(block.lines, first))
+            return
+        marked = set(matching)
+        for at, text in enumerate(block.lines):
+            self._feed_line(first + at, text, is_match=at in marked)
+            if self.found.has_more:
+                return
+
+    def _feed_line(self, number: int, text: str, *, is_match: bool) -> None:
+        if is_match:
+            self._set_apart(number - len(self._waiting))
+            while self._waiting:
+                self._show(*self._waiting.popleft(), "-")
+            self._show(number, text, ":")
+            self._due = self.shape.after
+        elif self._due:
+            self._show(number, text, "-")
+            self._due -= 1
+        else:
+            self._waiting.append((number, text))
+
+    def close(self) -> None:
+        """The file has ended, or `is_done`."""
+        if self.matches and self.shape.mode == "files_with_matches":
+            self.found.add(self.name)
+        elif self.matches and self.shape.mode == "count":
+            self.found.add(f"{self.name}:{self.matches}")
+
+    def _set_apart(self, number: int) -> None:
+        has_context = self.shape.before or self.shape.after
+        if has_context and self.found.is_any and (self._last == 0 or number > self._last + 1):
+            self.found.add("--")
+
+    def _show(self, number: int, text: str, mark: str) -> None:
+        self._last = number
+        place = f"{self.name}{mark}{number}{mark}" if self.shape.is_numbered else f"{self.name}{mark}"
+        self.found.add(place + clipped(text, LINE_CHARACTERS))

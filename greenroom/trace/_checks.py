@@ -1,0 +1,148 @@
+"""The invariants that a journal can show (kernel 11), one named check for each, as a table.
+
+    for violation in check_journal(journal.entries, folds=FOLDS):
+        print(violation.seq, violation.id, violation.text)
+
+Rule 1: a check is a pure function over the entries of one process; a `session.begin` in the middle starts the next one.
+Rule 2: a check knows kinds and fields, not classes, and shares no state with the folds: what one gets wrong the other
+shows. Rule 3: in a run without `session.end` nothing is a violation only because it has not ended yet.
+Must not know: disk, Trio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final, TypeAlias, final
+
+import attrs
+
+from greenroom.trace._checks_machines import (
+    abort_before_kill,
+    incarnations_in_turn,
+    legal_edges,
+    nothing_after_the_end,
+    one_terminal_event,
+    one_turn_at_a_time,
+    requests_in_time,
+    turn_numbers,
+    turns_end_first,
+)
+from greenroom.trace._checks_mail import capacity_kept, conserved, lane_order, leased_once, now_first
+from greenroom.trace._checks_tree import gone_means_gone, names_lead_to_one, numbering, restart_budget, restarts_decided
+from greenroom.trace._entries import Entry
+from greenroom.trace._spans import open_spans, paired
+from greenroom.trace._world import SESSION_BEGIN, Fold, World, fold
+
+Finding: TypeAlias = tuple[int, str]
+"""Number of the offending event, and what is wrong with it."""
+
+
+@final
+@attrs.frozen
+class Check:
+    """One invariant, and what finds the events that break it."""
+
+    id: str
+    sentence: str
+    find: Callable[[Sequence[Entry]], Iterator[Finding]]
+    is_whole: bool = False
+    """Whether it looks at the whole journal instead of one process at a time."""
+
+
+@final
+@attrs.frozen(order=True)
+class Violation:
+    """An event that breaks an invariant."""
+
+    seq: int
+    id: str
+    text: str
+
+
+CHECKS: Final = (
+    Check("I-1", "machines move along legal edges", legal_edges),
+    Check("I-2", "one terminal event per incarnation and per turn", one_terminal_event),
+    Check("I-3", "nothing of an incarnation comes after its end, save what its end led to", nothing_after_the_end),
+    Check("I-4", "a turn begins only in a running actor without another turn", one_turn_at_a_time),
+    Check("I-5", "a turn ends before its actor", turns_end_first),
+    Check("I-6", "turns are numbered without gaps", turn_numbers),
+    Check("I-10", "a lane is served in the order of its puts", lane_order),
+    Check("I-11", "next and later are served only when now is empty", now_first),
+    Check("I-12", "every message ends in exactly one way", conserved),
+    Check("I-13", "a message is leased once at a time and acknowledged once", leased_once),
+    Check("I-14", "next and later keep within the capacity", capacity_kept),
+    Check("I-22", "a turn is killed by its own scope only on request", abort_before_kill),
+    Check("I-28", "a request that comes too late emits nothing", requests_in_time),
+    Check("I-31", "whoever is gone has no name, no mail and no events", gone_means_gone),
+    Check("I-35", "one incarnation at a time, numbered without gaps", incarnations_in_turn),
+    Check("I-36", "a restart was decided, and nobody was restarted who was asked to end", restarts_decided),
+    Check("I-37", "restarts keep within the budget, and end with an escalation", restart_budget),
+    Check("I-42", "a name leads to one living actor", names_lead_to_one),
+    Check("I-47", "seq is gapless, and parents come first", numbering, is_whole=True),
+    Check("I-48", "begin and end are paired", paired),
+)
+
+
+def check_journal(
+    entries: Sequence[Entry], *, folds: Iterable[Fold] = (), checks: Iterable[Check] = CHECKS
+) -> list[Violation]:
+    """Return every violation, in the order of the events; empty for a sound journal.
+
+    Args:
+        entries: A whole journal, or everything a recorder gave to a listener.
+        folds: With them, I-8 is checked too: folding is legal, repeatable and the same in two halves.
+        checks: The table.
+    """
+    processes = list(split_processes(entries))
+    found = [
+        Violation(seq, check.id, text)
+        for check in checks
+        for part in ([entries] if check.is_whole else processes)
+        for seq, text in check.find(part)
+    ]
+    found += [Violation(seq, "I-9", text) for seq, text in _still_open(processes)]
+    folds = tuple(folds)
+    if folds:
+        found += [Violation(seq, "I-8", text) for seq, text in _folds_well(entries, folds)]
+    return sorted(found)
+
+
+def split_processes(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+    """Part a journal where another process went on with it."""
+    begins = [place for place, entry in enumerate(entries) if entry.kind == SESSION_BEGIN]
+    edges = [0, *begins[1:], len(entries)]
+    for begin, end in pairwise(edges):
+        yield entries[begin:end]
+
+
+def has_ended(entries: Sequence[Entry]) -> bool:
+    """Whether the last session of a journal came to its end."""
+    return any(entry.kind == "session.end" for entry in list(split_processes(entries))[-1])
+
+
+def _still_open(processes: Sequence[Sequence[Entry]]) -> Iterator[Finding]:
+    """Find what had not ended although its session has (I-9)."""
+    for entries in processes:
+        if has_ended(entries):
+            for entry in open_spans(entries):
+                yield entry.seq, f"{entry.kind} of {entry.event.actor or 'the run'} has no end, and its session has"
+
+
+def _folds_well(entries: Sequence[Entry], folds: Sequence[Fold]) -> Iterator[Finding]:
+    whole = fold(entries, folds)
+    for fault in whole.faults:
+        yield fault.seq, fault.why
+    middle = len(entries) // 2
+    first_half = fold(entries[:middle], folds)
+    rest = _continue(first_half.copy(), entries[middle:])
+    if rest != whole or fold(entries, folds) != whole:
+        yield whole.seq, "folding again, or in two halves, gives another state"
+    if first_half != fold(entries[:middle], folds):
+        yield first_half.seq, "folding on changed an earlier state"
+
+
+def _continue(world: World, entries: Iterable[Entry]) -> World:
+    for entry in entries:
+        world.apply(entry)
+    return world

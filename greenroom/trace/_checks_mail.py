@@ -1,0 +1,115 @@
+"""Checks of mail, for actors whose journal is `full`: only there is every message on record."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from greenroom.trace._entries import Entry
+
+_Box: TypeAlias = str
+"""Id of the actor whose mailbox it is."""
+
+
+def full_actors(entries: Sequence[Entry]) -> set[str]:
+    """Return the ids of the actors whose mail is on record."""
+    return {
+        entry.event.actor
+        for entry in entries
+        if entry.kind == "message.put" or (entry.kind == "actor.new" and entry["journal"] == "full")
+    }
+
+
+def _mail(entries: Sequence[Entry]) -> Iterator[tuple[Entry, _Box, int]]:
+    """Yield the events of mailboxes that are on record, with mailbox and message."""
+    full = full_actors(entries)
+    for entry in entries:
+        if _is_mail(entry) and entry.event.actor in full:
+            yield entry, entry.event.actor, entry["msg"]
+
+
+def _is_mail(entry: Entry) -> bool:
+    """Whether it is about a message that was in its mailbox."""
+    return entry.kind.startswith("message.") and bool(entry.get("was_put", default=True))
+
+
+def lane_order(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
+    """I-10: within a lane, leases come in the order of puts, save what was returned."""
+    lanes: dict[tuple[_Box, str], deque[int]] = defaultdict(deque)
+    for entry, box, message in _mail(entries):
+        lane = lanes[box, entry["lane"]]
+        if entry.kind == "message.put":
+            lane.append(message)
+        elif entry.kind == "message.returned":
+            lane.appendleft(message)
+        elif message in lane:
+            if entry.kind == "message.leased" and lane[0] != message:
+                yield entry.seq, f"message {message} of {box} is leased before {lane[0]}, which came first"
+            lane.remove(message)
+
+
+def now_first(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
+    """I-11: nothing is leased from `next` or `later` while something waits in `now`."""
+    waiting: dict[_Box, set[int]] = defaultdict(set)
+    for entry, box, message in _mail(entries):
+        if entry["lane"] == "now":
+            if entry.kind in {"message.put", "message.returned"}:
+                waiting[box].add(message)
+            else:
+                waiting[box].discard(message)
+        elif entry.kind == "message.leased" and waiting[box]:
+            yield entry.seq, f"message {message} of {box} is leased while {min(waiting[box])} waits in lane now"
+
+
+def conserved(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
+    """I-12: every accepted put ends in exactly one of acknowledged, dead, or still there; nothing is left of the gone."""
+    held: dict[_Box, set[int]] = {box: set() for box in full_actors(entries)}
+    last: Counter[_Box] = Counter()
+    for entry in entries:
+        box = entry.event.actor
+        if box not in held:
+            continue
+        if entry.kind == "actor.gone" and held[box]:
+            yield entry.seq, f"{box} is gone, and message {min(held[box])} is neither acknowledged nor dead"
+        if not _is_mail(entry):
+            continue
+        message = entry["msg"]
+        if entry.kind == "message.put":
+            if message <= last[box]:
+                yield entry.seq, f"message {message} of {box} is put after message {last[box]}"
+            last[box] = max(last[box], message)
+            held[box].add(message)
+        elif message not in held[box]:
+            yield entry.seq, f"{entry.kind} of message {message} of {box}, which is not there"
+        elif entry.kind in {"message.acked", "message.died"}:
+            held[box].discard(message)
+
+
+def leased_once(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
+    """I-13: a message is leased by one turn at a time, and let go of once."""
+    leased: dict[_Box, set[int]] = defaultdict(set)
+    for entry, box, message in _mail(entries):
+        if entry.kind == "message.leased":
+            if message in leased[box]:
+                yield entry.seq, f"message {message} of {box} is leased twice"
+            leased[box].add(message)
+        elif entry.kind in {"message.acked", "message.returned"} and message not in leased[box]:
+            yield entry.seq, f"{entry.kind} of message {message} of {box}, which is not leased"
+        elif entry.kind != "message.put":
+            leased[box].discard(message)
+
+
+def capacity_kept(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
+    """I-14: `next` and `later`, leased ones included, keep within the capacity, where `actor.new` says it."""
+    capacity = {entry.event.actor: entry.get("capacity", 0) for entry in entries if entry.kind == "actor.new"}
+    held: Counter[_Box] = Counter()
+    for entry, box, message in _mail(entries):
+        if entry["lane"] == "now":
+            continue
+        if entry.kind == "message.put":
+            held[box] += 1
+            if capacity.get(box) and held[box] > capacity[box]:
+                yield entry.seq, f"message {message} is the {held[box]}th of {box}, which holds {capacity[box]}"
+        elif entry.kind in {"message.acked", "message.died"}:
+            held[box] -= 1

@@ -1,0 +1,96 @@
+"""Checks of the tree: restarts, names, ends for good, and the numbering that holds it all together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from greenroom.trace._entries import Entry
+
+
+def gone_means_gone(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
+    """I-31: when an actor is gone, its names are free, and nothing about it follows."""
+    owner: dict[str, str] = {}
+    gone: dict[str, int] = {}
+    for entry in entries:
+        actor = entry.event.actor
+        if actor in gone and entry.event.inc:
+            yield entry.seq, f"{entry.kind} of {actor}, which was gone at {gone[actor]}"
+        match entry.kind:
+            case "name.registered":
+                owner[entry["name"]] = actor
+            case "name.released":
+                owner.pop(entry["name"], None)
+            case "actor.gone":
+                left = sorted(name for name, one in owner.items() if one == actor)
+                if left:
+                    yield entry.seq, f"{actor} is gone, and the name {left[0]!r} still leads to it"
+                gone.setdefault(actor, entry.seq)
+
+
+def names_lead_to_one(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
+    """I-42: a name leads to at most one actor, and only that one's end frees it."""
+    owner: dict[str, str] = {}
+    for entry in entries:
+        if entry.kind not in {"name.registered", "name.released"}:
+            continue
+        name, actor = entry["name"], entry.event.actor
+        if entry.kind == "name.registered":
+            if name in owner:
+                yield entry.seq, f"the name {name!r} is given to {actor} while {owner[name]} has it"
+            owner[name] = actor
+        elif owner.pop(name, None) != actor:
+            yield entry.seq, f"the name {name!r} is freed by {actor}, which does not have it"
+
+
+def restarts_decided(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
+    """I-36: an incarnation after the first follows a decision, and never one about an actor that was asked to end."""
+    decided: dict[str, Entry] = {}
+    asked: dict[str, int] = {}
+    for entry in entries:
+        actor = entry.event.actor
+        match entry.kind:
+            case "actor.new":
+                if entry.event.inc > 1 and actor not in decided:
+                    yield entry.seq, f"incarnation {entry.event.inc} of {actor} begins, and nobody decided it"
+                decided.pop(actor, None)
+                asked.pop(actor, None)
+            case "actor.stop_requested" | "actor.kill_requested":
+                asked.setdefault(actor, entry.seq)
+            case "child.restarted":
+                child = entry["child"]
+                if child in asked:
+                    yield entry.seq, f"{child} is restarted, and was asked to end at {asked[child]}"
+                decided |= dict.fromkeys(entry["together"], entry)
+
+
+def restart_budget(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
+    """I-37: whoever gave up restarts nothing more, and did not restart more often before."""
+    decisions: Counter[str] = Counter()
+    most: dict[str, Entry] = {}
+    limit: dict[str, Entry] = {}
+    for entry in entries:
+        supervisor = entry.event.actor
+        if entry.kind == "child.restarted":
+            decisions[supervisor] += 1
+            if supervisor in limit:
+                yield entry.seq, f"{supervisor} restarts {entry['child']}, and gave up at {limit[supervisor].seq}"
+            if not 1 <= entry["restarts"] <= decisions[supervisor]:
+                yield entry.seq, f"{supervisor} counts {entry['restarts']} restarts after {decisions[supervisor]}"
+            if supervisor not in most or entry["restarts"] > most[supervisor]["restarts"]:
+                most[supervisor] = entry
+        elif entry.kind == "supervisor.escalated":
+            limit.setdefault(supervisor, entry)
+            if supervisor in most and most[supervisor]["restarts"] > entry["restarts"]:
+                yield most[supervisor].seq, f"{supervisor} restarts more often than the {entry['restarts']} it may"
+
+
+def numbering(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
+    """I-47: numbers have no gap, and every parent is an earlier event."""
+    wanted = entries[0].seq if entries else 0
+    for entry in entries:
+        if entry.seq != wanted:
+            yield entry.seq, f"number {entry.seq}, where {wanted} is next"
+        wanted = entry.seq + 1
+        if not 0 <= entry.event.parent < entry.seq:
+            yield entry.seq, f"{entry.kind} has the parent {entry.event.parent}, which is not before it"

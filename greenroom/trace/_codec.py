@@ -1,0 +1,257 @@
+"""Between records and lines: one JSON object a line, the same bytes for the same record.
+
+Rule 1: a field that is empty or has its default is left out; the reader puts it back. Rule 2: encoding never fails: what
+JSON cannot hold is written as text, and a record that does not fit its class as `journal.unreadable`. Rule 3: the
+version rises with the format; older lines go through the upcasters, newer ones are refused.
+Must not know: disk, Trio, and which events there are; they are handed in.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from pathlib import PurePath
+from typing import Any, Final, Union, final, get_args, get_origin, get_type_hints
+
+import attrs
+import cattrs
+
+from greenroom.core import Event, InternalError, Record, field_names
+from greenroom.trace._entries import Entry, UnknownEvent
+
+VERSION: Final = 1
+UPCASTERS: Final[Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
+"""From a version to the function that makes its lines lines of the next version."""
+UNREADABLE: Final = "journal.unreadable"
+
+_PLACES: Final = frozenset({"seq", "t", "ev"})
+_BASE: Final = ("actor", "inc", "parent")
+_INT64: Final = 2**63
+
+
+class _Never:
+    """Equal to nothing: the field is always written."""
+
+
+NEVER: Final = _Never()
+
+
+@final
+@attrs.frozen
+class _Shape:
+    """How the lines of one event class look."""
+
+    kind: str
+    fields: tuple[tuple[int, str, Any], ...]
+    """Place in the record, name, and the value that is left out, of each field of its own."""
+    floats: tuple[str, ...]
+    length: int
+    """Of a record."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Header:
+    """The first line of a journal."""
+
+    v: int = VERSION
+    run: str
+    greenroom: str
+    """Version of greenroom that began the run."""
+    python: str
+    trio: str
+    seed: int | None = None
+    choices: str | None = None
+    """Where the scheduler's choices are kept, if they are."""
+    clock: float = 0.0
+    """The clock's reading at the beginning; times in the journal count from there."""
+    started: str | None = None
+    """Date and time in UTC, ISO 8601."""
+    about: Mapping[str, Any] = attrs.field(factory=dict)
+    """What whoever opened the journal wants to have said, such as the command line."""
+
+
+@final
+class Codec:
+    """Writes records as lines and reads lines as entries.
+
+    Args:
+        events: The event classes that can be read back.
+
+    Raises:
+        InternalError: Two classes have one kind, or a field has a name that the line needs itself.
+    """
+
+    def __init__(self, events: Iterable[type[Event]] = ()) -> None:
+        import orjson
+
+        self._dumps = orjson.dumps
+        self._option = orjson.OPT_APPEND_NEWLINE
+        self._shapes: dict[type[Event], _Shape] = {}
+        self._classes: dict[str, type[Event]] = {}
+        self._blanks: dict[str, dict[str, Any]] = {}
+        self._converter = cattrs.Converter(detailed_validation=False)
+        for event_class in events:
+            if self._classes.setdefault(event_class.kind, event_class) is not event_class:
+                raise InternalError(
+                    f"{event_class.__name__} and {self._classes[event_class.kind].__name__} "
+                    f"both have the kind {event_class.kind!r}"
+                )
+            self._shape_of(event_class)
+
+    @property
+    def kinds(self) -> AbstractSet[str]:
+        """The kinds that can be read back."""
+        return self._classes.keys()
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def encode(self, record: Record, base_t: float) -> bytes:
+        """Return the line of a record, with its newline; times count from `base_t`. It never fails."""
+        try:
+            return self._encode(record, base_t)
+        except Exception as error:  # noqa: BLE001 - the event has its number, so it has to have a line
+            line = {"seq": record[0], "t": round(record[1] - base_t, 6), "ev": UNREADABLE, "why": repr(error)}
+            line["record"] = [repr(value) for value in record[2:]]
+            return self._dumps(_written_out(line), option=self._option)
+
+    def _encode(self, record: Record, base_t: float) -> bytes:
+        shape = self._shapes.get(record[2]) or self._shape_of(record[2])
+        line: dict[str, Any] = {"seq": record[0], "t": round(record[1] - base_t, 6)}
+        if len(record) != shape.length:
+            raise InternalError(f"a record of {shape.kind} has {len(record)} values, not {shape.length}")
+        if record[3]:
+            line["actor"] = record[3]
+        if record[4]:
+            line["inc"] = record[4]
+        line["ev"] = shape.kind
+        for place, name, empty in shape.fields:
+            value = record[place]
+            if value != empty:
+                line[name] = value
+        if record[5]:
+            line["parent"] = record[5]
+        for name in shape.floats:
+            value = line.get(name)
+            if isinstance(value, float) and not math.isfinite(value):
+                line[name] = str(value)  # JSON has no infinity; float() reads this back
+        try:
+            return self._dumps(line, _plain, self._option)
+        except TypeError:
+            return self._dumps(_written_out(line), option=self._option)
+
+    def encode_header(self, header: Header) -> bytes:
+        """Return the first line of a journal, with its newline."""
+        return self._dumps(cattrs.unstructure(header), default=_plain, option=self._option)
+
+    def _shape_of(self, event_class: type[Event]) -> _Shape:
+        names = field_names(event_class)
+        if names[: len(_BASE)] != _BASE or _PLACES & set(names) or not event_class.kind:
+            raise InternalError(
+                f"{event_class.__name__} cannot be journalled: kind {event_class.kind!r}, fields {names}"
+            )
+        hints = get_type_hints(event_class)
+        fields = attrs.fields_dict(event_class)
+        empties = {name: _empty(fields[name], hints[name]) for name in names[len(_BASE) :]}
+        shape = _Shape(
+            kind=event_class.kind,
+            fields=tuple((place, name, empty) for place, (name, empty) in enumerate(empties.items(), start=6)),
+            floats=tuple(name for name in empties if _is_float(hints[name])),
+            length=len(names) + 3,
+        )
+        self._shapes[event_class] = shape
+        self._blanks[event_class.kind] = {
+            name: list(empty) if isinstance(empty, tuple) else empty
+            for name, empty in empties.items()
+            if empty is not NEVER and fields[name].default is attrs.NOTHING
+        }
+        return shape
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def decode(self, line: Mapping[str, Any]) -> Entry:
+        """Make the entry of a line that was read from JSON.
+
+        Raises:
+            ValueError: It is no line of a journal, or a value does not fit its field; the text says which.
+        """
+        seq, t, kind = line.get("seq"), line.get("t"), line.get("ev")
+        if type(seq) is not int or not isinstance(t, int | float) or not isinstance(kind, str):
+            raise ValueError("an event has a number `seq`, a time `t` and a kind `ev`")
+        event_class = self._classes.get(kind)
+        if event_class is None:
+            return Entry(seq, float(t), kind, _unknown(kind, line))
+        try:
+            event = self._converter.structure({**self._blanks[kind], **line}, event_class)
+        except Exception as error:  # noqa: BLE001 - whatever a converter raises, the line is what is wrong
+            raise ValueError(f"{kind} does not fit its fields: {error}") from None
+        return Entry(seq, float(t), kind, event)
+
+
+def upcast(line: dict[str, Any], version: int) -> dict[str, Any]:
+    """Make a line of an older version a line of this one."""
+    for old in range(version, VERSION):
+        line = UPCASTERS[old](line)
+    return line
+
+
+def _unknown(kind: str, line: Mapping[str, Any]) -> UnknownEvent:
+    rest = {name: value for name, value in line.items() if name not in _PLACES and name not in _BASE}
+    actor, inc, parent = line.get("actor", ""), line.get("inc", 0), line.get("parent", 0)
+    if not isinstance(actor, str) or type(inc) is not int or type(parent) is not int:
+        raise ValueError(f"{kind} does not fit its fields: actor, inc or parent")
+    return UnknownEvent(actor=actor, inc=inc, parent=parent, name=kind, fields=rest)
+
+
+_EMPTY_OF: Final[Mapping[type, Any]] = {str: "", int: 0, float: 0.0, bool: False, tuple: ()}
+
+
+def _empty(field: attrs.Attribute[Any], hint: Any) -> Any:
+    """Return the value that is left out: the default, or else what is empty for the type."""
+    if field.default is not attrs.NOTHING:
+        return NEVER if isinstance(field.default, attrs.Factory) else field.default  # type: ignore[arg-type]
+    origin = get_origin(hint)
+    if origin in {Union, types.UnionType}:
+        return None if type(None) in get_args(hint) else NEVER
+    # A tuple of a fixed length has no empty value.
+    if origin is tuple and get_args(hint)[-1:] != (...,):
+        return NEVER
+    return _EMPTY_OF.get(origin or hint, NEVER)
+
+
+def _is_float(hint: Any) -> bool:
+    return hint is float or (get_origin(hint) in {Union, types.UnionType} and float in get_args(hint))
+
+
+def _plain(value: Any) -> Any:
+    """Turn what JSON does not know into what it knows."""
+    if attrs.has(type(value)):
+        return {field.name: getattr(value, field.name) for field in attrs.fields(type(value))}
+    if isinstance(value, AbstractSet):
+        return sorted(value, key=repr)
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return repr(value)
+
+
+def _written_out(value: Any) -> Any:
+    """Return the same with everything replaced by text that JSON cannot hold: lone surrogates, numbers above 64 bits."""
+    if isinstance(value, str):
+        return _as_utf8(value)
+    if value is None or isinstance(value, bool | float):
+        return value
+    if isinstance(value, int):
+        return int(value) if -_INT64 <= value < _INT64 else str(value)
+    if isinstance(value, Mapping):
+        return {_as_utf8(str(key)): _written_out(one) for key, one in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return [_written_out(one) for one in value]
+    return _written_out(_plain(value))
+
+
+def _as_utf8(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,121 @@
+"""The side of the journal that touches the disk: batches in, appended bytes out. It blocks; one call at a time.
+
+Rule 1: within a batch, what the journal points into is written before the journal's lines. Rule 2: what the disk did not
+take stays queued, in order; after a refusal the next try goes on at the byte where the last one stopped. Rule 3: a file
+is never synced before what it points into.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import final
+
+from greenroom.core import Disk, Record
+from greenroom.trace._codec import Codec
+
+
+@final
+class JournalFiles:
+    """A run folder as its writer sees it.
+
+    Attributes:
+        queued: Batches of bytes that are not on disk yet, each with its file.
+        records_bytes: Bytes of journal lines that were encoded so far.
+    """
+
+    def __init__(self, disk: Disk, journal: Path, codec: Codec, *, base_t: float, length: int) -> None:
+        self._disk = disk
+        self._journal = journal
+        self._codec = codec
+        self._base_t = base_t
+        self._lengths = {journal: length}
+        self._dirty: dict[Path, None] = {}
+        self._is_torn = False
+        self._sync_error: OSError | None = None
+        self.queued: deque[tuple[Path, bytes]] = deque()
+        self.records_bytes = 0
+
+    @property
+    def is_dirty(self) -> bool:
+        """Whether something was written and not synced."""
+        return bool(self._dirty)
+
+    @property
+    def queued_bytes(self) -> int:
+        """Bytes that are not on disk yet."""
+        return sum(len(content) for _, content in self.queued)
+
+    def enqueue(self, before: Sequence[tuple[Path, bytes]], records: Sequence[Record]) -> None:
+        """Encode a batch and queue it; never fails."""
+        joined: dict[Path, list[bytes]] = {}
+        for path, content in before:
+            joined.setdefault(path, []).append(content)
+        for path, parts in joined.items():
+            self.queued.append((path, b"".join(parts)))
+        if records:
+            encode, base_t = self._codec.encode, self._base_t
+            lines = b"".join([encode(record, base_t) for record in records])
+            self.records_bytes += len(lines)
+            self.queued.append((self._journal, lines))
+
+    def write(self) -> None:
+        """Append what is queued, oldest first.
+
+        Raises:
+            OSError: The disk refused; what it did not take is still queued.
+        """
+        if self._is_torn:
+            self._resume()
+        while self.queued:
+            path, content = self.queued[0]
+            length = self._length(path)
+            self._is_torn = True
+            self._disk.append(path, content)
+            self._is_torn = False
+            self._lengths[path] = length + len(content)
+            self._dirty[path] = None
+            self.queued.popleft()
+
+    def sync(self) -> None:
+        """Return when everything that was written survives a power cut.
+
+        Raises:
+            OSError: The disk refused, now or earlier: a system may forget what it could not sync, and then say yes.
+        """
+        if self._sync_error is not None:
+            raise self._sync_error
+        # What the journal points into comes first.
+        for path in sorted(self._dirty, key=lambda path: path == self._journal):
+            try:
+                self._disk.sync(path)
+            except OSError as error:
+                self._sync_error = error
+                raise
+        self._dirty.clear()
+
+    def close(self) -> None:
+        """Close the files."""
+        self._disk.close()
+
+    def _length(self, path: Path) -> int:
+        length = self._lengths.get(path)
+        if length is None:
+            self._disk.make_folder(path.parent)
+            length = self._lengths[path] = self._measure(path)
+        return length
+
+    def _measure(self, path: Path) -> int:
+        try:
+            return len(self._disk.read(path))
+        except FileNotFoundError:
+            return 0
+
+    def _resume(self) -> None:
+        """After a refused append: leave out what had arrived all the same."""
+        path, content = self.queued[0]
+        arrived = min(max(0, self._measure(path) - self._lengths[path]), len(content))
+        self._lengths[path] += arrived
+        self.queued[0] = (path, content[arrived:])
+        self._is_torn = False

@@ -1,0 +1,40 @@
+"""The lock of a run folder: one process writes, readers need none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from greenroom.core import JournalError
+
+LOCK: Final = "run.lock"
+
+
+@contextmanager
+def hold_run(folder: Path) -> Iterator[None]:
+    """Hold the lock of a run folder; the system lets go of it when the process ends, however it ends.
+
+    Raises:
+        JournalError: Somebody else writes this run.
+    """
+    import fcntl  # not on every system, and readers do without
+
+    path = folder / LOCK
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise JournalError(str(path), error.strerror or str(error)) from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.read(descriptor, 32).decode(errors="replace").strip() or "unknown"
+            raise JournalError(str(folder), f"another process writes this run (pid {holder})") from None
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()}\n".encode())
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,78 @@
+"""Where runs lie, and which one is meant (DESIGN 12.28)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from greenroom.core import JournalError, SystemDisk, UsageError, is_session_id
+from greenroom.trace._reader import JOURNAL, parse_header, read_bytes, whole_lines
+
+LAST: Final = "last"
+VARIABLE: Final = "GREENROOM_RUNS"
+PROJECT_MARKS: Final = (".greenroom", ".git")
+
+
+def runs_folder(
+    given: Path | None = None, *, environ: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> Path:
+    """Return the folder that runs lie in; it need not exist yet.
+
+    Args:
+        given: What `--runs` said.
+        environ: By default the environment of the process.
+        cwd: By default the current folder.
+    """
+    here = Path.cwd() if cwd is None else cwd
+    if given is not None:
+        return here / given
+    from_environment = (os.environ if environ is None else environ).get(VARIABLE)
+    if from_environment:
+        return here / from_environment
+    for folder in (here, *here.parents):
+        if any((folder / mark).exists() for mark in PROJECT_MARKS):
+            return folder / ".greenroom" / "runs"
+    return here / ".greenroom" / "runs"
+
+
+def find_run(run: str, runs: Path) -> Path:
+    """Return the journal file that is meant.
+
+    Args:
+        run: A run folder, a journal file, the id of a run, or `last`.
+        runs: Where runs lie.
+
+    Raises:
+        UsageError: There is no such run.
+    """
+    if run == LAST:
+        return _last(runs)
+    for place in (Path(run), runs / run):
+        if place.is_file():
+            return place
+        if (place / JOURNAL).is_file():
+            return place / JOURNAL
+    raise UsageError(f"no run {run!r}: neither a run folder, a journal file, nor a run in {runs}")
+
+
+def _last(runs: Path) -> Path:
+    """Return the journal of the greatest session id that has a whole header line."""
+    try:
+        names = sorted((one.name for one in runs.iterdir() if is_session_id(one.name)), reverse=True)
+    except OSError:
+        names = []
+    for name in names:
+        path = runs / name / JOURNAL
+        if path.is_file() and _has_header(path):
+            return path
+    raise UsageError(f"no run in {runs} yet")
+
+
+def _has_header(path: Path) -> bool:
+    try:
+        parse_header(path, whole_lines(read_bytes(path, SystemDisk()))[0][:1])
+    except JournalError:
+        return False
+    return True

@@ -1,0 +1,108 @@
+"""What begins and ends: `x.begin` and `x.end` of any kind, paired by the fields that both have."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
+
+from greenroom.core import Event, field_names
+from greenroom.trace._entries import Entry, UnknownEvent
+
+_BASE: Final = ("actor", "inc", "parent")
+Owner: TypeAlias = tuple[str, int]
+"""An incarnation: id and number."""
+Key: TypeAlias = tuple[Hashable, ...]
+"""What tells one thing from the others of its owner: `turn`, 3; `tool`, 3, 1, "call-7"."""
+
+
+class _Open:
+    """What is open while the entries are walked through."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._shared = _shared_fields(entries)
+        self._held: dict[Owner, dict[Key, list[Entry]]] = {}
+
+    def walk(self, entry: Entry) -> tuple[Entry | None, bool]:
+        """Take the next entry; returns the entry that it ends, and whether it is an end of nothing."""
+        what, _, step = entry.kind.rpartition(".")
+        if step not in {"new", "begin", "end"}:
+            return None, False
+        held = self._held.setdefault((entry.event.actor, entry.event.inc), {})
+        created: Key = (what, "new")
+        key: Key = (what, *(entry[name] for name in self._shared.get(what, ())))
+        if step == "new":
+            held.setdefault(created, []).append(entry)
+        elif step == "begin":
+            _pop(held, created)
+            held.setdefault(key, []).append(entry)
+        else:
+            begin = _pop(held, key)
+            return begin, begin is None and _pop(held, created) is None  # it may end while pending
+        return None, False
+
+    def left(self) -> list[Entry]:
+        """Return what is open, in order."""
+        return sorted((entry for owner in list(self._held) for entry in self.left_by(owner)), key=lambda one: one.seq)
+
+    def left_by(self, owner: Owner) -> list[Entry]:
+        """Return what an incarnation has open, and forget it."""
+        return [entry for entries in self._held.pop(owner, {}).values() for entry in entries]
+
+
+def _pop(held: dict[Key, list[Entry]], key: Key) -> Entry | None:
+    entries = held.get(key)
+    if not entries:
+        return None
+    entry = entries.pop()
+    if not entries:
+        del held[key]
+    return entry
+
+
+def _shared_fields(entries: Iterable[Entry]) -> dict[str, tuple[str, ...]]:
+    """Return, for each kind of thing, the fields by which a begin and its end find each other: all that both have."""
+    classes: dict[str, type[Event]] = {entry.kind: type(entry.event) for entry in entries}
+    shared: dict[str, tuple[str, ...]] = {}
+    for kind, begin in classes.items():
+        what, _, step = kind.rpartition(".")
+        end = classes.get(f"{what}.end")
+        if step == "begin" and end is not None and UnknownEvent not in {begin, end}:
+            both = set(field_names(begin)) & set(field_names(end))
+            shared[what] = tuple(name for name in field_names(begin) if name in both and name not in _BASE)
+    return shared
+
+
+def _known(entries: Iterable[Entry]) -> list[Entry]:
+    return [entry for entry in entries if not isinstance(entry.event, UnknownEvent)]
+
+
+def spans(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
+    """Yield each begin with its end, in the order of the ends."""
+    known = _known(entries)
+    opened = _Open(known)
+    for entry in known:
+        begin, _ = opened.walk(entry)
+        if begin is not None:
+            yield begin, entry
+
+
+def open_spans(entries: Sequence[Entry]) -> list[Entry]:
+    """Return what was created or begun and has not ended, in order: actors, turns, model requests, tool calls ..."""
+    known = _known(entries)
+    opened = _Open(known)
+    for entry in known:
+        opened.walk(entry)
+    return opened.left()
+
+
+def paired(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
+    """I-48: nothing ends that has not begun, and nothing that an incarnation began outlives it."""
+    known = _known(entries)
+    opened = _Open(known)
+    for entry in known:
+        _, is_orphan = opened.walk(entry)
+        if is_orphan:
+            yield entry.seq, f"{entry.kind} of {entry.event.actor or 'the run'} ends what has not begun"
+        if entry.kind == "actor.end":
+            for one in opened.left_by((entry.event.actor, entry.event.inc)):
+                yield one.seq, f"{one.kind} of {entry.event.actor} has no end, and its actor ended at {entry.seq}"

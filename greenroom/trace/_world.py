@@ -1,0 +1,153 @@
+"""The state of a run at any moment, folded from its events by the functions that the folders hand in.
+
+A folder exports `FOLDS`, a tuple of `(section, event class, key, function)`:
+
+    FOLDS: Final = (
+        ("actors", ActorCreated, "actor", created),
+        ("actors", TurnBegan, "actor", turn_began),
+        ("items", ItemClaimed, ("actor", "item"), claimed),
+    )
+
+    def claimed(before: Item | None, event: ItemClaimed) -> Item | None: ...
+
+The state is a mapping of sections; a section maps subjects to frozen values. `key` names the field, or the fields, of
+the event that say which subject it is about. The function is pure: from that subject's value before (None when there is
+none) to its value after (None when it is gone).
+
+Rule 1: values are frozen, so a copy of the state is a copy of its mappings; they hold no times, which are the entries'.
+Rule 2: a fold moves machines by the same `step` that moves them live; where the journal makes an illegal move, the move is
+put down as a fault and the subject stays as it was. Rule 3: a value with a method `lost()` says by it what is left of it
+once its process is gone.
+Must not know: which sections there are, disk, Trio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
+from typing import Any, Final, Protocol, TypeAlias, final, runtime_checkable
+
+import attrs
+
+from greenroom.core import Event, IllegalTransition
+from greenroom.trace._entries import Entry
+
+Fold: TypeAlias = tuple[str, type[Event], str | tuple[str, ...], Callable[..., Any]]
+"""`(section, event class, key field or fields, function(before, event) -> after)`."""
+
+SESSION_BEGIN: Final = "session.begin"
+"""After the first, it stands where another process goes on with the journal: what lived in the one before is lost."""
+
+
+@runtime_checkable
+class Losable(Protocol):
+    """A value that does not outlive its process as it is."""
+
+    def lost(self) -> Any:
+        """Return what is left of it; None for nothing."""
+        ...
+
+
+@final
+@attrs.frozen
+class Fault:
+    """An event that could not be folded."""
+
+    seq: int
+    why: str
+
+
+@final
+class World:
+    """The state after the events that were applied so far.
+
+    Attributes:
+        seq: Number of the last event that was applied.
+        t: Its time in seconds.
+        faults: The events that could not be folded.
+    """
+
+    __slots__ = ("_folds", "_has_session", "_sections", "faults", "seq", "t")
+
+    def __init__(self, folds: Iterable[Fold]) -> None:
+        self._folds: dict[type[Event], list[tuple[str, Callable[[Any], Any], Callable[..., Any]]]] = {}
+        self._sections: dict[str, dict[Any, Any]] = {}
+        for section, event_class, key, function in folds:
+            reader = attrgetter(*((key,) if isinstance(key, str) else key))
+            self._folds.setdefault(event_class, []).append((section, reader, function))
+            self._sections.setdefault(section, {})
+        self._has_session = False
+        self.seq = 0
+        self.t = 0.0
+        self.faults: list[Fault] = []
+
+    def __repr__(self) -> str:
+        return f"<World seq={self.seq} {', '.join(f'{name}: {len(one)}' for name, one in self._sections.items())}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, World) and (self.seq, self.t, self._sections, self.faults) == (
+            other.seq,
+            other.t,
+            other._sections,
+            other.faults,
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    @property
+    def sections(self) -> Mapping[str, Mapping[Any, Any]]:
+        """Every section with its subjects, in the order in which they appeared."""
+        return self._sections
+
+    def section(self, name: str) -> Mapping[Any, Any]:
+        """Return the subjects of one section; empty when no fold makes it."""
+        return self._sections.get(name, {})
+
+    def copy(self) -> World:
+        """Return the same state as a value of its own."""
+        twin = World(())
+        twin._folds = self._folds
+        twin._sections = {name: dict(subjects) for name, subjects in self._sections.items()}
+        twin._has_session = self._has_session
+        twin.seq, twin.t, twin.faults = self.seq, self.t, list(self.faults)
+        return twin
+
+    def apply(self, entry: Entry) -> None:
+        """Take the next event into account."""
+        if entry.kind == SESSION_BEGIN:
+            if self._has_session:
+                self._lose()
+            self._has_session = True
+        self.seq, self.t = entry.seq, entry.t
+        for section, key, function in self._folds.get(type(entry.event), ()):
+            subjects = self._sections[section]
+            subject = key(entry.event)
+            try:
+                after = function(subjects.get(subject), entry.event)
+            except IllegalTransition as error:
+                self.faults.append(Fault(entry.seq, f"{entry.kind} of {subject!r}: {error}"))
+                continue
+            if after is None:
+                subjects.pop(subject, None)
+            else:
+                subjects[subject] = after
+
+    def _lose(self) -> None:
+        for subjects in self._sections.values():
+            for subject, value in list(subjects.items()):
+                if isinstance(value, Losable):
+                    after = value.lost()
+                    if after is None:
+                        del subjects[subject]
+                    else:
+                        subjects[subject] = after
+
+
+def fold(entries: Iterable[Entry], folds: Iterable[Fold], *, at: int | None = None) -> World:
+    """Return the state after all entries, or after the last one whose number is not above `at`."""
+    world = World(folds)
+    for entry in entries:
+        if at is not None and entry.seq > at:
+            break
+        world.apply(entry)
+    return world

@@ -1,0 +1,505 @@
+"""One message, one turn: what a handler's end does to the message, the asker and the actor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from greenroom.actors import AbortStatus, ActorExited, Context, State, TurnBegan, TurnEnded, TurnNoted
+from greenroom.core import TurnFailed, UsageError
+from greenroom.mailbox import DeadReason, Delivery, Lane, MessageAcked
+from greenroom.supervisor import SupervisorSpec
+from tests.actors.situations import (
+    AT_ONCE,
+    Do,
+    Doer,
+    Gate,
+    Keeper,
+    Oops,
+    Quiet,
+    Stubborn,
+    Survivor,
+    dead,
+    events,
+    fail,
+    runtime,
+)
+
+if TYPE_CHECKING:
+    from typing import Any
+
+pytestmark = [pytest.mark.usefixtures("virtual_time"), pytest.mark.timeout(10)]
+
+
+async def test_messages_are_handled_one_at_a_time_in_their_order() -> None:
+    seen: list[Any] = []
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer, seen)
+        gate = Gate()
+
+        assert actor.tell(gate) is Delivery.ACCEPTED
+        for number in range(3):
+            actor.tell(number)
+        await gate.entered.wait()
+        await wait_all_tasks_blocked()
+        assert seen == []
+        gate.opened.set()
+        await wait_all_tasks_blocked()
+
+    assert seen == [0, 1, 2]
+
+
+async def test_a_now_message_is_handled_before_100_000_others() -> None:
+    seen: list[Any] = []
+
+    class Roomy(Quiet):
+        from greenroom.mailbox import MailboxPolicy
+
+        mailbox = MailboxPolicy(capacity=100_000)
+
+    # The ring does not hold that many dead letters, so the record cannot be checked.
+    async with runtime(is_checked=False) as opened:
+        actor = await opened.spawn(Roomy, seen)
+        gate = Gate()
+        actor.tell(gate)
+        await gate.entered.wait()
+        for number in range(99_999):
+            assert actor.tell(number) is Delivery.ACCEPTED
+        assert actor.tell("one too many") is Delivery.FULL
+        actor.tell("urgent", Lane.NOW)
+        gate.opened.set()
+        while not seen:
+            await trio.lowlevel.checkpoint()
+
+        assert seen[0] == "urgent"
+        assert dead(opened) == {DeadReason.FULL: 1}
+        actor.kill()
+
+
+@pytest.mark.promise("I-4", "I-5", "I-6")
+async def test_turns_are_numbered_from_one_and_end_before_their_actor() -> None:
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer)
+        for number in range(3):
+            actor.tell(number)
+        await wait_all_tasks_blocked()
+        actor.tell(Gate())
+        await wait_all_tasks_blocked()
+        actor.kill()
+        await actor.wait_ended()
+
+    assert [event.turn for event in events(opened, TurnBegan)] == [1, 2, 3, 4]
+    ended = events(opened, TurnEnded)
+    assert [(event.turn, event.state) for event in ended] == [
+        (1, "completed"),
+        (2, "completed"),
+        (3, "completed"),
+        (4, "killed"),
+    ]
+    assert [event.state for event in events(opened, ActorExited)] == ["killed", "completed"]
+
+
+async def test_below_the_journal_a_turn_is_one_note_in_the_recorder() -> None:
+    async with runtime() as opened:
+        actor = await opened.spawn(Quiet)
+        actor.tell("a")
+        actor.tell(Gate())
+        await wait_all_tasks_blocked()
+        actor.abort_turn()
+        await wait_all_tasks_blocked()
+
+    assert [(event.turn, event.state) for event in events(opened, TurnNoted)] == [(1, "completed"), (2, "killed")]
+    assert events(opened, TurnEnded) == []
+
+
+async def test_the_answer_and_the_acknowledgement_are_committed_with_the_turn() -> None:
+    """Until the handler has returned, the asker has no answer and the mailbox still has the message."""
+    answers = []
+    gate = Gate()
+
+    async def reply_then_wait(ctx: Context) -> None:
+        ctx.reply("early")
+        await gate(ctx)
+
+    async with runtime() as opened, trio.open_nursery() as nursery:
+        actor = await opened.spawn(Doer)
+
+        async def ask() -> None:
+            answers.append(await actor.ask(Do(reply_then_wait)))
+
+        nursery.start_soon(ask)
+        await gate.entered.wait()
+        await wait_all_tasks_blocked()
+        assert answers == []
+        assert actor.statistics().leased == 1
+        gate.opened.set()
+        await wait_all_tasks_blocked()
+
+        assert answers == ["early"]
+        assert actor.statistics().leased == 0
+
+
+async def test_an_answer_of_a_turn_that_fails_is_not_sent() -> None:
+    async def reply_then_fail(ctx: Context) -> None:
+        ctx.reply("never")
+        raise Oops
+
+    async with runtime() as opened:
+        actor = await opened.spawn(Survivor)
+
+        with pytest.raises(TurnFailed) as caught:
+            await actor.ask(Do(reply_then_fail))
+
+        assert isinstance(caught.value.__cause__, Oops)
+        assert caught.value.actor == actor.id
+
+
+async def test_a_reply_is_given_once_and_only_to_an_ask() -> None:
+    errors: list[UsageError] = []
+
+    async def reply_twice(ctx: Context) -> None:
+        ctx.reply(1)
+        with pytest.raises(UsageError) as caught:
+            ctx.reply(2)
+        errors.append(caught.value)
+
+    async def reply_to_nobody(ctx: Context) -> None:
+        with pytest.raises(UsageError) as caught:
+            ctx.reply(1)
+        errors.append(caught.value)
+
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer)
+        assert await actor.ask(Do(reply_twice)) == 1
+        actor.tell(reply_to_nobody)
+        await wait_all_tasks_blocked()
+
+    assert len(errors) == 2
+
+
+# --- messages whose turn did not finish -------------------------------------------------------------------------------
+
+
+@pytest.mark.promise("I-12")
+async def test_by_default_a_message_whose_turn_fails_or_is_aborted_is_a_dead_letter() -> None:
+    async with runtime(SupervisorSpec(backoff=AT_ONCE)) as opened:
+        actor = await opened.spawn(Doer)
+        gate = Gate()
+        actor.tell(fail)
+        actor.tell(gate)
+        await gate.entered.wait()
+        actor.abort_turn()
+        await wait_all_tasks_blocked()
+
+        assert dead(opened) == {DeadReason.FAILED: 1, DeadReason.ABORTED: 1}
+        assert actor.statistics().acked == 0
+
+
+async def test_a_requeued_message_is_tried_three_times_and_then_poison() -> None:
+    attempts = 0
+
+    async def fail_again(ctx: Context) -> None:
+        nonlocal attempts
+        attempts += 1
+        raise Oops
+
+    seen: list[Any] = []
+    async with runtime(SupervisorSpec(backoff=AT_ONCE)) as opened:
+        actor = await opened.spawn(Stubborn, seen)
+        actor.tell(fail_again)
+        actor.tell("behind")
+        await wait_all_tasks_blocked()
+
+        assert attempts == 3
+        assert dead(opened) == {DeadReason.POISON: 1}
+        assert seen == ["behind"]
+
+
+async def test_a_kept_message_comes_back_as_often_as_it_takes() -> None:
+    attempts = 0
+
+    async def fail_four_times(ctx: Context) -> None:
+        nonlocal attempts
+        attempts += 1
+        if attempts < 5:
+            raise Oops
+
+    async with runtime(SupervisorSpec(backoff=AT_ONCE, intensity=9)) as opened:
+        actor = await opened.spawn(Keeper)
+        actor.tell(fail_four_times)
+        await wait_all_tasks_blocked()
+
+        assert attempts == 5
+        assert dead(opened) == {}
+
+
+async def test_an_ask_is_answered_with_the_error_and_never_run_again() -> None:
+    runs = 0
+
+    async def count_and_fail(ctx: Context) -> None:
+        nonlocal runs
+        runs += 1
+        raise Oops
+
+    async with runtime(SupervisorSpec(backoff=AT_ONCE)) as opened:
+        actor = await opened.spawn(Stubborn)
+        with pytest.raises(TurnFailed):
+            await actor.ask(Do(count_and_fail))
+        await wait_all_tasks_blocked()
+
+        assert runs == 1
+
+
+async def test_an_acknowledged_message_is_not_seen_again_however_the_turn_ends() -> None:
+    runs = 0
+
+    async def acknowledge_and_fail(ctx: Context) -> None:
+        nonlocal runs
+        runs += 1
+        ctx.acknowledge()
+        ctx.acknowledge()
+        raise Oops
+
+    async with runtime(SupervisorSpec(backoff=AT_ONCE)) as opened:
+        actor = await opened.spawn(Stubborn)
+        actor.tell(acknowledge_and_fail)
+        await wait_all_tasks_blocked()
+
+        assert runs == 1
+        assert dead(opened) == {}
+        assert actor.statistics().acked == 1
+
+
+async def test_more_messages_may_be_drained_in_a_turn_and_go_back_if_it_crashes() -> None:
+    batches: list[tuple[str, ...]] = []
+
+    async def drain(ctx: Context) -> None:
+        lease = ctx.drain(str, 9)
+        batches.append(lease.messages)
+        if len(batches) == 1:
+            raise Oops
+        lease.ack()
+
+    seen: list[Any] = []
+    async with runtime(SupervisorSpec(backoff=AT_ONCE)) as opened:
+        actor = await opened.spawn(Doer, seen)
+        for message in (drain, drain, "a", "b"):
+            actor.tell(message)
+        await wait_all_tasks_blocked()
+
+    assert batches == [("a", "b"), ()]
+    assert seen == ["a", "b"]
+
+
+async def test_an_actor_that_goes_on_after_failures_keeps_its_incarnation() -> None:
+    seen: list[Any] = []
+    async with runtime() as opened:
+        actor = await opened.spawn(Survivor, seen)
+        actor.tell(fail)
+        actor.tell("next")
+        await wait_all_tasks_blocked()
+
+        assert seen == ["next"]
+        assert opened.tree().children[0].incarnation == 1
+        assert dead(opened) == {DeadReason.FAILED: 1}
+
+
+async def test_our_own_errors_crash_even_an_actor_that_goes_on_after_failures() -> None:
+    from greenroom.core import InternalError
+
+    async def break_promise(ctx: Context) -> None:
+        raise InternalError("a promise does not hold")
+
+    async with runtime(SupervisorSpec(backoff=AT_ONCE)) as opened:
+        actor = await opened.spawn(Survivor)
+        actor.tell(break_promise)
+        await wait_all_tasks_blocked()
+
+        assert opened.tree().children[0].incarnation == 2
+
+
+# --- aborts -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.promise("I-24")
+@pytest.mark.parametrize("behavior", [Doer, Quiet])
+async def test_an_aborted_turn_ends_and_the_actor_takes_the_next_message(behavior: type[Doer]) -> None:
+    seen: list[Any] = []
+    async with runtime() as opened:
+        actor = await opened.spawn(behavior, seen)
+        gate = Gate()
+        actor.tell(gate)
+        actor.tell("next")
+        await gate.entered.wait()
+
+        result = actor.abort_turn(why="changed my mind")
+        outcome = await result.wait_ended()
+        await wait_all_tasks_blocked()
+
+        assert result.status is AbortStatus.ABORTED
+        assert (outcome.state, outcome.by) == (State.KILLED, "own")
+        assert outcome.cause is not None
+        assert (outcome.cause.who, outcome.cause.why) == ("host", "changed my mind")
+        assert not gate.is_through
+        assert seen == ["next"]
+        assert actor.state is State.RUNNING
+
+
+@pytest.mark.promise("I-21", "I-28")
+async def test_an_abort_of_an_idle_actor_does_nothing_then_or_later() -> None:
+    seen: list[Any] = []
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer, seen)
+        seq = opened.recorder.seq
+
+        result = actor.abort_turn()
+
+        assert result.status is AbortStatus.IDLE
+        assert opened.recorder.seq == seq
+        gate = Gate()
+        actor.tell(gate)
+        await gate.entered.wait()
+        gate.opened.set()
+        await wait_all_tasks_blocked()
+        assert gate.is_through
+
+
+@pytest.mark.promise("I-28")
+async def test_an_abort_that_names_another_turn_is_stale() -> None:
+    tokens = []
+
+    async def note_token(ctx: Context) -> None:
+        tokens.append(ctx.turn.token)
+
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer)
+        actor.tell(note_token)
+        await wait_all_tasks_blocked()
+        assert actor.abort_turn(tokens[0]).status is AbortStatus.STALE
+        gate = Gate()
+        actor.tell(gate)
+        await gate.entered.wait()
+
+        assert actor.abort_turn(tokens[0]).status is AbortStatus.STALE
+        identity, incarnation, turn = tokens[0]
+        assert actor.abort_turn((identity, incarnation, turn + 1)).status is AbortStatus.ABORTED
+
+
+@pytest.mark.promise("I-28")
+async def test_an_abort_during_the_commit_is_too_late() -> None:
+    statuses = []
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer)
+
+        def listen(record: Any) -> None:
+            if record[2] is MessageAcked:
+                statuses.append(actor.abort_turn().status)
+
+        opened.recorder.listen(listen)
+        actor.tell("a")
+        await wait_all_tasks_blocked()
+
+    assert statuses == [AbortStatus.TOO_LATE]
+    assert [event.state for event in events(opened, TurnEnded)] == ["completed"]
+
+
+@pytest.mark.promise("I-29")
+async def test_a_turn_that_returns_in_spite_of_an_abort_is_completed_with_late_cancel() -> None:
+    async def abort_myself(ctx: Context) -> None:
+        assert not ctx.turn.is_aborting
+        assert ctx.ref.abort_turn(why="late").status is AbortStatus.ABORTED
+        assert ctx.turn.is_aborting
+        ctx.reply("done")
+
+    seen: list[Any] = []
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer, seen)
+
+        assert await actor.ask(Do(abort_myself)) == "done"
+        gate = Gate()
+        actor.tell(gate)
+        await gate.entered.wait()
+        gate.opened.set()
+        await wait_all_tasks_blocked()
+
+        assert gate.is_through  # the abort was not kept for this one
+
+    first = events(opened, TurnEnded)[0]
+    assert (first.state, first.late_cancel) == ("completed", True)
+    assert first.cause is not None
+    assert first.cause.why == "late"
+    assert dead(opened) == {}
+
+
+@pytest.mark.promise("I-29")
+async def test_a_turn_that_fails_while_it_is_aborted_has_failed() -> None:
+    async def fail_in_clean_up(ctx: Context) -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise Oops
+
+    async with runtime() as opened:
+        actor = await opened.spawn(Survivor)
+        actor.tell(fail_in_clean_up)
+        await wait_all_tasks_blocked()
+        outcome = await actor.abort_turn().wait_ended()
+
+        assert (outcome.state, outcome.during_kill) == (State.FAILED, True)
+        assert isinstance(outcome.error, Oops)
+        assert dead(opened) == {DeadReason.FAILED: 1}
+
+
+@pytest.mark.promise("I-22")
+async def test_the_first_reason_for_an_abort_stays() -> None:
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer)
+        actor.tell(Gate())
+        await wait_all_tasks_blocked()
+        actor.abort_turn(why="first")
+        outcome = await actor.abort_turn(why="second").wait_ended()
+
+    assert outcome.cause is not None
+    assert outcome.cause.why == "first"
+
+
+@pytest.mark.parametrize("behavior", [Doer, Quiet])
+async def test_one_hears_how_the_aborted_turn_ended_or_else_how_the_last_one_did(behavior: type[Doer]) -> None:
+    async with runtime() as opened:
+        actor = await opened.spawn(behavior)
+        actor.tell(Gate())
+        await wait_all_tasks_blocked()
+        result = actor.abort_turn()
+        assert (await result.wait_ended()).state is State.KILLED
+        actor.tell("next")
+        await wait_all_tasks_blocked()
+
+        assert (await result.wait_ended()).state is State.KILLED
+        assert (await actor.abort_turn().wait_ended()).state is State.COMPLETED
+
+
+@pytest.mark.promise("I-25")
+async def test_an_abort_of_one_actor_leaves_the_one_it_asked_alone() -> None:
+    """Only links and turn tasks go down with a turn."""
+    seen: list[Any] = []
+    gate = Gate()
+    async with runtime() as opened:
+        asked = await opened.spawn(Doer, seen)
+        asker = await opened.spawn(Doer)
+
+        async def ask(ctx: Context) -> None:
+            await asked.ask(Do(gate))
+
+        asker.tell(ask)
+        await gate.entered.wait()
+        asker.abort_turn()
+        await wait_all_tasks_blocked()
+        assert asked.is_busy
+        gate.opened.set()
+        await wait_all_tasks_blocked()
+
+        assert gate.is_through
+        assert asked.state is State.RUNNING

@@ -1,0 +1,83 @@
+"""Agents in a runtime of their own, on a scripted model, without a disk."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+import trio
+
+from greenroom.actors import Ref
+from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentServices
+from greenroom.core import InlineBlocking, Ports
+from greenroom.models import Message, Model, ToolResultBlock
+from greenroom.supervisor import Runtime, open_runtime
+from greenroom.tools import Tool, ToolSet, tool
+
+
+@tool(read_only=True)
+async def look(place: str) -> str:
+    """Look at a place, for one second.
+
+    Args:
+        place: Where.
+    """
+    await trio.sleep(1)
+    return f"saw {place}"
+
+
+@tool
+async def change(thing: str) -> str:
+    """Change a thing, for one second.
+
+    Args:
+        thing: What.
+    """
+    await trio.sleep(1)
+    return f"changed {thing}"
+
+
+@tool(read_only=True)
+async def stumble() -> str:
+    """Fail with a bug."""
+    raise ZeroDivisionError("a bug")
+
+
+@attrs.frozen(kw_only=True)
+class Stage:
+    runtime: Runtime
+    agent: Ref[Any]
+    home: AgentHome
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        assert self.home.conversation is not None
+        return self.home.conversation.messages
+
+
+@asynccontextmanager
+async def open_stage(
+    model: Model, *, tools: Iterable[Tool] = (look, change, stumble), max_turns: int = 50
+) -> AsyncIterator[Stage]:
+    """Open a runtime with one agent; the model is checked for leftovers when the block ends."""
+    definition = AgentDefinition(name="tester", system_prompt="You test.", max_turns=max_turns)
+    services = AgentServices(model=model, cwd=Path("/"), roots=(Path("/"),), blocking=InlineBlocking())
+    home = AgentHome(definition=definition, services=services, tools=ToolSet(tools))
+    async with model.open(), open_runtime(ports=Ports(blocking=InlineBlocking())) as runtime:
+        agent: Ref[Any] = await runtime.spawn(Agent, home, name="agent")
+        yield Stage(runtime=runtime, agent=agent, home=home)
+
+
+def assert_acceptable(messages: Sequence[Message]) -> None:
+    """Check the provider's rules: it starts with the user, and each tool use has its one result right behind it."""
+    assert not messages or messages[0].role == "user"
+    for number, message in enumerate(messages):
+        assert message.content, f"message {number} is empty"
+        results = [block.tool_use_id for block in message.content if isinstance(block, ToolResultBlock)]
+        before = messages[number - 1].tool_uses if number else ()
+        asked = [use.id for use in before] if number and messages[number - 1].role == "assistant" else []
+        assert results == asked, f"message {number} answers {results}, but {asked} were asked"
+    assert not (messages and messages[-1].role == "assistant" and messages[-1].tool_uses), "calls are open"

@@ -1,0 +1,66 @@
+"""What the documents and examples show is run as it stands."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import trio
+
+from greenroom.models import AnswerLike, Call
+from greenroom.testing import open_messages_server
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks_of(document: str) -> list[str]:
+    return BLOCK.findall((ROOT / document).read_text(encoding="utf-8"))
+
+
+def run_python(code: str, *, cwd: Path, **environment: str) -> str:
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_actor_of_the_readme_counts(tmp_path: Path) -> None:
+    actor, _ = blocks_of("README.md")
+
+    assert run_python(actor, cwd=tmp_path) == "2\n"
+
+
+async def test_the_agent_of_the_readme_answers_over_a_real_socket(tmp_path: Path) -> None:
+    (tmp_path / "settings.py").write_text("# reads the settings\n")
+    _, agent = blocks_of("README.md")
+    script: list[AnswerLike] = [Call("Grep", {"pattern": "settings"}), "settings.py reads them."]
+
+    async with open_messages_server(script) as server:
+        environment = {"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": server.url}
+        shown = await trio.to_thread.run_sync(lambda: run_python(agent, cwd=tmp_path, **environment))
+
+    assert shown.startswith("settings.py reads them.\nUsage(")
+    assert list((tmp_path / ".greenroom" / "runs").iterdir())
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_runs_as_it_stands_and_fits_on_a_page(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(path), run_name="__main__")
+
+    assert capsys.readouterr().out
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 60
+
+
+@pytest.mark.parametrize("path", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda path: path.name)
+def test_every_link_to_a_file_leads_somewhere(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+
+    broken = [link for link in re.findall(r"\]\(([^)#:]+)\)", text) if not (path.parent / link).exists()]
+
+    assert broken == []

@@ -1,0 +1,102 @@
+"""A mailbox as a few lines of plain Python: what the real one is compared with."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+import attrs
+
+from greenroom.mailbox import Lane
+
+K = 16
+
+
+@attrs.define(eq=False)
+class Letter:
+    """One message."""
+
+    number: int
+    lane: Lane
+    size_bytes: int
+    is_counted: bool
+    attempts: int = 0
+
+
+class Model:
+    """Lanes, credit, capacity, producers, leases, dead letters."""
+
+    def __init__(self, capacity: int, capacity_bytes: int) -> None:
+        self.capacity = capacity
+        self.capacity_bytes = capacity_bytes
+        self.lanes: dict[Lane, deque[Letter]] = {lane: deque() for lane in Lane}
+        self.leased: list[Letter] = []
+        self.producers: list[Letter] = []
+        self.dead: list[tuple[int, str]] = []
+        self.acked: list[int] = []
+        self.accepted = 0
+        self.overtakings = 0
+        self.is_closed = False
+
+    def held(self) -> list[Letter]:
+        return [one for queue in (*self.lanes.values(), self.leased) for one in queue if one.is_counted]
+
+    def has_room(self, size_bytes: int) -> bool:
+        held = self.held()
+        return len(held) < self.capacity and sum(one.size_bytes for one in held) + size_bytes <= self.capacity_bytes
+
+    def put(self, letter: Letter) -> str:
+        if self.is_closed:
+            return "closed"
+        if letter.is_counted and (self.producers or not self.has_room(letter.size_bytes)):
+            return "full"
+        self.accept(letter)
+        return "accepted"
+
+    def accept(self, letter: Letter) -> None:
+        self.lanes[letter.lane].append(letter)
+        self.accepted += 1
+
+    def admit(self) -> None:
+        """Let in the producers that came first, as far as there is room."""
+        while self.producers and self.has_room(self.producers[0].size_bytes):
+            self.accept(self.producers.pop(0))
+
+    def take(self, lanes: Iterable[Lane] = tuple(Lane)) -> Letter | None:
+        now, next_, later = (self.lanes[lane] if lane in set(lanes) else deque[Letter]() for lane in Lane)
+        if now:
+            letter = now.popleft()
+        elif later and (not next_ or self.overtakings >= K):
+            letter = later.popleft()
+            self.overtakings = 0
+        elif next_:
+            letter = next_.popleft()
+            self.overtakings += bool(later)
+        else:
+            return None
+        self.leased.append(letter)
+        return letter
+
+    def ack(self, letter: Letter) -> None:
+        self.leased.remove(letter)
+        self.acked.append(letter.number)
+        self.admit()
+
+    def nack(self, letter: Letter) -> None:
+        self.leased.remove(letter)
+        if self.is_closed:
+            self.dead.append((letter.number, "ended"))
+        elif letter.attempts + 1 >= 3:
+            self.dead.append((letter.number, "poison"))
+        else:
+            letter.attempts += 1
+            self.lanes[letter.lane].appendleft(letter)
+        self.admit()
+
+    def close(self) -> None:
+        if not self.is_closed:
+            self.is_closed = True
+            for queue in self.lanes.values():
+                self.dead += [(letter.number, "closed") for letter in queue]
+                queue.clear()
+            self.producers.clear()

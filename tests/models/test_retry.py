@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greenroom.core import ProviderError
+from greenroom.models import (
+    RETRYABLE,
+    Answer,
+    GiveUp,
+    Model,
+    RetryPolicy,
+    Say,
+    ScriptedModel,
+    ScriptEntry,
+    ScriptStep,
+    StreamRestarted,
+    TextDelta,
+    Usage,
+    Wait,
+    plan_retry,
+    retrying,
+)
+from greenroom.testing import ErrorReply, StreamReply, open_messages_server
+from greenroom.testing._messages_script import ReplyLike
+from tests.models.situations import HELLO, claude, provider_error
+
+
+class Fixed:
+    """A chance that always draws the same number."""
+
+    def __init__(self, number: float) -> None:
+        self._number = number
+
+    def random(self) -> float:
+        return self._number
+
+
+def patient(script: list[ScriptEntry], *, attempts: int = 8) -> tuple[ScriptedModel, Model]:
+    scripted = ScriptedModel(script)
+    return scripted, retrying(scripted, RetryPolicy(attempts=attempts), chance=Fixed(0.0))
+
+
+# --- the plan --------------------------------------------------------------------------------------------------------
+
+
+@given(attempt=st.integers(1, 10_000), seed=st.integers(), retry_after_s=st.none() | st.floats(0, 60))
+def test_a_wait_keeps_to_its_limits(attempt: int, seed: int, retry_after_s: float | None) -> None:
+    policy = RetryPolicy(attempts=10_001)
+    error = provider_error("overloaded", retry_after_s=retry_after_s)
+
+    plan = plan_retry(error, attempt, policy, random.Random(seed))
+
+    assert isinstance(plan, Wait)
+    if retry_after_s is None:
+        back_off_s = min(0.5 * 2.0 ** min(attempt - 1, 100), 30.0)
+        assert back_off_s / 2 <= plan.seconds <= back_off_s
+    else:
+        assert retry_after_s <= plan.seconds <= retry_after_s + policy.first_wait_s
+
+
+@pytest.mark.parametrize("kind", sorted(RETRYABLE))
+def test_only_what_may_pass_by_itself_is_tried_again(kind: str) -> None:
+    plan = plan_retry(provider_error(kind), 1, RetryPolicy(), Fixed(0.5))
+    assert isinstance(plan, Wait if RETRYABLE[kind] else GiveUp)
+
+
+def test_the_last_attempt_is_given_up() -> None:
+    policy = RetryPolicy(attempts=3)
+    assert isinstance(plan_retry(provider_error("cut"), 2, policy, Fixed(0)), Wait)
+    assert isinstance(plan_retry(provider_error("cut"), 3, policy, Fixed(0)), GiveUp)
+
+
+def test_a_provider_that_asks_for_more_than_a_minute_is_given_up() -> None:
+    assert plan_retry(provider_error("rate_limited", retry_after_s=60), 1, RetryPolicy(), Fixed(0)) == Wait(60)
+    assert isinstance(plan_retry(provider_error("rate_limited", retry_after_s=61), 1, RetryPolicy(), Fixed(0)), GiveUp)
+
+
+# --- carried out -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_failed_request_is_sent_again_after_its_back_off(autojump_clock: trio.testing.MockClock) -> None:
+    scripted, model = patient([provider_error("overloaded"), provider_error("server_error"), "at last"])
+    begin = trio.current_time()
+    async with model.open(), model.stream(HELLO) as stream:
+        deltas = [delta async for delta in stream]
+        response = await stream.wait_response()
+
+    assert response.text == stream.so_far.text == "at last"
+    assert deltas[:2] == [StreamRestarted("overloaded", 2, 0.5), StreamRestarted("server_error", 3, 1.0)]
+    assert trio.current_time() - begin == pytest.approx(1.5)
+    assert scripted.requests == [HELLO] * 3
+
+
+async def test_retry_after_is_obeyed(autojump_clock: trio.testing.MockClock) -> None:
+    _, model = patient([provider_error("rate_limited", retry_after_s=45), "ok"])
+    begin = trio.current_time()
+    async with model.open(), model.stream(HELLO) as stream:
+        await stream.wait_response()
+    assert trio.current_time() - begin == pytest.approx(45)
+
+
+async def test_a_cut_stream_starts_anew_and_says_so_before_it_waits(autojump_clock: trio.testing.MockClock) -> None:
+    cut = ScriptStep(answer=Answer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=2)
+    _, model = patient([cut, "Good bye"])
+    begin = trio.current_time()
+    async with model.open(), model.stream(HELLO) as stream:
+        await anext(stream)
+        assert await anext(stream) == TextDelta("Hello ")
+        assert stream.so_far.text == "Hello "
+        assert await anext(stream) == StreamRestarted("cut", 2, 0.5, lost=Usage(9, 0))
+        assert stream.so_far.content == ()
+        assert stream.so_far.usage == Usage()
+        assert trio.current_time() == begin
+        assert (await stream.wait_response()).text == "Good bye"
+
+
+async def test_what_cannot_pass_is_raised_at_once_with_its_text(autojump_clock: trio.testing.MockClock) -> None:
+    error = provider_error("bad_request")
+    _, model = patient([ScriptStep(answer="Hello world", error=error, error_after=2)])
+    begin = trio.current_time()
+    async with model.open():
+        async with model.stream(HELLO) as stream:
+            with pytest.raises(ProviderError) as caught:
+                await stream.wait_response()
+            assert stream.so_far.text == "Hello "
+        assert stream.so_far.text == "Hello "
+
+    assert caught.value is error
+    assert trio.current_time() == begin
+
+
+async def test_the_last_error_comes_out_when_the_attempts_are_used_up(autojump_clock: trio.testing.MockClock) -> None:
+    errors = [provider_error("overloaded") for _ in range(3)]
+    _, model = patient([*errors], attempts=3)
+    async with model.open(), model.stream(HELLO) as stream:
+        with pytest.raises(ProviderError) as caught:
+            await stream.wait_response()
+
+    assert caught.value is errors[-1]
+    assert caught.value.__notes__ == ["given up: 3 attempts have failed"]
+
+
+async def test_a_cancel_during_the_back_off_sends_nothing_more(autojump_clock: trio.testing.MockClock) -> None:
+    scripted, model = patient([provider_error("overloaded"), "never"])
+    with trio.move_on_after(0.25) as scope:
+        async with model.stream(HELLO) as stream:
+            await stream.wait_response()
+
+    assert scope.cancelled_caught
+    assert len(scripted.requests) == 1
+
+
+async def test_over_real_sockets_a_cut_stream_and_a_refusal_are_overcome() -> None:
+    """The waits are too short to notice; how long they are is tested above, in virtual time."""
+    replies: list[ReplyLike] = [
+        StreamReply(answer="Hello world", ending="cut", events=4),
+        ErrorReply(status=529, type="overloaded_error"),
+        ErrorReply(status=429, type="rate_limit_error", headers={"retry-after": "0"}),
+        "Good bye",
+    ]
+    with trio.fail_after(5):
+        async with open_messages_server(replies) as server:
+            model = retrying(claude(server), RetryPolicy(first_wait_s=0))
+            async with model.open(), model.stream(HELLO) as stream:
+                deltas = [delta async for delta in stream]
+                assert (await stream.wait_response()).text == "Good bye"
+            await server.wait_connections(0)
+
+    restarts = [delta for delta in deltas if isinstance(delta, StreamRestarted)]
+    assert [(one.reason, one.attempt) for one in restarts] == [("cut", 2), ("overloaded", 3), ("rate_limited", 4)]
+    assert model.name == "claude-test"
