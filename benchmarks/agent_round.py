@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from benchmarks.measure import Target, cpu_seconds, run_group
 from benchmarks.wheel import Wheel
 from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentServices, Prompt
 from greenroom.core import Ports, Recorder
-from greenroom.models import Call, ModelRequest, ScriptedModel, ScriptStep
+from greenroom.models import Answer, Call, ModelRequest, Say, ScriptedModel, ScriptStep
 from greenroom.session import EVENTS, transcript_opener
 from greenroom.supervisor import open_runtime
 from greenroom.tools import ToolSet, tool
@@ -73,40 +74,42 @@ async def add(a: int, b: int) -> str:
     return str(a + b)
 
 
+STEP = ScriptStep(answer=Answer([Call("Add", {"a": 1, "b": 2})]), wait_s=LATENCY_S)
+LAST = ScriptStep(answer=Answer([Say("done")]), wait_s=LATENCY_S)
+
+
 def answer(request: ModelRequest) -> ScriptStep:
-    is_last = len(request.messages) >= 2 * ROUNDS - 1
-    return ScriptStep(answer="done" if is_last else Call("Add", {"a": 1, "b": 2}), wait_s=LATENCY_S)
+    return LAST if len(request.messages) >= 2 * ROUNDS - 1 else STEP
 
 
 async def agents_in_memory(agents: int) -> None:
     """Agents with the recorder only: no journal, no transcripts."""
-    model = ScriptedModel([answer] * (agents * ROUNDS))
+    model = ScriptedModel([answer] * (agents * ROUNDS), keeps_requests=False)
     services = AgentServices(model=model, cwd=Path("/"), roots=(Path("/"),), blocking=Ports().blocking)
     async with open_runtime() as runtime:
         await _run_agents(agents, services, runtime)
 
 
-async def agents_on_disk(agents: int) -> None:
+async def agents_on_disk(agents: int, folders: Iterator[Path]) -> None:
     """Agents with the journal at level `full` and every transcript on disk."""
-    with tempfile.TemporaryDirectory() as folder:
-        run_folder = Path(folder) / "run"
-        ports = Ports()
-        recorder = Recorder(ports.clock.bind())
-        model = ScriptedModel([answer] * (agents * ROUNDS))
-        async with (
-            open_journal(run_folder, ports=ports, recorder=recorder, catalogue=EVENTS) as journal,
-            open_runtime(ports=ports, recorder=recorder) as runtime,
-        ):
-            services = AgentServices(
-                model=model,
-                cwd=Path("/"),
-                roots=(Path("/"),),
-                blocking=ports.blocking,
-                open_transcript=transcript_opener(
-                    run_folder, "bench", Path("/"), ports=ports, version="0", write=journal.write_before
-                ),
-            )
-            await _run_agents(agents, services, runtime)
+    run_folder = next(folders)
+    ports = Ports()
+    recorder = Recorder(ports.clock.bind())
+    model = ScriptedModel([answer] * (agents * ROUNDS), keeps_requests=False)
+    async with (
+        open_journal(run_folder, ports=ports, recorder=recorder, catalogue=EVENTS) as journal,
+        open_runtime(ports=ports, recorder=recorder) as runtime,
+    ):
+        services = AgentServices(
+            model=model,
+            cwd=Path("/"),
+            roots=(Path("/"),),
+            blocking=ports.blocking,
+            open_transcript=transcript_opener(
+                run_folder, "bench", Path("/"), ports=ports, version="0", write=journal.write_before
+            ),
+        )
+        await _run_agents(agents, services, runtime)
 
 
 async def _run_agents(agents: int, services: AgentServices, runtime: Any) -> None:
@@ -124,13 +127,19 @@ def per_round(function: Callable[..., Any], *args: Any) -> Callable[[], float]:
 
 
 def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        measure(Path(folder) / str(number) for number in itertools.count())
+
+
+def measure(folders: Iterator[Path]) -> None:
+    """Measure; each run on disk gets a folder of its own, and all are removed afterwards."""
     run_group(
         f"one round of an agent, {AGENTS:,} agents x {ROUNDS} rounds, CPU per round",
         {
             "bare loop": per_round(bare, trio.sleep),
             "bare loop on a timer wheel": per_round(bare_on_a_wheel),
             "greenroom, recorder only": per_round(agents_in_memory),
-            "greenroom, journal full + transcripts": per_round(agents_on_disk),
+            "greenroom, journal full + transcripts": per_round(agents_on_disk, folders),
         },
         [
             Target(
@@ -150,6 +159,7 @@ def main() -> None:
         ],
         unit="us",
         scale=1e6,
+        slices=1,
     )
 
 

@@ -56,7 +56,7 @@ def main() -> None:
         limit=1.5,
         at_least=False,
     )
-    run_group("starting", systems, [version, package, every_name], unit="ms CPU", scale=1e3)
+    run_group("starting", systems, [version, package, every_name], unit="ms CPU", scale=1e3, slices=1)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 ROUNDS = 5
+SLICES = 4
 
 
 @attrs.frozen(kw_only=True)
@@ -48,6 +49,7 @@ def run_group(
     unit: str,
     scale: float = 1.0,
     rounds: int = ROUNDS,
+    slices: int = SLICES,
 ) -> None:
     """Measure systems side by side and print a table, then a JSON line for each target.
 
@@ -57,16 +59,22 @@ def run_group(
         targets: Ratios to print.
         unit: Unit of the table's numbers.
         scale: What the numbers are multiplied with for the table.
-        rounds: How often each is measured.
+        rounds: How many ratios there are in the end.
+        slices: How often each system is measured in a round, in turn with the others: a slow phase of the machine is
+            shorter than a round, so it meets them all.
     """
     for measure in systems.values():  # warm up: imports, caches, lazily made things
         measure()
     samples: dict[str, list[float]] = {name: [] for name in systems}
     for number in range(rounds):
         names = list(systems)
-        # The order turns, so that a slow phase of the machine does not always meet the same system.
-        for name in names[number % len(names) :] + names[: number % len(names)]:
-            samples[name].append(systems[name]())
+        names = names[number % len(names) :] + names[: number % len(names)]
+        sums = dict.fromkeys(names, 0.0)
+        for _ in range(slices):
+            for name in names:
+                sums[name] += systems[name]()
+        for name in names:
+            samples[name].append(sums[name] / slices)
     print(f"\n{title} ({unit}; median of {rounds} [lowest .. highest])")
     for name, values in samples.items():
         low, middle, high = (scale * one for one in (min(values), statistics.median(values), max(values)))

@@ -15,8 +15,8 @@ from greenroom.actors import Behavior, Context, Ref
 from greenroom.mailbox import Lane, MailboxPolicy
 from greenroom.supervisor import open_runtime
 
-PING_PONGS = 20_000
-MESSAGES = 50_000
+PING_PONGS = 5_000
+MESSAGES = 20_000
 BACKLOG = 100_000
 WIDE = MailboxPolicy(capacity=10_000_000)
 
@@ -193,6 +193,7 @@ def control_lane() -> None:
         [target],
         unit="us",
         scale=1e6,
+        slices=1,
     )
 
 

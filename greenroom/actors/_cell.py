@@ -241,8 +241,10 @@ class Cell(Generic[M]):
             self.mailbox.bury_pinned(DeadReason.ENDED, parent=self.exit_seq)
             self._tell_watchers(is_final=False)
             self.is_held = verdict.delay_s is None
-            if self.is_held and self._ready is not None:  # whoever waits has to hear that it did not get ready
-                self._ready.set()
+            if self.is_held:
+                self.mailbox.incarnation = 0  # what comes now is for none of them
+                if self._ready is not None:  # whoever waits has to hear that it did not get ready
+                    self._ready.set()
         return verdict
 
     def leave(self) -> None:

@@ -91,7 +91,9 @@ def _context_of(call: ToolUseBlock, home: AgentHome, ctx: Context) -> ToolContex
 def summarize(values: Mapping[str, Any]) -> str:
     """Return what a call is about, on one line: its first text or number, shortened."""
     for value in values.values():
-        if isinstance(value, str | int | float) and not isinstance(value, bool):
-            text = " ".join(str(value).split())
+        if isinstance(value, str):
+            text = " ".join(value.split())
             return text if len(text) <= SUMMARY_CHARS else text[: SUMMARY_CHARS - 1] + "…"
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return str(value)
     return ""

@@ -1,10 +1,11 @@
 """The mailbox of one actor: three lanes, a capacity that control mail ignores, leases, and no way to lose a message."""
 
+from greenroom.mailbox._contents import LATER_CREDIT
 from greenroom.mailbox._envelope import MAX_ATTEMPTS, DeadReason, Delivery, Envelope, Lane, ReplyTo
 from greenroom.mailbox._events import EVENTS, MessageAcked, MessageDied, MessageLeased, MessagePut, MessageReturned
 from greenroom.mailbox._fold import FOLDS, MailboxView
 from greenroom.mailbox._lease import Lease
-from greenroom.mailbox._mailbox import BUDGET, LATER_CREDIT, Mailbox
+from greenroom.mailbox._mailbox import BUDGET, Mailbox
 from greenroom.mailbox._parking import SHORTCUTS, prepare, sleep, wake
 from greenroom.mailbox._policy import MailboxPolicy, MailboxStatistics
 

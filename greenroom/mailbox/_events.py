@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, final
+from typing import Any, ClassVar, Final, final
 
 import attrs
 
-from greenroom.core import Event, Level
+from greenroom.core import Event, Level, Recorder
+from greenroom.mailbox._envelope import DeadReason, Envelope
 
 
 @attrs.frozen(kw_only=True)
@@ -70,3 +71,36 @@ class MessageDied(_MessageEvent):
 
 
 EVENTS: Final = (MessagePut, MessageLeased, MessageAcked, MessageReturned, MessageDied)
+
+
+def record_put(recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any]) -> None:
+    """Record that a message was accepted."""
+    name = type(envelope.message).__name__
+    fields = (envelope.parent, envelope.number, envelope.lane.value, name)
+    recorder.emit_fields(MessagePut, owner, incarnation, *fields)
+
+
+def record_leased(recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any]) -> None:
+    """Record that a message was handed out."""
+    fields = (envelope.parent, envelope.number, envelope.lane.value)
+    recorder.emit_fields(MessageLeased, owner, incarnation, *fields)
+
+
+def record_acked(recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any]) -> None:
+    """Record that the owner is done with a message."""
+    recorder.emit_fields(MessageAcked, owner, incarnation, 0, envelope.number, envelope.lane.value)
+
+
+def record_returned(recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any], parent: int) -> None:
+    """Record that a message went back to its lane."""
+    fields = (parent, envelope.number, envelope.lane.value, envelope.attempts)
+    recorder.emit_fields(MessageReturned, owner, incarnation, *fields)
+
+
+def record_died(
+    recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any], reason: DeadReason, parent: int
+) -> None:
+    """Record that a message became a dead letter."""
+    name = type(envelope.message).__name__
+    fields = (parent, envelope.number, envelope.lane.value, name, reason.value, True)
+    recorder.emit_fields(MessageDied, owner, incarnation, *fields)

@@ -11,24 +11,22 @@ Must not know: actors, supervisors, files.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from itertools import chain
-from typing import Any, Final, Generic, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
-from trio.lowlevel import Abort, Task, checkpoint, checkpoint_if_cancelled, current_task
+from trio.lowlevel import Abort, checkpoint, checkpoint_if_cancelled, current_task
 
-from greenroom.core import Busy, Closed, Recorder, UsageError
+from greenroom.core import Busy, Closed, UsageError
 from greenroom.mailbox import _parking
+from greenroom.mailbox._contents import LANES, LATER_CREDIT, Contents
 from greenroom.mailbox._envelope import MAX_ATTEMPTS, DeadReason, Delivery, Envelope, Lane, ReplyTo
-from greenroom.mailbox._events import MessageAcked, MessageDied, MessageLeased, MessagePut, MessageReturned
+from greenroom.mailbox._events import record_acked, record_died, record_leased, record_put, record_returned
 from greenroom.mailbox._lease import Lease
-from greenroom.mailbox._policy import MailboxPolicy, MailboxStatistics
 from greenroom.mailbox._producers import Producers
 
 M = TypeVar("M")
 
-LATER_CREDIT: Final = 16
-"""So many messages of `next` may be served while `later` waits (kernel 9.2)."""
 BUDGET: Final = 64
 """A consumer that never waits yields after so many messages (kernel 9.2)."""
 
@@ -40,7 +38,7 @@ _wake: Final = _parking.wake
 
 
 @final
-class Mailbox(Generic[M]):
+class Mailbox(Contents[M]):
     """Three lanes with one consumer and any number of producers.
 
     Args:
@@ -51,78 +49,11 @@ class Mailbox(Generic[M]):
         on_dead: Called with every message that becomes a dead letter, in the step in which it does.
     """
 
-    __slots__ = (
-        "_acked",
-        "_bytes",
-        "_capacity",
-        "_closed",
-        "_credit",
-        "_died",
-        "_held",
-        "_high_water",
-        "_later",
-        "_lease",
-        "_more_leased",
-        "_next",
-        "_notify",
-        "_now",
-        "_now_overflows",
-        "_number",
-        "_on_dead",
-        "_pinned",
-        "_policy",
-        "_producers",
-        "_recorder",
-        "_refused",
-        "_since_yield",
-        "_trace",
-        "_trap",
-        "_waiter",
-        "incarnation",
-        "owner",
-    )
-
-    def __init__(
-        self,
-        owner: str = "",
-        *,
-        policy: MailboxPolicy | None = None,
-        recorder: Recorder | None = None,
-        is_traced: bool = False,
-        on_dead: Callable[[Envelope[M], DeadReason], None] | None = None,
-    ) -> None:
-        self.owner = owner
-        self.incarnation = 1
-        self._policy = policy or _DEFAULT_POLICY
-        self._capacity = self._policy.capacity
-        self._recorder = recorder
-        self._trace = recorder if is_traced else None
-        self._on_dead = on_dead
-        # Lanes are made on first use: an empty deque takes 0.7 kB.
-        self._now: deque[Envelope[M]] | None = None
-        self._next: deque[Envelope[M]] | None = None
-        self._later: deque[Envelope[M]] | None = None
-        # Nearly always at most one message is leased: a slot costs a third of a dictionary entry.
-        self._lease: Envelope[M] | None = None
-        self._more_leased: dict[int, Envelope[M]] = {}
-        self._producers: Producers | None = None
-        self._waiter: Task | None = None
-        self._notify: Callable[[], None] | None = None
-        self._trap: object = None
-        self._closed = ""
-        self._pinned: set[int] | None = None
-        self._credit = LATER_CREDIT
-        self._since_yield = 0
-        self._number = self._held = self._bytes = self._high_water = 0
-        self._refused = self._acked = self._died = self._now_overflows = 0
+    __slots__ = ()
 
     def __repr__(self) -> str:
         state = f"closed ({self._closed})" if self._closed else "open"
         return f"<Mailbox of {self.owner!r}: {len(self)} waiting, {len(self.leased)} leased, {state}>"
-
-    def __len__(self) -> int:
-        """Messages that wait in the three lanes; leased ones do not count."""
-        return len(self._now or ()) + len(self._next or ()) + len(self._later or ())
 
     # --- producers -------------------------------------------------------------------------------------------------
 
@@ -243,20 +174,8 @@ class Mailbox(Generic[M]):
         if lane is _NOW and len(queue) > self._policy.now_capacity:
             self._now_overflows += 1
         if self._trace is not None:
-            name = type(envelope.message).__name__
-            self._trace.emit_fields(
-                MessagePut, self.owner, self.incarnation, envelope.parent, envelope.number, lane.value, name
-            )
+            record_put(self._trace, self.owner, self.incarnation, envelope)
         self._wake()
-
-    def _lane(self, lane: Lane) -> deque[Envelope[M]]:
-        """Return a lane, made on first use."""
-        attribute = _ATTRIBUTES[lane]
-        queue: deque[Envelope[M]] | None = getattr(self, attribute)
-        if queue is None:
-            queue = deque()
-            setattr(self, attribute, queue)
-        return queue
 
     def _wake(self) -> None:
         waiter = self._waiter
@@ -298,9 +217,7 @@ class Mailbox(Generic[M]):
         else:
             self._more_leased[envelope.number] = envelope
         if self._trace is not None:
-            self._trace.emit_fields(
-                MessageLeased, self.owner, self.incarnation, envelope.parent, envelope.number, envelope.lane.value
-            )
+            record_leased(self._trace, self.owner, self.incarnation, envelope)
         return envelope
 
     async def get(self) -> Lease[M]:
@@ -352,7 +269,7 @@ class Mailbox(Generic[M]):
 
     def _take_from(self, lanes: frozenset[Lane]) -> Envelope[M] | None:
         """Lease the next message of some lanes: hide the others for the length of this call."""
-        hidden = [(attribute, getattr(self, attribute)) for lane, attribute in _ATTRIBUTES.items() if lane not in lanes]
+        hidden = [(attribute, getattr(self, attribute)) for lane, attribute in LANES.items() if lane not in lanes]
         for attribute, _ in hidden:
             setattr(self, attribute, None)
         try:
@@ -395,14 +312,14 @@ class Mailbox(Generic[M]):
         Raises:
             UsageError: The message is not leased, for instance acknowledged twice.
         """
-        number = envelope.number  # as in _release and _free, without their calls: this is the hot path
+        # As in _release and _free, without their calls: this is the hot path.
         if envelope is self._lease:
             self._lease = None
         else:
             self._release(envelope)
         self._acked += 1
         if self._trace is not None:
-            self._trace.emit_fields(MessageAcked, self.owner, self.incarnation, 0, number, envelope.lane.value)
+            record_acked(self._trace, self.owner, self.incarnation, envelope)
         if envelope.is_counted:
             self._held -= 1
             self._bytes -= envelope.size_bytes
@@ -428,8 +345,7 @@ class Mailbox(Generic[M]):
             self._release(envelope)
             envelope.attempts += counts
             if self._trace is not None:
-                fields = (parent, envelope.number, envelope.lane.value, envelope.attempts)
-                self._trace.emit_fields(MessageReturned, self.owner, self.incarnation, *fields)
+                record_returned(self._trace, self.owner, self.incarnation, envelope, parent)
             self._lane(envelope.lane).appendleft(envelope)
             self._wake()
 
@@ -442,12 +358,6 @@ class Mailbox(Generic[M]):
         self._release(envelope)
         self._dead(envelope, reason, parent)
         self._free(envelope)
-
-    @property
-    def leased(self) -> Sequence[Envelope[M]]:
-        """The messages that are leased now, in the order in which they were put."""
-        first = () if self._lease is None else (self._lease,)
-        return tuple(sorted((*first, *self._more_leased.values()), key=lambda one: one.number))
 
     def _release(self, envelope: Envelope[M]) -> None:
         if envelope is self._lease:
@@ -467,9 +377,7 @@ class Mailbox(Generic[M]):
     def _dead(self, envelope: Envelope[M], reason: DeadReason, parent: int) -> None:
         self._died += 1
         if self._recorder is not None:
-            name = type(envelope.message).__name__
-            fields = (parent, envelope.number, envelope.lane.value, name, reason.value, True)
-            self._recorder.emit_fields(MessageDied, self.owner, self.incarnation, *fields)
+            record_died(self._recorder, self.owner, self.incarnation, envelope, reason, parent)
         if self._on_dead is not None:
             self._on_dead(envelope, reason)
 
@@ -510,32 +418,3 @@ class Mailbox(Generic[M]):
         if self._producers is not None:
             self._producers.send_away()
         self._wake()
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether `close` was called."""
-        return bool(self._closed)
-
-    def statistics(self) -> MailboxStatistics:
-        """Return the state and the counters as of now."""
-        return MailboxStatistics(
-            now=len(self._now or ()),
-            next=len(self._next or ()),
-            later=len(self._later or ()),
-            leased=len(self.leased),
-            waiting_producers=len(self._producers or ()),
-            size_bytes=self._bytes,
-            capacity=self._policy.capacity,
-            capacity_bytes=self._policy.capacity_bytes,
-            high_water=self._high_water,
-            accepted=self._number,
-            refused=self._refused,
-            acked=self._acked,
-            died=self._died,
-            now_overflows=self._now_overflows,
-            is_closed=bool(self._closed),
-        )
-
-
-_DEFAULT_POLICY: Final = MailboxPolicy()
-_ATTRIBUTES: Final = {Lane.NOW: "_now", Lane.NEXT: "_next", Lane.LATER: "_later"}

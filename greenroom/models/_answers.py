@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -78,15 +78,13 @@ AnswerLike: TypeAlias = Answer | Part | str | Sequence[Part]
 
 def as_answer(answer: AnswerLike) -> Answer:
     """Return the whole answer that the short form stands for."""
-    match answer:
-        case Answer():
-            return answer
-        case str():
-            return Answer((Say(answer),))
-        case Say() | Call() | Think():
-            return Answer((answer,))
-        case _:
-            return Answer(answer)
+    if isinstance(answer, Answer):
+        return answer
+    if isinstance(answer, str):
+        return Answer((Say(answer),))
+    if isinstance(answer, Say | Call | Think):
+        return Answer((answer,))
+    return Answer(answer)
 
 
 def estimate_tokens(characters: int) -> int:
@@ -104,17 +102,18 @@ def estimate_usage(request: ModelRequest, answer: Answer) -> Usage:
     return Usage(estimate_tokens(sent + tools), estimate_tokens(sum(_written(part) for part in answer.parts)))
 
 
-def name_calls(request: ModelRequest, answer: Answer) -> Iterator[str]:
-    """Yield the id of each call of an answer, in order.
+def name_calls(request: ModelRequest, answer: Answer) -> tuple[str, ...]:
+    """Return the id of each call of an answer, in order.
 
     It is made of the agent, the length of the conversation and the number of the call in the answer, so the same
     conversation gives the same ids and no two calls of one conversation share one.
     """
-    number = 0
+    ids: list[str] = []
     for part in answer.parts:
         if isinstance(part, Call):
-            number += 1
-            yield part.id if part.id is not None else f"toolu_{_fit(request.agent)}_{len(request.messages)}_{number}"
+            made = f"toolu_{_fit(request.agent)}_{len(request.messages)}_{len(ids) + 1}"
+            ids.append(made if part.id is None else part.id)
+    return tuple(ids)
 
 
 @lru_cache(maxsize=4096)

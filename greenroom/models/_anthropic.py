@@ -10,7 +10,7 @@ import trio
 
 from greenroom.core import UsageError
 from greenroom.models._messages_api import request_body
-from greenroom.models._stream import CLOSE_GRACE_S, StreamManager
+from greenroom.models._stream import CLOSE_GRACE_S, AnswerStream
 
 if TYPE_CHECKING:
     from greenroom.models._anthropic_client import AnthropicClient
@@ -91,7 +91,7 @@ class AnthropicModel:
         if self._client is None:
             raise UsageError(f"model {self._name!r} is not open: use `async with model.open()`")
         body = {"model": self._name, **request_body(request)}
-        return StreamManager(self._client.ask(body, self._extra_body))
+        return AnswerStream(self._client.ask(body, self._extra_body))
 
     def _connect(self) -> AnthropicClient:
         from greenroom.models._anthropic_client import AnthropicClient

@@ -99,23 +99,23 @@ class CannedSource:
 def whole_response(canned: Canned, model: str) -> ModelResponse | None:
     """Return what the deltas of an answer come to, without making them; None where an input is no JSON."""
     blocks: list[Block] = []
-    ids = iter(canned.call_ids)
-    for part in canned.answer.parts:
-        match part:
-            case Say(text):
-                if text.strip():
-                    blocks.append(TextBlock(clean(text)))
-            case Think(text, signature):
-                if signature:
-                    blocks.append(ThinkingBlock(clean(text), clean(signature)))
-            case Call(name, value):
-                values = _as_read_back(value)
-                if values is None:
-                    return None
-                blocks.append(ToolUseBlock(clean(next(ids)), clean(name), values))
+    calls = 0
+    for part in canned.answer.parts:  # type by type: patterns of classes cost three times as much
+        if isinstance(part, Say):
+            if part.text.strip():
+                blocks.append(TextBlock(clean(part.text)))
+        elif isinstance(part, Call):
+            values = _as_read_back(part.input)
+            if values is None:
+                return None
+            blocks.append(ToolUseBlock(clean(canned.call_ids[calls]), clean(part.name), values))
+            calls += 1
+        elif part.signature:
+            blocks.append(ThinkingBlock(clean(part.thinking), clean(part.signature)))
     while blocks and isinstance(blocks[-1], ThinkingBlock):
         blocks.pop()
-    return ModelResponse(tuple(blocks), canned.answer.ends_with, canned.usage, clean(model), clean(canned.id))
+    stop_reason = canned.answer.stop_reason or ("tool_use" if calls else "end_turn")
+    return ModelResponse(tuple(blocks), stop_reason, canned.usage, clean(model), clean(canned.id))
 
 
 _PLAIN: Final = frozenset({int, bool, type(None)})

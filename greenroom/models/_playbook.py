@@ -10,7 +10,7 @@ from greenroom.core import UsageError
 from greenroom.models._answers import AnswerLike, as_answer, estimate_usage, name_calls
 from greenroom.models._canned import PIECES, Canned, CannedSource
 from greenroom.models._model import ModelStream
-from greenroom.models._stream import StreamManager
+from greenroom.models._stream import AnswerStream
 from greenroom.models._types import ModelRequest
 
 Play: TypeAlias = Callable[[ModelRequest], AnswerLike]
@@ -60,13 +60,13 @@ class PlaybookModel:
         if play is None:
             known = ", ".join(repr(name) for name in sorted(self._plays)) or "none"
             raise UsageError(f"the playbook has no function for definition {request.definition!r}; it has {known}")
-        return StreamManager(CannedSource(lambda: self._prepare(play, request), model=self._name, pieces=self._pieces))
+        return AnswerStream(CannedSource(lambda: self._prepare(play, request), model=self._name, pieces=self._pieces))
 
     def _prepare(self, play: Play, request: ModelRequest) -> Canned:
         answer = as_answer(play(request))
         return Canned(
             answer=answer,
-            call_ids=tuple(name_calls(request, answer)),
+            call_ids=name_calls(request, answer),
             usage=answer.usage or estimate_usage(request, answer),
             id=f"msg_{len(request.messages)}",
             wait_s=self._wait_s,

@@ -14,7 +14,7 @@ import trio
 
 from greenroom.core import Chance, Ports, ProviderError
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._stream import StreamManager
+from greenroom.models._stream import AnswerStream
 from greenroom.models._types import Delta, ModelRequest, ModelResponse, StreamRestarted, Usage
 
 
@@ -99,7 +99,7 @@ class _RetryingModel:
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
         first = self._model.stream(request)  # here, so that a mistake of the caller's is raised by the call
-        return StreamManager(_RetryingSource(self._model, request, first, self._policy, self._chance))
+        return AnswerStream(_RetryingSource(self._model, request, first, self._policy, self._chance))
 
 
 _Manager: TypeAlias = AbstractAsyncContextManager[ModelStream]

@@ -13,7 +13,7 @@ from greenroom.core import ProviderError, UsageError
 from greenroom.models._answers import AnswerLike, as_answer, name_calls
 from greenroom.models._canned import PIECES, Canned, CannedSource
 from greenroom.models._model import ModelStream
-from greenroom.models._stream import StreamManager
+from greenroom.models._stream import AnswerStream
 from greenroom.models._types import ModelRequest, Usage
 
 ANYONE: Final = "*"
@@ -65,6 +65,7 @@ class ScriptedModel:
             definition, then `"*"`.
         wait_s: Seconds before the first delta of each answer that does not say it itself.
         pieces: Pieces in which each text and each tool input is streamed.
+        keeps_requests: Whether `requests` is filled; it holds every conversation at every length, so not for long runs.
 
     Attributes:
         requests: Every request that was sent, in order.
@@ -77,6 +78,7 @@ class ScriptedModel:
         name: str = "scripted",
         wait_s: float = 0.0,
         pieces: int = PIECES,
+        keeps_requests: bool = True,
     ) -> None:
         lists = script if isinstance(script, Mapping) else {ANYONE: script}
         self._entries = {key: deque(entries) for key, entries in lists.items()}
@@ -85,10 +87,12 @@ class ScriptedModel:
         self._pieces = pieces
         self._surprises: list[str] = []
         self.requests: list[ModelRequest] = []
+        self._keeps_requests = keeps_requests
+        self._asked = 0
 
     def __repr__(self) -> str:
         left = sum(len(entries) for entries in self._entries.values())
-        return f"<ScriptedModel {self._name!r} asked={len(self.requests)} left={left}>"
+        return f"<ScriptedModel {self._name!r} asked={self._asked} left={left}>"
 
     @property
     def name(self) -> str:
@@ -117,25 +121,31 @@ class ScriptedModel:
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
         """Answer from the script; a surprise is raised by the first read, and again at the end."""
-        return StreamManager(CannedSource(lambda: self._prepare(request), model=self._name, pieces=self._pieces))
+        return AnswerStream(CannedSource(lambda: self._prepare(request), model=self._name, pieces=self._pieces))
 
     def _prepare(self, request: ModelRequest) -> Canned:
-        self.requests.append(request)
+        self._asked += 1
+        if self._keeps_requests:
+            self.requests.append(request)
         step = self._take(request)
         answer = as_answer(step.answer)
         return Canned(
             answer=answer,
-            call_ids=tuple(name_calls(request, answer)),
-            usage=answer.usage or Usage(),
-            id=f"msg_{len(self.requests)}",
+            call_ids=name_calls(request, answer),
+            usage=answer.usage or _NOTHING,
+            id=f"msg_{self._asked}",
             wait_s=step.wait_s or self._wait_s,
             error=step.error,
             error_after=step.error_after,
         )
 
     def _take(self, request: ModelRequest) -> ScriptStep:
-        key = next((key for key in (request.agent, request.definition) if key in self._entries), ANYONE)
-        entries = self._entries.get(key)
+        by_key = self._entries
+        entries = by_key.get(request.agent)
+        if entries is None:
+            entries = by_key.get(request.definition)
+        if entries is None:
+            entries = by_key.get(ANYONE)
         if not entries:
             raise self._surprised(request, "nothing is scripted for it")
         step = _as_step(entries[0], request)
@@ -147,16 +157,17 @@ class ScriptedModel:
     def _surprised(self, request: ModelRequest, why: str) -> ScriptError:
         last = request.messages[-1].text if request.messages else ""
         who = f"agent={request.agent!r} definition={request.definition!r}"
-        self._surprises.append(f"request {len(self.requests)} ({who}, ends {last[-80:]!r}): {why}")
+        self._surprises.append(f"request {self._asked} ({who}, ends {last[-80:]!r}): {why}")
         return ScriptError(surprises=(self._surprises[-1],))
+
+
+_NOTHING: Final = Usage()
 
 
 def _as_step(entry: ScriptEntry, request: ModelRequest) -> ScriptStep:
     scripted = entry(request) if callable(entry) else entry
-    match scripted:
-        case ScriptStep():
-            return scripted
-        case ProviderError():
-            return ScriptStep(error=scripted)
-        case _:
-            return ScriptStep(answer=scripted)
+    if isinstance(scripted, ScriptStep):
+        return scripted
+    if isinstance(scripted, ProviderError):
+        return ScriptStep(error=scripted)
+    return ScriptStep(answer=scripted)

@@ -52,7 +52,10 @@ class Source(Protocol):
 
 @final
 class AnswerStream:
-    """One answer while it arrives; see `ModelStream`."""
+    """One answer while it arrives, and its own context manager; see `ModelStream` and `Model.stream`.
+
+    Entering does nothing; leaving refuses further reads and closes the source. Holds no scope and no nursery.
+    """
 
     __slots__ = ("_has_ended", "_is_readable", "_source")
 
@@ -105,28 +108,13 @@ class AnswerStream:
                     pass
         return self.so_far
 
-    def end_reading(self) -> None:
-        """Refuse further reads; the manager has been left."""
-        self._is_readable = False
-
-
-@final
-class StreamManager:
-    """Enters to an `AnswerStream`; leaving closes the source. Holds no scope and no nursery."""
-
-    __slots__ = ("_source", "_stream")
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._stream = AnswerStream(source)
-
-    async def __aenter__(self) -> AnswerStream:
-        return self._stream
+    async def __aenter__(self) -> Self:
+        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stream.end_reading()
+        self._is_readable = False
         if self._source.is_holding:
             with trio.move_on_after(CLOSE_GRACE_S, shield=True):
                 await self._source.close()

@@ -77,6 +77,8 @@ class VirtualLoop:
 
         self.start_soon(capture)
         self._pump(lambda: bool(results))
+        if isinstance(results[0], outcome.Error) and isinstance(results[0].error, trio.Cancelled):
+            self._pump(lambda: False)  # a task in the background has failed: raise its error
         return results[0].unwrap()
 
     def start_soon(self, function: Callable[[*Ts], Awaitable[object]], *args: *Ts) -> None:
@@ -97,9 +99,13 @@ class VirtualLoop:
             self.settle()
 
     def close(self) -> None:
-        """Cancel what still runs and wait for its end; raises what failed. A second call does nothing."""
+        """Cancel what still runs and wait for its end; raises what failed. A second call does nothing.
+
+        Whoever is shielded gets the virtual time that it needs.
+        """
         if self._done is None:
             assert self._nursery is not None
+            self.clock.autojump_threshold = 0
             nursery = self._nursery
             self.start_soon(_cancel, nursery)
             while self._done is None:

@@ -87,7 +87,7 @@ class JournalFiles:
         if self._sync_error is not None:
             raise self._sync_error
         # What the journal points into comes first.
-        for path in sorted(self._dirty, key=lambda path: path == self._journal):
+        for path in sorted(self._dirty, key=lambda path: path is self._journal):
             try:
                 self._disk.sync(path)
             except OSError as error:

@@ -88,6 +88,7 @@ class Journal:
         self._is_power = durability == "power"
         self._records: list[Record] = []
         self._before: list[tuple[Path, bytes]] = []
+        self._places: dict[Path, Path] = {}
         self._before_bytes = 0
         self._before_count = 0
         self._waiters: dict[trio.Event, tuple[int, int]] = {}
@@ -101,6 +102,7 @@ class Journal:
         self._is_closed = False
         self._failure: JournalError | None = None
         self._synced_t = recorder.now()
+        self._sync_took_s = 0.0
         self._batches = self._syncs = 0
 
     def __repr__(self) -> str:
@@ -126,9 +128,7 @@ class Journal:
             UsageError: The path is not in the run folder, or is the journal's own.
             JournalError: The journal has closed.
         """
-        place = self.folder / path
-        if not place.is_relative_to(self.folder) or ".." in place.parts or place == self.folder / JOURNAL:
-            raise UsageError(f"not a file that the run {self.header.run!r} may append to: {str(path)!r}")
+        place = self._places.get(path) or self._place_of(path)
         if self._is_closed:
             raise JournalError(str(self.folder), "the journal has closed")
         self._before.append((place, content))
@@ -136,6 +136,14 @@ class Journal:
         self._before_count += 1
         if self._is_parked:
             self._ring()
+
+    def _place_of(self, path: Path) -> Path:
+        """Return the whole path of a file, checked once: paths cost more than all the rest of a line."""
+        place = self.folder / path
+        if not place.is_relative_to(self.folder) or ".." in place.parts or place == self.folder / JOURNAL:
+            raise UsageError(f"not a file that the run {self.header.run!r} may append to: {str(path)!r}")
+        self._places[path] = place
+        return place
 
     @property
     def pending_bytes(self) -> int:
@@ -249,7 +257,8 @@ class Journal:
     def _until_sync_s(self) -> float:
         if not self._files.is_dirty:
             return math.inf
-        return max(0.0, self._synced_t + SYNC_S - self.recorder.now())
+        # A thousand transcripts take a while to sync: at most a tenth of the time goes into it.
+        return max(0.0, self._synced_t + max(SYNC_S, 10 * self._sync_took_s) - self.recorder.now())
 
     def _is_sync_due(self) -> bool:
         return self._until_sync_s() <= 0
@@ -276,7 +285,9 @@ class Journal:
             files.enqueue(before, records)
             files.write()
             if is_sync:
+                began_t = self.recorder.now()
                 files.sync()
+                self._sync_took_s = self.recorder.now() - began_t
 
         return write
 

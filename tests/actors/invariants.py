@@ -79,7 +79,7 @@ class Checker:
         if not event.actor:
             return
         life = self.lives.setdefault(event.actor, Life())
-        if life.state in ENDED and not isinstance(event, ActorCreated):
+        if life.state in ENDED and event.inc == life.incarnation:
             # After the end only what the exit path writes, and it names the end as its parent.
             exits = ActorGone | NameReleased | MessageDied | MessageReturned
             self.require(isinstance(event, exits) and event.parent == life.exit_seq, "I-3", event)

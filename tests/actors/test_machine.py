@@ -183,7 +183,7 @@ class ActorMachine(RuleBasedStateMachine):
                 self.loop.advance(200)
                 assert self.has_closed
                 self.checker.finish()
-                assert self.checker.found == []
+                self.the_record_shows_no_broken_promise()
                 self.everything_has_settled()
         finally:
             self.loop.close()
@@ -327,7 +327,8 @@ class ActorMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_record_shows_no_broken_promise(self) -> None:
-        assert self.checker.found == []
+        if self.checker.found:
+            raise AssertionError("\n".join(self.checker.found))
 
     @invariant()
     def the_record_shows_what_is(self) -> None:

@@ -86,6 +86,12 @@ def test_the_folded_state_is_the_live_state_at_every_event(scenario: Scenario) -
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
+def test_nothing_fails_in_a_scenario_but_what_is_told_to(scenario: Scenario) -> None:
+    """Else the other tests would look at a run that nobody meant."""
+    assert {entry["error"] for entry in run_entries(scenario) if entry.kind == "turn.end"} <= {"", "ValueError: boom"}
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
 def test_after_a_run_nothing_lives_and_no_name_is_taken(scenario: Scenario) -> None:
     world = fold(run_entries(scenario), FOLDS)
 

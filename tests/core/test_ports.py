@@ -1,0 +1,141 @@
+"""The ports: the disk, threads and clocks of production, and the inline stand-in of the test kit."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+
+from greenroom.core import Blocking, Disk, InlineBlocking, Ports, SystemClock, SystemDisk, ThreadBlocking
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def disk() -> Disk:
+    return SystemDisk()
+
+
+def test_folders_and_files_are_for_their_owner_only(disk: Disk, tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+
+    disk.make_folder(folder)
+    disk.make_folder(folder)
+    disk.append(folder / "a", b"x")
+    disk.write(folder / "b", b"y")
+    disk.close()
+
+    assert (mode(folder), mode(folder / "a"), mode(folder / "b")) == (0o700, 0o600, 0o600)
+
+
+def test_appending_goes_on_where_it_ended_and_survives_a_close(disk: Disk, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    disk.append(path, b"one ")
+    disk.append(path, b"two ")
+    disk.sync(path)
+    disk.close()
+    disk.append(path, b"three")
+    disk.close()
+    disk.close()
+
+    assert disk.read(path) == b"one two three"
+
+
+def test_writing_replaces_the_whole_and_leaves_nothing_beside_it(disk: Disk, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+
+    disk.write(path, b"long content")
+    disk.write(path, b"short")
+
+    assert disk.read(path) == b"short"
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_failed_write_leaves_the_old_content(disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    disk.write(path, b"old")
+
+    def fail(_: int) -> None:
+        raise OSError
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError):  # noqa: PT011 - ours
+        disk.write(path, b"new")
+
+    assert disk.read(path) == b"old"
+
+
+def test_a_write_in_small_pieces_is_whole(disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, content: write(descriptor, bytes(content[:3])))
+
+    disk.append(tmp_path / "a", b"0123456789")
+    disk.write(tmp_path / "b", b"0123456789")
+    disk.close()
+
+    assert disk.read(tmp_path / "a") == disk.read(tmp_path / "b") == b"0123456789"
+
+
+async def run_and_cancel(blocking: Blocking) -> list[str]:
+    """Cancel a caller whose blocking call has begun; return what happened in order."""
+    log: list[str] = []
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def write() -> None:
+        has_begun.set()
+        may_end.wait(5)
+        log.append("written")
+
+    async def call() -> None:
+        try:
+            await blocking.run(write)
+        finally:
+            log.append("caller ended")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(call)
+        await trio.to_thread.run_sync(has_begun.wait, 5)
+        nursery.cancel_scope.cancel()
+        may_end.set()
+    return log
+
+
+async def test_a_blocking_call_that_has_begun_is_waited_for() -> None:
+    assert await run_and_cancel(ThreadBlocking()) == ["written", "caller ended"]
+
+
+@pytest.mark.parametrize("blocking", [ThreadBlocking(), InlineBlocking()])
+async def test_arguments_results_and_errors_pass_through(blocking: Blocking) -> None:
+    def divide(one: int, *, by: int) -> float:
+        return one / by
+
+    assert await blocking.run(divide, 6, by=3) == 2
+    with pytest.raises(ZeroDivisionError):
+        await blocking.run(divide, 6, by=0)
+
+
+async def test_inline_calls_run_in_the_callers_thread_and_can_be_cancelled_before() -> None:
+    assert await InlineBlocking().run(threading.get_ident) == threading.get_ident()
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await InlineBlocking().run(pytest.fail, "it ran")
+    assert scope.cancelled_caught
+
+
+async def test_the_clock_of_production_is_trios() -> None:
+    ports = Ports()
+    clock = SystemClock()
+
+    assert clock.bind()() == pytest.approx(trio.current_time(), abs=1)
+    assert clock.wall().tzinfo is UTC
+    assert 0 <= ports.chance.random() < 1

@@ -1,0 +1,59 @@
+"""Settings: plain mappings in, attrs objects out, and every mistake named by its full path."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from greenroom.core import SettingsError, UsageError, read_settings
+
+
+@attrs.frozen(kw_only=True)
+class Window:
+    width: int = 80
+    title: str
+
+
+@attrs.frozen(kw_only=True)
+class Settings:
+    name: str = "x"
+    windows: list[Window] = attrs.Factory(list)
+    limits: dict[str, float] = attrs.Factory(dict)
+
+
+def test_what_is_missing_takes_its_default() -> None:
+    assert read_settings(Settings, {}, source="here") == Settings()
+
+
+def test_nested_values_become_nested_objects() -> None:
+    values = {"name": "y", "windows": [{"title": "a"}, {"title": "b", "width": 3}], "limits": {"now": 2}}
+
+    settings = read_settings(Settings, values, source="here")
+
+    assert settings == Settings(name="y", windows=[Window(title="a"), Window(title="b", width=3)], limits={"now": 2.0})
+
+
+def test_all_mistakes_are_reported_together_each_with_its_path() -> None:
+    values = {"windows": [{"title": "a", "colour": 1}, {"width": "wide", "title": "b"}, {}], "limit": {}}
+
+    with pytest.raises(SettingsError) as caught:
+        read_settings(Settings, values, source="settings.json")
+
+    error = caught.value
+    assert isinstance(error, UsageError)
+    assert error.source == "settings.json"
+    assert str(error).startswith("settings.json: ")
+    problems = "\n".join(error.problems)
+    assert len(error.problems) == 4
+    assert "windows[0]: unknown key 'colour'" in problems
+    assert "windows[1].width" in problems
+    assert "windows[2].title" in problems or "windows[2]" in problems
+    assert "unknown key 'limit'" in problems
+
+
+def test_the_mapping_is_not_changed() -> None:
+    values = {"name": "y"}
+
+    read_settings(Settings, values, source="here")
+
+    assert values == {"name": "y"}

@@ -1,0 +1,85 @@
+"""The promises of the kernel that tests hold: id, sentence, source. Tests name the ids with `@pytest.mark.promise`.
+
+`tests/test_promises.py` holds both directions: every promise has a test, every id that a test names is a promise.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+
+@attrs.frozen
+class Promise:
+    """Something that always holds, or that always comes to pass."""
+
+    sentence: str
+    source: str = "kernel 11"
+
+
+PROMISES: Final = {
+    # lifecycle
+    "I-1": Promise("Every machine's event sequence is a path of the five legal edges, starting at pending."),
+    "I-2": Promise("An incarnation, and a turn, has exactly one terminal event."),
+    "I-3": Promise("Nothing of an incarnation follows its end, save what the exit path writes, which names the end."),
+    "I-4": Promise("A turn begins only while its incarnation is running and no other turn of it is."),
+    "I-5": Promise("A turn's terminal event precedes its actor's."),
+    "I-6": Promise("The turns of an incarnation are numbered 1, 2, 3 ... without gaps."),
+    "I-7": Promise("Whoever went from pending to killed ran no user code."),
+    "I-8": Promise("Folding the record yields the live state at every moment."),
+    "I-9": Promise("Nothing is pending or running after shutdown."),
+    # mailbox
+    "I-10": Promise("In one lane, messages are leased in the order in which they were put, requeues apart."),
+    "I-11": Promise("A lease from next or later happens only if now was empty."),
+    "I-12": Promise("Every accepted message is acknowledged, a dead letter or still queued: exactly one of them."),
+    "I-13": Promise("A message is leased by at most one turn at a time, and acknowledged at most once."),
+    "I-14": Promise(
+        "next and later never hold more than the capacity, leased ones included; now is taken all the same."
+    ),
+    "I-15": Promise("A put that was refused or cancelled leaves no trace of its message."),
+    "I-16": Promise("A cancelled get or drain changes neither contents nor order."),
+    "I-17": Promise("A restart keeps queued mail, and the message in hand where its policy says so."),
+    "I-18": Promise("A later message is leased after at most 16 next ones."),
+    "I-20": Promise("A producer that waits goes on within one step of space, close or the owner's end."),
+    # abort and kill
+    "I-21": Promise("An abort of an idle actor changes nothing, then or later."),
+    "I-22": Promise("A turn is killed by its own scope only if a request named it."),
+    "I-23": Promise("When a turn has ended, every Trio task that it started has."),
+    "I-24": Promise("After any end of a turn the next message is handled, if the actor is running."),
+    "I-25": Promise("Aborting a turn changes nothing about other actors, save the messages between them."),
+    "I-26": Promise("From a kill, the end comes within the grace."),
+    "I-27": Promise("The rungs of the ladder come in order, none before its deadline."),
+    "I-28": Promise("A request after the end is stale, idle or too late, and puts nothing on record."),
+    "I-29": Promise("A turn with a request before its commit is killed, failed, or completed with late_cancel."),
+    "I-30": Promise("A cancel before any scheduler step whatever breaks none of these promises."),
+    # supervision, watch, registry
+    "I-31": Promise("At the first Down about an actor its name is free, its mailbox closed, its asks settled."),
+    "I-32": Promise("There is exactly one Down for each watch, none after it was cancelled, and at once for the dead."),
+    "I-33": Promise("Every ask settles exactly once; what comes later is a late reply."),
+    "I-34": Promise("If the target replied before it died, the asker hears the reply first."),
+    "I-35": Promise("No two incarnations of one actor run at once; their numbers rise by one."),
+    "I-36": Promise("Restarts follow the table; whoever was asked to end is never restarted."),
+    "I-37": Promise("There are at most so many restarts in any window; the next one escalates."),
+    "I-38": Promise("one_for_all and rest_for_one stop exactly their set in reverse order, and start it in order."),
+    "I-39": Promise("A child's end precedes that of the children started before it, save in pools."),
+    "I-40": Promise("An end that the supervisor decided on triggers no restart of its own."),
+    "I-42": Promise("A name leads to at most one running incarnation, and to none once the actor is gone."),
+    "I-43": Promise("A pinned send never reaches another incarnation; no id is used twice."),
+    "I-44": Promise("A crash of a supervisor, of its loop or of its stop routine, still ends all its children."),
+    # determinism, trace, resources
+    "I-46": Promise("The same code, scenario and choices give byte-equal records."),
+    "I-47": Promise("seq is gapless and total, and every parent refers to an earlier one."),
+    "I-49": Promise("After shutdown there are no tasks, names, asks, waiting producers or deadlines left."),
+    "I-50": Promise("The recorder's level changes no outcome and no order of tasks."),
+    "I-51": Promise("Restart and back-off times use only the run's clock and its seeded chance."),
+}
+
+NOT_YET: Final = {
+    "I-19": "postponed messages come with the kernel issue",
+    "I-41": "auto-shutdown by significant children comes with the kernel issue",
+    "I-45": "the wait graph comes with the kernel issue",
+    "I-48": "exports belong to the trace",
+    "I-52": "fault plans come with the kernel issue",
+}
+"""Invariants of kernel 11 without a test, and why."""
