@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import Generic, TypeAlias, TypeVar, final
 
 import attrs
+import outcome
 import trio
 
 from greenroom.testing._scheduler import Choices
@@ -49,10 +50,10 @@ class CancelAt(trio.abc.Instrument):
         step, self.count = self.count, self.count + 1
         if step in self._steps and self._strike is not None and self._error is None:
             self.struck.append(step)
-            try:
-                self._strike()
-            except BaseException as error:  # noqa: BLE001 - Trio would only log it; `check` raises it after the run
-                self._error = error
+            # What a strike raises, Trio would only log, and drop the instrument; `check` raises it after the run.
+            result = outcome.capture(self._strike)
+            if isinstance(result, outcome.Error):
+                self._error = result.error
 
     def check(self) -> None:
         """Raise what a strike raised. To be called after the run: inside it, Trio would only drop the instrument."""
@@ -104,9 +105,9 @@ def _run_struck(
 ) -> tuple[SweepRun[T], int]:
     instrument = CancelAt(steps)
     try:
-        outcome = run_virtual(scenario, instrument, choices=choices, instruments=[instrument])
+        run = run_virtual(scenario, instrument, choices=choices, instruments=[instrument])
         instrument.check()
     except BaseException as error:
         error.add_note(f"struck before the steps {steps}")
         raise
-    return SweepRun(tuple(instrument.struck), outcome.result), instrument.count
+    return SweepRun(tuple(instrument.struck), run.result), instrument.count

@@ -166,7 +166,7 @@ class Checker:
         life.lanes[event.lane].appendleft(event.msg)
 
     def died(self, life: Life, event: MessageDied) -> None:
-        if not event.was_put or life.leased.pop(event.msg, None):
+        if not event.was_put or life.leased.pop(event.msg, ""):
             return
         if event.msg in life.lanes[event.lane]:
             life.lanes[event.lane].remove(event.msg)

@@ -17,7 +17,11 @@ documented = trio.lowlevel.wait_task_rescheduled
 
 async def wait_task_rescheduled(abort: Callable[[Any], trio.lowlevel.Abort]) -> Any:
     """Do what is documented; what Trio is handed inside is another function than the one given."""
-    return await documented(lambda raise_cancel: abort(raise_cancel))
+
+    def another(raise_cancel: Any) -> trio.lowlevel.Abort:
+        return abort(raise_cancel)
+
+    return await documented(another)
 
 
 trio.lowlevel.wait_task_rescheduled = wait_task_rescheduled  # type: ignore[assignment]

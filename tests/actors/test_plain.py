@@ -212,7 +212,7 @@ async def test_tasks_are_refused() -> None:
 async def test_a_plain_handler_that_returns_an_awaitable_fails() -> None:
     class Confused(Behavior["Any"]):
         def on_message(self, message: Any, ctx: Context) -> Any:
-            return trio.sleep(1)
+            return Doer.on_message(Doer(), message, ctx)
 
     async with runtime() as opened:
         actor = await opened.spawn(Confused, spec=ChildSpec(restart=Restart.TEMPORARY))

@@ -177,7 +177,7 @@ class MailboxMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.getting is None)
     @rule(limit=st.integers(1, 20), lanes=st.sets(LANES, min_size=1))
     def drain(self, limit: int, lanes: set[Lane]) -> None:
-        letters = []
+        letters: list[Letter] = []
         while len(letters) < limit and (letter := self.model.take(lanes)) is not None:
             letters.append(letter)
         if letters:

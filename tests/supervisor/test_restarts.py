@@ -60,7 +60,7 @@ async def test_a_restart_keeps_the_mailbox_and_the_ref_and_makes_a_new_behavior(
             made.append(self)
 
     async with runtime(SupervisorSpec(backoff=AT_ONCE)) as opened:
-        actor = await opened.spawn(Counted)
+        actor: Ref[Any] = await opened.spawn(Counted)
         for message in ("before", job, "after"):
             actor.tell(message)
         await wait_all_tasks_blocked()
@@ -231,10 +231,12 @@ async def team_of(opened: Runtime, behaviors: list[Any], log: list[str] | None =
 def life_of(opened: Runtime) -> list[str]:
     """Return starts and ends in order: `+a`, `-a`, from the first restart on."""
     names = {event.actor: event.path for event in events(opened, ActorCreated)}
-    log = []
-    for record in opened.recorder.latest():
-        if record[2] in {ActorCreated, ActorExited} and names[record[3]]:
-            log.append(("+" if record[2] is ActorCreated else "-") + names[record[3]])
+    signs = {ActorCreated: "+", ActorExited: "-"}
+    log = [
+        signs[record[2]] + names[record[3]]
+        for record in opened.recorder.latest()
+        if record[2] in signs and names[record[3]]
+    ]
     first = next(number for number, entry in enumerate(log) if entry.startswith("-"))
     return log[first:]
 

@@ -66,7 +66,7 @@ async def test_what_the_body_raises_leaves_bare(error: BaseException) -> None:
 
 async def test_a_group_that_the_body_raises_leaves_as_it_is() -> None:
     group = ExceptionGroup("mine", [Oops()])
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.RaisesGroup(Oops) as caught:
         async with open_runtime(ports=virtual_ports()):
             raise group
 
