@@ -172,8 +172,6 @@ class Cell(Generic[M]):
         self.abort_cause: Cause | None = None
         self.turn = 0
         self.is_busy = self.is_held = self.is_ready = False
-        if self._ready is not None and self._ready.is_set():  # the next incarnation is waited for anew
-            self._ready = None
         self.is_committing = False
         self.envelope: Envelope[M] | None = None
         self.is_acked = False
@@ -243,7 +241,7 @@ class Cell(Generic[M]):
             self.is_held = verdict.delay_s is None
             if self.is_held:
                 self.mailbox.incarnation = 0  # what comes now is for none of them
-                if self._ready is not None:  # whoever waits has to hear that it did not get ready
+                if self._ready is not None:  # its supervisor may wait for it
                     self._ready.set()
         return verdict
 
@@ -438,10 +436,10 @@ class Cell(Generic[M]):
 
     # --- waiting ---------------------------------------------------------------------------------------------------
 
-    async def wait_ready(self) -> None:
-        """Return when the actor is ready, or gone, or when it failed to start and waits for its supervisor."""
-        if not self.is_ready and not self.is_gone:
-            if self._ready is None:
+    async def wait_ready(self, *, or_held: bool = False) -> None:
+        """Return when the actor is ready or gone, on request also when it has ended and waits for its supervisor."""
+        while not (self.is_ready or self.is_gone or (or_held and self.is_held)):
+            if self._ready is None or self._ready.is_set():
                 self._ready = trio.Event()
             await self._ready.wait()
 

@@ -81,7 +81,7 @@ async def open_session(
         state, error = State.FAILED, ""
         session: Session | None = None
         try:
-            async with open_runtime(ports=ports, recorder=recorder, spec=SupervisorSpec()) as runtime:
+            async with open_runtime(ports=ports, recorder=recorder, check_open=journal.check_open) as runtime:
                 session = await _start(
                     new_id, run_folder, folder, model=model, tools=tools, ports=ports, runtime=runtime, journal=journal
                 )
@@ -144,5 +144,6 @@ async def _start(
         services=services,
         tools=ToolSet(tools),
         ports=ports,
+        check_open=journal.check_open,
         wait_durable=wait_durable,
     )

@@ -54,6 +54,7 @@ class Session:
         services: AgentServices,
         tools: ToolSet,
         ports: Ports,
+        check_open: Callable[[], None],
         wait_durable: Callable[[], Any],
     ) -> None:
         self.id = session_id
@@ -63,6 +64,7 @@ class Session:
         self._services = services
         self._tools = tools
         self._ports = ports
+        self._check_open = check_open
         self._wait_durable = wait_durable
         self._agents: dict[str, tuple[Ref[Any], AgentHome]] = {}
         self._teams: list[Team] = []
@@ -135,6 +137,7 @@ class Session:
             lead=self.main,
             make_home=self._make_home,
             on_spawned=self._adopt,
+            check_open=self._check_open,
             wait_durable=self._wait_durable,
         )
         home = self._main_home

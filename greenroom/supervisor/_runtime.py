@@ -32,7 +32,7 @@ from greenroom.actors import (
 from greenroom.core import Cause, Ports, Recorder, RecorderStatistics, RuntimeFailed
 from greenroom.mailbox import MailboxStatistics
 from greenroom.supervisor._spec import ChildSpec, SupervisorSpec
-from greenroom.supervisor._supervisor import House, Supervisor, make_root
+from greenroom.supervisor._supervisor import House, Supervisor, always_open, make_root
 
 M = TypeVar("M")
 
@@ -67,14 +67,14 @@ class RuntimeStatistics:
 class Runtime:
     """A running tree of actors. Made by `open_runtime`."""
 
-    def __init__(self, ports: Ports, recorder: Recorder, spec: SupervisorSpec) -> None:
+    def __init__(self, ports: Ports, recorder: Recorder, spec: SupervisorSpec, check_open: Callable[[], None]) -> None:
         self.ports = ports
         self.recorder = recorder
         self._directory = Directory(recorder)
         self._timers = Timers(recorder.now)
         self._dispatcher = Dispatcher()
         shared = Surroundings(recorder=recorder, directory=self._directory, timers=self._timers)
-        self._house = House(ports=ports, shared=shared, dispatcher=self._dispatcher)
+        self._house = House(ports=ports, shared=shared, dispatcher=self._dispatcher, check_open=check_open)
         self._body_scope = trio.CancelScope()
         self._services_scope = trio.CancelScope(shield=True)
         self._failure: BaseException | None = None
@@ -219,7 +219,11 @@ def _node(cell: Cell[Any], supervisor: Supervisor | None) -> TreeNode:
 
 @asynccontextmanager
 async def open_runtime(
-    *, ports: Ports | None = None, recorder: Recorder | None = None, spec: SupervisorSpec | None = None
+    *,
+    ports: Ports | None = None,
+    recorder: Recorder | None = None,
+    spec: SupervisorSpec | None = None,
+    check_open: Callable[[], None] | None = None,
 ) -> AsyncIterator[Runtime]:
     """Open a tree of actors; leaving the block stops them in order, shielded and within `spec.stop_budget_s`.
 
@@ -227,13 +231,14 @@ async def open_runtime(
         ports: Time, ids, chance, disk and threads of the run; by default the machine's.
         recorder: Where events go; by default one of its own.
         spec: What the root supervisor does; by default restarts one for one, 3 in 60 s.
+        check_open: Raises when nothing may be spawned, such as `journal.check_open` (DESIGN 12.21).
 
     Raises:
         RuntimeFailed: An actor failed more often than it may be restarted; the body was cancelled.
     """
     ports = ports or Ports()
     recorder = recorder or Recorder(ports.clock.bind())
-    runtime = Runtime(ports, recorder, spec or SupervisorSpec())
+    runtime = Runtime(ports, recorder, spec or SupervisorSpec(), check_open or always_open)
     body_error: BaseException | None = None
     try:
         async with trio.open_nursery() as nursery:

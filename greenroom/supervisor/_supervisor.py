@@ -55,6 +55,10 @@ CAUSES_KEPT: Final = 5
 """So many of the last errors leave with an escalation."""
 
 
+def always_open() -> None:
+    """Let everything begin: nothing is kept on disk."""
+
+
 @final
 @attrs.frozen(kw_only=True)
 class House:
@@ -63,6 +67,8 @@ class House:
     ports: Ports
     shared: Surroundings
     dispatcher: Dispatcher
+    check_open: Callable[[], None] = always_open
+    """Raises when nothing new may begin, because it could not be put on record."""
 
 
 @final
@@ -175,6 +181,7 @@ class Supervisor:
         Raises:
             Stopping: The supervisor is ending.
             NameTaken: A living child has that name.
+            JournalError: The journal takes nothing any more, so nothing may begin.
             StartFailed: The factory or `on_start` raised, or took too long; the error is the `__cause__`.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
@@ -224,6 +231,7 @@ class Supervisor:
     ) -> Cell[Any]:
         if self._nursery is None or self._is_stopping():
             raise Stopping(self.path or "root")
+        self._house.check_open()
         if name is not None and (not name or "/" in name):
             raise UsageError(f"a name is not empty and holds no '/': {name!r}")
         child_id = actor_id(self._house.ports.ids)
@@ -262,6 +270,7 @@ class Supervisor:
         except BaseException:
             current = CURRENT.get()
             who = current.id if current is not None else "host"
+            cell.forswear()
             cell.request_kill(Cause(who, "whoever spawned it was cancelled before it was ready"))
             raise
         if not cell.was_ready:
@@ -375,7 +384,7 @@ class Supervisor:
             if cell.is_held:
                 cell.renew(one.delay_s)
                 self._launch(cell)
-            await cell.wait_ready()
+            await cell.wait_ready(or_held=True)
             # If it failed to start, the next plan, which is on its way, is about the rest as well.
             return cell.is_ready or cell.is_gone
         return True

@@ -9,7 +9,7 @@ import attrs
 
 from greenroom.actors import Behavior, Context, Down, Ref, Request, Signal
 from greenroom.agents import Note, Work
-from greenroom.core import Level
+from greenroom.core import JournalError, Level
 from greenroom.mailbox import Delivery, Lane
 from greenroom.teams._events import ItemClaimed, ItemCreated, ItemEvent, ItemReleased
 from greenroom.teams._items import MAX_RELEASES, BoardState, Edit, Item, ItemStatus, Refused, apply, plan_edit
@@ -66,6 +66,17 @@ class BoardHome:
     members: dict[str, Ref[Any]] = attrs.field(factory=dict)
     tell_lead: Callable[[Note], Delivery] | None = None
     was_done: bool = False
+    check_open: Callable[[], None] = attrs.field(default=lambda: None)
+    """Raises when nothing new may begin, because it could not be put on record."""
+
+    @property
+    def may_hand_out(self) -> bool:
+        """Whether a claim could be put on record."""
+        try:
+            self.check_open()
+        except JournalError:
+            return False
+        return True
 
 
 @final
@@ -135,7 +146,7 @@ class Board(Behavior[BoardMessage]):
 
     def _hand_out(self, ctx: Context) -> None:
         home = self._home
-        while home.waiting and (item := home.state.claimable()) is not None:
+        while home.waiting and home.may_hand_out and (item := home.state.claimable()) is not None:
             member, ref = next(iter(home.waiting.items()))
             del home.waiting[member]
             text = f"Task #{item.id} is yours: {item.subject}\n\n{item.description}".rstrip()

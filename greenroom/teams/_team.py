@@ -147,6 +147,7 @@ class Team:
         Raises:
             UsageError: The name is the lead's, `*`, or cannot be a name.
             NameTaken: Another teammate has it.
+            JournalError: The spawn could not be put on record.
             Stopping: The team is closing.
         """
         if name in {LEAD, "*"}:
@@ -154,6 +155,11 @@ class Team:
         home = self._make_home(definition, member_tools(self._roster, name))
         spec = ChildSpec(restart=Restart.TRANSIENT)
         ref: Ref[Any] = await self.supervisor.spawn(MateAgent, home, name, self._roster.board, name=name, spec=spec)
+        try:
+            await self._roster.wait_durable()
+        except BaseException:  # it is not on record that there is such a mate, so there must be none
+            ref.kill("its start could not be put on record")
+            raise
         self._addresses[name] = ref
         ref.watch(lambda _: self._addresses.pop(name, None) and None)
         self._on_spawned(ref, home)
@@ -170,14 +176,24 @@ async def make_team(
     lead: Ref[Any],
     make_home: Callable[[AgentDefinition, tuple[Tool, ...]], AgentHome],
     on_spawned: Callable[[Ref[Any], AgentHome], None],
+    check_open: Callable[[], None],
     wait_durable: Callable[[], Any],
 ) -> tuple[Team, tuple[Tool, ...]]:
     """Start a board below `supervisor`; returns the team and the tools of its lead."""
-    home = BoardHome(tell_lead=lambda note: lead.tell(note, Lane.LATER, size_bytes=len(note.text)))
+    home = BoardHome(
+        tell_lead=lambda note: lead.tell(note, Lane.LATER, size_bytes=len(note.text)), check_open=check_open
+    )
     board: Ref[Any] = await supervisor.spawn(Board, home, name="board", spec=ChildSpec(restart=Restart.PERMANENT))
     addresses: dict[str, Ref[Any]] = {LEAD: lead}
     recorder = supervisor.cell.recorder
-    roster = Roster(board=board, home=home, addresses=addresses, emit=recorder.emit, wait_durable=wait_durable)
+    roster = Roster(
+        board=board,
+        home=home,
+        addresses=addresses,
+        emit=recorder.emit,
+        check_open=check_open,
+        wait_durable=wait_durable,
+    )
     team = Team(
         name,
         supervisor=supervisor,

@@ -11,7 +11,7 @@ import attrs
 
 from greenroom.actors import Ref
 from greenroom.agents import Note
-from greenroom.core import ActorEnded, AskTimedOut, Disk, TurnFailed, TurnKilled, Undelivered
+from greenroom.core import ActorEnded, AskTimedOut, Disk, JournalError, TurnFailed, TurnKilled, Undelivered
 from greenroom.mailbox import Delivery, Lane
 from greenroom.teams._board import BoardHome, CreateItem, EditItem
 from greenroom.teams._events import MailSent
@@ -31,6 +31,8 @@ class Roster:
     addresses: Mapping[str, Ref[Any]]
     """By name; the lead is `lead`."""
     emit: Callable[[MailSent], int]
+    check_open: Callable[[], None]
+    """Raises when nothing new may begin, because it could not be put on record."""
     wait_durable: Callable[[], Awaitable[None]]
     """Returns when everything recorded so far survives a crash of the process."""
 
@@ -137,6 +139,7 @@ def _mail_tool(roster: Roster, me: str) -> Tool:
             summary: What it is about, in five to ten words.
         """
         names = [name for name in roster.addresses if name != me] if to == "*" else [to]
+        _check_open(roster)
         for name in names:
             ref = roster.addresses.get(name)
             if ref is None or name == me:
@@ -147,7 +150,7 @@ def _mail_tool(roster: Roster, me: str) -> Tool:
             if delivery is not Delivery.ACCEPTED:
                 raise ToolError(f"the message to {name!r} was not delivered: its mailbox is {delivery}")
             roster.emit(MailSent(actor=ctx.actor, sender=me, to=name, summary=summary or message[:80]))
-        await roster.wait_durable()
+        await _wait_durable(roster)
         return _json({"success": True, "message": f"Message sent to {', '.join(names) or 'nobody'}"})
 
     return send
@@ -169,12 +172,27 @@ def report_tool(path: Path, disk: Disk) -> Tool:
     return write
 
 
+def _check_open(roster: Roster) -> None:
+    try:
+        roster.check_open()
+    except JournalError as error:
+        raise ToolError(f"the message was not sent: {error}") from error
+
+
+async def _wait_durable(roster: Roster) -> None:
+    try:
+        await roster.wait_durable()
+    except JournalError as error:
+        raise ToolError(f"the message was sent, but may be lost: {error}") from error
+
+
 async def _ask(roster: Roster, request: Any) -> Any:
     try:
+        roster.check_open()
         answer = await roster.board.ask(request)
-    except (ActorEnded, AskTimedOut, TurnFailed, TurnKilled, Undelivered) as error:
+        await roster.wait_durable()
+    except (ActorEnded, AskTimedOut, JournalError, TurnFailed, TurnKilled, Undelivered) as error:
         raise ToolError(f"the board did not take it: {error}") from error
-    await roster.wait_durable()
     return answer
 
 

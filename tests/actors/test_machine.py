@@ -194,18 +194,14 @@ class ActorMachine(RuleBasedStateMachine):
     # --- what is done ---
 
     @precondition(lambda self: len(self.actors) < 6)
-    @rule(behavior=BEHAVIORS, restart=st.sampled_from(Restart), is_named=st.booleans())
-    def spawn(self, behavior: type[Behavior[Job]], restart: Restart, is_named: bool) -> None:
+    @rule(behavior=BEHAVIORS, restart=st.sampled_from(Restart), is_named=st.booleans(), is_settled=st.booleans())
+    def spawn(self, behavior: type[Behavior[Job]], restart: Restart, is_named: bool, is_settled: bool) -> None:
         actor = Actor(behavior, f"name-{len(self.actors)}" if is_named else None)
         spec = ChildSpec(restart=restart, grace_s=2, kill_grace_s=1)
-
-        async def start() -> None:
-            actor.ref = await self.team.spawn(behavior, actor, name=actor.name, spec=spec)
-
-        self.loop.start_soon(start)
-        self.loop.advance(0.5)
-        assert actor.ref.state is State.RUNNING
+        actor.ref = Ref(self.team.start(behavior, actor, name=actor.name, spec=spec))
         self.actors.append(actor)
+        if is_settled:
+            self.loop.settle()
 
     @precondition(lambda self: bool(self.actors))
     @rule(data=st.data(), what=TOLD, lane=st.sampled_from(Lane), is_settled=st.booleans())

@@ -16,6 +16,7 @@ from greenroom.core import ProviderError, TurnFailed, TurnKilled, event_of
 from greenroom.mailbox import Lane
 from greenroom.models import Answer as Scripted
 from greenroom.models import AnswerLike, Call, Say, ScriptedModel, ScriptStep, ToolResultBlock, Usage
+from greenroom.tools import tool
 from tests.agents.situations import Stage, assert_acceptable, open_stage
 
 
@@ -180,6 +181,58 @@ async def test_an_abort_during_tools_keeps_the_results_that_were_there(autojump_
     first, second = results_of(stage)
     assert (first.content, first.is_error) == ("changed x", False)
     assert (second.content, second.is_error) == (INTERRUPTED, True)
+
+
+async def test_calls_of_an_answer_that_was_cut_are_closed(autojump_clock: MockClock) -> None:
+    """The stream breaks behind a whole tool use: it stands in the conversation, so it needs its result."""
+    error = ProviderError("cut", kind="cut", is_retryable=True)
+    step = ScriptStep(
+        answer=[Call("Look", {"place": "a"}), Say("and now for a longer text")], error=error, error_after=5
+    )
+    model = ScriptedModel([step, "Done."])
+
+    async with open_stage(model) as stage:
+        with pytest.raises(TurnFailed):
+            await ask(stage)
+        assert [use.name for use in stage.messages[1].tool_uses] == ["Look"]
+        assert_acceptable(stage.messages)
+        await ask(stage, "Again.")
+
+
+async def test_what_is_in_the_conversation_is_acknowledged_even_if_the_turn_is_aborted(
+    autojump_clock: MockClock,
+) -> None:
+    model = ScriptedModel([ScriptStep(answer="Never heard.", wait_s=100.0)])
+
+    async with open_stage(model) as stage:
+        stage.agent.tell(Note("Go."))
+        await trio.sleep(1)
+        await stage.agent.abort_turn().wait_ended()
+        assert stage.agent.statistics().acked == 1
+        assert stage.runtime.dead_letters.latest() == []
+        model.requests.clear()
+
+
+async def test_a_tool_that_swallows_the_abort_does_not_keep_the_turn_alive(autojump_clock: MockClock) -> None:
+    @tool
+    async def stubborn() -> str:
+        """Return all the same."""
+        try:
+            await trio.sleep(100)
+        except trio.Cancelled:  # noqa: ASYNC103 - that is its mistake
+            return "ha"  # noqa: ASYNC104
+        return "slept"
+
+    model = ScriptedModel([Call("Stubborn"), "Done."])
+
+    async with open_stage(model, tools=[stubborn]) as stage:
+        stage.agent.tell(Note("Go."))
+        await trio.sleep(1)
+        outcome = await stage.agent.abort_turn().wait_ended()
+        assert outcome.state is State.KILLED
+        assert len(model.requests) == 1, "the model is not asked any more"
+        assert [result.content for result in results_of(stage)] == ["ha"]
+        await ask(stage, "Again.")
 
 
 @given(after_s=st.floats(0.0, 6.0), how=st.sampled_from(["abort", "kill"]))

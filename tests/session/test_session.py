@@ -15,7 +15,7 @@ from greenroom.core import TurnKilled, UsageError
 from greenroom.mailbox import Delivery
 from greenroom.models import Call, ScriptedModel, ScriptStep
 from greenroom.session import EVENTS, FOLDS, SessionEnded, open_session
-from greenroom.teams import ItemClaimed, ItemCompleted, ItemReleased, ItemStatus
+from greenroom.teams import CreateItem, ItemClaimed, ItemCompleted, ItemReleased, ItemStatus
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import tool
 from greenroom.trace import JOURNAL, check_journal, fold, read_journal
@@ -158,6 +158,30 @@ async def test_the_items_of_a_killed_mate_go_to_the_others(tmp_path: Path, autoj
 
     assert down.state is State.KILLED
     assert owners == {"other"}
+    assert violations_of(session.run_folder) == []
+
+
+async def test_an_item_that_its_owner_never_began_goes_to_another_when_the_owner_ends(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """The board hands an item to a mate that said it was idle; a note kept it busy, and then it was killed."""
+    folder = make_folder(tmp_path / "project")
+    async with open_session(
+        model=playbook(wait_s=10.0), cwd=folder, runs=tmp_path / "runs", main=LEAD, ports=virtual_ports()
+    ) as session:
+        async with session.open_team("survey") as team:
+            victim = await team.spawn("victim", definition=MATE)
+            await trio.sleep(1)
+            victim.tell("Think about something else.")
+            await trio.sleep(1)
+            await team.board.ref.ask(CreateItem(subject="one", description="", by="host"))
+            assert [item.owner for item in team.board.items()] == ["victim"]
+            victim.kill()
+            await victim.wait_ended()
+            await team.spawn("other", definition=MATE)
+            await session.wait_quiet()
+            assert {item.owner for item in team.board.items()} == {"other"}
+
     assert violations_of(session.run_folder) == []
 
 

@@ -430,3 +430,24 @@ async def test_a_neighbour_that_cannot_be_stopped_is_never_run_twice() -> None:
 
         assert fragile.state is State.RUNNING
         assert stone.state is State.RUNNING or stone.is_gone
+
+
+@pytest.mark.parametrize("behavior", [Doer, PlainDoer])
+async def test_a_spawn_in_the_middle_of_a_batch_is_part_of_it(behavior: Any) -> None:
+    """It is stopped before it was ever ready, and started again; whoever spawned it only sees that it is ready."""
+    spec = SupervisorSpec(strategy=Strategy.ONE_FOR_ALL, backoff=NO_JITTER)
+    async with runtime(spec) as opened, trio.open_nursery() as nursery:
+        fragile = await opened.spawn(Doer)
+        fragile.tell(fail)
+        newcomers: list[Ref[Any]] = []
+
+        async def spawn() -> None:
+            newcomers.append(await opened.spawn(behavior))
+
+        for _ in range(4):
+            nursery.start_soon(spawn)
+            await trio.lowlevel.checkpoint()
+        await trio.sleep(10)
+
+        assert [ref.state for ref in newcomers] == [State.RUNNING] * 4
+        assert set(opened.root.children()) == {fragile, *newcomers}

@@ -1,0 +1,84 @@
+"""A disk that fills up in the middle of a session: nothing is reported as done that is not on record (DESIGN 12.21)."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import attrs
+import pytest
+import trio
+from trio.testing import MockClock
+
+from greenroom.actors import ActorCreated
+from greenroom.core import JournalError, SystemDisk, event_of
+from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ToolResultBlock
+from greenroom.session import open_session
+from greenroom.teams import CreateItem, ItemStatus
+from greenroom.testing import virtual_ports
+from tests.session.crew import LEAD, MATE, make_folder
+
+
+class FillingDisk:
+    """A disk that is full from a certain moment on."""
+
+    def __init__(self) -> None:
+        self.is_full = False
+        self._disk = SystemDisk()
+        self.make_folder = self._disk.make_folder
+        self.read = self._disk.read
+        self.write = self._disk.write
+        self.sync = self._disk.sync
+        self.close = self._disk.close
+
+    def append(self, path: Path, content: bytes) -> None:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self._disk.append(path, content)
+
+
+async def test_spawns_claims_and_mail_are_refused_and_the_end_says_what_is_missing(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    seen: list[str] = []
+
+    def lead(request: ModelRequest) -> AnswerLike:
+        results = [one for one in request.messages[-1].content if isinstance(one, ToolResultBlock)]
+        seen.extend(result.content for result in results)
+        if not results:
+            return [
+                Call("TaskCreate", {"subject": "one", "description": ""}),
+                Call("SendMessage", {"to": "ann", "message": "hello"}),
+            ]
+        return "I could not."
+
+    disk = FillingDisk()
+    model = PlaybookModel({"lead": lead, "mate": lambda _: "idle"})
+    ports = attrs.evolve(virtual_ports(), disk=disk)
+    with pytest.raises(JournalError, match="No space left"):
+        async with open_session(
+            model=model, cwd=make_folder(tmp_path / "p"), runs=tmp_path / "runs", main=LEAD, ports=ports
+        ) as session:
+            async with session.open_team("t") as team:
+                await team.spawn("ann", definition=MATE)
+                disk.is_full = True
+                await trio.sleep(2)
+                with pytest.raises(JournalError):
+                    await team.spawn("bob", definition=MATE)  # the first that the disk refuses
+                with pytest.raises(JournalError):
+                    await team.spawn("cid", definition=MATE)
+                created = [event_of(one) for one in session.runtime.recorder.latest() if one[2] is ActorCreated]
+                names = [event.path.rpartition("/")[2] for event in created if isinstance(event, ActorCreated)]
+                assert "bob" in names
+                assert "cid" not in names, "nothing begins when it is known that nothing can be put on record"
+                await trio.sleep(1)
+                assert list(team.mates) == ["ann"]
+                assert [ref.path.rpartition("/")[2] for ref in team.supervisor.children()] == ["board", "ann"]
+                await session.run("Try.")
+                assert team.board.items() == ()
+                await team.board.ref.ask(CreateItem(subject="one", description="", by="host"))
+                await trio.sleep(1)
+                assert [item.status for item in team.board.items()] == [ItemStatus.PENDING], "nobody may claim it"
+
+    assert len(seen) == 2
+    assert all("No space left" in text for text in seen)
