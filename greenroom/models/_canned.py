@@ -18,7 +18,7 @@ PIECES: Final = 2
 """Pieces in which a text or an input is streamed, unless it is said otherwise."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)  # made once a request and soon gone
 class Canned:
     """An answer with all that is needed to stream it."""
 

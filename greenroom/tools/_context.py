@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)  # made once a call and soon gone: without slots in half the time
 class ToolContext:
     """One call: where it works, for whom, and its ports."""
 

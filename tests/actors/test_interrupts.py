@@ -15,6 +15,7 @@ from tests.actors.invariants import violations
 from tests.actors.situations import Do, Doer, PlainDoer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from greenroom.actors import Context
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
     from greenroom.supervisor import Runtime
 
 pytestmark = pytest.mark.timeout(10)
+
+
+@pytest.fixture(autouse=True)
+def interrupts_are_heard() -> Iterator[None]:
+    """A process that a shell started in the background ignores them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 async def reply(ctx: Context) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import anthropic as _loaded_before_any_clock_runs  # noqa: F401 - on a busy machine its import takes seconds
+
 from greenroom.core import ProviderError
 from greenroom.models import (
     RETRYABLE,

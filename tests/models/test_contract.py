@@ -33,7 +33,7 @@ KINDS = ["anthropic", "scripted", "playbook", "retrying"]
 
 @asynccontextmanager
 async def opened(kind: str) -> AsyncIterator[Model]:
-    with trio.fail_after(5):
+    with trio.fail_after(30):
         if kind == "anthropic":
             async with open_messages_server(lambda _: ANSWER) as server:
                 anthropic = claude(server)

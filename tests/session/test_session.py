@@ -18,7 +18,7 @@ from greenroom.session import EVENTS, FOLDS, SessionEnded, open_session
 from greenroom.teams import CreateItem, ItemClaimed, ItemCompleted, ItemReleased, ItemStatus
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import tool
-from greenroom.trace import JOURNAL, check_journal, fold, read_journal
+from greenroom.trace import JOURNAL, check_journal, diff_runs, fold, read_journal
 from tests.agents.situations import assert_acceptable
 from tests.session.crew import ITEMS, LEAD, MATE, make_folder, playbook, survey
 
@@ -95,6 +95,10 @@ def test_two_runs_from_the_same_inputs_and_choices_are_equal_to_the_byte(tmp_pat
     assert names == sorted(path.relative_to(second.result) for path in second.result.rglob("*") if path.is_file())
     for name in names:
         assert (first.result / name).read_bytes() == (second.result / name).read_bytes(), name
+    left, right = (read_journal(run.result / JOURNAL, EVENTS) for run in (first, second))
+    assert diff_runs(left.entries, right.entries) is None
+    other = read_journal(run_virtual(run, tmp_path / "three", choices=8).result / JOURNAL, EVENTS)
+    assert diff_runs(left.entries, other.entries) is not None, "another schedule is another run"
 
 
 async def test_an_interrupt_ends_the_turn_of_the_main_agent_and_nothing_else(
