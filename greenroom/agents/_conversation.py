@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, final
+from typing import Any, Final, final
 
 from greenroom.agents._blocks import encode_message, open_calls, results_for
 from greenroom.models import Block, Message, TextBlock, ToolResultBlock
 from greenroom.store import Transcript
+
+BLANK: Final = "(blank message)"
+"""Stands for a text without a visible character."""
 
 
 @final
@@ -30,8 +33,8 @@ class Conversation:
         return tuple(self._messages)
 
     def say(self, texts: Sequence[str], results: Sequence[ToolResultBlock] = ()) -> None:
-        """Append what the agent is told: results of its calls first, then texts."""
-        blocks: tuple[Block, ...] = (*results, *(TextBlock(text) for text in texts))
+        """Append what the agent is told: results of its calls first, then texts; blank ones are refused by providers."""
+        blocks: tuple[Block, ...] = (*results, *(TextBlock(text if text.strip() else BLANK) for text in texts))
         self._append(Message("user", blocks))
 
     def answer(self, message: Message, extra: Mapping[str, Any] | None = None) -> None:
@@ -46,6 +49,7 @@ class Conversation:
             self._append(Message("user", results_for(calls, results or {})))
 
     def _append(self, message: Message, extra: Mapping[str, Any] | None = None) -> None:
-        self._messages.append(message)
+        # The transcript first: if it refuses, neither has changed.
         if self._transcript is not None:
             self._transcript.append(message.role, encode_message(message), extra)
+        self._messages.append(message)

@@ -49,6 +49,8 @@ class Prompt(Request[Answer]):
     """Text for an agent; the turn that it starts is answered with an `Answer`."""
 
     text: str
+    said: list[str] = attrs.field(factory=list, init=False, eq=False, repr=False)
+    """Where the turn leaves what it had said, for an asker who gets an error instead of an answer."""
 
 
 Input: TypeAlias = Note | Work | Prompt

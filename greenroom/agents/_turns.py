@@ -17,12 +17,13 @@ from greenroom.actors import Context, State
 from greenroom.agents._calls import run_calls
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import AgentSpoke, ModelBegan, ModelEnded
-from greenroom.agents._inputs import Answer, Input, Note, render
+from greenroom.agents._inputs import Answer, Input, Note, Prompt, render
 from greenroom.agents._services import AgentHome
 from greenroom.core import PeerError
 from greenroom.mailbox import Lane
-from greenroom.models import ModelRequest, ModelResponse, ToolResultBlock, ToolUseBlock, Usage
+from greenroom.models import ModelRequest, ModelResponse, ModelStream, ToolResultBlock, ToolUseBlock, Usage
 
+NOTHING_SAID: Final = ModelResponse((), None, Usage(), "")
 DRAINED: Final = 100
 """Notes that one turn or round takes up at most."""
 _EDGE_LANES: Final = (Lane.NOW, Lane.LATER)
@@ -77,6 +78,8 @@ class AgentTurn:
         finally:
             home.activity = ""
             conversation.close_open_calls()
+            if isinstance(message, Prompt):
+                message.said.append(home.last_text)
 
     def _take_in(self, first: str) -> None:
         """Append what was sent and acknowledge it, in one step: a long turn never feeds an input twice."""
@@ -107,16 +110,16 @@ class AgentTurn:
         )
         began = self._emit(ModelBegan, self.ctx.seq, len(request.messages))
         state, error = State.KILLED, ""
-        response: ModelResponse | None = None
-        async with home.services.model.stream(request) as stream:
-            try:
+        stream: ModelStream | None = None
+        try:
+            async with home.services.model.stream(request) as stream:
                 response = await stream.wait_response()
-                state = State.COMPLETED
-            except Exception as problem:
-                state, error = State.FAILED, f"{type(problem).__name__}: {problem}"
-                raise
-            finally:
-                self._keep(stream.so_far if response is None else response, state, error, began)
+            state = State.COMPLETED
+        except Exception as problem:
+            state, error = State.FAILED, f"{type(problem).__name__}: {problem}"
+            raise
+        finally:
+            self._keep(NOTHING_SAID if stream is None else stream.so_far, state, error, began)
         return response
 
     def _keep(self, response: ModelResponse, state: State, error: str, began: int) -> None:

@@ -87,7 +87,7 @@ async def open_session(
                 )
                 await session.start_main(main)
                 yield session
-            state = State.COMPLETED
+            state = State.KILLED if session.was_killed or session.was_stopped else State.COMPLETED
         except trio.Cancelled:
             state = State.KILLED
             raise
@@ -133,9 +133,6 @@ async def _start(
         ),
     )
 
-    async def wait_durable() -> None:
-        await journal.wait_durable(runtime.recorder.seq)
-
     return Session(
         new_id,
         run_folder,
@@ -144,6 +141,5 @@ async def _start(
         services=services,
         tools=ToolSet(tools),
         ports=ports,
-        check_open=journal.check_open,
-        wait_durable=wait_durable,
+        recording=journal,
     )

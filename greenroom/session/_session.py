@@ -6,14 +6,14 @@ import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, Protocol, final
 
 import attrs
 import trio
 
 from greenroom.actors import AbortResult, Ref
 from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentServices, Answer, Prompt
-from greenroom.core import Cause, Ports, Recorder, TurnFailed, TurnKilled
+from greenroom.core import Cause, Ports, Recorder, TurnFailed, TurnKilled, UsageError
 from greenroom.models import Usage
 from greenroom.session._stream import EventStream
 from greenroom.store import Transcript, TranscriptHeader
@@ -27,6 +27,9 @@ MAIN: Final = AgentDefinition(
 )
 
 
+TOGETHER: Final = SupervisorSpec(stop_order=StopOrder.TOGETHER)
+
+
 @final
 @attrs.frozen(kw_only=True)
 class AgentStatus:
@@ -38,6 +41,18 @@ class AgentStatus:
     activity: str
     """What it does at this moment, for people; empty while it waits."""
     usage: Usage
+
+
+class Recording(Protocol):
+    """What a session needs of its journal."""
+
+    def check_open(self) -> None:
+        """Raise when nothing new may begin, because it could not be put on record."""
+        ...
+
+    async def commit(self) -> None:
+        """Return when everything so far, transcripts included, survives a crash of the process."""
+        ...
 
 
 @final
@@ -54,8 +69,7 @@ class Session:
         services: AgentServices,
         tools: ToolSet,
         ports: Ports,
-        check_open: Callable[[], None],
-        wait_durable: Callable[[], Any],
+        recording: Recording,
     ) -> None:
         self.id = session_id
         self.run_folder = run_folder
@@ -64,11 +78,16 @@ class Session:
         self._services = services
         self._tools = tools
         self._ports = ports
-        self._check_open = check_open
-        self._wait_durable = wait_durable
+        self._recording = recording
+        self.was_stopped = False
+        """Whether `stop` was called."""
+        self.was_killed = False
+        """Whether `kill` was called."""
         self._agents: dict[str, tuple[Ref[Any], AgentHome]] = {}
-        self._teams: list[Team] = []
-        self._streams: list[EventStream] = []
+        self._team: Team | None = None
+        self._is_opening_team = False
+        self._streams: dict[EventStream, None] = {}
+        self._has_ended = False
         self._teams_supervisor: Supervisor | None = None
         self._main: Ref[Any] | None = None
         self._main_home: AgentHome | None = None
@@ -94,26 +113,42 @@ class Session:
     async def run(self, text: str) -> Answer:
         """Let the main agent take one turn on `text` and return how it ended.
 
-        Cancelled, a turn that has begun goes on; `interrupt` ends it.
+        When it returns, the answer is on record. Cancelled, a turn that has begun goes on; `interrupt` ends it.
 
         Raises:
+            UsageError: The text is blank.
+            JournalError: The turn could not be put on record, or the answer was not.
             TurnFailed: The model, or a limit, ended the turn; `partial` has the text so far.
             TurnKilled: `interrupt`, or the end of the session, ended the turn; `partial` has the text so far.
             ActorEnded: The main agent is gone.
         """
-        assert self._main_home is not None
+        if not text.strip():
+            raise UsageError("a prompt needs text; this one is blank")
+        self._recording.check_open()
+        prompt = Prompt(text)
         try:
-            return await self.main.ask(Prompt(text), timeout_s=math.inf, size_bytes=len(text))
+            answer = await self.main.ask(prompt, timeout_s=math.inf, size_bytes=len(text))
         except (TurnFailed, TurnKilled) as error:
-            error.partial = self._main_home.last_text
+            error.partial = "".join(prompt.said)
             raise
+        await self._recording.commit()
+        return answer
 
     def interrupt(self, why: str = "interrupted") -> AbortResult:
         """End the main agent's current turn, and nothing else."""
         return self.main.abort_turn(why=why)
 
+    def stop(self, why: str = "stopped") -> None:
+        """Begin to stop everything in order, each turn with its grace: mates before the main agent.
+
+        Nothing is waited for: what waits in the session's block gets `TurnKilled` or `ActorEnded`, and leaving it waits.
+        """
+        self.was_stopped = True
+        self.runtime.root.cell.request_stop(Cause("host", why), self.runtime.root.spec.stop_budget_s)
+
     def kill(self, why: str = "killed") -> None:
         """End everything in the session now; leaving its block then only waits for the clean-ups."""
+        self.was_killed = True
         self.runtime.root.cell.request_kill(Cause("host", why))
 
     # --- teams -----------------------------------------------------------------------------------------------------
@@ -125,43 +160,72 @@ class Session:
         From here on the main agent has the team's tools, and `WriteReport`.
 
         Raises:
-            NameTaken: A team of that name is open.
+            UsageError: A team is open already; the main agent leads one at a time.
+            NameTaken: The name is that of something else below `teams`.
         """
-        if self._teams_supervisor is None:
-            spec = SupervisorSpec(stop_order=StopOrder.TOGETHER)
-            self._teams_supervisor = await self._supervisor.spawn_supervisor("teams", spec)
-        supervisor = await self._teams_supervisor.spawn_supervisor(name, SupervisorSpec(stop_order=StopOrder.TOGETHER))
+        if self._team is not None or self._is_opening_team:
+            raise UsageError("this session has an open team; leave that block before opening another")
+        self._is_opening_team = True
+        supervisor: Supervisor | None = None
+        try:
+            supervisor = await (await self._teams_branch()).spawn_supervisor(name, TOGETHER)
+            self._team = await self._make_team(name, supervisor)
+            yield self._team
+        finally:
+            home = self._main_home
+            assert home is not None
+            home.tools = self._own_tools(home.definition)
+            with trio.CancelScope(shield=True):  # bounded by the supervisor's stop budget
+                if supervisor is not None:
+                    supervisor.ref.stop(why="the team was closed")
+                    await supervisor.ref.wait_ended()
+            self._team = None
+            self._is_opening_team = False
+
+    async def _teams_branch(self) -> Supervisor:
+        if self._teams_supervisor is None or self._teams_supervisor.ref.is_gone:
+            self._teams_supervisor = await self._supervisor.spawn_supervisor("teams", TOGETHER)
+        return self._teams_supervisor
+
+    async def _make_team(self, name: str, supervisor: Supervisor) -> Team:
         team, lead_tools = await make_team(
             name,
             supervisor=supervisor,
             lead=self.main,
             make_home=self._make_home,
             on_spawned=self._adopt,
-            check_open=self._check_open,
-            wait_durable=self._wait_durable,
+            check_open=self._recording.check_open,
+            wait_durable=self._recording.commit,
         )
         home = self._main_home
         assert home is not None
-        tools_before = home.tools
         report = report_tool(self.run_folder / "report.md", self._ports.disk)
-        home.tools = _allowed(home.definition, [*tools_before.values(), *lead_tools, report])
-        self._teams.append(team)
-        try:
-            yield team
-        finally:
-            home.tools = tools_before
-            supervisor.ref.stop(why="the team was closed")
-            with trio.CancelScope(shield=True):  # bounded by the supervisor's stop budget
-                await supervisor.ref.wait_ended()
-            self._teams.remove(team)
+        home.tools = self._own_tools(home.definition, (*lead_tools, report))
+        return team
 
     # --- looking ---------------------------------------------------------------------------------------------------
 
-    def events(self) -> EventStream:
-        """Return the events of the session from this call on."""
+    def events(self, *, from_start: bool = False) -> EventStream:
+        """Return the events of the session from this call on; close the stream when it is not read to its end.
+
+        Args:
+            from_start: Begin with what the recorder still holds of the session so far.
+        """
         stream = EventStream()
-        self._streams.append(stream)
-        self.runtime.recorder.listen(stream.put)
+        for record in self.runtime.recorder.latest() if from_start else ():
+            if record[0] > 0:  # the others are for the recorder only
+                stream.put(record)
+        if self._has_ended:
+            stream.close()
+        else:
+            stop_listening = self.runtime.recorder.listen(stream.put)
+
+            def forget() -> None:
+                stop_listening()
+                self._streams.pop(stream, None)
+
+            self._streams[stream] = None
+            stream.on_close = forget
         return stream
 
     def agents(self) -> list[AgentStatus]:
@@ -198,32 +262,33 @@ class Session:
             stop_listening()
 
     def _is_quiet(self) -> bool:
-        boards = [team.board.ref for team in self._teams]
+        boards = [] if self._team is None else [self._team.board.ref]
         refs = [ref for ref, _ in self._agents.values() if not ref.is_gone]
         for ref in [*refs, *boards]:
             statistics = ref.statistics()
             if ref.is_busy or statistics.now or statistics.next or statistics.later:
                 return False
-        return not any(team.has_work_to_hand_out for team in self._teams)
+        return self._team is None or not self._team.has_work_to_hand_out
 
     # --- pieces ----------------------------------------------------------------------------------------------------
 
     def _make_home(self, definition: AgentDefinition, more_tools: Sequence[Tool]) -> AgentHome:
-        tools = _allowed(definition, [*self._tools.values(), *more_tools])
-        return AgentHome(definition=definition, services=self._services, tools=tools)
+        return AgentHome(definition=definition, services=self._services, tools=self._own_tools(definition, more_tools))
+
+    def _own_tools(self, definition: AgentDefinition, more: Sequence[Tool] = ()) -> ToolSet:
+        """Return the session's tools and some more, as far as a definition allows them."""
+        names = definition.tools
+        tools = (*self._tools.values(), *more)
+        return ToolSet(one for one in tools if names is None or one.name in names)
 
     def _adopt(self, ref: Ref[Any], home: AgentHome) -> None:
         self._agents[ref.id] = (ref, home)
 
     def close_streams(self) -> None:
         """Let every reader of events come to an end; called when the session has ended."""
-        for stream in self._streams:
+        self._has_ended = True
+        for stream in list(self._streams):
             stream.close()
-
-
-def _allowed(definition: AgentDefinition, tools: Sequence[Tool]) -> ToolSet:
-    names = definition.tools
-    return ToolSet(one for one in tools if names is None or one.name in names)
 
 
 def transcript_opener(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Final, Self, final
 
 import trio
 
-from greenroom.core import Event, Record, event_of
+from greenroom.core import Busy, Event, Record, event_of
 
 KEPT: Final = 10_000
 """Events that wait for a slow reader; then the oldest are dropped, and counted."""
@@ -24,6 +25,9 @@ class EventStream:
         self._records: deque[Record] = deque(maxlen=capacity)
         self._arrived = trio.Event()
         self._is_closed = False
+        self._is_being_read = False
+        self.on_close: Callable[[], None] | None = None
+        """Called once, when the stream is closed."""
         self.lost = 0
         """Events that were dropped because nobody read them in time."""
 
@@ -37,15 +41,28 @@ class EventStream:
         self._arrived.set()
 
     def close(self) -> None:
-        """Let the reader come to an end after what is there."""
+        """Take no more events; the reader comes to an end after what is there."""
         self._is_closed = True
         self._arrived.set()
+        on_close, self.on_close = self.on_close, None
+        if on_close is not None:
+            on_close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Event:
-        """Return the next event; cancelled, it has taken none."""
+        """Return the next event; cancelled, it has taken none.
+
+        Raises:
+            Busy: Another task is waiting for the next event.
+        """
         return event_of(await self._next_record())
 
     async def next_numbered(self) -> tuple[int, float, Event]:
@@ -55,10 +72,16 @@ class EventStream:
 
     async def _next_record(self) -> Record:
         await trio.lowlevel.checkpoint_if_cancelled()
-        while not self._records:
-            if self._is_closed:
-                raise StopAsyncIteration
-            self._arrived = trio.Event()
-            await self._arrived.wait()
+        if self._is_being_read:
+            raise Busy("somebody else is reading these events; each reader calls session.events() for its own")
+        self._is_being_read = True
+        try:
+            while not self._records:
+                if self._is_closed:
+                    raise StopAsyncIteration
+                self._arrived = trio.Event()
+                await self._arrived.wait()
+        finally:
+            self._is_being_read = False
         record: tuple[Any, ...] = self._records.popleft()
         return record

@@ -1,6 +1,6 @@
 """Teams: mates with mailboxes of their own, a lead, and a shared board whose claims cannot race."""
 
-from greenroom.teams._board import Board, BoardHome, CreateItem, EditItem, GiveBack, Idle
+from greenroom.teams._board import Board, BoardHome, CreateItem, EditItem, GiveBack, HandOut, Idle, TurnOver
 from greenroom.teams._events import (
     EVENTS,
     ItemClaimed,
@@ -12,15 +12,26 @@ from greenroom.teams._events import (
     ItemReleased,
     MailSent,
 )
-from greenroom.teams._items import FOLDS, MAX_RELEASES, BoardState, Edit, Item, ItemStatus, Refused, apply, plan_edit
+from greenroom.teams._items import (
+    FOLDS,
+    LEAD,
+    MAX_FAILURES,
+    BoardState,
+    Edit,
+    Item,
+    ItemStatus,
+    Refused,
+    apply,
+    plan_edit,
+)
 from greenroom.teams._team import BoardHandle, Mate, MateAgent, Team, make_team
-from greenroom.teams._tools import LEAD, Roster, member_tools, report_tool
+from greenroom.teams._tools import Roster, member_tools, report_tool
 
 __all__ = [
     "EVENTS",
     "FOLDS",
     "LEAD",
-    "MAX_RELEASES",
+    "MAX_FAILURES",
     "Board",
     "BoardHandle",
     "BoardHome",
@@ -29,6 +40,7 @@ __all__ = [
     "Edit",
     "EditItem",
     "GiveBack",
+    "HandOut",
     "Idle",
     "Item",
     "ItemClaimed",
@@ -45,6 +57,7 @@ __all__ = [
     "Refused",
     "Roster",
     "Team",
+    "TurnOver",
     "apply",
     "make_team",
     "member_tools",

@@ -12,7 +12,18 @@ from greenroom.agents import Note, Work
 from greenroom.core import JournalError, Level
 from greenroom.mailbox import Delivery, Lane
 from greenroom.teams._events import ItemClaimed, ItemCreated, ItemEvent, ItemReleased
-from greenroom.teams._items import MAX_RELEASES, BoardState, Edit, Item, ItemStatus, Refused, apply, plan_edit
+from greenroom.teams._items import (
+    LEAD,
+    MAX_FAILURES,
+    BoardState,
+    Edit,
+    Item,
+    ItemStatus,
+    Refused,
+    apply,
+    created,
+    plan_edit,
+)
 
 
 @final
@@ -45,14 +56,31 @@ class Idle:
 @final
 @attrs.frozen(kw_only=True)
 class GiveBack:
-    """A member could not finish an item."""
+    """A member's turn on an item did not end well."""
 
     member: str
     item: str
     why: str
+    is_failure: bool
+    """False where somebody ended it: an abort is nobody's failure."""
 
 
-BoardMessage = CreateItem | EditItem | Idle | GiveBack
+@final
+@attrs.frozen(kw_only=True)
+class TurnOver:
+    """A member's turn on an item has ended well; if the item is still its own, the lead has to know."""
+
+    member: str
+    item: str
+
+
+@final
+@attrs.frozen
+class HandOut:
+    """Look whether something can be handed out; a board that was restarted tells itself."""
+
+
+BoardMessage = CreateItem | EditItem | Idle | GiveBack | TurnOver | HandOut
 
 
 @final
@@ -66,6 +94,8 @@ class BoardHome:
     members: dict[str, Ref[Any]] = attrs.field(factory=dict)
     tell_lead: Callable[[Note], Delivery] | None = None
     was_done: bool = False
+    board: Ref[Any] | None = None
+    """The board itself, once it was spawned."""
     check_open: Callable[[], None] = attrs.field(default=lambda: None)
     """Raises when nothing new may begin, because it could not be put on record."""
 
@@ -88,6 +118,8 @@ class Board(Behavior[BoardMessage]):
     def __init__(self, home: BoardHome) -> None:
         self._home = home
         self._watched: set[str] = set()
+        if home.board is not None:  # this is a restart: what could be handed out has nobody else to say so
+            home.board.tell(HandOut(), Lane.NOW)
 
     def on_message(self, message: BoardMessage, ctx: Context) -> None:
         """Carry out one command, then hand out what can be claimed."""
@@ -97,16 +129,21 @@ class Board(Behavior[BoardMessage]):
             case EditItem(edit=edit):
                 self._edit(edit, ctx)
             case Idle(member=member, ref=ref):
-                self._meet(member, ref, ctx)
-                self._home.waiting[member] = ref
+                self._hear_idle(member, ref, ctx)
             case GiveBack():
-                self._take_back(message.member, message.why, ctx, only=message.item)
+                self._take_back(message.member, message.why, ctx, only=message.item, is_failure=message.is_failure)
+            case TurnOver():
+                self._note_turn_over(message)
+            case HandOut():
+                for ref in self._home.members.values():
+                    self._watch(ref, ctx)
         self._hand_out(ctx)
         self._tell_when_done()
 
     def on_signal(self, signal: Signal, ctx: Context) -> None:
         """Take back the items of a member that has ended."""
         if isinstance(signal, Down):
+            self._watched.discard(signal.actor)
             for member, ref in list(self._home.members.items()):
                 if ref.id == signal.actor:
                     self._home.waiting.pop(member, None)
@@ -116,45 +153,73 @@ class Board(Behavior[BoardMessage]):
 
     def _create(self, message: CreateItem, ctx: Context) -> None:
         item_id = str(self._home.state.last_id + 1)
-        self._record(
-            [ItemCreated(item=item_id, subject=message.subject, description=message.description, by=message.by)], ctx
-        )
-        ctx.reply(self._home.state.items[item_id])
+        event = ItemCreated(item=item_id, subject=message.subject, description=message.description, by=message.by)
+        # The reply first: it refuses a message that was not asked, before anything has changed.
+        ctx.reply(created(None, event))
+        self._record([event], ctx)
 
     def _edit(self, edit: Edit, ctx: Context) -> None:
-        plan = plan_edit(self._home.state, edit)
+        plan = plan_edit(self._home.state, edit, (*self._home.members, LEAD))
         if isinstance(plan, Refused):
             ctx.reply(plan)
             return
+        state = self._home.state
+        for event in plan:
+            state = apply(state, event)
+        item = state.items.get(edit.item)
+        ctx.reply(item)
         self._record(plan, ctx)
-        ctx.reply(self._home.state.items.get(edit.item))
+        if item is not None and item.owner != edit.by and any(isinstance(event, ItemClaimed) for event in plan):
+            self._send_work(item, item.owner, ctx)
 
-    def _meet(self, member: str, ref: Ref[Any], ctx: Context) -> None:
+    def _hear_idle(self, member: str, ref: Ref[Any], ctx: Context) -> None:
+        if ref.is_gone:  # its last word was overtaken by its end
+            return
         self._home.members[member] = ref
+        self._home.waiting[member] = ref
+        self._watch(ref, ctx)
+
+    def _watch(self, ref: Ref[Any], ctx: Context) -> None:
         if ref.id not in self._watched:
             self._watched.add(ref.id)
             ctx.watch(ref)
 
-    def _take_back(self, member: str, why: str, ctx: Context, *, only: str | None = None) -> None:
+    def _note_turn_over(self, message: TurnOver) -> None:
+        item = self._home.state.items.get(message.item)
+        if item is not None and item.status is ItemStatus.IN_PROGRESS and item.owner == message.member:
+            self._tell(
+                f"{message.member} ended its turn without completing task #{item.id} ({item.subject}). The task is "
+                f"still its own: send it a message, or give the task back with TaskUpdate (status pending)."
+            )
+
+    def _take_back(
+        self, member: str, why: str, ctx: Context, *, only: str | None = None, is_failure: bool = False
+    ) -> None:
         for item in list(self._home.state.items.values()):
             is_theirs = item.owner == member and item.status is ItemStatus.IN_PROGRESS
             if is_theirs and only in {None, item.id}:
-                self._record([ItemReleased(item=item.id, owner=member, why=why)], ctx)
-                given_up = self._home.state.items[item.id].releases >= MAX_RELEASES
+                self._record([ItemReleased(item=item.id, owner=member, why=why, is_failure=is_failure)], ctx)
+                given_up = self._home.state.items[item.id].failures >= MAX_FAILURES
                 fate = "Nobody is given it any more." if given_up else "Somebody else is given it."
                 self._tell(f"Task #{item.id} ({item.subject}) came back from {member}: {why}. {fate}")
 
     def _hand_out(self, ctx: Context) -> None:
         home = self._home
         while home.waiting and home.may_hand_out and (item := home.state.claimable()) is not None:
-            member, ref = next(iter(home.waiting.items()))
-            del home.waiting[member]
-            text = f"Task #{item.id} is yours: {item.subject}\n\n{item.description}".rstrip()
-            # The claim first: what is sent is never news to the board. A member that is gone loses it at its Down.
+            member = next(iter(home.waiting))
+            # The claim first: what is sent is never news to the board.
             self._record([ItemClaimed(item=item.id, owner=member)], ctx)
-            delivery = ref.tell(Work(text, item.id), Lane.LATER, size_bytes=len(text))
-            if delivery is not Delivery.ACCEPTED:
-                self._take_back(member, f"the mailbox of {member} is {delivery}", ctx, only=item.id)
+            self._send_work(item, member, ctx)
+
+    def _send_work(self, item: Item, member: str, ctx: Context) -> None:
+        self._home.waiting.pop(member, None)
+        ref = self._home.members.get(member)
+        if ref is None:  # the lead, who reads the board by itself
+            return
+        text = f"Task #{item.id} is yours: {item.subject}\n\n{item.description}".rstrip()
+        delivery = ref.tell(Work(text, item.id), Lane.LATER, size_bytes=len(text))
+        if delivery is not Delivery.ACCEPTED:
+            self._take_back(member, f"the mailbox of {member} is {delivery}", ctx, only=item.id)
 
     def _tell_when_done(self) -> None:
         is_done = self._home.state.is_done

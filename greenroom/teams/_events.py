@@ -57,6 +57,8 @@ class ItemReleased(ItemEvent):
 
     owner: str
     why: str
+    is_failure: bool
+    """Whether the owner tried and failed; an abort, or the end of the owner, is none."""
 
 
 @final

@@ -8,7 +8,7 @@ Must not know: clock, disk, Trio, actors.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Final, final
 
@@ -24,8 +24,10 @@ from greenroom.teams._events import (
     ItemReleased,
 )
 
-MAX_RELEASES: Final = 3
-"""After so many releases an item is not handed out by itself any more: somebody has to look at it."""
+LEAD: Final = "lead"
+"""The name of a team's lead."""
+MAX_FAILURES: Final = 3
+"""After so many failures an item is not handed out by itself any more: somebody has to look at it."""
 
 
 class ItemStatus(StrEnum):
@@ -48,8 +50,8 @@ class Item:
     owner: str = ""
     blocked_by: tuple[str, ...] = ()
     """Ids of the items that have to be completed first."""
-    releases: int = 0
-    """How often somebody gave it back."""
+    failures: int = 0
+    """How often a turn on it failed."""
 
 
 @final
@@ -68,7 +70,7 @@ class BoardState:
     def claimable(self) -> Item | None:
         """Return the item that comes next."""
         for item in self.items.values():
-            if item.status is ItemStatus.PENDING and item.releases < MAX_RELEASES and not self.open_blockers(item):
+            if item.status is ItemStatus.PENDING and item.failures < MAX_FAILURES and not self.open_blockers(item):
                 return item
         return None
 
@@ -92,8 +94,9 @@ def changed(before: Item | None, event: ItemEvent) -> Item | None:
             return attrs.evolve(before, status=ItemStatus.IN_PROGRESS, owner=owner)
         case ItemCompleted():
             return attrs.evolve(before, status=ItemStatus.COMPLETED)
-        case ItemReleased():
-            return attrs.evolve(before, status=ItemStatus.PENDING, owner="", releases=before.releases + 1)
+        case ItemReleased(is_failure=is_failure):
+            failures = before.failures + is_failure
+            return attrs.evolve(before, status=ItemStatus.PENDING, owner="", failures=failures)
         case ItemEdited(subject=subject, description=description, blocked_by=blocked_by):
             return attrs.evolve(before, subject=subject, description=description, blocked_by=blocked_by)
         case ItemDeleted():
@@ -147,12 +150,21 @@ class Refused:
     """An edit that the board does not accept."""
 
     reason: str
-    """`task_not_found`, `already_claimed`, `already_resolved`, `blocked` or `invalid`."""
+    """`task_not_found`, `already_claimed`, `already_resolved`, `blocked`, `no_such_member` or `invalid`."""
     text: str
 
 
-def plan_edit(state: BoardState, edit: Edit) -> list[ItemEvent] | Refused:
-    """Return the events that carry out an edit, or why it is refused."""
+def plan_edit(state: BoardState, edit: Edit, members: Collection[str] = ()) -> list[ItemEvent] | Refused:
+    """Return the events that carry out an edit, or why it is refused.
+
+    Args:
+        state: The board.
+        edit: What is wanted; whoever wants it may own an item.
+        members: Who else may.
+    """
+    if edit.owner is not None and edit.owner != edit.by and edit.owner not in members:
+        known = ", ".join(repr(name) for name in members) or "nobody"
+        return Refused("no_such_member", f"{edit.owner!r} is no member of this team; there is {known}")
     item = state.items.get(edit.item)
     if item is None:
         return Refused("task_not_found", f"there is no task #{edit.item}")
@@ -190,7 +202,8 @@ def _plan_move(state: BoardState, item: Item, edit: Edit) -> list[ItemEvent] | R
     if edit.status == ItemStatus.COMPLETED:
         return [ItemCompleted(item=item.id, by=edit.by)]
     if edit.status == ItemStatus.PENDING and edit.owner is None:
-        return [ItemReleased(item=item.id, owner=item.owner, why=f"given back by {edit.by}")] if item.owner else []
+        why = f"given back by {edit.by}"
+        return [ItemReleased(item=item.id, owner=item.owner, why=why, is_failure=False)] if item.owner else []
     owner = edit.by if edit.owner is None else edit.owner
     if item.owner == owner:
         return []

@@ -11,9 +11,9 @@ from greenroom.core import UsageError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import Usage
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
-from greenroom.teams._board import Board, BoardHome, GiveBack, Idle
-from greenroom.teams._items import Item
-from greenroom.teams._tools import LEAD, Roster, member_tools
+from greenroom.teams._board import Board, BoardHome, GiveBack, Idle, TurnOver
+from greenroom.teams._items import LEAD, Item
+from greenroom.teams._tools import Roster, member_tools
 from greenroom.tools import Tool
 
 
@@ -29,19 +29,26 @@ class MateAgent(Agent):
     async def on_start(self, ctx: Context) -> None:
         """Start as an agent does, then say that there is nothing to do."""
         await super().on_start(ctx)
-        self._board.tell(Idle(member=self._member, ref=ctx.ref))
+        self._tell_board(Idle(member=self._member, ref=ctx.ref))
 
     async def on_message(self, message: Input, ctx: Context) -> None:
         """Run one turn; an item whose turn did not end well goes back to the board."""
         try:
             await super().on_message(message, ctx)
+            if isinstance(message, Work):
+                self._tell_board(TurnOver(member=self._member, item=message.label))
         except BaseException as error:
             if isinstance(message, Work):
-                why = "its turn was ended" if ctx.turn.is_aborting else f"its turn failed: {error}"
-                self._board.tell(GiveBack(member=self._member, item=message.label, why=why))
+                is_failure = not ctx.turn.is_aborting
+                why = f"its turn failed: {error}" if is_failure else "its turn was ended"
+                self._tell_board(GiveBack(member=self._member, item=message.label, why=why, is_failure=is_failure))
             raise
         finally:
-            self._board.tell(Idle(member=self._member, ref=ctx.ref))
+            self._tell_board(Idle(member=self._member, ref=ctx.ref))
+
+    def _tell_board(self, message: Idle | GiveBack | TurnOver) -> None:
+        # Lane `now`: a board that is full of commands must not miss who can work on them.
+        self._board.tell(message, Lane.NOW)
 
 
 @final
@@ -61,8 +68,8 @@ class BoardHandle:
 
     @property
     def has_claimable(self) -> bool:
-        """Whether an item waits for somebody to claim it."""
-        return self._home.state.claimable() is not None
+        """Whether an item waits for somebody to claim it, and the claim could be put on record."""
+        return self._home.state.claimable() is not None and self._home.may_hand_out
 
 
 @final
@@ -88,7 +95,13 @@ class Mate:
         return self._home.usage
 
     def tell(self, text: str) -> Delivery:
-        """Send it a message from the host; it reaches it at its next turn."""
+        """Send it a message from the host; it reaches it at its next turn.
+
+        Raises:
+            UsageError: The text is blank.
+        """
+        if not text.strip():
+            raise UsageError("a message needs text; this one is blank")
         return self.ref.tell(Note(text), Lane.NEXT, size_bytes=len(text))
 
     def abort_turn(self, why: str = "aborted") -> AbortResult:
@@ -184,6 +197,7 @@ async def make_team(
         tell_lead=lambda note: lead.tell(note, Lane.LATER, size_bytes=len(note.text)), check_open=check_open
     )
     board: Ref[Any] = await supervisor.spawn(Board, home, name="board", spec=ChildSpec(restart=Restart.PERMANENT))
+    home.board = board
     addresses: dict[str, Ref[Any]] = {LEAD: lead}
     recorder = supervisor.cell.recorder
     roster = Roster(

@@ -15,10 +15,8 @@ from greenroom.core import ActorEnded, AskTimedOut, Disk, JournalError, TurnFail
 from greenroom.mailbox import Delivery, Lane
 from greenroom.teams._board import BoardHome, CreateItem, EditItem
 from greenroom.teams._events import MailSent
-from greenroom.teams._items import BoardState, Edit, Item, Refused
+from greenroom.teams._items import LEAD, BoardState, Edit, Item, Refused
 from greenroom.tools import Tool, ToolContext, ToolError, tool
-
-LEAD = "lead"
 
 
 @final
@@ -166,7 +164,10 @@ def report_tool(path: Path, disk: Disk) -> Tool:
         Args:
             content: The report, as Markdown.
         """
-        await ctx.blocking(disk.write, path, content.encode("utf-8", "replace"))
+        try:
+            await ctx.blocking(disk.write, path, content.encode("utf-8", "replace"))
+        except OSError as error:
+            raise ToolError(f"the report was not written: {error.strerror or error}") from error
         return f"The report was written: {path.name}, {len(content)} characters."
 
     return write
@@ -190,9 +191,12 @@ async def _ask(roster: Roster, request: Any) -> Any:
     try:
         roster.check_open()
         answer = await roster.board.ask(request)
-        await roster.wait_durable()
     except (ActorEnded, AskTimedOut, JournalError, TurnFailed, TurnKilled, Undelivered) as error:
         raise ToolError(f"the board did not take it: {error}") from error
+    try:
+        await roster.wait_durable()
+    except JournalError as error:
+        raise ToolError(f"the board took it, but it may be lost: {error}") from error
     return answer
 
 

@@ -371,4 +371,5 @@ TestActors.pytestmark = [
         *("I-32", "I-33", "I-35", "I-36", "I-42", "I-43", "I-47", "I-49"),
     ),
     pytest.mark.slow,
+    pytest.mark.timeout(300),  # shrinking a failure takes longer than finding one
 ]

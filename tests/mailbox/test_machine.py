@@ -255,4 +255,5 @@ TestMailbox: Any = MailboxMachine.TestCase
 TestMailbox.pytestmark = [
     pytest.mark.promise("I-10", "I-11", "I-12", "I-13", "I-14", "I-15", "I-16", "I-18", "I-20"),
     pytest.mark.slow,
+    pytest.mark.timeout(300),  # shrinking a failure takes longer than finding one
 ]

@@ -104,6 +104,28 @@ def test_what_cannot_be_written_again_is_no_input(text: str) -> None:
     assert read_object(text) is None
 
 
+@pytest.mark.parametrize("levels", [99, 100, 101, 300, 900])
+def test_an_input_is_at_most_a_hundred_levels_deep(levels: int) -> None:
+    """What is deeper could not be put on record as it is, nor be sent back."""
+    text = '{"a":' * (levels - 1) + "{}" + "}" * (levels - 1)
+    start = {"type": "content_block_start", "content_block": {**START["content_block"], "input": json.loads(text)}}
+
+    if levels <= 100:
+        assert folded(START, piece(text), STOP, ended("tool_use")).so_far.tool_uses[0].input == json.loads(text)
+        assert folded(start, STOP, ended("tool_use")).so_far.tool_uses[0].input == json.loads(text)
+        return
+    for events in ((START, piece(text), STOP, ended("tool_use")), (start, STOP, ended("tool_use"))):
+        with pytest.raises(ProviderError) as caught:
+            folded(*events)
+        assert (caught.value.kind, caught.value.is_retryable) == ("protocol", True)
+        assert "100 levels" in str(caught.value)
+
+
+def test_many_brackets_are_not_many_levels() -> None:
+    text = '{"a": [' + "[], {}, " * 500 + '"[[["]}'
+    assert read_object(text) == json.loads(text)
+
+
 def test_json_deltas_joined_are_the_input() -> None:
     assembly = Assembly("test")
     deltas = [fold(assembly, event) for event in (START, piece(INPUT[:9]), piece(INPUT[9:]), STOP)]

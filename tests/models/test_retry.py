@@ -21,6 +21,7 @@ from greenroom.models import (
     StreamRestarted,
     TextDelta,
     Usage,
+    UsageDelta,
     Wait,
     plan_retry,
     retrying,
@@ -114,9 +115,49 @@ async def test_a_cut_stream_starts_anew_and_says_so_before_it_waits(autojump_clo
         assert stream.so_far.text == "Hello "
         assert await anext(stream) == StreamRestarted("cut", 2, 0.5, lost=Usage(9, 0))
         assert stream.so_far.content == ()
-        assert stream.so_far.usage == Usage()
+        assert stream.so_far.usage == Usage(9, 0)
         assert trio.current_time() == begin
         assert (await stream.wait_response()).text == "Good bye"
+
+
+async def test_what_failed_attempts_used_is_counted_for_a_reader_of_the_whole_answer(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """The provider bills them, and `wait_response` shows no deltas."""
+    cut = ScriptStep(answer=Answer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99)
+    _, model = patient([cut, cut, Answer([Say("Good bye")], usage=Usage(9, 2))])
+    async with model.open(), model.stream(HELLO) as stream:
+        response = await stream.wait_response()
+
+    assert response.text == "Good bye"
+    assert response.usage == stream.so_far.usage == Usage(27, 12)
+
+
+async def test_usage_never_falls_while_attempts_fail(autojump_clock: trio.testing.MockClock) -> None:
+    cut = ScriptStep(answer=Answer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99)
+    _, model = patient([cut, Answer([Say("Good bye")], usage=Usage(9, 2))])
+    told = []
+    async with model.open(), model.stream(HELLO) as stream:
+        async for delta in stream:
+            if isinstance(delta, UsageDelta):
+                assert delta.usage == stream.so_far.usage
+            told.append(stream.so_far.usage)
+
+    assert [usage.total for usage in told] == sorted(usage.total for usage in told)
+    assert told[-1] == Usage(18, 7)
+
+
+async def test_what_failed_attempts_used_is_counted_when_the_last_one_fails(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    cut = ScriptStep(answer=Answer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99)
+    _, model = patient([cut, cut], attempts=2)
+    async with model.open():
+        async with model.stream(HELLO) as stream:
+            with pytest.raises(ProviderError):
+                await stream.wait_response()
+            assert stream.so_far.usage == Usage(18, 10)
+        assert stream.so_far.usage == Usage(18, 10)
 
 
 async def test_what_cannot_pass_is_raised_at_once_with_its_text(autojump_clock: trio.testing.MockClock) -> None:

@@ -11,6 +11,7 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import ActorCreated
+from greenroom.agents import Note
 from greenroom.core import JournalError, SystemDisk, event_of
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ToolResultBlock
 from greenroom.session import open_session
@@ -74,7 +75,10 @@ async def test_spawns_claims_and_mail_are_refused_and_the_end_says_what_is_missi
                 await trio.sleep(1)
                 assert list(team.mates) == ["ann"]
                 assert [ref.path.rpartition("/")[2] for ref in team.supervisor.children()] == ["board", "ann"]
-                await session.run("Try.")
+                with pytest.raises(JournalError):
+                    await session.run("Try.")
+                session.main.tell(Note("Try."))
+                await session.wait_quiet()
                 assert team.board.items() == ()
                 await team.board.ref.ask(CreateItem(subject="one", description="", by="host"))
                 await trio.sleep(1)

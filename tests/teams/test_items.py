@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.teams import (
-    MAX_RELEASES,
+    MAX_FAILURES,
     BoardState,
     Edit,
     ItemClaimed,
@@ -60,7 +60,7 @@ def test_whatever_is_asked_for_an_item_in_progress_has_an_owner_and_a_pending_on
     state = board("one", "two", "three")
     for edit in edits:
         before = state
-        plan = plan_edit(state, edit)
+        plan = plan_edit(state, edit, ("ann", "bob"))
         events = [] if isinstance(plan, Refused) else plan
         for event in events:
             state = apply(state, event)
@@ -122,13 +122,17 @@ def test_an_item_that_comes_back_again_and_again_is_not_handed_out_any_more() ->
     state = board("one")
     events: list[ItemEvent] = [
         ItemClaimed(item="1", owner="ann"),
-        ItemReleased(item="1", owner="ann", why="failed"),
-    ] * MAX_RELEASES
+        ItemReleased(item="1", owner="ann", why="failed", is_failure=True),
+    ] * MAX_FAILURES
     for event in events:
         state = apply(state, event)
 
     assert state.claimable() is None
     assert state.items["1"].status is ItemStatus.PENDING
+
+
+def test_nobody_is_given_an_item_who_is_not_there() -> None:
+    assert reason(board("one"), Edit(item="1", by="ann", owner="nobody")) == "no_such_member"
 
 
 def test_an_unknown_item_is_named() -> None:

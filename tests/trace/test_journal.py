@@ -219,6 +219,59 @@ def test_a_keyboard_interrupt_of_the_body_leaves_bare_and_loses_nothing() -> Non
     assert numbers(disk) == [1]
 
 
+@pytest.mark.parametrize("own", [None, ValueError("mine")])
+def test_a_keyboard_interrupt_while_the_last_batch_is_written_leaves_bare(own: ValueError | None) -> None:
+    """It lands in the nursery that waits for the writer."""
+
+    class Interrupted(InlineBlocking):  # type: ignore[misc]  # final, but a test strikes in it
+        is_armed = False
+
+        async def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+            if self.is_armed:
+                self.is_armed = False
+                await trio.sleep(1)
+                signal.raise_signal(signal.SIGINT)
+            return await super().run(function, *args, **kwargs)
+
+    disk, blocking = MemoryDisk(), Interrupted()
+
+    async def main() -> None:
+        ports = attrs.evolve(make_ports(disk), blocking=blocking)
+        async with open_journal(FOLDER, ports=ports, lock=unlocked) as journal:
+            journal.recorder.emit(BEGAN)
+            blocking.is_armed = True
+            await trio.sleep(0.1)  # the batch is out
+            if own is not None:
+                raise own
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        trio.run(main, clock=MockClock(autojump_threshold=0))
+    assert caught.value.__cause__ is own
+    assert numbers(disk) == [1]
+
+
+def test_a_keyboard_interrupt_is_not_hidden_by_a_lost_journal() -> None:
+    disk = MemoryDisk()
+
+    class Interrupted(InlineBlocking):  # type: ignore[misc]  # final, but a test strikes in it
+        async def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+            if disk.room_bytes == 0:
+                await trio.sleep(1)
+                signal.raise_signal(signal.SIGINT)
+            return await super().run(function, *args, **kwargs)
+
+    async def main() -> None:
+        ports = attrs.evolve(make_ports(disk), blocking=Interrupted())
+        async with open_journal(FOLDER, ports=ports, lock=unlocked) as journal:
+            disk.room_bytes = 0
+            journal.recorder.emit(BEGAN)
+            await trio.sleep(0.1)
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        trio.run(main, clock=MockClock(autojump_threshold=0))
+    assert "1 events from number 1" in told(caught.value)
+
+
 async def test_under_cancellation_everything_is_written(autojump_clock: MockClock) -> None:
     disk = MemoryDisk()
     with trio.CancelScope() as scope:
@@ -378,6 +431,81 @@ async def test_too_much_that_waits_shuts_intake_until_it_is_written(autojump_clo
         await journal.commit()
 
         journal.check_open()
+
+
+@attrs.define
+class LateBlocking(InlineBlocking):  # type: ignore[misc]  # final, but a test needs a gate in it
+    """Does each call at once and comes back when the gate is open: a thread that has written, and waits for the disk."""
+
+    gate: trio.Event = attrs.field(factory=trio.Event)
+
+    async def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        await self.gate.wait()
+        return result
+
+
+async def test_a_burst_on_a_slow_disk_is_no_reason_to_shut_intake(autojump_clock: MockClock) -> None:
+    """While a batch was out, all of its bytes once counted as the size of the few lines that had been written."""
+    blocking = LateBlocking()
+    blocking.gate.set()
+    ports = attrs.evolve(make_ports(MemoryDisk()), blocking=blocking)
+    async with open_journal(FOLDER, ports=ports, lock=unlocked) as journal:
+        await journal.wait_durable(journal.recorder.emit(BEGAN))
+        size = journal.statistics().bytes
+        blocking.gate = trio.Event()
+        for _ in range(2_000):
+            journal.recorder.emit(BEGAN)
+        await trio.sleep(1)  # in flight
+        for _ in range(2_000):
+            journal.recorder.emit(BEGAN)
+
+        assert journal.statistics().bytes == size
+        assert journal.pending_bytes <= 4_000 * 2 * size
+        journal.check_open()
+        blocking.gate.set()
+
+
+async def test_after_a_refusal_no_more_is_kept_than_what_may_be_pending(autojump_clock: MockClock) -> None:
+    disk = MemoryDisk()
+    part = bytes(1024 * 1024)
+    async with opened(disk) as journal:
+        disk.room_bytes = 0
+        taken = 0
+        with pytest.raises(JournalError, match="No space left"):
+            for taken in range(100):
+                journal.write_before(TRANSCRIPT, part)
+                with suppress(JournalError):
+                    await journal.commit()
+        assert taken == 16
+        assert journal.pending_bytes == taken * len(part)
+        with pytest.raises(JournalError):
+            journal.write_before(TRANSCRIPT, b"x")
+        disk.room_bytes = float("inf")
+
+    assert disk.files[FOLDER / TRANSCRIPT] == part * taken, "what was taken is written, what was refused is not"
+
+
+async def test_what_no_thread_could_be_found_for_is_written_at_the_end(autojump_clock: MockClock) -> None:
+    class NoThread(InlineBlocking):  # type: ignore[misc]  # final, but a test needs it to fail
+        is_exhausted = False
+
+        async def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+            if self.is_exhausted:
+                raise RuntimeError("can't start new thread")
+            return await super().run(function, *args, **kwargs)
+
+    disk, blocking = MemoryDisk(), NoThread()
+    async with open_journal(FOLDER, ports=attrs.evolve(make_ports(disk), blocking=blocking), lock=unlocked) as journal:
+        blocking.is_exhausted = True
+        journal.write_before(TRANSCRIPT, b"one\n")
+        with pytest.raises(JournalError, match="new thread"):
+            await journal.wait_durable(journal.recorder.emit(BEGAN))
+        journal.write_before(TRANSCRIPT, b"two\n")
+        journal.recorder.emit(BEGAN)
+
+    assert numbers(disk) == [1, 2]
+    assert disk.files[FOLDER / TRANSCRIPT] == b"one\ntwo\n"
 
 
 async def test_events_wait_outside_the_ring(autojump_clock: MockClock) -> None:
