@@ -1,7 +1,7 @@
 """Actors on Trio: a behavior, a mailbox, a life that can be ended and a turn that can be aborted on its own."""
 
 from greenroom.actors._behavior import Behavior, Parent, Request, Unfinished, is_plain
-from greenroom.actors._cell import CURRENT, Cell
+from greenroom.actors._cell import CURRENT, Cell, current_of
 from greenroom.actors._context import Context, Turn
 from greenroom.actors._directory import DeadLetter, DeadLetters, Directory
 from greenroom.actors._dispatcher import Dispatcher
@@ -20,6 +20,7 @@ from greenroom.actors._events import (
     TurnBegan,
     TurnEnded,
     TurnNoted,
+    WatchFailed,
 )
 from greenroom.actors._fold import FOLDS, ActorView, NameView, TurnCounts
 from greenroom.actors._lifecycle import (
@@ -35,9 +36,10 @@ from greenroom.actors._lifecycle import (
 )
 from greenroom.actors._loop import run_cell
 from greenroom.actors._owner import GONE, Owner, Surroundings, Verdict
-from greenroom.actors._ref import ASK_TIMEOUT_S, AbortResult, AbortStatus, PinnedRef, Ref, Watch
+from greenroom.actors._ref import ASK_TIMEOUT_S, AbortResult, AbortStatus, PinnedRef, Ref
 from greenroom.actors._signals import Down, Signal
 from greenroom.actors._timers import Timer, Timers
+from greenroom.actors._watch import Watch
 
 __all__ = [
     "ASK_TIMEOUT_S",
@@ -91,6 +93,8 @@ __all__ = [
     "Unfinished",
     "Verdict",
     "Watch",
+    "WatchFailed",
+    "current_of",
     "decide_outcome",
     "is_plain",
     "run_cell",

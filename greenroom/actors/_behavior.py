@@ -43,7 +43,8 @@ class Behavior(Generic[M]):
     `abort_turn` answers `idle`, and `start_soon` is refused.
 
     A commit covers what the runtime holds (reply, acknowledgement). What the behavior keeps in `self` is its own:
-    change it after the last await, or keep it in one frozen value and assign that last.
+    change it after the last await, or keep it in one frozen value and assign that last. Context variables are no place
+    for state: a task that is restarted in place keeps them, and nobody else does.
     """
 
     on_failure: ClassVar[Literal["crash", "continue"]] = "crash"

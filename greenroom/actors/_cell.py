@@ -8,11 +8,13 @@ Must not know: how turns are run (`_loop`, `_dispatcher`), which strategies ther
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
 
 import trio
+from trio.lowlevel import checkpoint
 
 from greenroom.actors._behavior import Behavior, Unfinished, is_plain
 from greenroom.actors._events import (
@@ -27,9 +29,10 @@ from greenroom.actors._events import (
     TurnEnded,
     TurnNoted,
 )
-from greenroom.actors._lifecycle import COMPLETED, EDGE_TO, TERMINAL, Edge, Outcome, State, TurnEnd, step
-from greenroom.actors._owner import Owner, Runner, Surroundings, Verdict, Watching
+from greenroom.actors._lifecycle import COMPLETED, EDGE_TO, TERMINAL, Edge, Outcome, State, TurnEnd, describe, step
+from greenroom.actors._owner import Owner, Runner, Surroundings, Verdict
 from greenroom.actors._signals import Down
+from greenroom.actors._watch import Watch, note_down, tell_watchers
 from greenroom.core import ActorEnded, Cause, Level, TurnFailed, TurnKilled
 from greenroom.mailbox import DeadReason, Envelope, Mailbox
 
@@ -76,6 +79,7 @@ class Cell(Generic[M]):
         "is_named",
         "is_plain",
         "is_ready",
+        "is_telling",
         "is_unwanted",
         "kill_cause",
         "kill_grace_s",
@@ -84,8 +88,10 @@ class Cell(Generic[M]):
         "life_scope",
         "mailbox",
         "owner",
+        "past",
         "path",
         "recorder",
+        "restart",
         "runner",
         "seq",
         "shared",
@@ -110,6 +116,7 @@ class Cell(Generic[M]):
         shared: Surroundings,
         kill_grace_s: float,
         start_timeout_s: float,
+        restart: str = "",
     ) -> None:
         self.id = id
         self.path = path
@@ -124,7 +131,8 @@ class Cell(Generic[M]):
         self._note, self._number, self._now = shared.recorder.note, shared.recorder.number, shared.recorder.now
         self.kill_grace_s = kill_grace_s
         self.start_timeout_s = start_timeout_s
-        spawner = CURRENT.get()
+        self.restart = restart
+        spawner = current_of(shared)
         self.descent = spawner.id if spawner is not None else ""
         self.mailbox: Mailbox[M] = Mailbox(
             id,
@@ -135,8 +143,10 @@ class Cell(Generic[M]):
         )
         self.incarnation = 0
         self.state = State.PENDING
-        self.is_gone = self.is_unwanted = False
+        self.is_gone = self.is_unwanted = self.is_telling = False
         self.down: Down | None = None
+        self.past: deque[Down] | None = None
+        """How the incarnations before the last one ended."""
         self.behavior: Behavior[M] | None = None
         self.context: Context | None = None
         self.exit_seq = 0
@@ -144,8 +154,8 @@ class Cell(Generic[M]):
         """Number of the latest event that explains what this actor does now."""
         self.failure: BaseException | None = None
         self.was_ready = False
-        self.watches: dict[Watching, bool] = {}
-        """Who hears of its end; True for whoever means one incarnation only."""
+        self.watches: dict[Watch, None] = {}
+        """Who hears of its end."""
         self._ready: trio.Event | None = None
         self._ended: trio.Event | None = None
         self._turn_end: TurnEnd | None = None
@@ -186,6 +196,8 @@ class Cell(Generic[M]):
                 supervisor=self.owner.id,
                 descent=self.descent,
                 journal=self.level.name.lower(),
+                capacity=self.mailbox.capacity,
+                restart=self.restart,
             )
         )
 
@@ -221,15 +233,10 @@ class Cell(Generic[M]):
                 cleanup_cut=outcome.cleanup_cut,
             )
         )
+        if self.context is not None:
+            self.context.close()
         self.behavior = self.context = None
-        self.down = Down(
-            actor=self.id,
-            incarnation=self.incarnation,
-            state=outcome.state,
-            cause=outcome.cause or self.stop_cause,
-            error=outcome.error,
-            seq=self.exit_seq,
-        )
+        note_down(self, outcome)
         verdict = self.owner.child_exited(self, outcome)
         for envelope in reversed(self.mailbox.leased):  # leased outside turns, and never acknowledged
             self.mailbox.nack(envelope, parent=self.exit_seq)
@@ -237,12 +244,12 @@ class Cell(Generic[M]):
             self.leave()
         else:
             self.mailbox.bury_pinned(DeadReason.ENDED, parent=self.exit_seq)
-            self._tell_watchers(is_final=False)
             self.is_held = verdict.delay_s is None
             if self.is_held:
                 self.mailbox.incarnation = 0  # what comes now is for none of them
                 if self._ready is not None:  # its supervisor may wait for it
                     self._ready.set()
+            tell_watchers(self, is_final=False)
         return verdict
 
     def leave(self) -> None:
@@ -253,16 +260,10 @@ class Cell(Generic[M]):
             self.mailbox.bury(envelope, DeadReason.ENDED, parent=self.exit_seq)
         self.shared.directory.release(self)
         self.recorder.emit(ActorGone(actor=self.id, inc=self.incarnation, parent=self.exit_seq, state=self.state.value))
-        self._tell_watchers(is_final=True)
         for event in (self._ready, self._ended):
             if event is not None:
                 event.set()
-
-    def _tell_watchers(self, *, is_final: bool) -> None:
-        assert self.down is not None
-        for watch in [watch for watch, is_pinned in self.watches.items() if is_final or is_pinned]:
-            if self.watches.pop(watch, None) is not None:  # an earlier callback may have cancelled it
-                watch.callback(self.down)
+        tell_watchers(self, is_final=True)
 
     # --- one turn --------------------------------------------------------------------------------------------------
 
@@ -396,7 +397,9 @@ class Cell(Generic[M]):
             self.abort_cause = cause
             if self.level is not Level.LIFECYCLE:  # below that the journal has no turns
                 self.recorder.emit(
-                    AbortRequested(actor=self.id, inc=self.incarnation, parent=_here(), turn=self.turn, cause=cause)
+                    AbortRequested(
+                        actor=self.id, inc=self.incarnation, parent=self._here(), turn=self.turn, cause=cause
+                    )
                 )
             self.turn_scope.cancel(cause.why)
 
@@ -412,7 +415,7 @@ class Cell(Generic[M]):
             return
         self.stop_cause = cause
         self.recorder.emit(
-            StopRequested(actor=self.id, inc=self.incarnation, parent=_here(), cause=cause, grace_s=grace_s)
+            StopRequested(actor=self.id, inc=self.incarnation, parent=self._here(), cause=cause, grace_s=grace_s)
         )
         if self.state is State.PENDING:  # waiting for its start or restart: nothing to finish
             self.kill_cause = cause
@@ -424,9 +427,14 @@ class Cell(Generic[M]):
         if self.kill_cause is not None or self.state in TERMINAL:
             return
         self.kill_cause = cause
-        self.recorder.emit(KillRequested(actor=self.id, inc=self.incarnation, parent=_here(), cause=cause))
+        self.recorder.emit(KillRequested(actor=self.id, inc=self.incarnation, parent=self._here(), cause=cause))
         self.life_scope.cancel(cause.why)
         self._look_at_flags()
+
+    def _here(self) -> int:
+        """Return the number of the event that explains what runs now."""
+        current = current_of(self.shared)
+        return current.seq if current is not None else 0
 
     def _look_at_flags(self) -> None:
         if self.runner is not None:
@@ -438,6 +446,8 @@ class Cell(Generic[M]):
 
     async def wait_ready(self, *, or_held: bool = False) -> None:
         """Return when the actor is ready or gone, on request also when it has ended and waits for its supervisor."""
+        if self.is_ready or self.is_gone:
+            await checkpoint()
         while not (self.is_ready or self.is_gone or (or_held and self.is_held)):
             if self._ready is None or self._ready.is_set():
                 self._ready = trio.Event()
@@ -445,7 +455,9 @@ class Cell(Generic[M]):
 
     async def wait_gone(self) -> Down:
         """Return its last Down once the actor is gone for good."""
-        if not self.is_gone:
+        if self.is_gone:
+            await checkpoint()
+        else:
             if self._ended is None:
                 self._ended = trio.Event()
             await self._ended.wait()
@@ -472,16 +484,7 @@ class _Nothing:
 NOTHING: Final = _Nothing()
 
 
-def describe(error: BaseException | None) -> str:
-    """Return one line about an error: its class and text; empty for none."""
-    if error is None:
-        return ""
-    if isinstance(error, BaseExceptionGroup):
-        return "; ".join(describe(one) for one in error.exceptions)
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _here() -> int:
+def current_of(shared: Surroundings) -> Cell[Any] | None:
+    """Return the actor whose code is running, if it is one of this runtime; runtimes may be nested."""
     current = CURRENT.get()
-    return current.seq if current is not None else 0
+    return current if current is not None and current.shared is shared else None

@@ -9,10 +9,11 @@ import trio
 
 from greenroom.actors._behavior import Behavior
 from greenroom.actors._cell import NOTHING, Cell
-from greenroom.actors._ref import Ref, Watch
+from greenroom.actors._ref import Ref
 from greenroom.actors._signals import Down
+from greenroom.actors._watch import Watch
 from greenroom.core import Recorder, UsageError
-from greenroom.mailbox import Lane, Lease, MailboxStatistics
+from greenroom.mailbox import Envelope, Lane, Lease, MailboxStatistics
 
 if TYPE_CHECKING:
     from greenroom.actors._directory import Directory
@@ -64,7 +65,7 @@ class Turn:
 class Context:
     """What an actor may do. One object serves one incarnation."""
 
-    __slots__ = ("_cell", "nursery", "ref", "turn")
+    __slots__ = ("_cell", "_watches", "nursery", "ref", "turn")
 
     def __init__(self, cell: Cell[Any]) -> None:
         self._cell = cell
@@ -73,6 +74,7 @@ class Context:
         self.turn = Turn(cell)
         """The turn that runs."""
         self.nursery: trio.Nursery | None = None
+        self._watches: dict[Watch, None] | None = None
 
     def __repr__(self) -> str:
         return f"<Context of {self._cell.path!r}>"
@@ -133,24 +135,35 @@ class Context:
     def drain(self, of: type[D], limit: int, *, lanes: Iterable[Lane] = tuple(Lane)) -> Lease[D]:
         """Lease up to `limit` messages of one class that wait in the actor's own mailbox; the caller acknowledges them.
 
-        An ask is never drained, because it needs a turn that answers it; neither is a signal. What is still leased when
-        the incarnation ends goes back to its lane.
+        They come lane by lane; whatever else waits stays where it is. An ask is never drained, because it needs a turn
+        that answers it; neither is a signal. What is still leased when the incarnation ends goes back to its lane.
         """
-        mailbox = self._cell.mailbox
-        lease = mailbox.drain_nowait(limit, lanes=lanes)
-        others = [one for one in lease.envelopes if one.reply is not None or not isinstance(one.message, of)]
-        for envelope in reversed(others):
-            lease.envelopes.remove(envelope)
-            mailbox.nack(envelope, counts=False)
-        return lease
+
+        def is_wanted(envelope: Envelope[Any]) -> bool:
+            return envelope.reply is None and isinstance(envelope.message, of)
+
+        return self._cell.mailbox.drain_nowait(limit, lanes=lanes, wanted=is_wanted)
 
     def mailbox_statistics(self) -> MailboxStatistics:
         """Return the state of the actor's own mailbox."""
         return self._cell.mailbox.statistics()
 
     def watch(self, ref: Ref[Any]) -> Watch:
-        """Get one `Down` as a signal when `ref` is gone for good; at once when it is."""
-        return ref.watch(self._hear)
+        """Get one `Down` as a signal when `ref` is gone for good; at once when it is.
+
+        The watch ends with this incarnation: the next one watches what it wants to hear of itself.
+        """
+        watch = ref.watch(self._hear)
+        if watch.is_open:
+            if self._watches is None:
+                self._watches = {}
+            watch.join(self._watches)
+        return watch
+
+    def close(self) -> None:
+        """Let go of what belongs to this incarnation."""
+        for watch in list(self._watches or ()):
+            watch.cancel()
 
     def _hear(self, down: Down) -> None:
         self._cell.mailbox.put_nowait(down, Lane.NOW, parent=down.seq, is_system=True)

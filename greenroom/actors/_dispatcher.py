@@ -83,11 +83,16 @@ class PlainRunner:
         self._back_off: Timer | None = None
 
     def begin_after(self, delay_s: float) -> None:
-        """Start an incarnation once its back-off has passed."""
+        """Start an incarnation once its back-off has passed; without one in this step."""
         if delay_s:
             self._back_off = self._cell.shared.timers.after(delay_s, self.begin)
         else:
             self.begin()
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._dispatcher.schedule(self)
 
     def begin(self) -> None:
         """Start an incarnation; what its factory raises fails it."""
@@ -108,9 +113,8 @@ class PlainRunner:
                 self._nudged()
 
     def _nudged(self) -> None:
-        if not self._is_scheduled and self._cell.state is State.RUNNING:
-            self._is_scheduled = True
-            self._dispatcher.schedule(self)
+        if self._cell.state is State.RUNNING:
+            self._schedule()
 
     def look_at_flags(self) -> None:
         """Hear that a stop or a kill was asked for: there is nothing to wait for unless the handler runs right now."""
@@ -118,10 +122,12 @@ class PlainRunner:
             self._end_if_asked()
 
     def serve(self) -> None:
-        """Handle one message."""
+        """Handle one message, or begin again at once."""
         cell = self._cell
         self._is_scheduled = False
         if cell.state is not State.RUNNING:
+            if self._back_off is None:
+                self.begin()
             return
         envelope = cell.mailbox.take()
         if envelope is None:
@@ -186,7 +192,10 @@ class PlainRunner:
         if verdict.is_gone or verdict.delay_s is None:
             return
         cell.renew(verdict.delay_s)
-        self.begin_after(verdict.delay_s)
+        if verdict.delay_s:
+            self.begin_after(verdict.delay_s)
+        else:  # not from here: a factory that raises again and again would nest as often
+            self._schedule()
 
 
 def _discard(waiting: object) -> None:

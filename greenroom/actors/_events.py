@@ -25,6 +25,10 @@ class ActorCreated(Event):
     """Id of the actor that asked for it; empty for the host."""
     journal: str
     """The level of its journal: `lifecycle`, `turns` or `full`."""
+    capacity: int = 0
+    """What `next` and `later` hold together; 0 in journals that do not say."""
+    restart: str = ""
+    """`permanent`, `transient` or `temporary`; empty for the root, and in journals that do not say."""
 
 
 @final
@@ -148,6 +152,17 @@ class ActorUnresponsive(Event):
 
 @final
 @attrs.frozen(kw_only=True)
+class WatchFailed(Event):
+    """What was called at an actor's end raised; the actor of the event is the one that was watched."""
+
+    kind: ClassVar[str] = "watch.failed"
+
+    error: str
+    """Class and text."""
+
+
+@final
+@attrs.frozen(kw_only=True)
 class NameRegistered(Event):
     """A path in the tree leads to this actor."""
 
@@ -178,6 +193,7 @@ EVENTS: Final = (
     StopRequested,
     KillRequested,
     ActorUnresponsive,
+    WatchFailed,
     NameRegistered,
     NameReleased,
 )

@@ -156,6 +156,16 @@ def split(error: BaseException) -> tuple[BaseException | None, BaseException | N
     return cancelled, _single(rest)
 
 
+def describe(error: BaseException | None) -> str:
+    """Return one line about an error: its class and text; empty for none."""
+    if error is None:
+        return ""
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(describe(one) for one in error.exceptions)
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 def _single(error: BaseException | None) -> BaseException | None:
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]

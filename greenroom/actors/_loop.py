@@ -9,6 +9,7 @@ SystemExit leaves the task.
 from __future__ import annotations
 
 import math
+from collections.abc import Awaitable
 from typing import Any, Final
 
 import attrs
@@ -57,8 +58,10 @@ async def _run_incarnation(cell: Cell[Any]) -> Outcome:
     if cell.state is State.PENDING:
         return Outcome(state=State.KILLED, by="own", cause=cell.kill_cause)
     was_cut, clean_up_error = await _clean_up(cell)
-    if error is None or isinstance(error, trio.Cancelled):
-        error = clean_up_error or error
+    if error is not None and clean_up_error is not None:
+        error = BaseExceptionGroup("the actor failed, and so did its clean-up", [error, clean_up_error])
+    else:
+        error = error or clean_up_error
     outcome = decide_outcome(error, requested=cell.kill_cause, was_caught=was_caught)
     return attrs.evolve(outcome, cleanup_cut=True) if was_cut else outcome
 
@@ -163,10 +166,11 @@ async def _take_turns(cell: Cell[Any], behavior: Behavior[Any], context: Context
         cell.is_busy = True
         if has_turn_events:
             cell.note_turn_began(envelope)
-        if envelope.lane is _NOW and isinstance(envelope.message, Signal):
-            waiting = behavior.on_signal(envelope.message, context)
-        elif has_turn_tasks:
+        waiting: Awaitable[None] | None
+        if has_turn_tasks:
             waiting = _with_nursery(behavior, envelope, context)
+        elif envelope.lane is _NOW and isinstance(envelope.message, Signal):
+            waiting = behavior.on_signal(envelope.message, context)
         else:
             waiting = handle(envelope.message, context)
         if waiting is not None:
@@ -186,7 +190,10 @@ async def _with_nursery(behavior: Behavior[Any], envelope: Envelope[Any], contex
     try:
         async with trio.open_nursery() as nursery:
             context.turn.nursery = nursery
-            waiting = behavior.on_message(envelope.message, context)
+            if isinstance(envelope.message, Signal):
+                waiting = behavior.on_signal(envelope.message, context)
+            else:
+                waiting = behavior.on_message(envelope.message, context)
             if waiting is not None:
                 await waiting
             nursery.cancel_scope.cancel("the turn has ended")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
 import attrs
 
 from greenroom.actors._lifecycle import Outcome
-from greenroom.actors._signals import Down
 from greenroom.core import Cause, Recorder
 
 if TYPE_CHECKING:
@@ -42,15 +40,6 @@ class Runner(Protocol):
 
     def look_at_flags(self) -> None:
         """Hear that a stop or a kill was asked for, in the step in which it was."""
-        ...
-
-
-class Watching(Protocol):
-    """Somebody who hears of an actor's end."""
-
-    @property
-    def callback(self) -> Callable[[Down], None]:
-        """Called in the step of the end."""
         ...
 
 

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Final, Generic, TypeVar, final
 
+from trio.lowlevel import checkpoint
+
 from greenroom.actors._behavior import Request
-from greenroom.actors._cell import CURRENT, Cell
+from greenroom.actors._cell import CURRENT, Cell, current_of
 from greenroom.actors._lifecycle import TERMINAL, Outcome, State
 from greenroom.actors._signals import Down
 from greenroom.actors._slot import ReplySlot
+from greenroom.actors._watch import Watch, watch_cell
 from greenroom.core import ActorEnded, AskTimedOut, Cause, Undelivered, UsageError
 from greenroom.mailbox import DeadReason, Delivery, Lane, MailboxStatistics
 
@@ -58,24 +61,6 @@ class AbortResult:
         return await self._end.wait()
 
 
-@final
-class Watch:
-    """One wish to hear of an actor's end."""
-
-    __slots__ = ("_cell", "callback")
-
-    def __init__(self, cell: Cell[Any], callback: Callable[[Down], None]) -> None:
-        self._cell = cell
-        self.callback = callback
-
-    def __repr__(self) -> str:
-        return f"<Watch of {self._cell.path!r}>"
-
-    def cancel(self) -> None:
-        """Stop watching; a Down that was sent before still arrives."""
-        self._cell.watches.pop(self, None)
-
-
 async def _wait_for(request: Request[R], slot: ReplySlot) -> R:  # noqa: ARG001 - it says what the answer is
     try:
         answer: R = await slot.wait()
@@ -84,13 +69,9 @@ async def _wait_for(request: Request[R], slot: ReplySlot) -> R:  # noqa: ARG001 
         slot.close()
 
 
-def _actor_or_host() -> str:
-    current = CURRENT.get()
-    return current.id if current is not None else "host"
-
-
-def _say(why: str) -> Cause:
-    return Cause(_actor_or_host(), why)
+def _say(cell: Cell[Any], why: str) -> Cause:
+    current = current_of(cell.shared)
+    return Cause(current.id if current is not None else "host", why)
 
 
 @final
@@ -133,7 +114,8 @@ class Ref(Generic[M]):
         """
         cell = self._cell
         here = CURRENT.get()
-        parent = here.seq if here is not None else 0
+        # As in current_of, without its call: this is the hot path.
+        parent = here.seq if here is not None and here.shared is cell.shared else 0
         delivery: Delivery = cell.mailbox.deliver(message, lane, size_bytes, parent, None, False)  # noqa: FBT003
         if delivery is not _ACCEPTED:
             reason = DeadReason.ENDED if delivery is _CLOSED else DeadReason.FULL
@@ -164,12 +146,13 @@ class Ref(Generic[M]):
             raise UsageError(f"timeout_s has to be 0 or more, not {timeout_s!r}")
         cell = self._cell
         slot = ReplySlot()
-        here = CURRENT.get()
+        here = current_of(cell.shared)
         parent = here.seq if here is not None else 0
         delivery = cell.mailbox.put_nowait(request, lane, size_bytes=size_bytes, parent=parent, reply=slot)
         if delivery is not _ACCEPTED:
             reason = DeadReason.ENDED if delivery is _CLOSED else DeadReason.FULL
             cell.shared.directory.refused(cell, request, lane, reason)
+            await checkpoint()
             if delivery is _CLOSED:
                 raise ActorEnded(cell.id, cell.state.value)
             raise Undelivered(cell.id, delivery.value)
@@ -205,7 +188,7 @@ class Ref(Generic[M]):
             return AbortResult(cell, AbortStatus.IDLE)
         if cell.is_committing:
             return AbortResult(cell, AbortStatus.TOO_LATE)
-        cell.request_abort(_say(why))
+        cell.request_abort(_say(cell, why))
         return AbortResult(cell, AbortStatus.ABORTED)
 
     def stop(self, *, grace_s: float | None = None, why: str = "stopped") -> None:
@@ -217,21 +200,22 @@ class Ref(Generic[M]):
         """
         cell = self._cell
         cell.forswear()
-        cell.owner.stop_child(cell, grace_s, _say(why))
+        cell.owner.stop_child(cell, grace_s, _say(cell, why))
 
     def kill(self, why: str = "killed") -> None:
         """End the actor now: its turn is cancelled, its clean-up has the kill grace. It is not restarted."""
         cell = self._cell
         cell.forswear()
-        cell.request_kill(_say(why))
+        cell.request_kill(_say(cell, why))
 
     def watch(self, callback: Callable[[Down], None]) -> Watch:
         """Call `callback` once when the actor is gone for good; at once when it is.
 
-        The callback runs in the step of the end: it may flag and wake, not wait or raise. An actor that wants a signal
-        in its own mailbox calls `ctx.watch(ref)`.
+        The callback runs in the step of the end: it may flag and wake, not wait or raise. What it raises all the same
+        ends nobody and is on record as `watch.failed`. An actor that wants a signal in its own mailbox calls
+        `ctx.watch(ref)`.
         """
-        return _watch(self._cell, callback, is_pinned=False)
+        return watch_cell(self._cell, callback)
 
     async def wait_ended(self) -> Down:
         """Wait until the actor is gone for good and return how it ended."""
@@ -293,14 +277,8 @@ class PinnedRef(Generic[M]):
         return _CLOSED
 
     def watch(self, callback: Callable[[Down], None]) -> Watch:
-        """Call `callback` once when this incarnation ends; at once when it has."""
-        return _watch(self._cell, callback, is_pinned=True, has_ended=not self.is_current)
+        """Call `callback` once when this incarnation ends; at once when it has, one tick later in such a callback.
 
-
-def _watch(cell: Cell[Any], callback: Callable[[Down], None], *, is_pinned: bool, has_ended: bool = False) -> Watch:
-    watch = Watch(cell, callback)
-    if cell.down is not None and (cell.is_gone or has_ended):
-        callback(cell.down)
-    else:
-        cell.watches[watch] = is_pinned
-    return watch
+        How it ended is known in full of the last 8 incarnations that were restarted.
+        """
+        return watch_cell(self._cell, callback, self.incarnation)

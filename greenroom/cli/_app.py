@@ -1,24 +1,25 @@
 """The command `greenroom`: reading the command line, and what a mistake in it looks like.
 
 Rule 1: a mistake of the user's is one line on standard error and exit code 2, never a trace. Rule 2: exit codes are 0
-done, 1 not done, 2 misuse, 130 and 143 ended by a signal.
+done, 1 not done, 2 misuse, 130 and 143 ended by a signal. Rule 3: output that cannot be written is one line and exit
+code 1; a swarm whose reader has gone ends without a word and with 1, a replay answers as if all of it had been read.
 """
 
 from __future__ import annotations
 
 import io
 import math
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from greenroom._version import __version__
+from greenroom.cli._output import complain, drop_output, flush_output, program
 from greenroom.core import GreenroomError, JournalError, SettingsError, UsageError
 
 if TYPE_CHECKING:
-    from cyclopts import App
+    from cyclopts import App, CycloptsError
 
 DONE: Final = 0
 NOT_DONE: Final = 1
@@ -27,6 +28,7 @@ INTERRUPTED: Final = 130
 
 HELP: Final = "The actor runtime for teams of LLM agents."
 MOST_AGENTS: Final = 1_000
+_ONE_OF_THEM: Final = {"swarm": "one folder at a time", "replay": "one run at a time (--diff compares two)"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,24 +41,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="replace")  # names of files come in every script, terminals do not
     try:
         code = _run(list(sys.argv[1:] if arguments is None else arguments))
-        sys.stdout.flush()
+        flush_output()
         return code
     except (UsageError, SettingsError, JournalError) as error:
-        return complain(str(error))
+        return complain(str(error), code=MISUSE)
     except GreenroomError as error:
         return complain(str(error), code=NOT_DONE)
     except BrokenPipeError:
-        # Whoever read the output has gone. Nothing may be written any more, not even by the interpreter at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         return NOT_DONE
+    except OSError as error:
+        # The disk's errors have become a JournalError by now, so this one is about what is printed.
+        drop_output()
+        what = "the output" if error.filename is None else str(error.filename)
+        return complain(f"{what} cannot be written: {(error.strerror or str(error)).lower()}", code=NOT_DONE)
     except KeyboardInterrupt:
         return INTERRUPTED
-
-
-def complain(text: str, *, code: int = MISUSE) -> int:
-    """Say what went wrong in one line on standard error, and return the exit code."""
-    print(f"greenroom: {' '.join(text.split())}", file=sys.stderr)
-    return code
 
 
 def _run(arguments: list[str]) -> int:
@@ -66,18 +66,32 @@ def _run(arguments: list[str]) -> int:
     try:
         result = app(arguments or ["--help"], print_error=False, exit_on_error=False, result_action="return_value")
     except CycloptsError as error:
-        return complain(f"{_one_line(error)} (see greenroom --help)")
+        command = " ".join(error.command_chain or ())
+        return complain(f"{_worded(error)} (see {f'{program()} {command}'.rstrip()} --help)", code=MISUSE)
     return result if isinstance(result, int) else DONE
 
 
-def _one_line(error: Exception) -> str:
+def _worded(error: CycloptsError) -> str:
+    """Return what the parser found, on one line, in our words where its own say little."""
+    from cyclopts import UnusedCliTokensError
+
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        one = _ONE_OF_THEM.get(" ".join(error.command_chain or ()), "one argument at a time")
+        return f"{one}: {' '.join(map(repr, error.unused_tokens))} is too much"
     return " ".join(str(error).split()).rstrip(".")
 
 
 def _make_app() -> App:
-    from cyclopts import App
+    from cyclopts import App, Parameter
 
-    app = App(name="greenroom", help=HELP, version=__version__, help_format="plaintext")
+    app = App(
+        name="greenroom",
+        help=HELP,
+        version=__version__,
+        help_format="plaintext",
+        # A switch that is off says nothing; there is no `--no-json`.
+        default_parameter=Parameter(negative=(), show_default=_show_default),
+    )
     app.command(swarm_command, name="swarm")
     # Named, not imported: what replays runs is loaded when a run is replayed.
     app.command(
@@ -86,8 +100,14 @@ def _make_app() -> App:
     return app
 
 
+def _show_default(value: object) -> str | None:
+    """Return the default that help shows, None for one that goes without saying."""
+    return None if value in (None, False, 0.0) else str(value)
+
+
 def swarm_command(
     path: Path = Path(),
+    /,
     *,
     task: str | None = None,
     agents: int = 4,
@@ -98,18 +118,22 @@ def swarm_command(
 ) -> int:
     """Let a team of agents survey a folder and write a report.
 
-    A lead looks at the folder and puts items on a shared board; teammates claim them, read and search the files, and
-    send their findings to the lead, who writes report.md into the run folder. Nothing in the folder is changed.
+    A lead looks at the folder and puts items on a shared board; teammates
+    claim them, read and search the files, and send their findings to the lead,
+    who writes report.md into the run folder. Nothing in the folder is changed.
 
-    With ANTHROPIC_API_KEY set the team runs on Claude; without it on a rule-based playbook, which needs no network.
+    With ANTHROPIC_API_KEY set the team runs on Claude: tokens are billed to
+    that key, and their total is shown at the end. Without it, or with
+    --model playbook, it runs on fixed rules, which need no network.
+
+    Ctrl+C stops it: turns may end within a few seconds. Twice kills them.
 
     Parameters
     ----------
     path
         The folder to survey.
     task
-        What to do there; by default a survey of the health of its code. The playbook knows only that survey: for
-        another task it searches for the words of the task.
+        What to do there; by default a survey of its code. The playbook searches for the words of any other task.
     agents
         Number of teammates beside the lead.
     model

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from greenroom.actors import State
+from greenroom.cli._reading import Reading, Waits
 from greenroom.cli._view import Opening, Summary, summary_lines
 from greenroom.cli._words import Narrator, printable, short_name
 from greenroom.supervisor import TreeNode
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from greenroom.teams import Item, Team
 
 INTERVAL_S: Final = 0.125
+LONG_WAIT_S: Final = 2.0
+"""So long a model may take before the view counts the seconds."""
 _OTHER_LINES: Final = 6
 """Lines of a frame that are not rows of the tree, and the one that the cursor is on."""
 _STYLES: Final[Mapping[str, str]] = {
@@ -89,6 +92,13 @@ def rows_of(node: TreeNode, agents: Mapping[str, AgentStatus], depth: int = 0) -
     )
     for child in node.children:
         yield from rows_of(child, agents, depth + 1)
+
+
+def with_wait(status: AgentStatus, waited_s: float) -> AgentStatus:
+    """Return the status of an agent with the seconds that its model has let it wait, where they are worth a word."""
+    if waited_s < LONG_WAIT_S or not status.activity:
+        return status
+    return attrs.evolve(status, activity=f"{status.activity} for {waited_s:.0f} s")
 
 
 def state_word(node: TreeNode) -> str:
@@ -242,9 +252,8 @@ class LiveView:
     def begin(self, opening: Opening) -> None:
         """Print the first line, which stays."""
         self._console.print(Text(opening.text))
-        if opening.hint:
-            self._console.print(Text(opening.hint))
-        self._title = f"{opening.folder}: {opening.mates} mates and a lead"
+        self._console.print(Text(opening.hint))
+        self._title = f"{printable(opening.folder)}: {opening.mates} mates and a lead"
 
     def show_team(self, team: Team) -> None:
         """Take the board from this team."""
@@ -265,8 +274,9 @@ class LiveView:
             self._live = live
             try:
                 async with trio.open_nursery() as nursery:
-                    nursery.start_soon(self._redraw, session, live, began)
-                    await self._read(stream)
+                    reading = Reading(stream)
+                    nursery.start_soon(self._redraw, session, live, began, reading.waits)
+                    await self._read(reading)
                     nursery.cancel_scope.cancel("the session has ended")
             finally:
                 self._live = None
@@ -282,29 +292,27 @@ class LiveView:
             self._live.stop()
         self._console.show_cursor()
 
-    async def _read(self, stream: EventStream) -> None:
-        while True:
-            try:
-                _, _, event = await stream.next_numbered()
-            except StopAsyncIteration:
-                return
+    async def _read(self, reading: Reading) -> None:
+        while (found := await reading.next()) is not None:
+            event = found[2]
             self._is_dirty = True
             self._narrator.words(event)
             news = self._narrator.news(event)
             if news is not None:
                 self._console.print(Text(news), no_wrap=True, overflow="ellipsis")
 
-    async def _redraw(self, session: Session, live: Live, began: float) -> None:
+    async def _redraw(self, session: Session, live: Live, began: float, waits: Waits) -> None:
         second = -1
         while True:
             elapsed_s = trio.current_time() - began
             if self._is_dirty or int(elapsed_s) != second:
                 self._is_dirty, second = False, int(elapsed_s)
-                live.update(draw(self._frame(session, elapsed_s), self._console), refresh=True)
+                live.update(draw(self._frame(session, elapsed_s, waits), self._console), refresh=True)
             await trio.sleep(INTERVAL_S)
 
-    def _frame(self, session: Session, elapsed_s: float) -> Frame:
-        agents = {status.id: status for status in session.agents()}
+    def _frame(self, session: Session, elapsed_s: float, waits: Waits) -> Frame:
+        now = session.runtime.recorder.now()
+        agents = {one.id: with_wait(one, waits.waited_s(one.id, now)) for one in session.agents()}
         items: Sequence[Item] = self._team.board.items() if self._team is not None else ()
         return Frame(
             title=self._title,

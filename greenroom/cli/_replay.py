@@ -1,34 +1,39 @@
 """The command `greenroom replay`: what a run did, as its journal tells it.
 
 Rule 1: it only reads, so a run that still goes on can be looked at. Rule 2: what is asked for decides the view: a check, a
-comparison, one moment, or the whole run. Rule 3: exit codes are 0, 1 for an unsound or different run, 2 for a mistake.
+comparison, one moment, or the whole run. Rule 3: exit codes are 0, 1 for an unsound or different run, 2 for a mistake; a
+reader that goes away early, such as `head`, does not change them.
 """
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
-
+from greenroom.cli._output import drop_output, flush_output, program
 from greenroom.cli._replay_check import checked
 from greenroom.cli._replay_diff import compared
 from greenroom.cli._replay_moment import moment
 from greenroom.cli._replay_page import Page, paths_of
+from greenroom.cli._replay_standing import cut_at, standing_of
 from greenroom.cli._replay_summary import summary
 from greenroom.cli._replay_table import transitions
-from greenroom.core import UsageError
+from greenroom.core import JournalError, UsageError
 from greenroom.session import EVENTS, FOLDS
 from greenroom.trace import JournalText, find_run, read_journal, runs_folder
 
 EXIT_SAME: Final = 0
 EXIT_DIFFERENT: Final = 1
+_DAMAGED: Final = re.compile(r"line (\d+) is damaged")
 
 
 def replay_command(
     run: str = "last",
+    /,
     *,
     at: int | None = None,
     actor: str | None = None,
@@ -46,7 +51,7 @@ def replay_command(
     at
         Show the whole tree as it was after the event with this number.
     actor
-        Only actors whose path or id fits this pattern, such as "session/team/*".
+        Only actors whose path or id fits this pattern, such as "session/teams/*".
     check
         Verify the invariants that a journal can show; exit code 1 when one is broken.
     diff
@@ -61,22 +66,50 @@ def replay_command(
     if actor is not None and (check or diff is not None):
         raise UsageError("--check and --diff look at the whole run; leave out --actor")
     place = runs_folder(runs)
-    journal = _until(read_journal(find_run(run, place), EVENTS), at)
+    whole = _read(run, place)
+    journal = _until(whole, at)
+    standing = standing_of(whole, journal)
     code = EXIT_SAME
     if diff is not None:
-        other = _until(read_journal(find_run(diff, place), EVENTS), at)
-        page, is_same = compared(journal, other)
+        other = _until(_read(diff, place), at)
+        page, is_same = compared(journal, other, names=(run, diff))
         code = EXIT_SAME if is_same else EXIT_DIFFERENT
     elif check:
-        page, is_sound = checked(journal, FOLDS)
+        page, is_sound = checked(journal, FOLDS, standing=standing)
         code = EXIT_SAME if is_sound else EXIT_DIFFERENT
     elif at is not None:
         page = moment(journal, FOLDS, chosen=_chosen(journal, actor))
     else:
         chosen = _chosen(journal, actor)
-        page = _joined(summary(journal, FOLDS, chosen=chosen), transitions(journal, chosen=chosen))
-    page.print(is_json=json)
+        page = _joined(summary(journal, FOLDS, chosen=chosen, standing=standing), transitions(journal, chosen=chosen))
+    try:
+        page.print(is_json=json)
+        flush_output()
+    except BrokenPipeError:  # whoever read it has seen enough
+        drop_output()
     return code
+
+
+def _read(run: str, place: Path) -> JournalText:
+    """Find and read a run.
+
+    Raises:
+        UsageError: There is no such run.
+        JournalError: It is no journal, or damaged; the text says what can be done.
+    """
+    path = find_run(run, place)
+    try:
+        return read_journal(path, EVENTS)
+    except JournalError as error:
+        found = _DAMAGED.match(error.why)
+        if found is None:
+            raise
+        # What the parser says about a line helps nobody; where it is, and what is still whole, does.
+        head = f"head -n {int(found[1]) - 1} {shlex.quote(str(path))} > part.jsonl"
+        why = (
+            f"line {found[1]} is damaged; what comes before it can be replayed: {head} && {program()} replay part.jsonl"
+        )
+        raise JournalError(str(path), why) from None
 
 
 def _until(journal: JournalText, at: int | None) -> JournalText:
@@ -86,7 +119,7 @@ def _until(journal: JournalText, at: int | None) -> JournalText:
     last = journal.entries[-1].seq if journal.entries else 0
     if not 1 <= at <= last:
         raise UsageError(f"--at {at}: the events of this run have the numbers 1 to {last}")
-    return attrs.evolve(journal, entries=[entry for entry in journal.entries if entry.seq <= at])
+    return cut_at(journal, at)
 
 
 def _chosen(journal: JournalText, pattern: str | None) -> set[str] | None:

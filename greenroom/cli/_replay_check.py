@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom.cli._replay_page import RUN, Page, counted, facts_of, paths_of
+from greenroom.cli._replay_page import RUN, Page, counted, facts_of, first_of, paths_of
+from greenroom.cli._replay_standing import Standing
 from greenroom.cli._replay_table import rows
 from greenroom.trace import (
     CHECKS,
@@ -22,9 +23,16 @@ from greenroom.trace import (
 
 MOST_VIOLATIONS: Final = 20
 MOST_OPEN: Final = 20
+_WHY_OPEN: Final = {
+    Standing.CUT: "looked at only up to here, because of --at",
+    Standing.RUNNING: "no session.end: it still runs",
+    Standing.BROKEN_OFF: "no session.end: its process ended first",
+    Standing.UNKNOWN: "no session.end: it still runs, or its process ended first",
+    Standing.ENDED: "ended",
+}
 
 
-def checked(journal: JournalText, folds: Iterable[Fold]) -> tuple[Page, bool]:
+def checked(journal: JournalText, folds: Iterable[Fold], *, standing: Standing) -> tuple[Page, bool]:
     """Check a run; returns what to say, and whether it is sound."""
     entries = journal.entries
     violations = check_journal(entries, folds=folds)
@@ -36,6 +44,7 @@ def checked(journal: JournalText, folds: Iterable[Fold]) -> tuple[Page, bool]:
         "events": len(entries),
         "violations": [attrs.asdict(one) for one in violations],
         "has_ended": has_ended(entries),
+        "standing": standing.value,
         "open": [facts_of(entry) for entry in open_entries],
         "actors": len(actors),
         "actors_not_full": len(actors.keys() - full_actors(entries)),
@@ -51,23 +60,26 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
         first = violations[0]
         yield f"unsound: {counted(len(violations), 'violation')}, the first at event {first['seq']} ({first['id']})"
         yield from rows([entry for entry in journal.entries if entry.seq == first["seq"]], paths)
-        for one in violations[:MOST_VIOLATIONS]:
+        shown, left = first_of(violations, MOST_VIOLATIONS)
+        for one in shown:
             yield f"  {one['seq']:>6} {one['id']:<5} {one['text']}"
-        if len(violations) > MOST_VIOLATIONS:
-            yield f"  ... {len(violations) - MOST_VIOLATIONS:,} more; --json has all"
+        if left:
+            yield f"  ... {left:,} more; --json has all"
     else:
         # The table, and the two that need more than a list of entries: I-8 and I-9.
         yield f"sound: {counted(facts['events'], 'event')}, {len(CHECKS) + 2} invariants"
     if facts["actors_not_full"]:
         few = f"{facts['actors_not_full']} of {counted(facts['actors'], 'actor')}"
-        yield f"conservation of messages was not checked for {few}: their journal is not at level full"
+        yield f"conservation of messages was not checked for {few}: their journal is not at level full,"
+        yield "  the one that puts each message on record from its sending to its end"
     if facts["torn_bytes"]:
         yield f"torn: {counted(facts['torn_bytes'], 'byte')} after the last whole line left out"
     if not facts["has_ended"]:
-        yield f"no session.end: it still runs, or its process ended first; {counted(len(facts['open']), 'thing')} open"
-        for entry in facts["open"][:MOST_OPEN]:
+        yield f"{_WHY_OPEN[Standing(facts['standing'])]}; {counted(len(facts['open']), 'thing')} open"
+        shown, left = first_of(facts["open"], MOST_OPEN)
+        for entry in shown:
             name = paths.get(entry["actor"], entry["actor"]) or RUN
             what = " ".join(str(entry[field]) for field in ("turn", "round", "tool", "call") if field in entry)
             yield f"  {entry['seq']:>6} {name} {entry['ev']} {what}".rstrip()
-        if len(facts["open"]) > MOST_OPEN:
-            yield f"  ... {len(facts['open']) - MOST_OPEN:,} more; --json has all"
+        if left:
+            yield f"  ... {left:,} more; --json has all"

@@ -11,8 +11,8 @@ from greenroom.cli._words import printable
 from greenroom.trace import Divergence, JournalText, diff_runs
 
 
-def compared(left: JournalText, right: JournalText) -> tuple[Page, bool]:
-    """Compare two runs; returns what to say, and whether they are the same."""
+def compared(left: JournalText, right: JournalText, *, names: tuple[str, str]) -> tuple[Page, bool]:
+    """Compare two runs, called as their reader called them; returns what to say, and whether they are the same."""
     found = diff_runs(left.entries, right.entries)
     facts = {
         "left": left.header.run,
@@ -23,14 +23,14 @@ def compared(left: JournalText, right: JournalText) -> tuple[Page, bool]:
     if found is None:
         lines = [f"the same: {counted(len(left.entries), 'event')}, times and ids apart"]
     else:
-        lines = list(_lines(left, right, found))
+        lines = list(_lines(found, names))
     return Page(facts=facts, lines=lines), found is None
 
 
-def _lines(left: JournalText, right: JournalText, found: Divergence) -> Iterator[str]:
+def _lines(found: Divergence, names: tuple[str, str]) -> Iterator[str]:
     yield f"different: the first divergence is event {found.place} of {found.actor}"
-    yield f"- {left.header.run}, {'event ' + str(found.left_seq) if found.left_seq else 'no such event'}"
-    yield f"+ {right.header.run}, {'event ' + str(found.right_seq) if found.right_seq else 'no such event'}"
+    yield f"- {printable(names[0])}, {'event ' + str(found.left_seq) if found.left_seq else 'no such event'}"
+    yield f"+ {printable(names[1])}, {'event ' + str(found.right_seq) if found.right_seq else 'no such event'}"
     yield ""
     for same in found.context:
         yield f"  {printable(same)}"

@@ -9,7 +9,18 @@ from typing import Any, Final
 import attrs
 
 from greenroom.actors import TERMINAL, ActorView
-from greenroom.cli._replay_page import ROOT, RUN, Page, counted, facts_of, paths_of, seconds, worded
+from greenroom.cli._replay_page import (
+    ROOT,
+    RUN,
+    Page,
+    behavior_name,
+    counted,
+    facts_of,
+    first_of,
+    paths_of,
+    seconds,
+    worded,
+)
 from greenroom.cli._words import printable
 from greenroom.mailbox import MailboxView
 from greenroom.trace import Fold, JournalText, World, fold
@@ -94,7 +105,7 @@ def _with_those_above(actors: Mapping[str, ActorView], chosen: AbstractSet[str] 
 
 def _describe(view: ActorView, world: World, turn_s: float) -> str:
     name = view.path.rpartition("/")[2] or ROOT
-    words = [f"{name} [{view.behavior}]", "lost" if view.is_lost else view.state.value]
+    words = [f"{name} [{behavior_name(view.behavior)}]", "lost" if view.is_lost else view.state.value]
     if view.incarnation > 1:
         words.append(f"incarnation {view.incarnation}")
     if view.is_busy:
@@ -118,10 +129,11 @@ def _describe(view: ActorView, world: World, turn_s: float) -> str:
 
 
 def _listed(subjects: Mapping[Any, Any], paths: Mapping[str, str]) -> Iterator[str]:
-    for subject, value in list(subjects.items())[:MOST_SUBJECTS]:
+    shown, left = first_of(list(subjects.items()), MOST_SUBJECTS)
+    for subject, value in shown:
         yield f"  {_key(subject, paths)}: {_said(_facts(value))}"
-    if len(subjects) > MOST_SUBJECTS:
-        yield f"  ... {len(subjects) - MOST_SUBJECTS:,} more; --json has all"
+    if left:
+        yield f"  ... {left:,} more; --json has all"
 
 
 def _key(subject: Any, paths: Mapping[str, str]) -> str:
@@ -137,4 +149,5 @@ def _said(facts: Any) -> str:
     """Return what is not empty of a value, name by name."""
     if not isinstance(facts, dict):
         return printable(str(facts), MOST_OF_A_VALUE)
-    return ", ".join(f"{name} {_said(one)}" for name, one in facts.items() if one)
+    said = ((name, _said(one)) for name, one in facts.items() if one)
+    return ", ".join(f"{name} {text}" for name, text in said if text)

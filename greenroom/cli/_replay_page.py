@@ -6,14 +6,16 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 import attrs
 
+from greenroom.cli._output import is_terminal
 from greenroom.cli._words import Narrator, printable
 from greenroom.core import field_names
 from greenroom.trace import Entry, UnknownEvent
 
+T = TypeVar("T")
 MOST: Final = 160
 ROOT: Final = "(root)"
 RUN: Final = "(run)"
@@ -37,7 +39,7 @@ class Page:
 
             print(orjson.dumps(self.facts, default=str, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode())
             return
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+        width = shutil.get_terminal_size().columns if is_terminal() else sys.maxsize
         for line in self.lines:
             # Names are text of a model or a user: they must not move the cursor.
             safe = "".join(one if one.isprintable() else "\ufffd" for one in line)
@@ -51,6 +53,17 @@ def seconds(value: float) -> str:
     if value < 120:
         return f"{value:.3g} s"
     return f"{int(value // 60)} min {value % 60:.0f} s"
+
+
+def first_of(values: Sequence[T], most: int) -> tuple[Sequence[T], int]:
+    """Return the values to list, and how many are left out: never just one, its line would be as long."""
+    shown = values if len(values) <= most + 1 else values[:most]
+    return shown, len(values) - len(shown)
+
+
+def behavior_name(name: str) -> str:
+    """Return how people call a behavior: those of ours that are private lose what marks them."""
+    return name.strip("_").removesuffix("Behavior").lower() if name.startswith("_") else name
 
 
 def counted(number: int, thing: str) -> str:

@@ -10,13 +10,24 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from greenroom.cli._replay_page import Page, counted, seconds, tally
+from greenroom.cli._replay_standing import Standing
 from greenroom.cli._words import printable
 from greenroom.trace import Entry, Fold, JournalText, fold, has_ended, spans, split_processes
 
-_PLURALS: Final = {"model": "requests", "tool": "calls"}
+OTHER_TURNS: Final = "turn_of_others"
+"""Turns of boards and the like in a run that has agents too: they are many and short."""
+_PLURALS: Final = {"model": "requests", "tool": "calls", OTHER_TURNS: "others"}
+_ENDS: Final = {
+    Standing.CUT: "later: --at looks only at what came before",
+    Standing.RUNNING: "not yet: it still runs",
+    Standing.BROKEN_OFF: "never: its process ended first (--check lists what was open)",
+    Standing.UNKNOWN: "not yet, or its process ended first (--check lists what is open)",
+}
 
 
-def summary(journal: JournalText, folds: Iterable[Fold], *, chosen: AbstractSet[str] | None) -> Page:
+def summary(
+    journal: JournalText, folds: Iterable[Fold], *, chosen: AbstractSet[str] | None, standing: Standing
+) -> Page:
     """Sum up a run, or some actors of it."""
     entries = journal.entries
     own = entries if chosen is None else [entry for entry in entries if entry.event.actor in chosen]
@@ -34,11 +45,12 @@ def summary(journal: JournalText, folds: Iterable[Fold], *, chosen: AbstractSet[
         "processes": len(list(split_processes(entries))),
         "torn_bytes": journal.torn_bytes,
         "end": _end(entries),
+        "standing": standing.value,
         "faults": [{"seq": fault.seq, "why": fault.why} for fault in world.faults],
         "actors": dict(states),
         "restarts": restarts,
         "dead_letters": dict(dead),
-        "spans": _spans(own),
+        "spans": _spans(own, agents=world.section("agents").keys()),
         "tokens": _tokens(own),
     }
     return Page(facts=facts, lines=list(_lines(journal, facts)))
@@ -52,14 +64,16 @@ def _end(entries: Sequence[Entry]) -> dict[str, Any] | None:
     return {"seq": last.seq, "state": last.get("state", ""), "error": last.get("error", "")}
 
 
-def _spans(entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
-    """Return for turns, model requests, tool calls ...: outcomes and durations."""
+def _spans(entries: Sequence[Entry], *, agents: AbstractSet[str]) -> dict[str, dict[str, Any]]:
+    """Return for turns, model requests, tool calls ...: outcomes and durations; an agent's turns are of another kind."""
     outcomes: dict[str, Counter[str]] = {}
     took_s: dict[str, list[float]] = {}
     for begin, end in spans(entries):
         what = begin.kind.removesuffix(".begin")
         if what in {"actor", "session"}:
             continue
+        if what == "turn" and agents and begin.event.actor not in agents:
+            what = OTHER_TURNS
         outcomes.setdefault(what, Counter())[str(end.get("state", "ended"))] += 1
         took_s.setdefault(what, []).append(end.t - begin.t)
     return {
@@ -90,7 +104,7 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterable[str]:
     yield f"by        greenroom {header.greenroom}, Python {header.python}, Trio {header.trio}"
     end = facts["end"]
     if end is None:
-        yield "ended     not yet, or its process ended first (--check lists what is open)"
+        yield f"ended     {_ENDS.get(Standing(facts['standing']), 'not yet')}"
     else:
         yield "ended     " + printable(f"{end['state']} {end['error']}".strip())
     if facts["processes"] > 1:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from greenroom.cli._replay_page import RUN, Page, facts_of, paths_of, worded
+from greenroom.cli._replay_page import RUN, Page, facts_of, first_of, paths_of, worded
 from greenroom.trace import Entry, JournalText
 
 MOST_ROWS: Final = 40
@@ -30,9 +30,9 @@ def transitions(journal: JournalText, *, chosen: AbstractSet[str] | None) -> Pag
     else:
         entries = [entry for entry in journal.entries if entry.event.actor in chosen]
     most = MOST_ROWS if chosen is None else MOST_ROWS_OF_ACTORS
-    lines = list(rows(entries[-most:], paths_of(journal.entries)))
-    left_out = len(entries) - most
-    if left_out > 0:
+    latest, left_out = first_of(entries[::-1], most)
+    lines = list(rows(latest[::-1], paths_of(journal.entries)))
+    if left_out:
         hint = "--json has all" if chosen is not None else "--actor GLOB narrows, --json has all"
         lines.insert(1, f"       ... {left_out:,} before these; {hint}")
     return Page(facts={"transitions": [facts_of(entry) for entry in entries]}, lines=lines)

@@ -1,5 +1,8 @@
 """Ctrl+C as a ladder: the first asks to stop, the second kills, the third leaves at once.
 
+First the ordered stop of what is open, each turn with its grace; before anything is open, the scope around the opening is
+cancelled instead.
+
 Rule 1: only the command line handles signals, around the session, so that the second one finds somebody (DESIGN 12.14).
 Rule 2: signals that arrive in one tick count once.
 """
@@ -23,8 +26,10 @@ class Ladder:
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.stop_scope = trio.CancelScope()
-        """Around the work: cancelled by the first signal."""
-        self.kill: Callable[[], None] = lambda: None
+        """Around the work: cancelled by the first signal as long as there is nothing that can be stopped."""
+        self.stop: Callable[[str], None] = self.stop_scope.cancel
+        """Begins to stop everything in order; set by whoever opens something that can be stopped."""
+        self.kill: Callable[[str], None] = self.stop_scope.cancel
         """Ends everything at once; set by whoever opens something that can be killed."""
         self.leave: Callable[[], None] = lambda: None
         """Puts the terminal in order before the process exits."""
@@ -41,11 +46,10 @@ class Ladder:
         if self._rung == 1:
             self.exit_code = code
             self._say(f"{name}: stopping; once more to kill what runs")
-            self.stop_scope.cancel(f"{name} asked to stop")
+            self.stop(f"{name} asked to stop")
         elif self._rung == 2:
             self._say(f"{name}: killing what runs; once more to leave at once")
-            self.stop_scope.cancel(f"{name} asked to stop")
-            self.kill()
+            self.kill(f"{name} asked to kill what runs")
         else:
             self.leave()
             os._exit(code)  # what the journal holds stays valid: a run may be cut anywhere

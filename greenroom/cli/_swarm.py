@@ -7,9 +7,10 @@ that is surveyed. Rule 3: whatever ends it, the run folder can be replayed.
 from __future__ import annotations
 
 import os
-import sys
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,10 +18,21 @@ import attrs
 import trio
 
 from greenroom.agents import AgentDefinition
+from greenroom.cli._output import is_terminal, program, typed
 from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._view import JsonView, LinesView, Opening, Summary, View
 from greenroom.cli.survey import CLOSING, LEAD_SYSTEM, MATE_SYSTEM, SURVEY_TASK, lead_prompt, play_lead, play_mate
-from greenroom.core import GreenroomError, SystemDisk, TurnFailed, TurnKilled, UsageError
+from greenroom.core import (
+    ActorEnded,
+    GreenroomError,
+    StartFailed,
+    Stopping,
+    SystemDisk,
+    TurnFailed,
+    TurnKilled,
+    Undelivered,
+    UsageError,
+)
 from greenroom.models import DEFAULT_CLAUDE_MODEL, AnthropicModel, Model, PlaybookModel, retrying
 from greenroom.session import Session, open_session
 from greenroom.teams import Team
@@ -28,6 +40,7 @@ from greenroom.trace import runs_folder
 
 PLAYBOOK: Final = "playbook"
 KEY: Final = "ANTHROPIC_API_KEY"
+RUNS: Final = "GREENROOM_RUNS"
 REPORT: Final = "report.md"
 TEAM: Final = "swarm"
 
@@ -168,7 +181,7 @@ def make_view(options: SwarmOptions) -> View:
     """Return the view that fits where the output goes."""
     if options.is_json:
         return JsonView()
-    if sys.stdout.isatty() and os.environ.get("TERM", "") not in {"", "dumb"}:
+    if is_terminal() and os.environ.get("TERM", "") not in {"", "dumb"}:
         from greenroom.cli._live import LiveView
 
         return LiveView()
@@ -189,10 +202,10 @@ async def _swarm(options: SwarmOptions, opening: Opening, model: Model, folder: 
         async with climbing(ladder), trio.open_nursery() as watchers:
             with ladder.stop_scope:
                 async with open_session(model=model, cwd=folder, runs=runs, main=LEAD) as session:
-                    ladder.kill = session.kill
+                    ladder.stop, ladder.kill = partial(_stop, session), session.kill
                     _start_view(watchers, view, session)
                     run.folder = session.run_folder
-                    with _noted(run, session):
+                    with _noted(run, session), _ended_by(ladder):
                         await _work(session, options, opening, view, run)
     except BaseExceptionGroup as group:
         run.error = _why(group, has_begun=run.folder is not None)
@@ -203,9 +216,15 @@ async def _swarm(options: SwarmOptions, opening: Opening, model: Model, folder: 
     return ladder.exit_code if ladder.exit_code is not None else int(state != "done")
 
 
+def _stop(session: Session, why: str) -> None:
+    """Begin the ordered stop; the lead takes no new turn on what the mates still send, and ends side by side with them."""
+    session.stop(why)
+    session.main.stop(why=why)
+
+
 def _start_view(watchers: trio.Nursery, view: View, session: Session) -> None:
     # In a nursery around the session, to show how it ends; the stream of events ends with the session.
-    watchers.start_soon(view.watch, session, session.events(), name="greenroom view")
+    watchers.start_soon(view.watch, session, session.events(from_start=True), name="greenroom view")
 
 
 async def _work(session: Session, options: SwarmOptions, opening: Opening, view: View, run: _Run) -> None:
@@ -218,9 +237,19 @@ async def _work(session: Session, options: SwarmOptions, opening: Opening, view:
             folder = Path(opening.folder)
             await session.run(lead_prompt(opening.task, folder.name or str(folder), names))
             await session.wait_quiet()
-            if not run.has_report:
+            if not (run.has_report or session.was_stopped or session.was_killed):
                 await session.run(CLOSING)
                 await session.wait_quiet()
+
+
+@contextmanager
+def _ended_by(ladder: Ladder) -> Iterator[None]:
+    """After a signal, take the end of what was waited for as the end of the work: it is what was asked for."""
+    try:
+        yield
+    except (ActorEnded, StartFailed, Stopping, TurnKilled, Undelivered):
+        if ladder.exit_code is None:
+            raise
 
 
 @contextmanager
@@ -275,9 +304,9 @@ def _summary(state: str, run: _Run, opening: Opening, options: SwarmOptions, *, 
         error = "the lead wrote no report"
     return Summary(
         state=state,
-        report=_shown(folder / REPORT) if run.has_report else "",
-        run_folder=_shown(folder),
-        replay=f"greenroom replay {_shown(folder) if options.runs is not None else folder.name}",
+        report=typed(folder / REPORT) if run.has_report else "",
+        run_folder=typed(folder),
+        replay=f"{program()} replay {_run_name(folder, options)}",
         items=run.items,
         completed=run.completed,
         mates=options.agents,
@@ -286,10 +315,12 @@ def _summary(state: str, run: _Run, opening: Opening, options: SwarmOptions, *, 
         is_estimate=opening.is_rule_based,
         duration_s=round(duration_s, 3),
         error=error,
+        # By its rules the lead puts an item on the board for whatever there is to read or to search.
+        had_nothing=opening.is_rule_based and state == "done" and not run.items,
     )
 
 
-def _shown(path: Path) -> str:
-    """Return a path as one would type it here."""
-    here = Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+def _run_name(folder: Path, options: SwarmOptions) -> str:
+    """Return how `replay` is told which run: by its id where it would look for it anyway, else by its folder."""
+    is_found = options.runs is None and not os.environ.get(RUNS)
+    return folder.name if is_found else shlex.quote(typed(folder))

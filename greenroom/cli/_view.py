@@ -5,15 +5,21 @@ Rule 1: a view only reads. Rule 2: a reader that went away ends the work, and no
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
 import attrs
 import trio
 
+from greenroom.cli._output import flush_output
+from greenroom.cli._reading import Reading
+from greenroom.cli._words import Narrator, printable
+
 if TYPE_CHECKING:
     from greenroom.session import EventStream, Session
     from greenroom.teams import Team
+
+LOOK_S: Final = 1.0
+"""How often a log looks who waits for a model."""
 
 
 @attrs.frozen(kw_only=True)
@@ -34,8 +40,10 @@ class Opening:
 
     @property
     def hint(self) -> str:
-        """What to do for a better answer; empty where there is nothing to say."""
-        return "Set ANTHROPIC_API_KEY to run the same team on Claude." if self.is_rule_based else ""
+        """The second line: what to do for a better answer, or what this one costs."""
+        if self.is_rule_based:
+            return "Set ANTHROPIC_API_KEY to run the same team on Claude."
+        return "Tokens are billed to your key; their total is shown at the end."
 
 
 @attrs.frozen(kw_only=True)
@@ -57,6 +65,8 @@ class Summary:
     is_estimate: bool
     duration_s: float
     error: str = ""
+    had_nothing: bool = False
+    """The folder held nothing to survey, so there were no items."""
 
 
 class View(Protocol):
@@ -92,8 +102,11 @@ def summary_lines(summary: Summary) -> list[str]:
     mates = f"{summary.mates} {'mate' if summary.mates == 1 else 'mates'}"
     estimate = " (estimated)" if summary.is_estimate else ""
     heads = {"done": "Done", "incomplete": "Done, but not with everything", "stopped": "Stopped", "failed": "Failed"}
+    work = f"{summary.completed} of {summary.items} items by {mates}"
+    if summary.had_nothing:
+        work = "there was nothing to survey"
     lines = [
-        f"{heads[summary.state]}: {summary.completed} of {summary.items} items by {mates} in {summary.duration_s:.1f} s",
+        f"{heads[summary.state]}: {work} in {summary.duration_s:.1f} s",
         f"Tokens: {summary.input_tokens:,} in, {summary.output_tokens:,} out{estimate}",
     ]
     if summary.error:
@@ -109,30 +122,32 @@ class LinesView:
     def begin(self, opening: Opening) -> None:
         """Print the first lines."""
         _print(opening.text)
-        if opening.hint:
-            _print(f"greenroom swarm: {opening.hint}")
-        _print(f"greenroom swarm: {opening.mates} mates and a lead in {opening.folder}")
+        _print(f"greenroom swarm: {opening.hint}")
+        _print(f"greenroom swarm: {opening.mates} mates and a lead in {printable(opening.folder, 4_096)}")
 
     async def watch(self, session: Session, stream: EventStream) -> None:
-        """Print a line for each transition."""
-        from greenroom.cli._words import Narrator
-
-        narrator = Narrator()
+        """Print a line for each transition, and one now and then while a model lets an agent wait."""
+        narrator, reading = Narrator(), Reading(stream)
         narrator.introduce(session.runtime.tree())
-        began = trio.current_time()
-        told = 0
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._tell_waits, session, reading, narrator)
+            while (found := await reading.next()) is not None:
+                _, t, event = found
+                if reading.newly_lost:
+                    _print(f"greenroom swarm: {reading.newly_lost} events came too fast to be shown")
+                words = narrator.words(event)
+                if words is not None:
+                    _print_transition(reading.since_began(t), *words)
+            nursery.cancel_scope.cancel("the session has ended")
+
+    async def _tell_waits(self, session: Session, reading: Reading, narrator: Narrator) -> None:
         while True:
-            try:
-                _, t, event = await stream.next_numbered()
-            except StopAsyncIteration:
-                return
-            if stream.lost > told:
-                _print(f"greenroom swarm: {stream.lost - told} events came too fast to be shown")
-                told = stream.lost
-            words = narrator.words(event)
-            if words is not None:
-                name, kind, details = words
-                _print(f"{max(0.0, t - began):8.3f}  {name:<10}  {kind:<14}  {details}".rstrip())
+            await trio.sleep(LOOK_S)
+            now = session.runtime.recorder.now()
+            for actor, waited_s in reading.waits.remarks(now):
+                _print_transition(
+                    reading.since_began(now), narrator.name_of(actor), "model.waiting", f"thinking for {waited_s:.0f} s"
+                )
 
     def show_team(self, team: Team) -> None:
         """Nothing: the board's own events tell."""
@@ -148,7 +163,7 @@ class LinesView:
 
     def leave(self) -> None:
         """Write out what is still held back."""
-        sys.stdout.flush()
+        flush_output()
 
 
 @final
@@ -164,18 +179,13 @@ class JsonView:
         from greenroom.core import field_values
         from greenroom.trace import Codec
 
-        codec = Codec()
-        began = trio.current_time()
-        told = 0
-        while True:
-            try:
-                seq, t, event = await stream.next_numbered()
-            except StopAsyncIteration:
-                return
-            if stream.lost > told:
-                _print_json({"ev": "swarm.lost", "events": stream.lost - told})
-                told = stream.lost
-            _print(codec.encode((seq, t, type(event), *field_values(event)), began).decode().rstrip("\n"))
+        codec, reading = Codec(), Reading(stream)
+        while (found := await reading.next()) is not None:
+            seq, t, event = found
+            if reading.newly_lost:
+                _print_json({"ev": "swarm.lost", "events": reading.newly_lost})
+            record = (seq, reading.since_began(t), type(event), *field_values(event))
+            _print(codec.encode(record, 0.0).decode().rstrip("\n"))
 
     def show_team(self, team: Team) -> None:
         """Nothing: the board's own events tell."""
@@ -190,14 +200,19 @@ class JsonView:
 
     def leave(self) -> None:
         """Write out what is still held back."""
-        sys.stdout.flush()
+        flush_output()
 
 
 def _print(line: str) -> None:
     print(line, flush=True)
 
 
+def _print_transition(t_s: float, name: str, kind: str, details: str) -> None:
+    _print(f"{t_s:8.3f}  {name:<10}  {kind:<14}  {details}".rstrip())
+
+
 def _print_json(value: dict[str, Any]) -> None:
+    """Print an object in the form that events have."""
     import json
 
-    _print(json.dumps(value))
+    _print(json.dumps(value, ensure_ascii=False, separators=(",", ":")))

@@ -111,6 +111,11 @@ class Contents(Generic[M]):
         return tuple(sorted((*first, *self._more_leased.values()), key=lambda one: one.number))
 
     @property
+    def capacity(self) -> int:
+        """How many messages `next` and `later` hold together, leased ones included."""
+        return self._capacity
+
+    @property
     def is_closed(self) -> bool:
         """Whether `close` was called."""
         return bool(self._closed)

@@ -43,6 +43,8 @@ class DeadReason(StrEnum):
     POISON = "poison"
     EXPIRED = "expired"
     LATE_REPLY = "late_reply"
+    UNHANDLED = "unhandled"
+    """It is nothing that its receiver knows, such as a letter to a supervisor."""
 
 
 class ReplyTo(Protocol):

@@ -37,6 +37,9 @@ class MessageLeased(_MessageEvent):
 
     kind: ClassVar[str] = "message.leased"
 
+    is_picked: bool = False
+    """Chosen by its class from among those that wait, so that it may have overtaken some of them."""
+
 
 @final
 @attrs.frozen(kw_only=True)
@@ -80,9 +83,11 @@ def record_put(recorder: Recorder, owner: str, incarnation: int, envelope: Envel
     recorder.emit_fields(MessagePut, owner, incarnation, *fields)
 
 
-def record_leased(recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any]) -> None:
+def record_leased(
+    recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any], *, is_picked: bool = False
+) -> None:
     """Record that a message was handed out."""
-    fields = (envelope.parent, envelope.number, envelope.lane.value)
+    fields = (envelope.parent, envelope.number, envelope.lane.value, is_picked)
     recorder.emit_fields(MessageLeased, owner, incarnation, *fields)
 
 

@@ -32,6 +32,8 @@ BUDGET: Final = 64
 
 _NEXT: Final = Lane.NEXT
 _NOW: Final = Lane.NOW
+_CREDITED: Final = frozenset({Lane.NEXT, Lane.LATER})
+"""The credit is between these, so it is left alone when one of them is not in sight."""
 _ACCEPTED: Final = Delivery.ACCEPTED
 _new_envelope: Final[Any] = object.__new__
 _wake: Final = _parking.wake
@@ -242,10 +244,23 @@ class Mailbox(Contents[M]):
         first = await self._take_or_wait(chosen)
         return Lease(self, [first, *self.drain_nowait(limit - 1, lanes=chosen).envelopes])
 
-    def drain_nowait(self, limit: int, *, lanes: Iterable[Lane] = tuple(Lane)) -> Lease[M]:
-        """Lease up to `limit` messages of `lanes` that wait now, in the order of service; perhaps none."""
+    def drain_nowait(
+        self,
+        limit: int,
+        *,
+        lanes: Iterable[Lane] = tuple(Lane),
+        wanted: Callable[[Envelope[M]], bool] | None = None,
+    ) -> Lease[M]:
+        """Lease up to `limit` messages of `lanes` that wait now, in the order of service; perhaps none.
+
+        With `wanted` it goes lane by lane, and what is not wanted stays where it is.
+        """
         chosen = frozenset(lanes)
         envelopes: list[Envelope[M]] = []
+        if wanted is not None:
+            for attribute in (LANES[lane] for lane in Lane if lane in chosen):
+                self._pick(getattr(self, attribute), limit, wanted, envelopes)
+            return Lease(self, envelopes)
         while len(envelopes) < limit and (envelope := self._take_from(chosen)) is not None:
             envelopes.append(envelope)
         return Lease(self, envelopes)
@@ -270,6 +285,7 @@ class Mailbox(Contents[M]):
     def _take_from(self, lanes: frozenset[Lane]) -> Envelope[M] | None:
         """Lease the next message of some lanes: hide the others for the length of this call."""
         hidden = [(attribute, getattr(self, attribute)) for lane, attribute in LANES.items() if lane not in lanes]
+        credit = self._credit
         for attribute, _ in hidden:
             setattr(self, attribute, None)
         try:
@@ -277,6 +293,24 @@ class Mailbox(Contents[M]):
         finally:
             for attribute, queue in hidden:
                 setattr(self, attribute, queue)
+            if not lanes.issuperset(_CREDITED):
+                self._credit = credit
+
+    def _pick(
+        self,
+        queue: deque[Envelope[M]] | None,
+        limit: int,
+        wanted: Callable[[Envelope[M]], bool],
+        picked: list[Envelope[M]],
+    ) -> None:
+        """Lease what is wanted of a lane, in its order."""
+        for envelope in [one for one in queue or () if wanted(one)][: limit - len(picked)]:
+            assert queue is not None
+            queue.remove(envelope)
+            self._more_leased[envelope.number] = envelope
+            picked.append(envelope)
+            if self._trace is not None:
+                record_leased(self._trace, self.owner, self.incarnation, envelope, is_picked=True)
 
     async def park(self) -> None:
         """Sleep until something was put or the mailbox was closed; may return without either.

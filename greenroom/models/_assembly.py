@@ -32,6 +32,9 @@ from greenroom.models._types import (
     UsageDelta,
 )
 
+DEEPEST: Final = 100
+"""So many levels a tool's input may have: every JSON writer on its way to disk and provider can take it."""
+
 # With these the model says that it wrote all it wanted, so a tool input that is no JSON cannot be its intention.
 _WHOLE: Final = frozenset({"end_turn", "tool_use", "stop_sequence"})
 
@@ -150,7 +153,7 @@ class Assembly:
     def end_block(self) -> Delta | None:
         """Complete the open block, if there is one.
 
-        A tool input that is no JSON object is left out; `end` decides whether that may be.
+        A tool input that is no JSON object, or too deep, is left out; `end` decides whether that may be.
         """
         block, self._open = self._open, None
         if block is None:
@@ -172,10 +175,12 @@ class Assembly:
         """Take the reason why the model stopped.
 
         Raises:
-            ProviderError: `protocol`: the model says that it ended by itself, but a tool's input is no JSON object.
+            ProviderError: `protocol`: the model says that it ended by itself, but a tool's input is no JSON object, or
+                nested too deeply.
         """
         if self._has_broken_input and stop_reason in _WHOLE:
-            raise failure("protocol", "the input of a tool use is no JSON object", is_retryable=True)
+            why = f"the input of a tool use is no JSON object of at most {DEEPEST} levels"
+            raise failure("protocol", why, is_retryable=True)
         self._stop_reason = stop_reason
 
     def _begin_block(self, block: _OpenBlock | None) -> None:
@@ -210,7 +215,7 @@ def _completed(block: _OpenBlock) -> Block | None:
             # Without its signature it was cut, and would be refused when it is passed back.
             return ThinkingBlock(text, block.signature) if block.signature else None
         case _OpenToolUse():
-            value = read_object(text) if text else clean_json(block.initial)
+            value = read_object(text) if text else _as_input(block.initial)
             return None if value is None else ToolUseBlock(block.id, block.name, value)
         case _OpenText():
             return TextBlock(text)
@@ -220,10 +225,24 @@ def _completed(block: _OpenBlock) -> Block | None:
 def read_object(text: str) -> dict[str, Any] | None:
     """Return the JSON object that `text` is, with clean texts; None if it is none that can be written again."""
     try:
-        value = json.loads(text, parse_constant=_finite, parse_float=_finite)
-        return clean_json(value) if isinstance(value, dict) else None
+        return _as_input(json.loads(text, parse_constant=_finite, parse_float=_finite))
     except (ValueError, RecursionError):
         return None
+
+
+def _as_input(value: Any) -> dict[str, Any] | None:
+    return clean_json(value) if isinstance(value, Mapping) and not _is_deep(value) else None
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether a value has more than `DEEPEST` levels; level by level, so that no depth is too much."""
+    level = [value]
+    for _ in range(DEEPEST):
+        inner = [one.values() if isinstance(one, Mapping) else one for one in level]
+        level = [one for values in inner for one in values if isinstance(one, Mapping | list)]
+        if not level:
+            return False
+    return True
 
 
 def _finite(text: str) -> float:

@@ -2,12 +2,13 @@
 
 Rule 1: only what may succeed later is tried again. Rule 2: a provider that says when to come back is obeyed, and one that
 says "much later" is given up at once, so that the owner can decide. Rule 3: a restart is told before it is waited for.
+Rule 4: what failed attempts used was used, and is counted.
 """
 
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import TypeAlias, final
+from typing import TypeAlias, TypeVar, final
 
 import attrs
 import trio
@@ -15,7 +16,7 @@ import trio
 from greenroom.core import Chance, Ports, ProviderError
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._stream import AnswerStream
-from greenroom.models._types import Delta, ModelRequest, ModelResponse, StreamRestarted, Usage
+from greenroom.models._types import Delta, ModelRequest, ModelResponse, StreamRestarted, Usage, UsageDelta
 
 
 @attrs.frozen(kw_only=True)
@@ -71,7 +72,8 @@ def plan_retry(error: ProviderError, attempt: int, policy: RetryPolicy, chance: 
 def retrying(model: Model, policy: RetryPolicy | None = None, *, chance: Chance | None = None) -> Model:
     """Return a model that sends again what failed for a passing reason.
 
-    A stream that was cut starts anew: its deltas so far are void, which a `StreamRestarted` says before the wait.
+    A stream that was cut starts anew: its deltas so far are void, which a `StreamRestarted` says before the wait. The
+    usage is that of all attempts.
 
     Args:
         policy: None for the defaults.
@@ -103,6 +105,7 @@ class _RetryingModel:
 
 
 _Manager: TypeAlias = AbstractAsyncContextManager[ModelStream]
+_Counted = TypeVar("_Counted", ModelResponse, UsageDelta)
 
 
 @final
@@ -120,10 +123,20 @@ class _RetryingSource:
         self._entered = AsyncExitStack()  # at most the manager of one attempt
         self._stream: ModelStream | None = None
         self._so_far = _nothing(model)
+        """Of this attempt alone."""
+        self._lost = Usage()
 
     @property
     def so_far(self) -> ModelResponse:
+        return self._with_lost(self._so_far_of_attempt)
+
+    @property
+    def _so_far_of_attempt(self) -> ModelResponse:
         return self._so_far if self._stream is None else self._stream.so_far
+
+    def _with_lost(self, part: _Counted) -> _Counted:
+        """Add what the failed attempts used; most requests have none."""
+        return attrs.evolve(part, usage=self._lost + part.usage) if self._attempt > 1 else part
 
     async def finish(self) -> bool:
         """Take no short cut: every delta is read."""
@@ -133,7 +146,8 @@ class _RetryingSource:
         try:
             if self._stream is None:
                 self._stream = await self._start()
-            return await anext(self._stream)
+            delta = await anext(self._stream)
+            return self._with_lost(delta) if isinstance(delta, UsageDelta) else delta
         except StopAsyncIteration:
             return None
         except ProviderError as error:
@@ -149,7 +163,7 @@ class _RetryingSource:
         return self._stream is not None
 
     async def close(self) -> None:
-        self._so_far, self._stream = self.so_far, None
+        self._so_far, self._stream = self._so_far_of_attempt, None
         await self._entered.aclose()
 
     async def _start(self) -> ModelStream:
@@ -161,6 +175,7 @@ class _RetryingSource:
 
     def _restart(self, reason: str, wait_s: float) -> StreamRestarted:
         lost = self._so_far.usage
+        self._lost += lost
         self._attempt += 1
         self._resume_at_s = trio.current_time() + wait_s
         self._so_far = _nothing(self._model)

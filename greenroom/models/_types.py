@@ -225,7 +225,7 @@ class StreamRestarted:
     wait_s: float = 0.0
     """Seconds until then."""
     lost: Usage = Usage()
-    """What the failed attempt had used; the provider may bill it."""
+    """What the failed attempt had used; the provider may bill it. The usage of the response counts it already."""
 
 
 Delta: TypeAlias = TextDelta | ThinkingDelta | ToolUseStarted | ToolInputDelta | UsageDelta | StreamRestarted

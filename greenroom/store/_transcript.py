@@ -8,16 +8,20 @@ Must not know: models, agents, Trio.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import attrs
 
 from greenroom.core import Ids, UsageError
 
 Line: TypeAlias = dict[str, Any]
+
+DEEPEST: Final = 200
+"""What is nested more deeply is written as text; orjson gives up at 254 levels."""
 
 
 @attrs.frozen(kw_only=True)
@@ -71,6 +75,9 @@ class Transcript:
             kind: `user` or `assistant`.
             message: Role and content, as the provider's API has them.
             extra: More fields of the line, such as `isMeta`.
+
+        Raises:
+            Exception: Whatever `write` raises; the next line is linked as if this one had never been.
         """
         uuid = new_uuid(self._ids)
         header = self.header
@@ -88,7 +95,8 @@ class Transcript:
             "uuid": uuid,
             "timestamp": self._wall().isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         }
-        self._write(self.path, encode_line(line))
+        content = encode_line(line)
+        self._write(self.path, content)
         self._last_uuid = uuid
         return uuid
 
@@ -101,25 +109,46 @@ def new_uuid(ids: Ids) -> str:
 
 
 def encode_line(line: Line) -> bytes:
-    """Return a line as bytes; what JSON writers refuse (a lone surrogate, an integer of 65 bits) is written as text."""
+    """Return a line as bytes; it never fails.
+
+    What JSON writers refuse (a lone surrogate, an integer of 65 bits, what is nested more than 200 levels deep) is written
+    as text.
+    """
     import orjson
 
     try:
         return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:
-        return orjson.dumps(_writable(line), option=orjson.OPT_APPEND_NEWLINE)
+        return orjson.dumps(_writable(line, DEEPEST), option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _writable(value: Any) -> Any:
+def _writable(value: Any, levels: int) -> Any:
+    """Return what a JSON writer takes, in at most so many levels."""
+    if value is None or isinstance(value, bool | float):
+        return value
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
-    if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        return str(value)
-    if isinstance(value, Mapping):
-        return {str(_writable(key)): _writable(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_writable(one) for one in value]
-    return value
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**64 else _as_text(value)
+    if levels > 0 and isinstance(value, Mapping):
+        return {_key(key): _writable(one, levels - 1) for key, one in value.items()}
+    if levels > 0 and isinstance(value, list | tuple):
+        return [_writable(one, levels - 1) for one in value]
+    return _as_text(value)
+
+
+def _key(key: Any) -> str:
+    return str(_writable(key, 0))
+
+
+def _as_text(value: Any) -> str:
+    """Return JSON text where there is some, else what Python shows; at worst the name of the type."""
+    for show in (json.dumps, repr, hex):  # Python shows no integer of thousands of digits, except in hex
+        try:
+            return str(_writable(show(value), 0))
+        except Exception:  # noqa: BLE001, S112 - a foreign object may raise anything, and the next way is tried
+            continue
+    return f"<{type(value).__name__}>"
 
 
 @attrs.frozen(kw_only=True)

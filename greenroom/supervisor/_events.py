@@ -28,12 +28,13 @@ class ChildRestarted(Event):
 @final
 @attrs.frozen(kw_only=True)
 class SupervisorEscalated(Event):
-    """A supervisor gave up: too many restarts."""
+    """A supervisor gave up: too many restarts, or a supervisor below it did."""
 
     kind: ClassVar[str] = "supervisor.escalated"
 
     child: str
     restarts: int
+    """As many as it may decide within its window."""
 
 
 EVENTS: Final = (ChildRestarted, SupervisorEscalated)

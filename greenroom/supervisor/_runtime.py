@@ -31,8 +31,9 @@ from greenroom.actors import (
 )
 from greenroom.core import Cause, Ports, Recorder, RecorderStatistics, RuntimeFailed
 from greenroom.mailbox import MailboxStatistics
+from greenroom.supervisor._house import House, always_open
 from greenroom.supervisor._spec import ChildSpec, SupervisorSpec
-from greenroom.supervisor._supervisor import House, Supervisor, always_open, make_root
+from greenroom.supervisor._supervisor import Supervisor, make_root
 
 M = TypeVar("M")
 
@@ -96,9 +97,11 @@ class Runtime:
         """Start an actor below the root and wait until it is ready; see `Supervisor.spawn`."""
         return await self.root.spawn(factory, *args, name=name, spec=spec)
 
-    async def spawn_supervisor(self, name: str, spec: SupervisorSpec | None = None) -> Supervisor:
+    async def spawn_supervisor(
+        self, name: str, spec: SupervisorSpec | None = None, *, escalates: bool = True
+    ) -> Supervisor:
         """Start a supervisor below the root and wait until it is ready; see `Supervisor.spawn_supervisor`."""
-        return await self.root.spawn_supervisor(name, spec)
+        return await self.root.spawn_supervisor(name, spec, escalates=escalates)
 
     def find(self, path: str) -> Ref[Any] | None:
         """Return the living actor at a path such as `team/reviewer`, or None."""
@@ -217,6 +220,13 @@ def _node(cell: Cell[Any], supervisor: Supervisor | None) -> TreeNode:
     )
 
 
+def _is_cancel(error: BaseException) -> bool:
+    """Whether there is nothing in it but `Cancelled`."""
+    if isinstance(error, BaseExceptionGroup):
+        return error.split(trio.Cancelled)[1] is None
+    return isinstance(error, trio.Cancelled)
+
+
 @asynccontextmanager
 async def open_runtime(
     *,
@@ -227,6 +237,9 @@ async def open_runtime(
 ) -> AsyncIterator[Runtime]:
     """Open a tree of actors; leaving the block stops them in order, shielded and within `spec.stop_budget_s`.
 
+    After that budget and one kill grace whoever still lives is killed together. Trio cannot abandon a task: for a handler
+    that blocks, or waits in a shield of its own, the block waits as long as it takes.
+
     Args:
         ports: Time, ids, chance, disk and threads of the run; by default the machine's.
         recorder: Where events go; by default one of its own.
@@ -234,7 +247,8 @@ async def open_runtime(
         check_open: Raises when nothing may be spawned, such as `journal.check_open` (DESIGN 12.21).
 
     Raises:
-        RuntimeFailed: An actor failed more often than it may be restarted; the body was cancelled.
+        RuntimeFailed: An actor failed more often than it may be restarted; the body was cancelled. An error that the
+            body raised itself leaves instead, with a note about this one.
     """
     ports = ports or Ports()
     recorder = recorder or Recorder(ports.clock.bind())
@@ -259,7 +273,11 @@ async def open_runtime(
         runtime.fail(group)
     if (leaving := runtime.leaving) is not None:
         raise leaving
-    if body_error is not None and not isinstance(body_error, trio.Cancelled):
+    if body_error is not None and not _is_cancel(body_error):
+        if runtime.failure is not None:
+            body_error.add_note(f"the runtime failed as well: {runtime.failure!r}")
+            if body_error.__context__ is None:
+                body_error.__context__ = runtime.failure
         raise body_error
     if runtime.failure is not None:
         raise RuntimeFailed(f"the runtime failed: {runtime.failure}") from runtime.failure

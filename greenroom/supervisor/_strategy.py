@@ -2,6 +2,7 @@
 
 Rule 1: whoever was asked to end is never restarted. Rule 2: what is stopped is stopped in reverse order of start, what
 is started in order. Rule 3: the budget counts decisions to restart, not exits, and a batch counts once.
+Rule 4: a temporary child is stopped together with its neighbours, and never started again.
 Must not know: clock, Trio, actors; time comes in as a number.
 """
 
@@ -14,13 +15,13 @@ from typing import Final, TypeAlias, final
 import attrs
 
 from greenroom.actors import State
-from greenroom.supervisor._spec import Backoff, Restart, Strategy
+from greenroom.supervisor._spec import Backoff, ChildSpec, Restart, Strategy
 
 
 @final
 @attrs.frozen
 class StopChild:
-    """End a child that still runs; it will be started again."""
+    """End a child that still runs; it will be started again, unless it is temporary."""
 
     child: str
 
@@ -91,26 +92,29 @@ def plan_exit(
     child: str,
     state: State,
     *,
-    restart: Restart,
     was_asked: bool,
     strategy: Strategy,
-    start_order: Sequence[str],
+    specs: Mapping[str, ChildSpec],
     budget: RestartBudget,
     backoff: Backoff,
     now_s: float,
     chance: float,
 ) -> list[Step]:
-    """Return what to do about a child that ended, in the order in which it has to happen."""
-    if was_asked or state not in COMES_BACK[restart]:
+    """Return what to do about a child that ended, in the order in which it has to happen.
+
+    `specs` are those of all children, in start order.
+    """
+    if was_asked or state not in COMES_BACK[specs[child].restart]:
         return [ForgetChild(child)]
     before = budget.used(now_s)
     if not budget.spend(now_s):
         return [GiveUp(child, before)]
     delay_s = backoff.delay_s(before, chance)
-    scope = restart_scope(strategy, start_order, child)
+    scope = restart_scope(strategy, list(specs), child)
     stops: list[Step] = [StopChild(one) for one in reversed(scope) if one != child]
+    starts = [one for one in scope if specs[one].restart is not Restart.TEMPORARY]
     # Each is started when the one before it is ready, so only the first has to wait.
-    return [*stops, *(StartChild(one, delay_s if one == scope[0] else 0.0) for one in scope)]
+    return [*stops, *(StartChild(one, delay_s if one == starts[0] else 0.0) for one in starts)]
 
 
 def restart_scope(strategy: Strategy, start_order: Sequence[str], child: str) -> list[str]:

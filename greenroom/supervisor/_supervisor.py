@@ -12,30 +12,29 @@ import functools
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import Context as ContextVars
-from typing import Any, Final, TypeVar, cast, final, get_type_hints
+from typing import Any, Final, TypeVar, cast, final
 
 import attrs
 import trio
 
 from greenroom.actors import (
-    CURRENT,
     GONE,
     ActorUnresponsive,
     Behavior,
     Cell,
     Context,
-    Dispatcher,
     Outcome,
     Parent,
     Ref,
     State,
-    Surroundings,
     Verdict,
+    current_of,
     run_cell,
 )
-from greenroom.core import Cause, NameTaken, Ports, StartFailed, Stopping, SupervisorFailed, UsageError, actor_id
-from greenroom.mailbox import Lane
+from greenroom.core import Cause, NameTaken, StartFailed, Stopping, SupervisorFailed, UsageError, actor_id
+from greenroom.mailbox import DeadReason, Lane
 from greenroom.supervisor._events import ChildRestarted, SupervisorEscalated
+from greenroom.supervisor._house import House, behavior_class_of
 from greenroom.supervisor._spec import ChildSpec, Restart, StopOrder, SupervisorSpec
 from greenroom.supervisor._strategy import (
     ForgetChild,
@@ -55,22 +54,6 @@ CAUSES_KEPT: Final = 5
 """So many of the last errors leave with an escalation."""
 
 
-def always_open() -> None:
-    """Let everything begin: nothing is kept on disk."""
-
-
-@final
-@attrs.frozen(kw_only=True)
-class House:
-    """What all supervisors of one runtime share."""
-
-    ports: Ports
-    shared: Surroundings
-    dispatcher: Dispatcher
-    check_open: Callable[[], None] = always_open
-    """Raises when nothing new may begin, because it could not be put on record."""
-
-
 @final
 @attrs.frozen
 class _Batch:
@@ -86,7 +69,7 @@ class _Escalation:
 
 
 @final
-class _SupervisorBehavior(Parent["_Batch | _Escalation"]):
+class _SupervisorBehavior(Parent[object]):
     """The actor side of a supervisor."""
 
     def __init__(self, supervisor: Supervisor) -> None:
@@ -96,11 +79,17 @@ class _SupervisorBehavior(Parent["_Batch | _Escalation"]):
         assert ctx.nursery is not None
         self._supervisor.open(ctx.nursery)
 
-    async def on_message(self, message: _Batch | _Escalation, ctx: Context) -> None:
+    async def on_message(self, message: object, ctx: Context) -> None:
         ctx.acknowledge()  # a decision is no letter that could get lost
-        if isinstance(message, _Escalation):
-            raise message.error
-        await self._supervisor.carry_out(message.steps)
+        match message:
+            case _Escalation(error=error):
+                raise error
+            case _Batch(steps=steps):
+                await self._supervisor.carry_out(steps)
+            case _:  # anybody may write to a supervisor, and nobody may end it that way
+                cell = self._supervisor.cell
+                lane = cell.envelope.lane if cell.envelope is not None else Lane.NEXT
+                ctx.directory.refused(cell, message, lane, DeadReason.UNHANDLED)
 
     async def stop_children(self) -> None:
         await self._supervisor.stop_children()
@@ -113,9 +102,10 @@ class _SupervisorBehavior(Parent["_Batch | _Escalation"]):
 class Supervisor:
     """Starts, stops and restarts children. Made by `runtime.spawn_supervisor` and its like."""
 
-    def __init__(self, house: House, spec: SupervisorSpec) -> None:
+    def __init__(self, house: House, spec: SupervisorSpec, *, escalates: bool = True) -> None:
         self._house = house
         self.spec = spec
+        self.escalates = escalates
         self._cell: Cell[Any] | None = None
         self._nursery: trio.Nursery | None = None
         self._children: dict[str, Cell[Any]] = {}
@@ -125,6 +115,7 @@ class Supervisor:
         self._budget = RestartBudget(spec.intensity, spec.period_s)
         self._errors: deque[BaseException] = deque(maxlen=CAUSES_KEPT)
         self._is_closed = False
+        self._gave_up: SupervisorFailed | None = None
 
     def __repr__(self) -> str:
         return f"<Supervisor {self.path!r}: {len(self._children)} children>"
@@ -193,18 +184,26 @@ class Supervisor:
         self, factory: Callable[..., Behavior[Any]], *args: Any, name: str | None = None, spec: ChildSpec | None = None
     ) -> Cell[Any]:
         """Start an actor in this step, without waiting until it is ready."""
-        behavior_class = _behavior_class(factory)
+        behavior_class = behavior_class_of(factory)
         cell = self._make_cell(functools.partial(factory, *args), behavior_class, name, spec or ChildSpec())
         self._launch(cell)
         return cell
 
-    async def spawn_supervisor(self, name: str, spec: SupervisorSpec | None = None) -> Supervisor:
+    async def spawn_supervisor(
+        self, name: str, spec: SupervisorSpec | None = None, *, escalates: bool = True
+    ) -> Supervisor:
         """Start a supervisor below this one and wait until it is ready; raises as `spawn` does.
 
-        It is temporary: when it gives up, its children are ended and whoever watches it hears of it.
+        It is temporary: nobody could start its children again. When it fails, they are ended, and so is this supervisor,
+        which fails in turn, up to `RuntimeFailed`. A stop or a kill that somebody asked for is no failure.
+
+        Args:
+            name: Its name among the children.
+            spec: What it does when a child ends; by default `SupervisorSpec()`.
+            escalates: False where its failure concerns only those who watch it.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
-        supervisor = Supervisor(self._house, spec or SupervisorSpec())
+        supervisor = Supervisor(self._house, spec or SupervisorSpec(), escalates=escalates)
         child_spec = ChildSpec(restart=Restart.TEMPORARY, grace_s=supervisor.spec.stop_budget_s)
         factory = functools.partial(_SupervisorBehavior, supervisor)
         cell = self._make_cell(factory, _SupervisorBehavior, name, child_spec)
@@ -219,8 +218,9 @@ class Supervisor:
         self._cell = cell
 
     def open(self, nursery: trio.Nursery) -> None:
-        """Take the nursery that children are started in."""
+        """Take the nursery that children are started in, at the begin of an incarnation."""
         self._nursery = nursery
+        self._is_closed, self._gave_up = False, None
 
     def _make_cell(
         self,
@@ -249,6 +249,7 @@ class Supervisor:
             shared=self._house.shared,
             kill_grace_s=spec.kill_grace_s,
             start_timeout_s=spec.start_timeout_s,
+            restart=spec.restart.value,
         )
         directory.register(cell)
         self._children[child_id] = cell
@@ -268,10 +269,13 @@ class Supervisor:
         try:
             await cell.wait_ready()
         except BaseException:
-            current = CURRENT.get()
+            current = current_of(self._house.shared)
             who = current.id if current is not None else "host"
             cell.forswear()
             cell.request_kill(Cause(who, "whoever spawned it was cancelled before it was ready"))
+            # What the spawn began is gone when it raises: its name can be taken again at once.
+            with trio.move_on_after(2 * cell.kill_grace_s, shield=True):
+                await cell.wait_gone()
             raise
         if not cell.was_ready:
             cause = cell.down.cause if cell.down is not None else None
@@ -292,6 +296,10 @@ class Supervisor:
         was_asked = cell.stop_cause is not None or cell.kill_cause is not None
         if self._is_stopping() or not cell.was_ready:
             return self._forget(cell)
+        below = self._supervisors.get(cell.id)
+        if below is not None and below.escalates and outcome.state is State.FAILED and not was_asked:
+            self._escalate(cell, self._budget.used(self._house.shared.recorder.now()))
+            return self._forget(cell)
         steps = self._plan(cell, outcome.state, was_asked=was_asked)
         match steps:
             case [ForgetChild()]:
@@ -301,7 +309,7 @@ class Supervisor:
                 return self._forget(cell)
             case [StartChild(child=child, delay_s=delay_s)] if child == cell.id:
                 return Verdict(is_gone=False, delay_s=delay_s)
-        self._being_stopped |= {one.child for one in steps if isinstance(one, StopChild)}
+        self._being_stopped |= {one.child for one in steps if isinstance(one, StartChild)} - {cell.id}
         self.cell.mailbox.put_nowait(_Batch(tuple(steps)), Lane.NOW, is_system=True)
         return HELD
 
@@ -310,10 +318,9 @@ class Supervisor:
         steps = plan_exit(
             cell.id,
             state,
-            restart=self._specs[cell.id].restart,
             was_asked=was_asked,
             strategy=self.spec.strategy,
-            start_order=list(self._children),
+            specs=self._specs,
             budget=self._budget,
             backoff=self.spec.backoff,
             now_s=now_s,
@@ -347,11 +354,12 @@ class Supervisor:
                 inc=self.cell.incarnation,
                 parent=cell.exit_seq,
                 child=cell.id,
-                restarts=restarts,
+                restarts=self.spec.intensity,
             )
         )
         error = SupervisorFailed(self.path or "root", cell.path, restarts)
         error.__cause__ = BaseExceptionGroup("the last errors below this supervisor", list(self._errors))
+        self._gave_up = error
         self.cell.mailbox.put_nowait(_Escalation(error), Lane.NOW, is_system=True)
 
     def let_go(self, cell: Cell[Any]) -> None:
@@ -445,6 +453,8 @@ class Supervisor:
                 for child in stop_order(list(self._children)):
                     if child in self._children:
                         await self._end_child(self._children[child], self._specs[child].grace_s, cause)
+        if self._gave_up is not None:  # the request to stop overtook its last decision, and must not hide it
+            raise self._gave_up
 
     def end_children(self) -> None:
         """Kill whatever still lives below, in one step (the last guard of kernel 9.6)."""
@@ -461,25 +471,6 @@ class Supervisor:
 def _abort(cell: Cell[Any], cause: Cause) -> None:
     if cell.is_busy and cell.turn_scope is not None:
         cell.request_abort(cause)
-
-
-def _behavior_class(factory: Callable[..., Behavior[Any]]) -> type[Behavior[Any]]:
-    """Find the class behind a factory; its attributes say how the actor is run."""
-    while isinstance(factory, functools.partial):
-        factory = factory.func
-    if isinstance(factory, type) and issubclass(factory, Behavior):
-        return factory
-    try:
-        returns = get_type_hints(factory).get("return")
-    except (TypeError, NameError):  # not a function, or an annotation that names something local
-        returns = None
-    if isinstance(returns, type) and issubclass(returns, Behavior):
-        return returns
-    if not callable(factory):
-        raise UsageError(f"a factory is a Behavior class or something that makes one, not {factory!r}")
-    raise UsageError(
-        f"{factory!r} does not say which Behavior it makes; give the class and its arguments: spawn(MyBehavior, 1, 2)"
-    )
 
 
 def make_root(house: House, spec: SupervisorSpec, owner: Any) -> Supervisor:

@@ -29,6 +29,8 @@ UNREADABLE: Final = "journal.unreadable"
 _PLACES: Final = frozenset({"seq", "t", "ev"})
 _BASE: Final = ("actor", "inc", "parent")
 _INT64: Final = 2**63
+_DEEPEST: Final = 100
+"""What is nested more deeply is written as text; orjson gives up at 254 levels."""
 
 
 class _Never:
@@ -114,7 +116,7 @@ class Codec:
             return self._encode(record, base_t)
         except Exception as error:  # noqa: BLE001 - the event has its number, so it has to have a line
             line = {"seq": record[0], "t": round(record[1] - base_t, 6), "ev": UNREADABLE, "why": repr(error)}
-            line["record"] = [repr(value) for value in record[2:]]
+            line["record"] = [_shown(value) for value in record[2:]]
             return self._dumps(_written_out(line), option=self._option)
 
     def _encode(self, record: Record, base_t: float) -> bytes:
@@ -238,19 +240,32 @@ def _plain(value: Any) -> Any:
     return repr(value)
 
 
-def _written_out(value: Any) -> Any:
-    """Return the same with everything replaced by text that JSON cannot hold: lone surrogates, numbers above 64 bits."""
+def _written_out(value: Any, levels: int = _DEEPEST) -> Any:
+    """Return the same with everything replaced by text that JSON cannot hold.
+
+    Lone surrogates, numbers above 64 bits, and what is nested too deeply.
+    """
     if isinstance(value, str):
         return _as_utf8(value)
     if value is None or isinstance(value, bool | float):
         return value
     if isinstance(value, int):
         return int(value) if -_INT64 <= value < _INT64 else str(value)
+    if not levels:
+        return _as_utf8(_shown(value))
     if isinstance(value, Mapping):
-        return {_as_utf8(str(key)): _written_out(one) for key, one in value.items()}
+        return {_as_utf8(str(key)): _written_out(one, levels - 1) for key, one in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        return [_written_out(one) for one in value]
-    return _written_out(_plain(value))
+        return [_written_out(one, levels - 1) for one in value]
+    return _written_out(_plain(value), levels - 1)
+
+
+def _shown(value: Any) -> str:
+    """Return the `repr` of a value, and its type where there is none: it may be too deep, or raise whatever it wants."""
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001 - a foreign object's own code
+        return f"<{type(value).__name__}>"
 
 
 def _as_utf8(text: str) -> str:

@@ -49,14 +49,14 @@ class JournalFiles:
 
     def enqueue(self, before: Sequence[tuple[Path, bytes]], records: Sequence[Record]) -> None:
         """Encode a batch and queue it; never fails."""
+        encode, base_t = self._codec.encode, self._base_t
+        lines = b"".join([encode(record, base_t) for record in records])
         joined: dict[Path, list[bytes]] = {}
         for path, content in before:
             joined.setdefault(path, []).append(content)
         for path, parts in joined.items():
             self.queued.append((path, b"".join(parts)))
         if records:
-            encode, base_t = self._codec.encode, self._base_t
-            lines = b"".join([encode(record, base_t) for record in records])
             self.records_bytes += len(lines)
             self.queued.append((self._journal, lines))
 

@@ -7,6 +7,7 @@
             journal.write_before(Path("transcripts/main.jsonl"), line)
             seq = runtime.recorder.emit(...)      # may point into that transcript: its line is on disk later
             await journal.wait_durable(seq)       # before success is reported to a model or a host
+            await journal.commit()                # the same for all that was handed in, transcripts included
 
 Rule 1: emitting never waits: the listener stores a record and rings. Rule 2: one batch is in flight, and what it points
 into is written before it. Rule 3: nothing is dropped. When the disk refuses, or too much is pending, intake is shut, and
@@ -59,7 +60,7 @@ class JournalStatistics:
     pending_bytes: int
     """What waits, transcripts included; a guess for events that are not encoded yet."""
     bytes: int
-    """Bytes of journal lines written or queued."""
+    """Bytes of journal lines on disk that this writer put there."""
     batches: int
     syncs: int
     waiting: int
@@ -96,6 +97,8 @@ class Journal:
         self._durable = (recorder.seq, 0)
         self._first_seq = recorder.seq + 1
         self._in_flight = 0
+        self._out: tuple[list[tuple[Path, bytes]], list[Record]] = ([], [])
+        self._line_bytes = 0
         self._bell = trio.Event()
         self._is_parked = False
         self._is_closing = False
@@ -126,11 +129,13 @@ class Journal:
 
         Raises:
             UsageError: The path is not in the run folder, or is the journal's own.
-            JournalError: The journal has closed.
+            JournalError: The journal has closed; or the disk has refused, and no more is kept for the last try at the end.
         """
         place = self._places.get(path) or self._place_of(path)
         if self._is_closed:
             raise JournalError(str(self.folder), "the journal has closed")
+        if self._failure is not None and self.pending_bytes + len(content) > PENDING_BYTES:
+            raise self._refusal()
         self._before.append((place, content))
         self._before_bytes += len(content)
         self._before_count += 1
@@ -148,9 +153,13 @@ class Journal:
     @property
     def pending_bytes(self) -> int:
         """What is not on disk yet, transcripts included; a guess for events that are not encoded yet."""
-        encoded = self._written[0] + 1 - self._first_seq
-        size = self._files.records_bytes // encoded if encoded else GUESSED_BYTES
-        return self._before_bytes + self._in_flight + len(self._records) * size
+        return self._before_bytes + self._in_flight + len(self._records) * self._size
+
+    @property
+    def _size(self) -> int:
+        """Bytes of a line, by what a batch has returned from: the files belong to the thread while a batch is out."""
+        written = self._written[0] + 1 - self._first_seq
+        return self._line_bytes // written if written else GUESSED_BYTES
 
     @property
     def is_open(self) -> bool:
@@ -191,9 +200,10 @@ class Journal:
         await self._wait((seq, 0))
 
     async def commit(self) -> None:
-        """Return once everything that was handed in so far is durable, transcripts included. A commit point.
+        """Return once everything that was handed in so far is durable. A commit point.
 
-        Raises as `wait_durable` does.
+        It covers every event that was emitted and every line that went through `write_before`, also a transcript's last
+        lines that no event points to. Cancelled, it only stops waiting. Raises `JournalError` as `wait_durable` does.
         """
         await self._wait((self.recorder.seq, self._before_count))
 
@@ -221,7 +231,7 @@ class Journal:
             written=self._written[0] + 1 - self._first_seq,
             pending=self.recorder.seq - self._written[0],
             pending_bytes=self.pending_bytes,
-            bytes=self._files.records_bytes,
+            bytes=self._line_bytes,
             batches=self._batches,
             syncs=self._syncs,
             waiting=len(self._waiters),
@@ -277,12 +287,14 @@ class Journal:
         """Take what is pending, in one step; return the blocking call that writes it."""
         records, self._records = self._records, []
         before, self._before = self._before, []
-        self._in_flight = self._before_bytes + len(records) * GUESSED_BYTES
+        self._in_flight = self._before_bytes + len(records) * self._size
         self._before_bytes = 0
+        self._out = (before, records)
         files = self._files
 
         def write() -> None:
             files.enqueue(before, records)
+            self._out = ([], [])  # the files hold it now
             files.write()
             if is_sync:
                 began_t = self.recorder.now()
@@ -293,6 +305,7 @@ class Journal:
 
     def _note_written(self, mark: tuple[int, int], *, is_synced: bool) -> None:
         self._in_flight = 0
+        self._line_bytes = self._files.records_bytes
         self._batches += 1
         self._written = mark
         if is_synced:
@@ -305,6 +318,9 @@ class Journal:
                 event.set()
 
     def _fail(self, error: BaseException) -> None:
+        before, records = self._out  # nothing, unless the call was never made: no thread could be started
+        self._before[:0], self._records[:0], self._out = before, records, ([], [])
+        self._before_bytes += sum(len(content) for _, content in before)
         self._in_flight = self._files.queued_bytes
         why = (error.strerror if isinstance(error, OSError) else None) or repr(error)
         self._failure = JournalError(str(self.folder), f"the journal cannot be written: {why}")
@@ -380,7 +396,7 @@ async def open_journal(
 
     Args:
         folder: The run folder; made if it is missing.
-        ports: Where time, disk and threads come from. The disk is this journal's alone: it is closed at the end.
+        ports: Where time, disk and threads come from. The disk is closed at the end, for all who share it: give it alone.
         catalogue: The event classes that readers will be handed; what could not be read back is refused here.
         recorder: Where events are emitted; by default one is made, and `journal.recorder` is the one to hand on. It has to
             count on from the last event on disk.
@@ -448,8 +464,10 @@ async def _written(journal: Journal) -> AsyncIterator[None]:
             with held:
                 yield
             journal.begin_closing()
-    except BaseExceptionGroup as group:  # from the writer: a bug, or a KeyboardInterrupt that landed in it
-        raise group from held.error
+    except BaseExceptionGroup as group:  # from the writer: a bug; or a KeyboardInterrupt that landed in the nursery
+        error = _leaving(group) or group
+        error.__cause__ = None if isinstance(held.error, trio.Cancelled) else held.error
+        held.error = error
     finally:
         stop_listening()
         try:
@@ -460,3 +478,13 @@ async def _written(journal: Journal) -> AsyncIterator[None]:
             held.error.add_note(str(error))
     if held.error is not None:
         raise held.error
+
+
+def _leaving(error: BaseException) -> KeyboardInterrupt | SystemExit | None:
+    """Return the KeyboardInterrupt or SystemExit in a group, if there is one: it leaves bare."""
+    while isinstance(error, BaseExceptionGroup):
+        group = error.subgroup((KeyboardInterrupt, SystemExit))
+        if group is None:
+            return None
+        error = group.exceptions[0]
+    return error if isinstance(error, KeyboardInterrupt | SystemExit) else None

@@ -20,6 +20,7 @@ from greenroom.actors import (
     StopRequested,
     TurnBegan,
     TurnEnded,
+    WatchFailed,
 )
 from greenroom.core import Event, Record, event_of
 from greenroom.mailbox import MessageAcked, MessageDied, MessageLeased, MessagePut, MessageReturned
@@ -81,7 +82,7 @@ class Checker:
         life = self.lives.setdefault(event.actor, Life())
         if life.state in ENDED and event.inc == life.incarnation:
             # After the end only what the exit path writes, and it names the end as its parent.
-            exits = ActorGone | NameReleased | MessageDied | MessageReturned
+            exits = ActorGone | NameReleased | MessageDied | MessageReturned | WatchFailed
             self.require(isinstance(event, exits) and event.parent == life.exit_seq, "I-3", event)
         handler = HANDLERS.get(type(event))
         if handler is not None:
@@ -150,10 +151,11 @@ class Checker:
 
     def message_leased(self, life: Life, event: MessageLeased) -> None:
         lane = life.lanes[event.lane]
-        self.require(event.lane == "now" or not life.lanes["now"], "I-11", event)
+        # A drain of some lanes, or of one class of messages, picks; what it picks may wait behind others.
+        self.require(event.is_picked or event.lane == "now" or not life.lanes["now"], "I-11", event)
         self.require(event.msg not in life.leased, "I-13", event)
-        if lane and lane[0] == event.msg:
-            lane.popleft()
+        if event.msg in (lane if event.is_picked else [*lane][:1]):
+            lane.remove(event.msg)
         else:
             self.say("I-10", event)
         life.leased[event.msg] = event.lane

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from greenroom import actors, mailbox, supervisor
 from greenroom.actors import Context
-from greenroom.core import Level, event_of
+from greenroom.core import IllegalTransition, Level, Recorder, event_of
 from greenroom.supervisor import Strategy, SupervisorSpec, open_runtime
 from greenroom.testing import run_virtual, virtual_ports
 from tests.actors.situations import AT_ONCE, Do, Doer, Gate, PlainDoer, fail, fail_plainly, runtime
@@ -20,32 +20,40 @@ if TYPE_CHECKING:
     from greenroom.actors import Ref
     from greenroom.core import Record
 
-FOLDS = [*actors.FOLDS, *mailbox.FOLDS, *supervisor.FOLDS]
+FOLDS: list[tuple[str, Any, str, Any]] = [*actors.FOLDS, *mailbox.FOLDS, *supervisor.FOLDS]
 
 
 @pytest.mark.promise("I-8")
 @given(st.lists(st.integers(0, 7), max_size=100), st.sampled_from(Strategy))
 def test_folding_the_record_yields_the_live_state_at_every_event(choices: list[int], strategy: Strategy) -> None:
-    async def scenario() -> int:
+    async def scenario() -> tuple[int, list[str]]:
         state: dict[tuple[str, Any], Any] = {}
         refs: dict[str, Ref[Any]] = {}
         compared = 0
+        found: list[str] = []
 
         def fold(record: Record) -> None:
+            """Must not raise: it is called in the middle of every step."""
             nonlocal compared
             event = event_of(record)
             for section, event_class, key, function in FOLDS:
                 if type(event) is event_class:
                     where = (section, getattr(event, key))
-                    state[where] = function(state.get(where), event)
+                    try:
+                        state[where] = function(state.get(where), event)
+                    except IllegalTransition as error:
+                        found.append(f"{event}: {error}")
             ref, view = refs.get(event.actor), state.get(("actors", event.actor))
-            if ref is not None and section_of(event) == "actors":
-                assert (view.state, view.is_busy, view.is_gone) == (ref.state, ref.is_busy, ref.is_gone)
+            if ref is not None and view is not None and section_of(event) == "actors":
                 compared += 1
+                if (view.state, view.is_busy, view.is_gone) != (ref.state, ref.is_busy, ref.is_gone):
+                    found.append(f"{event}: {view} is not {ref.state}, {ref.is_busy}, {ref.is_gone}")
 
         spec = SupervisorSpec(strategy=strategy, intensity=20, backoff=AT_ONCE)
-        async with open_runtime(ports=virtual_ports(), spec=spec) as opened:
-            opened.recorder.listen(fold)
+        ports = virtual_ports()
+        recorder = Recorder(ports.clock.bind())
+        recorder.listen(fold)
+        async with open_runtime(ports=ports, recorder=recorder, spec=spec) as opened:
             for behavior, job in ((Doer, fail), (PlainDoer, fail_plainly), (Doer, fail)):
                 ref: Ref[Any] = await opened.spawn(behavior, name=f"name-{len(refs)}")
                 refs[ref.id] = ref
@@ -57,20 +65,15 @@ def test_folding_the_record_yields_the_live_state_at_every_event(choices: list[i
             first.abort_turn()
             await trio.sleep(1)
             first.kill()
-        return compared
+        return compared, found
 
-    assert run_virtual(scenario, choices=choices).result > 20
+    compared, found = run_virtual(scenario, choices=choices).result
+    assert compared > 20
+    assert not found, "\n".join(found)
 
 
 def section_of(event: object) -> str:
     return next((section for section, event_class, _, _ in FOLDS if type(event) is event_class), "")
-
-
-def test_every_event_of_the_kernel_that_a_journal_takes_is_folded_or_passed_over_knowingly() -> None:
-    folded = {event_class for _, event_class, _, _ in FOLDS}
-    events = {*actors.EVENTS, *mailbox.EVENTS, *supervisor.EVENTS}
-
-    assert events - folded == {actors.TurnNoted}
 
 
 @pytest.mark.usefixtures("virtual_time")

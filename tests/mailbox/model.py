@@ -64,14 +64,16 @@ class Model:
 
     def take(self, lanes: Iterable[Lane] = tuple(Lane)) -> Letter | None:
         now, next_, later = (self.lanes[lane] if lane in set(lanes) else deque[Letter]() for lane in Lane)
+        is_credited = {Lane.NEXT, Lane.LATER} <= set(lanes)
         if now:
             letter = now.popleft()
         elif later and (not next_ or self.overtakings >= K):
             letter = later.popleft()
-            self.overtakings = 0
+            if is_credited:
+                self.overtakings = 0
         elif next_:
             letter = next_.popleft()
-            self.overtakings += bool(later)
+            self.overtakings += bool(later) and is_credited
         else:
             return None
         self.leased.append(letter)

@@ -108,7 +108,8 @@ def test_what_cannot_be_written_again_is_no_input(text: str) -> None:
 def test_an_input_is_at_most_a_hundred_levels_deep(levels: int) -> None:
     """What is deeper could not be put on record as it is, nor be sent back."""
     text = '{"a":' * (levels - 1) + "{}" + "}" * (levels - 1)
-    start = {"type": "content_block_start", "content_block": {**START["content_block"], "input": json.loads(text)}}
+    block = {"type": "tool_use", "id": "t", "name": "N", "input": json.loads(text)}
+    start = {"type": "content_block_start", "content_block": block}
 
     if levels <= 100:
         assert folded(START, piece(text), STOP, ended("tool_use")).so_far.tool_uses[0].input == json.loads(text)

@@ -124,7 +124,9 @@ async def test_what_failed_attempts_used_is_counted_for_a_reader_of_the_whole_an
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """The provider bills them, and `wait_response` shows no deltas."""
-    cut = ScriptStep(answer=Answer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99)
+    cut = ScriptStep(
+        answer=Answer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99
+    )
     _, model = patient([cut, cut, Answer([Say("Good bye")], usage=Usage(9, 2))])
     async with model.open(), model.stream(HELLO) as stream:
         response = await stream.wait_response()
@@ -134,7 +136,9 @@ async def test_what_failed_attempts_used_is_counted_for_a_reader_of_the_whole_an
 
 
 async def test_usage_never_falls_while_attempts_fail(autojump_clock: trio.testing.MockClock) -> None:
-    cut = ScriptStep(answer=Answer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99)
+    cut = ScriptStep(
+        answer=Answer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99
+    )
     _, model = patient([cut, Answer([Say("Good bye")], usage=Usage(9, 2))])
     told = []
     async with model.open(), model.stream(HELLO) as stream:
@@ -150,7 +154,9 @@ async def test_usage_never_falls_while_attempts_fail(autojump_clock: trio.testin
 async def test_what_failed_attempts_used_is_counted_when_the_last_one_fails(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    cut = ScriptStep(answer=Answer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99)
+    cut = ScriptStep(
+        answer=Answer([Say("Hello world")], usage=Usage(9, 5)), error=provider_error("cut"), error_after=99
+    )
     _, model = patient([cut, cut], attempts=2)
     async with model.open():
         async with model.stream(HELLO) as stream:

@@ -10,8 +10,10 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from greenroom.actors import ActorBegan, Context, NameRegistered, NameReleased, State
-from greenroom.core import NameTaken, StartFailed, TurnKilled, UsageError
-from greenroom.supervisor import ChildSpec, Restart, SupervisorSpec
+from greenroom.core import NameTaken, RuntimeFailed, StartFailed, SupervisorFailed, TurnKilled, UsageError
+from greenroom.supervisor import ChildSpec, Restart, SupervisorSpec, open_runtime
+from greenroom.testing import virtual_ports
+from tests.actors.invariants import violations
 from tests.actors.situations import AT_ONCE, Do, Doer, Oops, PlainDoer, events, fail, runtime
 
 if TYPE_CHECKING:
@@ -256,7 +258,7 @@ async def test_a_factory_has_to_say_what_it_makes() -> None:
 async def test_a_supervisor_that_gives_up_ends_its_children_and_nobody_elses() -> None:
     async with runtime() as opened:
         neighbour = await opened.spawn(Doer)
-        team = await opened.spawn_supervisor("team", SupervisorSpec(intensity=0))
+        team = await opened.spawn_supervisor("team", SupervisorSpec(intensity=0), escalates=False)
         mates = [await team.spawn(Doer), await team.spawn(PlainDoer)]
         mates[0].tell(fail)
         down = await team.ref.wait_ended()
@@ -288,3 +290,29 @@ async def test_a_temporary_child_is_not_restarted_and_leaves_its_supervisor_alon
 
         assert down.state is State.FAILED
         await opened.spawn(Doer)
+
+
+async def test_a_supervisor_that_gives_up_takes_those_above_it_along_unless_told_otherwise() -> None:
+    with pytest.raises(RuntimeFailed) as caught:
+        async with open_runtime(ports=virtual_ports()) as opened:
+            neighbour = await opened.spawn(Doer)
+            team = await opened.spawn_supervisor("team", SupervisorSpec(intensity=0))
+            mate = await team.spawn(Doer)
+            mate.tell(fail)
+            await trio.sleep_forever()
+
+    assert isinstance(caught.value.__cause__, SupervisorFailed)
+    assert neighbour.is_gone
+    assert violations(opened.recorder.latest()) == []
+
+
+async def test_a_supervisor_that_was_asked_to_end_is_no_failure_of_those_above_it() -> None:
+    async with runtime() as opened:
+        neighbour = await opened.spawn(Doer)
+        for how in ("stop", "kill"):
+            team = await opened.spawn_supervisor(how)
+            await team.spawn(Doer)
+            getattr(team.ref, how)()
+            await team.ref.wait_ended()
+
+        assert opened.root.children() == [neighbour]

@@ -168,7 +168,8 @@ async def work(runtime: Runtime) -> None:
 
 async def together(runtime: Runtime) -> None:
     """A team that is restarted together, mail that comes back and dies, and a supervisor that gives up."""
-    team = await runtime.spawn_supervisor("team", SupervisorSpec(strategy=Strategy.ONE_FOR_ALL, intensity=2))
+    spec = SupervisorSpec(strategy=Strategy.ONE_FOR_ALL, intensity=2)
+    team = await runtime.spawn_supervisor("team", spec, escalates=False)
     first = await team.spawn(Stubborn, name="first")
     second = await team.spawn(Worker, name="second")
     first.tell("boom")

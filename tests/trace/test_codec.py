@@ -177,6 +177,31 @@ def test_what_json_cannot_hold_is_written_as_text(value: Any, written: Any) -> N
     assert line_of(Odd(anything=value))["anything"] == written
 
 
+@pytest.mark.parametrize("levels", [99, 254, 300, 100_000])
+def test_what_is_nested_too_deeply_is_written_as_text(levels: int) -> None:
+    value: Any = "deep"
+    for _ in range(levels):
+        value = [value]
+
+    read = line_of(Odd(anything=value))["anything"]
+
+    depth = 0
+    while isinstance(read, list):
+        read, depth = read[0], depth + 1
+    assert (read, depth) == ("deep", levels) if levels < 254 else depth < levels
+
+
+def test_a_value_that_cannot_be_shown_does_not_stop_the_writer() -> None:
+    class Sulking:
+        def __repr__(self) -> str:
+            raise ValueError("no")
+
+    line = line_of(Odd(anything=Sulking()))
+
+    assert line["ev"] == "journal.unreadable"
+    assert "<Sulking>" in line["record"]
+
+
 def test_a_record_that_does_not_fit_its_class_is_kept_as_unreadable() -> None:
     """Emitting never fails, and an event that was numbered must not leave a gap."""
     codec = Codec(EVENTS)

@@ -231,6 +231,7 @@ def test_a_keyboard_interrupt_while_the_last_batch_is_written_leaves_bare(own: V
                 self.is_armed = False
                 await trio.sleep(1)
                 signal.raise_signal(signal.SIGINT)
+                await trio.sleep(1)  # until it has landed
             return await super().run(function, *args, **kwargs)
 
     disk, blocking = MemoryDisk(), Interrupted()
@@ -258,6 +259,7 @@ def test_a_keyboard_interrupt_is_not_hidden_by_a_lost_journal() -> None:
             if disk.room_bytes == 0:
                 await trio.sleep(1)
                 signal.raise_signal(signal.SIGINT)
+                await trio.sleep(1)
             return await super().run(function, *args, **kwargs)
 
     async def main() -> None:
@@ -473,8 +475,9 @@ async def test_after_a_refusal_no_more_is_kept_than_what_may_be_pending(autojump
         disk.room_bytes = 0
         taken = 0
         with pytest.raises(JournalError, match="No space left"):
-            for taken in range(100):
+            while taken < 100:
                 journal.write_before(TRANSCRIPT, part)
+                taken += 1
                 with suppress(JournalError):
                     await journal.commit()
         assert taken == 16

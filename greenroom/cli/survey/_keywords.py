@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from greenroom.cli.survey._facts import Hit, SearchFacts
 from greenroom.cli.survey._items import Item, Search
-from greenroom.cli.survey._markdown import code, more, table
+from greenroom.cli.survey._markdown import code, escaped, more, table
 from greenroom.cli.survey._paths import DATA_SUFFIXES, is_test
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def write_keyword_report(task: str, survey: Survey) -> str:
     words = keywords_of(task)
     found = {word: survey.searches[word] for word in words if word in survey.searches}
     lines = [
-        f"# Keyword search: {survey.folder}",
+        f"# Keyword search: {escaped(survey.folder)}",
         "",
         f"Task: {' '.join(task.split())}",
         "",
@@ -130,7 +130,7 @@ def _rank(hit: Hit, word: str) -> int:
 
 def _left_out(survey: Survey, missing: list[str]) -> list[str]:
     notes = [f"{code(word)}: no findings reached the lead" for word in missing]
-    notes += [note[0].upper() + note[1:] for note in survey.listing.skipped]
+    notes += survey.listing.skip_lines
     lines = ["", "## What was left out", ""]
     endings = DATA_SUFFIXES.replace(",", ", ")
     return [*lines, *(f"- {note}" for note in notes), f"- Data files ({endings}) and what ignore files name."]

@@ -5,14 +5,16 @@ Rule 1: a tree of any size takes a handful of calls. Rule 2: what the look does 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 import attrs
 
 from greenroom.cli.survey._conversation import Conversation, ToolCall
 from greenroom.cli.survey._paths import DATA_SUFFIXES, PYTHON, language_of
-from greenroom.cli.survey._tool_answers import Counts, parse_counts, parse_names
+from greenroom.cli.survey._tool_answers import Counts, SkippedFiles, parse_counts, parse_names
 from greenroom.models import Call
 
 MOST_FILES: Final = 2_000
@@ -41,10 +43,29 @@ class Listing:
     is_python_cut: bool = False
     """There are more Python files than these."""
     is_others_cut: bool = False
-    skipped: tuple[str, ...] = ()
-    """What the tools could not look at, in their words."""
+    skipped: Mapping[str, SkippedFiles] = attrs.field(factory=dict)
+    """What the tools could not look at, or not as it is, by what happened."""
+    notes: tuple[str, ...] = ()
+    """What else could not be looked at, in the tools' words."""
     problem: str = ""
     """Why the folder could not be listed, if it could not."""
+
+    @property
+    def uncounted(self) -> Mapping[str, int]:
+        """Data files by suffix, as far as files are known by name: their lines were not counted."""
+        endings = frozenset(DATA_SUFFIXES.split(","))
+        found = Counter(PurePosixPath(path).suffix.removeprefix(".") for path in self.paths if path not in self.others)
+        return {suffix: found[suffix] for suffix in sorted(found) if suffix in endings}
+
+    @property
+    def skip_lines(self) -> list[str]:
+        """What was skipped, in words: one line for each thing that happened."""
+        lines = []
+        for what, files in self.skipped.items():
+            reason = what.removeprefix("skipped, ")
+            amount = f"{files.count} {'file' if files.count == 1 else 'files'} ({files.text})"
+            lines.append(f"{reason[0].upper()}{reason[1:]}: {amount if reason != what else files.text}")
+        return lines + [note if note.startswith("(") else note[0].upper() + note[1:] for note in self.notes]
 
     @property
     def is_cut(self) -> bool:
@@ -84,7 +105,8 @@ def read_listing(conversation: Conversation) -> Listing:
         others=others,
         is_python_cut=len(kept) < len(python) or (bool(python_pages) and python_pages[-1].next_offset is not None),
         is_others_cut=bool(other_pages) and other_pages[-1].next_offset is not None,
-        skipped=tuple(_skipped([*python_pages, *other_pages])) + names.notes,
+        skipped=_skipped(python_pages, other_pages),
+        notes=names.notes,
     )
 
 
@@ -92,15 +114,14 @@ def _greps(conversation: Conversation, wanted: Mapping[str, Any]) -> list[ToolCa
     return [call for call in conversation.calls_of("Grep") if wanted.items() <= dict(call.input).items()]
 
 
-def _skipped(pages: list[Counts]) -> Iterator[str]:
-    seen = set()
-    for page in pages:
-        for what, (count, names) in page.skipped.items():
-            if what.startswith("skipped, "):
-                reason = what.removeprefix("skipped, ")
-                note = f"{reason}: {count} {'file' if count == 1 else 'files'} ({names})"
-            else:
-                note = f"{what}: {names}"
-            if note not in seen:
-                seen.add(note)
-                yield note
+def _skipped(*searches: Sequence[Counts]) -> dict[str, SkippedFiles]:
+    """Add up what searches over different files skipped; each page of one names all that the pages before it did."""
+    skipped: dict[str, SkippedFiles] = {}
+    for pages in searches:
+        of_search: dict[str, SkippedFiles] = {}
+        for page in pages:
+            for what, files in page.skipped.items():
+                of_search[what] = max(of_search.get(what, files), files, key=lambda one: one.count)
+        for what, files in of_search.items():
+            skipped[what] = skipped[what] + files if what in skipped else files
+    return skipped

@@ -9,11 +9,17 @@ def code(text: str) -> str:
     """Return text as a code span, whatever it holds."""
     if not text:
         return ""
+    text = escaped(text)
     fence = "`"
     while fence in text:
         fence += "`"
     space = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{space}{text}{space}{fence}"
+
+
+def escaped(text: str) -> str:
+    """Return text with line ends and other characters that cannot be seen written as escapes."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:

@@ -141,7 +141,10 @@ def file_facts(path: str, pages: Sequence[ToolCall]) -> FileFacts:
     if last is None or last.result is None:
         return FileFacts(path=path, problem="it was not read")
     if last.is_error:
-        return FileFacts(path=path, problem=shortened(last.result.removeprefix(f"{path} ")))
+        problem = shortened(last.result.removeprefix(f"{path} "))
+        if "\\" in path and problem.startswith("does not exist"):  # the search wrote the name as it cannot be asked for
+            problem = "not read: its name holds a line break or another character that is shown as an escape"
+        return FileFacts(path=path, problem=problem)
     return _analysed(path, tuple(page.result or "" for page in pages))
 
 

@@ -62,6 +62,8 @@ class Around:
     """What the names of the file stand for: `{"sp": "subprocess", "system": "os.system"}`."""
     is_async: bool
     """Within an `async def`."""
+    is_test: bool
+    """In a test, which may well pickle what it made itself."""
     may_print: bool
     may_star: bool
 
@@ -114,7 +116,7 @@ def _call(node: ast.AST, around: Around) -> Iterator[Spot]:
         yield "tls", node
     if name in _DEBUGGERS:
         yield "debugger", node
-    if name in _UNPICKLE and not _has_safe_loader(node, keywords):
+    if name in _UNPICKLE and not around.is_test and not _has_safe_loader(node, keywords):
         yield "unpickle", node
     if name == "tempfile.mktemp":
         yield "mktemp", node

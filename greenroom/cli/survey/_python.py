@@ -27,7 +27,9 @@ MOST_LISTED: Final = 40
 """Markers, patterns or names of one file that a report lists; the rest is counted."""
 MARKER_WORDS: Final = ("TODO", "FIXME", "XXX", "HACK", "BUG")
 
-_MARKER: Final = re.compile(rf"\b({'|'.join(MARKER_WORDS)})\b[:\s]*(.*)")
+_WORDS: Final = "|".join(MARKER_WORDS)
+# The first word of a comment, or followed by a colon or a name in parentheses: else it is a word of a sentence.
+_MARKER: Final = re.compile(rf"(?:^[#\s!*-]*({_WORDS})\b|\b({_WORDS})(?= ?:|\())[:\s]*(.*)")
 _ACCEPTED: Final = re.compile(r"#.*\b(noqa|nosec)\b", re.IGNORECASE)
 _TEXT_CHARACTERS: Final = 160
 _QUIET_DECORATORS: Final = frozenset({"overload", "override", "setter", "deleter"})
@@ -129,6 +131,7 @@ class _Reader(ast.NodeVisitor):
             is_async=False,
             may_print=may_print(path) or _is_script(tree, lines),
             may_star=PurePosixPath(path).name == "__init__.py",
+            is_test=is_test(path),
         )
 
     def visit(self, node: ast.AST) -> None:
@@ -160,7 +163,8 @@ class _Reader(ast.NodeVisitor):
         name = ".".join([*self._within, node.name])
         first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
         last = node.end_lineno or node.lineno
-        self.measured.append(Measured(node.lineno, name, last - first + 1, _branches(node)))
+        # From its `def`, where the report says that it is; decorators are no part of its length.
+        self.measured.append(Measured(node.lineno, name, last - node.lineno + 1, _branches(node)))
         self._document(node, name)
         outer = self._around
         self._around = attrs.evolve(outer, is_async=isinstance(node, ast.AsyncFunctionDef))
@@ -242,7 +246,7 @@ def _branches(node: ast.AST) -> int:
 
 def _markers(lines: Sequence[str], spans: Sequence[_Span]) -> Iterator[Marker]:
     """Yield the markers in comments, each with the innermost function or class around it."""
-    if not any(_MARKER.search(line) for line in lines):
+    if not any(re.search(_WORDS, line) for line in lines):
         return  # the tokenizer is slow, and most files have none
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO("\n".join(lines) + "\n").readline))
@@ -255,23 +259,23 @@ def _markers(lines: Sequence[str], spans: Sequence[_Span]) -> Iterator[Marker]:
             line = token.start[0]
             around = [span for span in spans if span.first <= line <= span.last]
             within = max(around, key=lambda span: span.first).name if around else ""
-            yield Marker(line, found[1], shortened(_with_next(lines, line, found[2])), within)
+            yield Marker(line, found[1] or found[2], shortened(_with_next(lines, line, found[3])), within)
 
 
 def _with_next(lines: Sequence[str], line: int, text: str) -> str:
     """Return a marker's text with the comment line that goes on with its sentence, if there is one."""
     following = lines[line].strip() if line < len(lines) else ""
     is_comment = following.startswith("#") and lines[line - 1].strip().startswith("#")
-    if not is_comment or text.rstrip().endswith((".", "!", "?")) or _MARKER.search(following):
+    if not is_comment or text.rstrip().endswith((".", "!", "?")) or re.search(rf"\b({_WORDS})\b", following):
         return text
     return f"{text.rstrip()} {following.lstrip('# ')}"
 
 
 def _plain_markers(lines: Sequence[str]) -> Iterator[Marker]:
     for number, line in enumerate(lines, 1):
-        found = re.search(rf"#.*?\b({'|'.join(MARKER_WORDS)})\b[:\s]*(.*)", line)
+        found = _MARKER.search(line[line.index("#") :]) if "#" in line else None
         if found:
-            yield Marker(number, found[1], shortened(found[2]), "")
+            yield Marker(number, found[1] or found[2], shortened(found[3]), "")
 
 
 def shortened(text: str, most: int = _TEXT_CHARACTERS) -> str:

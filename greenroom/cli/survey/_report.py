@@ -7,6 +7,7 @@ Must not know: who found what.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -15,10 +16,10 @@ import attrs
 
 from greenroom.cli.survey._facts import Facts, FileFacts, Hit, SearchFacts, Spotted
 from greenroom.cli.survey._listing import Listing
-from greenroom.cli.survey._markdown import code, count, more, percent, table
+from greenroom.cli.survey._markdown import code, count, escaped, more, percent, table
 from greenroom.cli.survey._paths import is_loose, is_test
 from greenroom.cli.survey._patterns import KINDS
-from greenroom.cli.survey._python import LONG_FUNCTION_LINES
+from greenroom.cli.survey._python import LONG_FUNCTION_LINES, MARKER_WORDS
 from greenroom.cli.survey._searches import CONFLICTS, KEYS, LEFTOVERS, MARKERS
 from greenroom.cli.survey._shape import shape_sections
 from greenroom.cli.survey._testmap import needs_test, untested
@@ -58,7 +59,7 @@ class Survey:
 
 def write_report(survey: Survey) -> str:
     """Return the report as Markdown."""
-    parts = [f"# Code health survey: {survey.folder}", "", *_summary(survey)]
+    parts = [f"# Code health survey: {escaped(survey.folder)}", "", *_summary(survey)]
     if survey.listing.total:
         parts += shape_sections(survey.listing, survey.files)
         if survey.files:
@@ -148,8 +149,10 @@ def _long_summary(survey: Survey) -> str:
 
 
 def _pattern_summary(survey: Survey) -> str:
-    weights = Counter(KINDS[spot.kind].weight for _, spot in _spots(survey))
-    if not weights:
+    spots = _spots(survey)
+    weights = Counter(KINDS[spot.kind].weight for path, spot in spots if not is_test(path))
+    in_tests = len(spots) - sum(weights.values())
+    if not spots:
         return "none of those that were looked for."
     parts = []
     for weight, one, many in (
@@ -159,7 +162,8 @@ def _pattern_summary(survey: Survey) -> str:
     ):
         if weights[weight]:
             parts.append(count(weights[weight], one, many))
-    return ", ".join(parts) + "."
+    text = ", ".join(parts) or "none outside the tests"
+    return f"{text}; {in_tests:,} in tests." if in_tests else f"{text}."
 
 
 def _marker_summary(survey: Survey) -> str:
@@ -288,7 +292,8 @@ def _all_markers(survey: Survey) -> list[tuple[str, int, str, str, str]]:
         for one in facts.markers
     ]
     for hit in _hits(survey, MARKERS.label):
-        word = next((word for word in ("FIXME", "TODO", "HACK", "XXX") if word in hit.text), "TODO")
+        match = re.search(MARKERS.pattern, hit.text)
+        word = next((one for one in match.groups() if one in MARKER_WORDS), "TODO") if match else "TODO"
         found.append((hit.path, hit.line, word, hit.text, ""))
     return sorted(found)
 
@@ -337,7 +342,10 @@ def _tests(survey: Survey) -> list[str]:
     lines = ["", "## Files without tests", ""]
     if not missing:
         return [*lines, "Every file with code is named or imported by a test."]
-    text = "No test is named after these files, imports them, or imports a package that does; largest first."
+    text = (
+        "No test is named after these files, imports them, or imports a package that does; largest first. What tests "
+        "reach only through a command line, a subprocess or a fixture cannot be seen this way, and is listed too."
+    )
     rows = [(code(one.path), one.code_lines, one.functions) for one in missing[:_MOST_ROWS]]
     lines += [text, "", *table(("File", "Lines of code", "Functions"), rows)]
     return lines + more(_MOST_ROWS, len(missing), "files")
@@ -363,13 +371,22 @@ def _other_searches(survey: Survey) -> list[str]:
 
 def _left_out(survey: Survey) -> list[str]:
     listing = survey.listing
-    found = [f"{code(path)}: {one.problem}" for path, one in survey.files.items() if one.problem]
+    named = {name.partition(": ")[0] for files in listing.skipped.values() for name in files.names}
+    found = [
+        f"{code(path)}: {one.problem}"
+        for path, one in survey.files.items()
+        if one.problem and not (path in named and not one.lines)  # else what was skipped names it below
+    ]
     found += [f"{label}: {one.problem}" for label, one in sorted(survey.searches.items()) if one.problem]
     missing = sorted(set(listing.python) - set(survey.files))
     found += [f"{code(path)}: no mate reported on it" for path in missing[:_MOST_ROWS]]
     found += [line for line in more(_MOST_ROWS, len(missing), "files that no mate reported on") if line]
     found += [f"Item {number} of the board: no findings reached the lead" for number in survey.left]
-    found += [note if note.startswith("(") else note[0].upper() + note[1:] for note in listing.skipped]
+    found += listing.skip_lines
+    if listing.uncounted:
+        kinds = ", ".join(f"{number:,} {suffix}" for suffix, number in listing.uncounted.items())
+        total = sum(listing.uncounted.values())
+        found.append(f"Data files, whose lines were not counted: {count(total, 'file')} ({kinds})")
     if listing.is_python_cut:
         last = code(max(listing.python))
         found.append(

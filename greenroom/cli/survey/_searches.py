@@ -8,7 +8,8 @@ from greenroom.cli.survey._items import Search
 
 MARKERS: Final = Search(
     "to-do markers outside Python",
-    r"\b(TODO|FIXME|XXX|HACK)\b",
+    # Followed by a colon or a name in parentheses, or the first word of a comment, a line or an entry of a list.
+    r"\b(TODO|FIXME|XXX|HACK)( ?:|\()|(^|//|/\*|--|[#;%*]|^\s*[-*]( \[ \])?)\s*(TODO|FIXME|XXX|HACK)\b",
     "!*.{py,pyi,ipynb,lock,svg,map,csv,jsonl,log}",
 )
 CONFLICTS: Final = Search("merge conflicts", r"^(<{7}|>{7}) \S")

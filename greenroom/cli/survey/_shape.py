@@ -24,7 +24,7 @@ def shape_sections(listing: Listing, files: Mapping[str, FileFacts]) -> list[str
     longest = sorted(lines, key=lambda path: (-lines[path], path))
     if longest:
         rows = [(code(path), lines[path]) for path in longest[:_MOST_FILES]]
-        parts += ["", "The longest files:", "", *table(("File", "Lines"), rows)]
+        parts += ["", "The longest of the files whose lines were counted:", "", *table(("File", "Lines"), rows)]
     return parts
 
 

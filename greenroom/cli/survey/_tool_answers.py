@@ -81,13 +81,32 @@ def parse_names(answer: str) -> Names:
 
 
 @attrs.frozen
+class SkippedFiles:
+    """Files that a search could not look at, or not as they are."""
+
+    count: int
+    names: tuple[str, ...]
+    """As far as the tool gave them."""
+
+    def __add__(self, other: SkippedFiles) -> SkippedFiles:
+        """Return these and those; they have to be different files."""
+        return SkippedFiles(self.count + other.count, (*self.names, *other.names))
+
+    @property
+    def text(self) -> str:
+        """The names, and how many more there are."""
+        rest = self.count - len(self.names)
+        return ", ".join(self.names) + (f", and {rest:,} more" if rest else "")
+
+
+@attrs.frozen
 class Counts:
     """One answer of Grep that counts matching lines."""
 
     counts: dict[str, int]
     next_offset: int | None
-    skipped: dict[str, tuple[int, str]]
-    """{what happened: (number of files, the names as far as the tool gave them)}"""
+    skipped: dict[str, SkippedFiles]
+    """By what happened to them."""
 
 
 def parse_counts(answer: str) -> Counts:
@@ -162,13 +181,13 @@ def _split_notes(answer: str) -> tuple[list[str], list[str]]:
     return lines, notes
 
 
-def _skipped(notes: list[str]) -> dict[str, tuple[int, str]]:
+def _skipped(notes: list[str]) -> dict[str, SkippedFiles]:
     skipped = {}
     for note in notes:
         found = _SKIPPED.fullmatch(note)
         if found is not None:
             more = _AND_MORE.search(found[2])
             named = found[2][: more.start()] if more else found[2]
-            count = named.count(", ") + 1 + (int(more[1]) if more else 0)
-            skipped[found[1]] = (count, found[2])
+            names = tuple(named.split(", "))
+            skipped[found[1]] = SkippedFiles(len(names) + (int(more[1]) if more else 0), names)
     return skipped

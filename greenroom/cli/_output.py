@@ -1,0 +1,70 @@
+"""Standard output that ends early: a reader that has gone, a disk that is full. And how this program was started.
+
+Rule 1: whatever the output does, nothing of it is a trace, not even from the interpreter's flush at its exit.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+PROGRAM = "greenroom"
+
+
+def flush_output() -> None:
+    """Write out what is held back; a process without standard output has nothing to write."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def is_terminal() -> bool:
+    """Whether somebody looks at what is printed."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def drop_output() -> None:
+    """Let what is held back, and all that follows, go nowhere: the interpreter flushes once more at its exit."""
+    with suppress(OSError, ValueError, AttributeError):  # there may be no descriptor
+        null = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(null, sys.stdout.fileno())
+        finally:
+            os.close(null)
+
+
+def complain(text: str, *, code: int) -> int:
+    """Say what went wrong in one line on standard error, and return the exit code."""
+    with suppress(OSError):  # nobody is left to tell
+        print(f"{PROGRAM}: {' '.join(text.split())}", file=sys.stderr, flush=True)
+    return code
+
+
+def program() -> str:
+    """Return what to type to start this program again: `greenroom` where that is on PATH and the same one."""
+    started = sys.argv[0]
+    name = Path(started).name
+    found = shutil.which(PROGRAM)
+    if found is not None and _belongs_here(found):
+        return PROGRAM
+    if name == "__main__.py":
+        on_path = shutil.which("python") == sys.executable
+        return f"{'python' if on_path else shlex.quote(typed(Path(sys.executable)))} -m {PROGRAM}"
+    return shlex.quote(started) if name == PROGRAM else PROGRAM
+
+
+def _belongs_here(script: str) -> bool:
+    """Whether a script on PATH is the one that runs, or lies beside the Python that does."""
+    with suppress(OSError):
+        if Path(script).samefile(sys.argv[0]):
+            return True
+    return Path(script).absolute().parent == Path(sys.executable).parent
+
+
+def typed(path: Path) -> str:
+    """Return a path as one would type it here."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

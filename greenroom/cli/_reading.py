@@ -1,0 +1,76 @@
+"""What the views share in reading a session's events: times from the first one, what was lost, who waits for a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+import attrs
+
+from greenroom.actors import ActorExited
+from greenroom.agents import ModelBegan, ModelEnded
+from greenroom.core import Event
+
+if TYPE_CHECKING:
+    from greenroom.session import EventStream
+
+FIRST_REMARK_S = 5.0
+"""So long a model may take before a log says so; then again after twice as long, and so on."""
+
+
+@final
+class Waits:
+    """Which agents wait for their model, and since when."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, float] = {}
+        self._next_remark: dict[str, float] = {}
+
+    def see(self, t: float, event: Event) -> None:
+        """Take note of an event."""
+        match event:
+            case ModelBegan():
+                self._since[event.actor] = t
+                self._next_remark[event.actor] = t + FIRST_REMARK_S
+            case ModelEnded() | ActorExited():
+                self._since.pop(event.actor, None)
+                self._next_remark.pop(event.actor, None)
+
+    def waited_s(self, actor: str, now: float) -> float:
+        """Return how long an agent has been waiting for its model; 0 where it is not."""
+        return max(0.0, now - self._since.get(actor, now))
+
+    def remarks(self, now: float) -> list[tuple[str, float]]:
+        """Return agents whose wait is worth a remark now, with its seconds; each is remarked on ever more rarely."""
+        due = [actor for actor, at in self._next_remark.items() if at <= now]
+        for actor in due:
+            self._next_remark[actor] = now + self.waited_s(actor, now)
+        return [(actor, self.waited_s(actor, now)) for actor in due]
+
+
+@final
+@attrs.define
+class Reading:
+    """A stream of events that is being read."""
+
+    stream: EventStream
+    waits: Waits = attrs.field(factory=Waits)
+    began: float | None = None
+    """The clock's reading at the first event."""
+    newly_lost: int = 0
+    """Events that came too fast to be read, since the last one that was."""
+    _lost: int = 0
+
+    async def next(self) -> tuple[int, float, Event] | None:
+        """Return number, the clock's reading and event, or None at the end."""
+        try:
+            seq, t, event = await self.stream.next_numbered()
+        except StopAsyncIteration:
+            return None
+        self.began = t if self.began is None else self.began
+        self.newly_lost, self._lost = self.stream.lost - self._lost, self.stream.lost
+        self.waits.see(t, event)
+        return seq, t, event
+
+    def since_began(self, t: float) -> float:
+        """Return the seconds from the first event to a reading of the clock."""
+        return t - (t if self.began is None else self.began)

@@ -1,0 +1,199 @@
+"""Aborting a turn: what is answered, what happens to the turn, and that nothing of it stays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from greenroom.actors import AbortStatus, Context, State, TurnEnded
+from greenroom.mailbox import DeadReason, MessageAcked
+from tests.actors.situations import Do, Doer, Gate, Oops, Quiet, Survivor, dead, events, runtime
+
+if TYPE_CHECKING:
+    from typing import Any
+
+pytestmark = [pytest.mark.usefixtures("virtual_time"), pytest.mark.timeout(10)]
+
+
+@pytest.mark.promise("I-24")
+@pytest.mark.parametrize("behavior", [Doer, Quiet])
+async def test_an_aborted_turn_ends_and_the_actor_takes_the_next_message(behavior: type[Doer]) -> None:
+    seen: list[Any] = []
+    async with runtime() as opened:
+        actor = await opened.spawn(behavior, seen)
+        gate = Gate()
+        actor.tell(gate)
+        actor.tell("next")
+        await gate.entered.wait()
+
+        result = actor.abort_turn(why="changed my mind")
+        outcome = await result.wait_ended()
+        await wait_all_tasks_blocked()
+
+        assert result.status is AbortStatus.ABORTED
+        assert (outcome.state, outcome.by) == (State.KILLED, "own")
+        assert outcome.cause is not None
+        assert (outcome.cause.who, outcome.cause.why) == ("host", "changed my mind")
+        assert not gate.is_through
+        assert seen == ["next"]
+        assert actor.state is State.RUNNING
+
+
+@pytest.mark.promise("I-21", "I-28")
+async def test_an_abort_of_an_idle_actor_does_nothing_then_or_later() -> None:
+    seen: list[Any] = []
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer, seen)
+        seq = opened.recorder.seq
+
+        result = actor.abort_turn()
+
+        assert result.status is AbortStatus.IDLE
+        assert opened.recorder.seq == seq
+        gate = Gate()
+        actor.tell(gate)
+        await gate.entered.wait()
+        gate.opened.set()
+        await wait_all_tasks_blocked()
+        assert gate.is_through
+
+
+@pytest.mark.promise("I-28")
+async def test_an_abort_that_names_another_turn_is_stale() -> None:
+    tokens = []
+
+    async def note_token(ctx: Context) -> None:
+        tokens.append(ctx.turn.token)
+
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer)
+        actor.tell(note_token)
+        await wait_all_tasks_blocked()
+        assert actor.abort_turn(tokens[0]).status is AbortStatus.STALE
+        gate = Gate()
+        actor.tell(gate)
+        await gate.entered.wait()
+
+        assert actor.abort_turn(tokens[0]).status is AbortStatus.STALE
+        identity, incarnation, turn = tokens[0]
+        assert actor.abort_turn((identity, incarnation, turn + 1)).status is AbortStatus.ABORTED
+
+
+@pytest.mark.promise("I-28")
+async def test_an_abort_during_the_commit_is_too_late() -> None:
+    statuses = []
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer)
+
+        def listen(record: Any) -> None:
+            if record[2] is MessageAcked:
+                statuses.append(actor.abort_turn().status)
+
+        opened.recorder.listen(listen)
+        actor.tell("a")
+        await wait_all_tasks_blocked()
+
+    assert statuses == [AbortStatus.TOO_LATE]
+    assert [event.state for event in events(opened, TurnEnded)] == ["completed"]
+
+
+@pytest.mark.promise("I-29")
+async def test_a_turn_that_returns_in_spite_of_an_abort_is_completed_with_late_cancel() -> None:
+    async def abort_myself(ctx: Context) -> None:
+        assert not ctx.turn.is_aborting
+        assert ctx.ref.abort_turn(why="late").status is AbortStatus.ABORTED
+        assert ctx.turn.is_aborting
+        ctx.reply("done")
+
+    seen: list[Any] = []
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer, seen)
+
+        assert await actor.ask(Do(abort_myself)) == "done"
+        gate = Gate()
+        actor.tell(gate)
+        await gate.entered.wait()
+        gate.opened.set()
+        await wait_all_tasks_blocked()
+
+        assert gate.is_through  # the abort was not kept for this one
+
+    first = events(opened, TurnEnded)[0]
+    assert (first.state, first.late_cancel) == ("completed", True)
+    assert first.cause is not None
+    assert first.cause.why == "late"
+    assert dead(opened) == {}
+
+
+@pytest.mark.promise("I-29")
+async def test_a_turn_that_fails_while_it_is_aborted_has_failed() -> None:
+    async def fail_in_clean_up(ctx: Context) -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise Oops
+
+    async with runtime() as opened:
+        actor = await opened.spawn(Survivor)
+        actor.tell(fail_in_clean_up)
+        await wait_all_tasks_blocked()
+        outcome = await actor.abort_turn().wait_ended()
+
+        assert (outcome.state, outcome.during_kill) == (State.FAILED, True)
+        assert isinstance(outcome.error, Oops)
+        assert dead(opened) == {DeadReason.FAILED: 1}
+
+
+@pytest.mark.promise("I-22")
+async def test_the_first_reason_for_an_abort_stays() -> None:
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer)
+        actor.tell(Gate())
+        await wait_all_tasks_blocked()
+        actor.abort_turn(why="first")
+        outcome = await actor.abort_turn(why="second").wait_ended()
+
+    assert outcome.cause is not None
+    assert outcome.cause.why == "first"
+
+
+@pytest.mark.parametrize("behavior", [Doer, Quiet])
+async def test_one_hears_how_the_aborted_turn_ended_or_else_how_the_last_one_did(behavior: type[Doer]) -> None:
+    async with runtime() as opened:
+        actor = await opened.spawn(behavior)
+        actor.tell(Gate())
+        await wait_all_tasks_blocked()
+        result = actor.abort_turn()
+        assert (await result.wait_ended()).state is State.KILLED
+        actor.tell("next")
+        await wait_all_tasks_blocked()
+
+        assert (await result.wait_ended()).state is State.KILLED
+        assert (await actor.abort_turn().wait_ended()).state is State.COMPLETED
+
+
+@pytest.mark.promise("I-25")
+async def test_an_abort_of_one_actor_leaves_the_one_it_asked_alone() -> None:
+    """Only links and turn tasks go down with a turn."""
+    seen: list[Any] = []
+    gate = Gate()
+    async with runtime() as opened:
+        asked = await opened.spawn(Doer, seen)
+        asker = await opened.spawn(Doer)
+
+        async def ask(ctx: Context) -> None:
+            await asked.ask(Do(gate))
+
+        asker.tell(ask)
+        await gate.entered.wait()
+        asker.abort_turn()
+        await wait_all_tasks_blocked()
+        assert asked.is_busy
+        gate.opened.set()
+        await wait_all_tasks_blocked()
+
+        assert gate.is_through
+        assert asked.state is State.RUNNING
