@@ -19,7 +19,7 @@ from greenroom.cli._replay_check import checked
 from greenroom.cli._replay_diff import compared
 from greenroom.cli._replay_moment import moment
 from greenroom.cli._replay_page import Page, paths_of
-from greenroom.cli._replay_standing import cut_at, standing_of
+from greenroom.cli._replay_standing import cut_at, standing_by_lock, standing_of
 from greenroom.cli._replay_summary import summary
 from greenroom.cli._replay_table import transitions
 from greenroom.core import JournalError, UsageError
@@ -66,12 +66,14 @@ def replay_command(
     if actor is not None and (check or diff is not None):
         raise UsageError("--check and --diff look at the whole run; leave out --actor")
     place = runs_folder(runs)
-    whole = _read(run, place)
+    path = find_run(run, place)
+    without_end = standing_by_lock(path)
+    whole = _read(path)
     journal = _until(whole, at)
-    standing = standing_of(whole, journal)
+    standing = standing_of(whole, journal, without_end=without_end)
     code = EXIT_SAME
     if diff is not None:
-        other = _until(_read(diff, place), at)
+        other = _until(_read(find_run(diff, place)), at)
         page, is_same = compared(journal, other, names=(run, diff))
         code = EXIT_SAME if is_same else EXIT_DIFFERENT
     elif check:
@@ -90,14 +92,12 @@ def replay_command(
     return code
 
 
-def _read(run: str, place: Path) -> JournalText:
-    """Find and read a run.
+def _read(path: Path) -> JournalText:
+    """Read a journal.
 
     Raises:
-        UsageError: There is no such run.
         JournalError: It is no journal, or damaged; the text says what can be done.
     """
-    path = find_run(run, place)
     try:
         return read_journal(path, EVENTS)
     except JournalError as error:

@@ -28,17 +28,23 @@ class Standing(StrEnum):
     """It has no end, and this system cannot tell whether somebody still writes it."""
 
 
-def standing_of(journal: JournalText, looked_at: JournalText) -> Standing:
-    """Say how a run stands, of which only the first events may be looked at."""
+def standing_of(journal: JournalText, looked_at: JournalText, *, without_end: Standing) -> Standing:
+    """Say how a run stands, of which only the first events may be looked at.
+
+    Args:
+        journal: The whole run.
+        looked_at: As much of it as is shown.
+        without_end: What `standing_by_lock` said before the journal was read; later, a run could have ended in between.
+    """
     if len(looked_at.entries) < len(journal.entries):
         return Standing.CUT
     if has_ended(journal.entries):
         return Standing.ENDED
-    return _by_lock(journal.path)
+    return without_end
 
 
-def _by_lock(journal: Path) -> Standing:
-    """Try the lock of a run: it is let go of by the system when the process ends, however it ends.
+def standing_by_lock(journal: Path) -> Standing:
+    """Return how a run stands that has no end, from its lock: it is let go of by the system when the process ends, however it ends.
 
     Shared, without waiting, and for an instant, so that a writer at work never notices.
     """

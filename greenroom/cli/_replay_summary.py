@@ -82,7 +82,7 @@ def _spans(entries: Sequence[Entry], *, agents: AbstractSet[str]) -> dict[str, d
             "median_s": round(statistics.median(times), 6),
             "longest_s": round(max(times), 6),
         }
-        for what, times in took_s.items()
+        for what, times in sorted(took_s.items(), key=lambda one: one[0] == OTHER_TURNS)
     }
 
 
@@ -119,9 +119,12 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterable[str]:
     )
     if facts["restarts"]:
         yield f"restarts  {facts['restarts']}"
+    has_others = OTHER_TURNS in facts["spans"]
     for what, each in facts["spans"].items():
         times = f"median {seconds(each['median_s'])}, longest {seconds(each['longest_s'])}"
-        yield f"{_PLURALS.get(what, what + 's'):<9} {sum(each['outcomes'].values()):,}: {tally(each['outcomes'])}; {times}"
+        whose = " turns" if what == OTHER_TURNS else " of agents" if what == "turn" and has_others else ""
+        number = f"{sum(each['outcomes'].values()):,}{whose}"
+        yield f"{_PLURALS.get(what, what + 's'):<9} {number}: {tally(each['outcomes'])}; {times}"
     if facts["tokens"]:
         read = sum(number for field, number in facts["tokens"].items() if field != "output_tokens")
         yield f"tokens    {read:,} in, {facts['tokens'].get('output_tokens', 0):,} out"

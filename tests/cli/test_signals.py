@@ -116,7 +116,7 @@ async def test_the_ladder_stops_then_kills_then_leaves(monkeypatch: pytest.Monke
     said: list[str] = []
     done: list[str] = []
     ladder = Ladder(said.append)
-    ladder.kill = lambda: done.append("killed")
+    ladder.kill = lambda _: done.append("killed")
     ladder.leave = lambda: done.append("left")
     monkeypatch.setattr(os, "_exit", lambda code: done.append(f"exit {code}"))
 

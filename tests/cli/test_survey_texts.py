@@ -19,6 +19,7 @@ from greenroom.cli.survey._prompts import SURVEY_TASK, Assignment, lead_prompt, 
 from greenroom.cli.survey._tool_answers import (
     BoardItem,
     Match,
+    SkippedFiles,
     parse_counts,
     parse_items,
     parse_matches,
@@ -86,7 +87,7 @@ async def test_grep_counts_lines_and_tells_what_it_skipped(tmp_path: Path) -> No
     counts = parse_counts(await call(tmp_path, "Grep", pattern="^", output_mode="count", head_limit=0))
 
     assert counts.counts["shop/broken.py"] == 2
-    assert counts.skipped["skipped, binary"] == (1, "shop/picture.png")
+    assert counts.skipped["skipped, binary"] == SkippedFiles(1, ("shop/picture.png",))
     assert counts.next_offset is None
 
 
