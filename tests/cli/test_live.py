@@ -166,6 +166,7 @@ def test_the_last_lines_say_where_everything_is(capsys: pytest.CaptureFixture[st
 
     assert capsys.readouterr().out.splitlines() == [
         "greenroom swarm: model claude-sonnet-5 (through Anthropic's API)",
+        "Tokens are billed to your key; their total is shown at the end.",
         "Failed: 1 of 2 items by 1 mate in 1.2 s",
         "Tokens: 1,000 in, 2 out",
         "Why:    no credit",

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -61,7 +62,9 @@ def test_the_command_surveys_a_folder_and_its_run_replays(repo: Path, tmp_path: 
     assert lines[0] == "greenroom swarm: model playbook (rule-based: fixed rules, no language model)"
     assert re.match(r"Done: 4 of 4 items by 4 mates in ", lines[-4])
     (report,) = runs.glob("2*/report.md")
-    assert lines[-2:] == [f"Report: {report}", f"Replay: greenroom replay {report.parent.name}"]
+    assert lines[-2] == f"Report: {report}"
+    hint = shlex.split(lines[-1].removeprefix("Replay: "))
+    assert subprocess.run(hint, capture_output=True, check=False).returncode == 0, "the hint works as it stands"
     assert {path: path.read_bytes() for path in repo.rglob("*") if path.is_file()} == before
     checked = run("replay", "last", "--check", runs=runs)
     assert checked.returncode == 0, checked.stdout + checked.stderr
@@ -222,7 +225,7 @@ def test_an_empty_folder_gets_a_report_that_says_so(
     assert main(["swarm", str(tmp_path / "empty")]) == 0
 
     assert "There is nothing to survey." in report_of(runs)
-    assert "Done: 0 of 0 items" in capsys.readouterr().out
+    assert "nothing to survey" in capsys.readouterr().out.lower()
 
 
 def test_a_folder_without_python_gets_a_sensible_report(tmp_path: Path, runs: Path) -> None:
@@ -264,7 +267,6 @@ def test_files_that_cannot_be_opened_are_named(repo: Path, runs: Path, monkeypat
 
     assert main(["swarm", str(repo)]) == 0
 
-    assert "- `shop/stock.py`: cannot be read: permission denied" in report_of(runs).splitlines()
     assert "- Cannot be read: 1 file (shop/stock.py: permission denied)" in report_of(runs).splitlines()
 
 
