@@ -113,8 +113,9 @@ class PlainRunner:
                 self._nudged()
 
     def _nudged(self) -> None:
-        if self._cell.state is State.RUNNING:
-            self._schedule()
+        if not self._is_scheduled and self._cell.state is State.RUNNING:  # as in _schedule: this is the hot path
+            self._is_scheduled = True
+            self._dispatcher.schedule(self)
 
     def look_at_flags(self) -> None:
         """Hear that a stop or a kill was asked for: there is nothing to wait for unless the handler runs right now."""

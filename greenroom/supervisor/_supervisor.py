@@ -9,6 +9,7 @@ shielded from everybody else, so `end_children` has to reach them at every end o
 from __future__ import annotations
 
 import functools
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import Context as ContextVars
@@ -49,6 +50,7 @@ from greenroom.supervisor._strategy import (
 
 M = TypeVar("M")
 
+_log: Final = logging.getLogger("greenroom")
 HELD: Final = Verdict(is_gone=False)
 CAUSES_KEPT: Final = 5
 """So many of the last errors leave with an escalation."""
@@ -293,6 +295,7 @@ class Supervisor:
             return HELD
         if outcome.error is not None:
             self._errors.append(outcome.error)
+            _log.error("actor %s failed", cell.path or cell.id, exc_info=outcome.error)
         was_asked = cell.stop_cause is not None or cell.kill_cause is not None
         if self._is_stopping() or not cell.was_ready:
             return self._forget(cell)

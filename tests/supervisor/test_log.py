@@ -1,0 +1,33 @@
+"""A crash is said aloud, so that nobody has to know where to look for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import trio
+
+from greenroom.actors import Behavior, Context
+from greenroom.supervisor import open_runtime
+
+if TYPE_CHECKING:
+    import pytest
+    from trio.testing import MockClock
+
+
+class Fragile(Behavior[str]):
+    async def on_message(self, message: str, ctx: Context) -> None:
+        raise ValueError(message)
+
+
+async def test_a_crash_is_logged_with_its_actor_and_its_error(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_runtime() as runtime:
+        fragile = await runtime.spawn(Fragile, name="fragile")
+        fragile.tell("ouch")
+        await trio.sleep(1)
+
+    (record,) = caplog.records
+    assert (record.name, record.levelname, record.getMessage()) == ("greenroom", "ERROR", "actor fragile failed")
+    assert record.exc_info is not None
+    assert isinstance(record.exc_info[1], ValueError)
