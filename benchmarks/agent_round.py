@@ -115,11 +115,14 @@ async def agents_on_disk(agents: int, folders: Iterator[Path]) -> None:
 async def _run_agents(agents: int, services: AgentServices, runtime: Any) -> None:
     definition = AgentDefinition(name="adder")
     tools = ToolSet([add])
+
+    async def use_agent() -> None:
+        ref = await runtime.spawn(Agent, AgentHome(definition=definition, services=services, tools=tools))
+        await ref.ask(Prompt("go"))
+
     async with trio.open_nursery() as nursery:
         for _ in range(agents):
-            home = AgentHome(definition=definition, services=services, tools=tools)
-            ref = await runtime.spawn(Agent, home)
-            nursery.start_soon(ref.ask, Prompt("go"))
+            nursery.start_soon(use_agent)
 
 
 def per_round(function: Callable[..., Any], *args: Any) -> Callable[[], float]:

@@ -96,6 +96,11 @@ def overrides(behavior: Behavior[Any], name: str) -> bool:
     return getattr(type(behavior), name) is not getattr(Behavior, name)
 
 
+def is_simple(behavior_class: type[Behavior[Any]]) -> bool:
+    """Whether nothing of it runs between turns and at the end, so that an idle one can be ended in one step."""
+    return not behavior_class.actor_tasks and behavior_class.on_stop is Behavior.on_stop
+
+
 def is_plain(behavior_class: type[Behavior[Any]]) -> bool:
     """Whether the dispatcher can serve it: nothing in it waits."""
     if behavior_class.turn_tasks or behavior_class.actor_tasks:

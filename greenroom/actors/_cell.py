@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
 import trio
 from trio.lowlevel import checkpoint
 
-from greenroom.actors._behavior import Behavior, Unfinished, is_plain
+from greenroom.actors._behavior import Behavior, Unfinished, is_plain, is_simple
 from greenroom.actors._events import (
     AbortRequested,
     ActorBegan,
@@ -79,6 +79,7 @@ class Cell(Generic[M]):
         "is_named",
         "is_plain",
         "is_ready",
+        "is_simple",
         "is_telling",
         "is_unwanted",
         "kill_cause",
@@ -125,6 +126,7 @@ class Cell(Generic[M]):
         self.behavior_name = behavior_class.__name__
         self.level = behavior_class.journal
         self.is_plain = is_plain(behavior_class)
+        self.is_simple = is_simple(behavior_class)
         self.owner = owner
         self.shared = shared
         self.recorder = shared.recorder
@@ -154,7 +156,7 @@ class Cell(Generic[M]):
         """Number of the latest event that explains what this actor does now."""
         self.failure: BaseException | None = None
         self.was_ready = False
-        self.watches: dict[Watch, None] = {}
+        self.watches: dict[Watch, None] | None = None
         """Who hears of its end."""
         self._ready: trio.Event | None = None
         self._ended: trio.Event | None = None
@@ -186,25 +188,24 @@ class Cell(Generic[M]):
         self.envelope: Envelope[M] | None = None
         self.is_acked = False
         self.answer: Any = NOTHING
-        self.seq = self.recorder.emit(
-            ActorCreated(
-                actor=self.id,
-                inc=self.incarnation,
-                parent=self.exit_seq or self.seq,
-                path=self.path,
-                behavior=self.behavior_name,
-                supervisor=self.owner.id,
-                descent=self.descent,
-                journal=self.level.name.lower(),
-                capacity=self.mailbox.capacity,
-                restart=self.restart,
-            )
+        self.seq = self.recorder.emit_fields(
+            ActorCreated,
+            self.id,
+            self.incarnation,
+            self.exit_seq or self.seq,
+            self.path,
+            self.behavior_name,
+            self.owner.id,
+            self.descent,
+            _LEVEL_WORDS[self.level],
+            self.mailbox.capacity,
+            self.restart,
         )
 
     def begin(self) -> None:
         """`pending -> running`."""
         self.state = step(self.state, Edge.BEGIN)
-        self.seq = self.recorder.emit(ActorBegan(actor=self.id, inc=self.incarnation, parent=self.seq))
+        self.seq = self.recorder.emit_fields(ActorBegan, self.id, self.incarnation, self.seq)
 
     def set_ready(self) -> None:
         """Let whoever spawned the actor go on."""
@@ -219,19 +220,8 @@ class Cell(Generic[M]):
             self.end_turn(outcome)
         self.state = step(self.state, EDGE_TO[outcome.state])
         self.failure = outcome.error
-        self.exit_seq = self.recorder.emit(
-            ActorExited(
-                actor=self.id,
-                inc=self.incarnation,
-                parent=self.seq,
-                state=outcome.state.value,
-                by=outcome.by,
-                cause=outcome.cause or self.stop_cause,
-                error=describe(outcome.error),
-                late_cancel=outcome.late_cancel,
-                during_kill=outcome.during_kill,
-                cleanup_cut=outcome.cleanup_cut,
-            )
+        self.exit_seq = self.recorder.emit_fields(
+            ActorExited, self.id, self.incarnation, self.seq, *self._ended_fields(outcome, self.stop_cause)
         )
         if self.context is not None:
             self.context.close()
@@ -259,7 +249,7 @@ class Cell(Generic[M]):
         for envelope in self.mailbox.leased:
             self.mailbox.bury(envelope, DeadReason.ENDED, parent=self.exit_seq)
         self.shared.directory.release(self)
-        self.recorder.emit(ActorGone(actor=self.id, inc=self.incarnation, parent=self.exit_seq, state=self.state.value))
+        self.recorder.emit_fields(ActorGone, self.id, self.incarnation, self.exit_seq, self.state.value)
         for event in (self._ready, self._ended):
             if event is not None:
                 event.set()
@@ -362,15 +352,20 @@ class Cell(Generic[M]):
             self.id,
             self.incarnation,
             self.seq,
+            *self._ended_fields(outcome, None),
+            self.turn,
+            envelope.number,
+        )
+
+    def _ended_fields(self, outcome: Outcome, cause: Cause | None) -> tuple[Any, ...]:
+        return (
             outcome.state.value,
             outcome.by,
-            outcome.cause,
+            outcome.cause or cause,
             describe(outcome.error),
             outcome.late_cancel,
             outcome.during_kill,
             outcome.cleanup_cut,
-            self.turn,
-            envelope.number,
         )
 
     def _settle_turn_end(self) -> None:
@@ -396,11 +391,7 @@ class Cell(Generic[M]):
         if self.abort_cause is None:
             self.abort_cause = cause
             if self.level is not Level.LIFECYCLE:  # below that the journal has no turns
-                self.recorder.emit(
-                    AbortRequested(
-                        actor=self.id, inc=self.incarnation, parent=self._here(), turn=self.turn, cause=cause
-                    )
-                )
+                self.recorder.emit_fields(AbortRequested, self.id, self.incarnation, self._here(), self.turn, cause)
             self.turn_scope.cancel(cause.why)
 
     def forswear(self) -> None:
@@ -414,12 +405,9 @@ class Cell(Generic[M]):
         if self.stop_cause is not None or self.kill_cause is not None or self.state in TERMINAL:
             return
         self.stop_cause = cause
-        self.recorder.emit(
-            StopRequested(actor=self.id, inc=self.incarnation, parent=self._here(), cause=cause, grace_s=grace_s)
-        )
+        self.recorder.emit_fields(StopRequested, self.id, self.incarnation, self._here(), cause, grace_s)
         if self.state is State.PENDING:  # waiting for its start or restart: nothing to finish
             self.kill_cause = cause
-            self.life_scope.cancel(cause.why)
         self._look_at_flags()
 
     def request_kill(self, cause: Cause) -> None:
@@ -427,8 +415,7 @@ class Cell(Generic[M]):
         if self.kill_cause is not None or self.state in TERMINAL:
             return
         self.kill_cause = cause
-        self.recorder.emit(KillRequested(actor=self.id, inc=self.incarnation, parent=self._here(), cause=cause))
-        self.life_scope.cancel(cause.why)
+        self.recorder.emit_fields(KillRequested, self.id, self.incarnation, self._here(), cause)
         self._look_at_flags()
 
     def _here(self) -> int:
@@ -439,8 +426,18 @@ class Cell(Generic[M]):
     def _look_at_flags(self) -> None:
         if self.runner is not None:
             self.runner.look_at_flags()
-        else:
-            self.mailbox.nudge()
+            return
+        if self.is_ready and self.is_simple and not self.is_busy:
+            self.end_as_asked()  # before its task hears of it, which finds that its incarnation is over
+        elif self.kill_cause is not None:
+            self.life_scope.cancel(self.kill_cause.why)
+        self.mailbox.nudge()
+
+    def end_as_asked(self) -> Verdict:
+        """End an incarnation that runs no code of its own now, in the step in which somebody asked for it."""
+        if self.kill_cause is None:
+            return self.exit(COMPLETED)
+        return self.exit(Outcome(state=State.KILLED, by="own", cause=self.kill_cause))
 
     # --- waiting ---------------------------------------------------------------------------------------------------
 
@@ -473,6 +470,9 @@ class Cell(Generic[M]):
         if self._turn_end is None:
             self._turn_end = TurnEnd()
         return self._turn_end
+
+
+_LEVEL_WORDS: Final = {level: level.name.lower() for level in Level}
 
 
 class _Nothing:

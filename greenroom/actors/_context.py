@@ -130,7 +130,7 @@ class Context:
     @property
     def has_mail(self) -> bool:
         """Whether anything waits in the actor's own mailbox."""
-        return len(self._cell.mailbox) > 0
+        return not self._cell.mailbox.is_empty
 
     def drain(self, of: type[D], limit: int, *, lanes: Iterable[Lane] = tuple(Lane)) -> Lease[D]:
         """Lease up to `limit` messages of one class that wait in the actor's own mailbox; the caller acknowledges them.

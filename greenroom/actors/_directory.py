@@ -79,12 +79,12 @@ class Directory:
             raise NameTaken(cell.path)
         self._by_path[cell.path] = cell
         if cell.is_named:
-            self._recorder.emit(NameRegistered(actor=cell.id, inc=cell.incarnation, name=cell.path))
+            self._recorder.emit_fields(NameRegistered, cell.id, cell.incarnation, 0, cell.path)
 
     def release(self, cell: Cell[Any]) -> None:
         """Free the cell's path."""
         if self._by_path.pop(cell.path, None) is not None and cell.is_named:
-            self._recorder.emit(NameReleased(actor=cell.id, inc=cell.incarnation, parent=cell.exit_seq, name=cell.path))
+            self._recorder.emit_fields(NameReleased, cell.id, cell.incarnation, cell.exit_seq, cell.path)
 
     def find(self, path: str) -> Cell[Any] | None:
         """Return the living actor at a path."""

@@ -15,7 +15,8 @@ from trio.lowlevel import Abort, Task, checkpoint, current_task, enable_ki_prote
 
 from greenroom.actors._cell import CURRENT, Cell
 from greenroom.actors._context import make_context
-from greenroom.actors._lifecycle import COMPLETED, Outcome, State, decide_outcome, has_to_crash
+from greenroom.actors._lifecycle import COMPLETED, TERMINAL, Outcome, State, decide_outcome, has_to_crash
+from greenroom.actors._owner import Verdict
 from greenroom.actors._signals import Signal
 from greenroom.actors._timers import Timer
 from greenroom.core import Level, UsageError
@@ -178,18 +179,18 @@ class PlainRunner:
 
     def _end_if_asked(self) -> None:
         cell = self._cell
-        if cell.state in {State.PENDING, State.RUNNING}:
-            if cell.kill_cause is not None:
-                self._end(Outcome(state=State.KILLED, by="own", cause=cell.kill_cause))
-            elif cell.stop_cause is not None:
-                self._end(COMPLETED)
+        if cell.state not in TERMINAL and (cell.kill_cause is not None or cell.stop_cause is not None):
+            self._settle(cell.end_as_asked())
 
     def _end(self, outcome: Outcome) -> None:
+        self._settle(self._cell.exit(outcome))
+
+    def _settle(self, verdict: Verdict) -> None:
+        """Do what the supervisor says about an incarnation that has just ended."""
         cell = self._cell
         if self._back_off is not None:
             self._back_off.cancel()
             self._back_off = None
-        verdict = cell.exit(outcome)
         if verdict.is_gone or verdict.delay_s is None:
             return
         cell.renew(verdict.delay_s)

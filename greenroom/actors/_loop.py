@@ -19,7 +19,7 @@ from trio.lowlevel import checkpoint, checkpoint_if_cancelled, enable_ki_protect
 from greenroom.actors._behavior import Behavior, Parent, overrides
 from greenroom.actors._cell import CURRENT, Cell
 from greenroom.actors._context import Context, make_context
-from greenroom.actors._lifecycle import Outcome, State, decide_outcome, has_to_crash
+from greenroom.actors._lifecycle import TERMINAL, Outcome, State, decide_outcome, has_to_crash
 from greenroom.actors._signals import Signal
 from greenroom.core import Cause, Level, StartFailed
 from greenroom.mailbox import BUDGET, DeadReason, Envelope, Lane
@@ -35,7 +35,23 @@ async def run_cell(cell: Cell[Any]) -> None:
     """Be the actor's task, across the restarts that happen in place."""
     CURRENT.set(cell)
     while True:
-        outcome = await _run_incarnation(cell)
+        error: BaseException | None = None
+        scope, incarnation = cell.life_scope, cell.incarnation
+        try:
+            with scope:
+                if cell.delay_s:
+                    await trio.sleep(cell.delay_s)
+                if cell.kill_cause is None:
+                    cell.begin()
+                    behavior = make_context(cell)
+                    assert cell.context is not None
+                    # One frame less for those without a nursery: every wait goes through all of them.
+                    await (_serve_with_nursery if behavior.actor_tasks else _serve)(cell, behavior, cell.context)
+        except BaseException as caught:  # noqa: BLE001, ASYNC103, ASYNC104 - the boundary: the outcome table says what becomes of it
+            error = caught
+        if cell.incarnation != incarnation or cell.state in TERMINAL:
+            return  # somebody ended it while it was idle, so that there is nothing left to decide
+        outcome = await _settle(cell, error, was_caught=scope.cancelled_caught)
         verdict = cell.exit(outcome)
         if outcome.reraise is not None:
             raise outcome.reraise
@@ -44,17 +60,8 @@ async def run_cell(cell: Cell[Any]) -> None:
         cell.renew(verdict.delay_s)
 
 
-async def _run_incarnation(cell: Cell[Any]) -> Outcome:
-    error: BaseException | None = None
-    try:
-        with cell.life_scope:
-            if cell.delay_s:
-                await trio.sleep(cell.delay_s)
-            if cell.kill_cause is None:
-                await _live(cell)
-    except BaseException as caught:  # noqa: BLE001, ASYNC103, ASYNC104 - the boundary: the outcome table says what becomes of it
-        error = caught
-    was_caught = cell.life_scope.cancelled_caught
+async def _settle(cell: Cell[Any], error: BaseException | None, *, was_caught: bool) -> Outcome:
+    """Clean up after an incarnation and say how it ended."""
     if cell.state is State.PENDING:
         return Outcome(state=State.KILLED, by="own", cause=cell.kill_cause)
     was_cut, clean_up_error = await _clean_up(cell)
@@ -80,19 +87,10 @@ async def _clean_up(cell: Cell[Any]) -> tuple[bool, BaseException | None]:
     return grace.cancelled_caught, None
 
 
-async def _live(cell: Cell[Any]) -> None:
-    cell.begin()
-    behavior = make_context(cell)
-    context = cell.context
-    assert context is not None
-    if not behavior.actor_tasks:
-        await _start(cell, behavior, context)
-        await _serve(cell, behavior, context)
-        return
+async def _serve_with_nursery(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> None:
     async with trio.open_nursery() as nursery:
         context.nursery = nursery
         try:
-            await _start(cell, behavior, context)
             await _serve(cell, behavior, context)
             if isinstance(behavior, Parent):
                 await behavior.stop_children()
@@ -103,14 +101,20 @@ async def _live(cell: Cell[Any]) -> None:
         nursery.cancel_scope.cancel("the actor has ended")
 
 
-async def _start(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> None:
+async def _start(cell: Cell[Any], behavior: Behavior[Any], context: Context, scope: trio.CancelScope) -> None:
     if overrides(behavior, "on_start"):
-        limit_s = cell.start_timeout_s
-        with trio.CancelScope(deadline=trio.current_time() + limit_s) as start:
+        deadline = cell.shared.timers.after(cell.start_timeout_s, scope.cancel)
+        try:
             await behavior.on_start(context)
-        if start.cancelled_caught:
-            raise StartFailed(cell.id, f"on_start took more than {limit_s:g} s")
+        finally:
+            deadline.cancel()
+        if scope.cancel_called:
+            raise _late(cell)
     cell.set_ready()
+
+
+def _late(cell: Cell[Any]) -> StartFailed:
+    return StartFailed(cell.id, f"on_start took more than {cell.start_timeout_s:g} s")
 
 
 async def _serve(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> None:
@@ -121,12 +125,16 @@ async def _serve(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> 
         error: BaseException | None = None
         try:
             with scope:
+                if not cell.is_ready:
+                    await _start(cell, behavior, context, scope)
                 await _take_turns(cell, behavior, context)
         except BaseException as caught:  # noqa: BLE001, ASYNC103, ASYNC104 - the boundary of a turn: the outcome table decides
             error = caught
-        if not cell.is_busy:
+        if cell.context is not context or not cell.is_busy:
             if error is not None:
                 raise error
+            if scope.cancelled_caught and not cell.is_ready:
+                raise _late(cell)
             return
         requested = _requested(cell)
         outcome = decide_outcome(error, requested=requested, was_caught=scope.cancelled_caught)
@@ -140,20 +148,19 @@ async def _serve(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> 
 async def _take_turns(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> None:
     """Handle messages one after another; returns with no turn open when stopped, with one open when aborted late."""
     mailbox = cell.mailbox
-    take, park, commit, now = mailbox.take, mailbox.park, cell.commit, cell.recorder.now
-    handle = behavior.on_message
+    now = cell.recorder.now
     has_turn_events = cell.level >= Level.TURNS
     has_turn_tasks = behavior.turn_tasks
     budget = BUDGET
     began_t, yield_t = now(), math.inf
-    while True:
+    while cell.context is context:  # else it was ended while it was idle
         if cell.kill_cause is not None:  # a handler that never waits has not noticed
             await checkpoint_if_cancelled()
         if cell.stop_cause is not None:
             return
-        envelope = take()
+        envelope = mailbox.take()
         if envelope is None:
-            await park()
+            await mailbox.park()
             budget = BUDGET
             began_t = now()
             yield_t = began_t + BUDGET_S
@@ -172,12 +179,12 @@ async def _take_turns(cell: Cell[Any], behavior: Behavior[Any], context: Context
         elif envelope.lane is _NOW and isinstance(envelope.message, Signal):
             waiting = behavior.on_signal(envelope.message, context)
         else:
-            waiting = handle(envelope.message, context)
+            waiting = behavior.on_message(envelope.message, context)
         if waiting is not None:
             await waiting
         if cell.abort_cause is not None:
             return
-        began_t = commit(envelope, began_t)
+        began_t = cell.commit(envelope, began_t)
         budget -= 1
         if budget <= 0 or began_t > yield_t:
             await checkpoint()

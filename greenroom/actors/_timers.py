@@ -52,7 +52,9 @@ class Timers:
         return sum(map(len, self._buckets.values()))
 
     def after(self, delay_s: float, callback: Callable[[], None]) -> Timer:
-        """Call `callback` once `delay_s` seconds have passed."""
+        """Call `callback` once `delay_s` seconds have passed; never, if that is `math.inf`."""
+        if delay_s == math.inf:
+            return Timer(callback, {})
         tick = math.ceil((self._now() + delay_s) / TICK_S)
         bucket = self._buckets.get(tick)
         if bucket is None:

@@ -45,7 +45,7 @@ class Watch:
     @property
     def is_open(self) -> bool:
         """Whether it was neither told nor cancelled."""
-        return self in self._cell.watches
+        return self in (self._cell.watches or ())
 
     def join(self, among: dict[Watch, None]) -> None:
         """Be one of several that are cancelled together; it leaves them when it is told."""
@@ -54,7 +54,8 @@ class Watch:
 
     def cancel(self) -> None:
         """Stop watching; a Down that was sent before still arrives."""
-        self._cell.watches.pop(self, None)
+        if self._cell.watches is not None:
+            self._cell.watches.pop(self, None)
         if self._among is not None:
             self._among.pop(self, None)
 
@@ -62,6 +63,8 @@ class Watch:
 def watch_cell(cell: Cell[Any], callback: Callable[[Down], None], incarnation: int | None = None) -> Watch:
     """Watch an actor, or one incarnation of it."""
     watch = Watch(cell, callback, incarnation)
+    if cell.watches is None:
+        cell.watches = {}
     cell.watches[watch] = None
     if cell.is_gone or (incarnation is not None and (incarnation < cell.incarnation or cell.state in TERMINAL)):
         if cell.is_telling:
@@ -89,7 +92,7 @@ def note_down(cell: Cell[Any], outcome: Outcome) -> None:
 
 def tell_watchers(cell: Cell[Any], *, is_final: bool) -> None:
     """Tell those who watch the incarnation that has ended, or everybody."""
-    for watch in [watch for watch in cell.watches if is_final or watch.incarnation is not None]:
+    for watch in [watch for watch in cell.watches or () if is_final or watch.incarnation is not None]:
         _tell(cell, watch)
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from greenroom.actors import Behavior, Context
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import AgentDefined
-from greenroom.agents._inputs import Input, Prompt
+from greenroom.agents._inputs import Input
 from greenroom.agents._services import AgentHome
 from greenroom.agents._turns import AgentTurn
 from greenroom.core import Level
@@ -53,7 +53,4 @@ class Agent(Behavior[Input]):
         """Run one turn."""
         conversation = self._home.conversation
         assert conversation is not None
-        turn = AgentTurn(home=self._home, ctx=ctx, conversation=conversation)
-        answer = await turn.run(message)
-        if isinstance(message, Prompt):
-            ctx.reply(answer)
+        await AgentTurn(home=self._home, ctx=ctx, conversation=conversation).run(message)

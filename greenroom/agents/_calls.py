@@ -7,14 +7,13 @@ the model; a bug in a tool is too, and is on record as such.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 import trio
 from trio.lowlevel import checkpoint_if_cancelled
 
-from greenroom.actors import Context, State
-from greenroom.agents._events import ToolBegan, ToolEnded
+from greenroom.agents._events import COMPLETED, FAILED, KILLED, ToolBegan, ToolEnded
 from greenroom.agents._services import AgentHome
 from greenroom.models import ToolResultBlock, ToolUseBlock
 from greenroom.tools import ToolContext, ToolError, plan_batches
@@ -22,70 +21,59 @@ from greenroom.tools import ToolContext, ToolError, plan_batches
 SUMMARY_CHARS: Final = 80
 
 
-async def run_calls(
-    calls: Sequence[ToolUseBlock],
-    home: AgentHome,
-    ctx: Context,
-    *,
-    round_number: int,
-    results: dict[str, ToolResultBlock],
-) -> None:
+class Caller(Protocol):
+    """The turn whose calls are run: whose they are, and where what happens is put on record."""
+
+    home: AgentHome
+    agent: str
+    incarnation: int
+    turn: int
+    seq: int
+    round: int
+    emit: Callable[..., int]
+    tool_context: ToolContext
+
+
+async def run_calls(calls: Sequence[ToolUseBlock], turn: Caller, results: dict[str, ToolResultBlock]) -> None:
     """Run calls and put each result into `results` as soon as there is one.
 
     Cancelled, it leaves the results that were there; whoever called gives the others theirs.
     """
-    for batch in (calls,) if len(calls) == 1 else plan_batches(calls, home.tools):
+    for batch in (calls,) if len(calls) == 1 else plan_batches(calls, turn.home.tools):
         if len(batch) == 1:
-            results[batch[0].id] = await _run_call(batch[0], home, ctx, round_number)
+            results[batch[0].id] = await _run_call(batch[0], turn)
         else:
             async with trio.open_nursery() as nursery:
                 for call in batch:
-                    nursery.start_soon(_collect, call, home, ctx, round_number, results)
+                    nursery.start_soon(_collect, call, turn, results)
         # An abort that came during the batch ends the turn here, also where a tool swallowed it (DESIGN 12.10).
         await checkpoint_if_cancelled()
 
 
-async def _collect(
-    call: ToolUseBlock, home: AgentHome, ctx: Context, round_number: int, results: dict[str, ToolResultBlock]
-) -> None:
-    results[call.id] = await _run_call(call, home, ctx, round_number)
+async def _collect(call: ToolUseBlock, turn: Caller, results: dict[str, ToolResultBlock]) -> None:
+    results[call.id] = await _run_call(call, turn)
 
 
-async def _run_call(call: ToolUseBlock, home: AgentHome, ctx: Context, round_number: int) -> ToolResultBlock:
-    emit = ctx.recorder.emit_fields
-    agent, incarnation, turn = ctx.turn.token
+async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
+    emit, home = turn.emit, turn.home
     summary = summarize(call.input)
-    began = emit(ToolBegan, agent, incarnation, ctx.seq, turn, round_number, call.id, call.name, summary)
+    # Whose it is, which turn, which round: the same in both events, save the number that each of them follows.
+    place = (turn.turn, turn.round, call.id, call.name)
+    began = emit(ToolBegan, turn.agent, turn.incarnation, turn.seq, *place, summary)
     home.activity = f"{call.name} {summary}".rstrip()
-    state, error = State.KILLED, ""
+    state, error = KILLED, ""
     text = ""
     try:
-        text = await home.tools.find(call.name).call(call.input, _context_of(call, home, ctx))
-        state = State.COMPLETED
+        text = await home.tools.find(call.name).call(call.input, turn.tool_context.for_call(call.id))
+        state = COMPLETED
     except ToolError as problem:
-        state, error, text = State.FAILED, type(problem).__name__, str(problem)
+        state, error, text = FAILED, type(problem).__name__, str(problem)
     except Exception as bug:  # noqa: BLE001 - a tool is foreign code: its bug is an error result, and on record
-        state, error = State.FAILED, f"{type(bug).__name__}: {bug}"
+        state, error = FAILED, f"{type(bug).__name__}: {bug}"
         text = f"{call.name} failed because of a bug in it: {error}"
     finally:
-        output = len(text)
-        emit(ToolEnded, agent, incarnation, began, turn, round_number, call.id, call.name, state.value, output, error)
-    return ToolResultBlock(call.id, text or "(no output)", is_error=state is State.FAILED)
-
-
-def _context_of(call: ToolUseBlock, home: AgentHome, ctx: Context) -> ToolContext:
-    def show(text: str) -> None:
-        home.activity = text
-
-    services = home.services
-    return ToolContext(
-        cwd=services.cwd,
-        roots=services.roots,
-        actor=ctx.ref.id,
-        tool_use_id=call.id,
-        blocking=services.blocking,
-        progress=show,
-    )
+        emit(ToolEnded, turn.agent, turn.incarnation, began, *place, state, len(text), error)
+    return ToolResultBlock(call.id, text or "(no output)", is_error=state is FAILED)
 
 
 def summarize(values: Mapping[str, Any]) -> str:

@@ -34,7 +34,9 @@ class Conversation:
 
     def say(self, texts: Sequence[str], results: Sequence[ToolResultBlock] = ()) -> None:
         """Append what the agent is told: results of its calls first, then texts; blank ones are refused by providers."""
-        blocks: tuple[Block, ...] = (*results, *(TextBlock(text if text.strip() else BLANK) for text in texts))
+        blocks: tuple[Block, ...] = tuple(results)
+        if texts:
+            blocks += tuple([TextBlock(text if text.strip() else BLANK) for text in texts])
         self._append(Message("user", blocks))
 
     def answer(self, message: Message, extra: Mapping[str, Any] | None = None) -> None:

@@ -6,7 +6,13 @@ from typing import ClassVar, Final, final
 
 import attrs
 
+from greenroom.actors import State
 from greenroom.core import Event, Level
+
+COMPLETED: Final = State.COMPLETED.value
+FAILED: Final = State.FAILED.value
+KILLED: Final = State.KILLED.value
+"""The states as they are written into events."""
 
 
 @attrs.frozen(kw_only=True)

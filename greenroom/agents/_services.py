@@ -13,7 +13,7 @@ from greenroom.agents._definition import AgentDefinition
 from greenroom.core import Blocking
 from greenroom.models import Message, Model, ToolSchema, Usage
 from greenroom.store import Transcript
-from greenroom.tools import ToolSet
+from greenroom.tools import ToolContext, ToolSet
 
 
 @final
@@ -47,6 +47,22 @@ class AgentHome:
     history: Sequence[Message] = ()
     """A conversation to go on with."""
     _schemas: tuple[ToolSet, tuple[ToolSchema, ...]] | None = None
+
+    def tool_context(self, agent: str) -> ToolContext:
+        """Return what all tool calls of this agent have in common; each call gets its own with `for_call`."""
+
+        def show(text: str) -> None:
+            self.activity = text
+
+        services = self.services
+        return ToolContext(
+            cwd=services.cwd,
+            roots=services.roots,
+            actor=agent,
+            tool_use_id="",
+            blocking=services.blocking,
+            progress=show,
+        )
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:

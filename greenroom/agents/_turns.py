@@ -8,20 +8,22 @@ after every batch and before the end.
 
 from __future__ import annotations
 
-from typing import Any, Final, final
+from collections.abc import Callable
+from typing import Final, final
 
 import attrs
 from trio.lowlevel import checkpoint_if_cancelled
 
-from greenroom.actors import Context, State
+from greenroom.actors import Context
 from greenroom.agents._calls import run_calls
 from greenroom.agents._conversation import Conversation
-from greenroom.agents._events import AgentSpoke, ModelBegan, ModelEnded
+from greenroom.agents._events import COMPLETED, FAILED, KILLED, AgentSpoke, ModelBegan, ModelEnded
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, render
 from greenroom.agents._services import AgentHome
 from greenroom.core import PeerError
 from greenroom.mailbox import Lane
 from greenroom.models import ModelRequest, ModelResponse, ModelStream, ToolResultBlock, ToolUseBlock, Usage
+from greenroom.tools import ToolContext
 
 NOTHING_SAID: Final = ModelResponse((), None, Usage(), "")
 DRAINED: Final = 100
@@ -49,14 +51,22 @@ class AgentTurn:
     round: int = 0
     usage_before: Usage = attrs.field(init=False)
     agent: str = attrs.field(init=False)
+    incarnation: int = attrs.field(init=False)
     turn: int = attrs.field(init=False)
+    seq: int = attrs.field(init=False)
+    """Number of the event with which this turn began."""
+    emit: Callable[..., int] = attrs.field(init=False)
+    tool_context: ToolContext = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.usage_before = self.home.usage
-        self.agent, _, self.turn = self.ctx.turn.token
+        self.agent, self.incarnation, self.turn = self.ctx.turn.token
+        self.seq = self.ctx.seq
+        self.emit = self.ctx.recorder.emit_fields
+        self.tool_context = self.home.tool_context(self.agent)
 
-    async def run(self, message: Input) -> Answer:
-        """Take the message and run rounds until the model has finished.
+    async def run(self, message: Input) -> None:
+        """Take the message and run rounds until the model has finished; a prompt is answered.
 
         Cancelled or failed, it leaves a conversation that can be gone on with.
 
@@ -73,7 +83,10 @@ class AgentTurn:
                 calls = response.tool_uses
                 if not calls:
                     await checkpoint_if_cancelled()
-                    return self._finish(response)
+                    answer = self._finish(response)
+                    if isinstance(message, Prompt):
+                        self.ctx.reply(answer)
+                    return
                 await self._run_tools(calls)
         finally:
             home.activity = ""
@@ -108,28 +121,34 @@ class AgentTurn:
             definition=definition.name,
             agent=self.agent,
         )
-        began = self._emit(ModelBegan, self.ctx.seq, len(request.messages))
-        state, error = State.KILLED, ""
+        began = self.emit(
+            ModelBegan, self.agent, self.incarnation, self.seq, self.turn, self.round, len(request.messages)
+        )
+        state, error = KILLED, ""
         stream: ModelStream | None = None
         try:
             async with home.services.model.stream(request) as stream:
                 response = await stream.wait_response()
-            state = State.COMPLETED
+            state = COMPLETED
         except Exception as problem:
-            state, error = State.FAILED, f"{type(problem).__name__}: {problem}"
+            state, error = FAILED, f"{type(problem).__name__}: {problem}"
             raise
         finally:
             self._keep(NOTHING_SAID if stream is None else stream.so_far, state, error, began)
         return response
 
-    def _keep(self, response: ModelResponse, state: State, error: str, began: int) -> None:
+    def _keep(self, response: ModelResponse, state: str, error: str, began: int) -> None:
         """Append what the model said, as far as it came, and count what it cost."""
         usage = response.usage
         self.home.usage += usage
-        self._emit(
+        self.emit(
             ModelEnded,
+            self.agent,
+            self.incarnation,
             began,
-            state.value,
+            self.turn,
+            self.round,
+            state,
             response.stop_reason or "",
             usage.input_tokens,
             usage.output_tokens,
@@ -143,7 +162,7 @@ class AgentTurn:
 
     def _finish(self, response: ModelResponse) -> Answer:
         text = response.text
-        self._emit(AgentSpoke, self.ctx.seq, text[:200])
+        self.emit(AgentSpoke, self.agent, self.incarnation, self.seq, self.turn, self.round, text[:200])
         return Answer(
             text=text,
             usage=self.home.usage - self.usage_before,
@@ -156,7 +175,7 @@ class AgentTurn:
     async def _run_tools(self, calls: tuple[ToolUseBlock, ...]) -> None:
         results: dict[str, ToolResultBlock] = {}
         try:
-            await run_calls(calls, self.home, self.ctx, round_number=self.round, results=results)
+            await run_calls(calls, self, results)
         except BaseException:
             self.conversation.close_open_calls(results)
             raise
@@ -166,9 +185,3 @@ class AgentTurn:
             return
         with self.ctx.drain(Note, DRAINED, lanes=_EDGE_LANES) as lease:
             self.conversation.say([*map(render, lease.messages)], in_order)
-
-    def _emit(self, event_class: type[Any], parent: int, *fields: Any) -> int:
-        ctx = self.ctx
-        return ctx.recorder.emit_fields(
-            event_class, self.agent, ctx.incarnation, parent, self.turn, self.round, *fields
-        )

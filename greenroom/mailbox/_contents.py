@@ -79,7 +79,7 @@ class Contents(Generic[M]):
         self._later: deque[Envelope[M]] | None = None
         # Nearly always at most one message is leased: a slot costs a third of a dictionary entry.
         self._lease: Envelope[M] | None = None
-        self._more_leased: dict[int, Envelope[M]] = {}
+        self._more_leased: dict[int, Envelope[M]] | None = None
         self._producers: Producers | None = None
         self._waiter: Task | None = None
         self._notify: Callable[[], None] | None = None
@@ -95,6 +95,11 @@ class Contents(Generic[M]):
         """Messages that wait in the three lanes; leased ones do not count."""
         return len(self._now or ()) + len(self._next or ()) + len(self._later or ())
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits."""
+        return not (self._now or self._next or self._later)
+
     def _lane(self, lane: Lane) -> deque[Envelope[M]]:
         """Return a lane, made on first use."""
         attribute = LANES[lane]
@@ -108,6 +113,8 @@ class Contents(Generic[M]):
     def leased(self) -> Sequence[Envelope[M]]:
         """The messages that are leased now, in the order in which they were put."""
         first = () if self._lease is None else (self._lease,)
+        if not self._more_leased:
+            return first
         return tuple(sorted((*first, *self._more_leased.values()), key=lambda one: one.number))
 
     @property

@@ -217,10 +217,15 @@ class Mailbox(Contents[M]):
         if self._lease is None:
             self._lease = envelope
         else:
-            self._more_leased[envelope.number] = envelope
+            self._lease_more(envelope)
         if self._trace is not None:
             record_leased(self._trace, self.owner, self.incarnation, envelope)
         return envelope
+
+    def _lease_more(self, envelope: Envelope[M]) -> None:
+        if self._more_leased is None:
+            self._more_leased = {}
+        self._more_leased[envelope.number] = envelope
 
     async def get(self) -> Lease[M]:
         """Wait for a message and lease it.
@@ -307,7 +312,7 @@ class Mailbox(Contents[M]):
         for envelope in [one for one in queue or () if wanted(one)][: limit - len(picked)]:
             assert queue is not None
             queue.remove(envelope)
-            self._more_leased[envelope.number] = envelope
+            self._lease_more(envelope)
             picked.append(envelope)
             if self._trace is not None:
                 record_leased(self._trace, self.owner, self.incarnation, envelope, is_picked=True)
@@ -396,7 +401,7 @@ class Mailbox(Contents[M]):
     def _release(self, envelope: Envelope[M]) -> None:
         if envelope is self._lease:
             self._lease = None
-        elif self._more_leased.get(envelope.number) is envelope:
+        elif self._more_leased is not None and self._more_leased.get(envelope.number) is envelope:
             del self._more_leased[envelope.number]
         else:
             raise UsageError(f"message {envelope.number} of {self.owner!r} is not leased; was it acknowledged twice?")

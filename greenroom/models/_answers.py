@@ -13,12 +13,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 import attrs
 
-from greenroom.models._clean_text import clean_json
+from greenroom.models._assembly import read_object
+from greenroom.models._clean_text import clean, clean_json
 from greenroom.models._types import ModelRequest, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock, Usage
 
 
@@ -71,6 +72,25 @@ class Answer:
             return self.stop_reason
         return "tool_use" if any(isinstance(part, Call) for part in self.parts) else "end_turn"
 
+    @cached_property
+    def reading(self) -> tuple[TextBlock | ThinkingBlock | tuple[str, dict[str, Any]], ...] | None:
+        """What a reader gets who does not care for deltas, a call as its name and input; None where an input is no JSON."""
+        reading: list[TextBlock | ThinkingBlock | tuple[str, dict[str, Any]]] = []
+        for part in self.parts:
+            if isinstance(part, Say):
+                if part.text.strip():
+                    reading.append(TextBlock(clean(part.text)))
+            elif isinstance(part, Call):
+                values = read_object(to_json(part.input))
+                if values is None:
+                    return None
+                reading.append((clean(part.name), values))
+            elif part.signature:
+                reading.append(ThinkingBlock(clean(part.thinking), clean(part.signature)))
+        while reading and isinstance(reading[-1], ThinkingBlock):
+            reading.pop()
+        return tuple(reading)
+
 
 AnswerLike: TypeAlias = Answer | Part | str | Sequence[Part]
 """What is taken wherever an answer is expected; a `str` is text."""
@@ -112,7 +132,7 @@ def name_calls(request: ModelRequest, answer: Answer) -> tuple[str, ...]:
     for part in answer.parts:
         if isinstance(part, Call):
             made = f"toolu_{_fit(request.agent)}_{len(request.messages)}_{len(ids) + 1}"
-            ids.append(made if part.id is None else part.id)
+            ids.append(made if part.id is None else clean(part.id))
     return tuple(ids)
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, assert_never, final
+from collections.abc import Callable, Iterator
+from typing import Final, assert_never, final
 
 import attrs
 import trio
 
 from greenroom.core import ProviderError
 from greenroom.models._answers import Answer, Call, Say, Think, cut_up, to_json
-from greenroom.models._assembly import Assembly, read_object
-from greenroom.models._clean_text import clean
-from greenroom.models._types import Block, Delta, ModelResponse, TextBlock, ThinkingBlock, ToolUseBlock, Usage
+from greenroom.models._assembly import Assembly
+from greenroom.models._types import Delta, ModelRequest, ModelResponse, ToolUseBlock, Usage
 
 PIECES: Final = 2
 """Pieces in which a text or an input is streamed, unless it is said otherwise."""
@@ -24,6 +23,7 @@ class Canned:
 
     answer: Answer
     call_ids: tuple[str, ...]
+    """Clean text, as `id` is."""
     usage: Usage
     id: str
     wait_s: float = 0.0
@@ -37,11 +37,14 @@ class Canned:
 class CannedSource:
     """Streams one canned answer; `prepare` is called by the first read, which is when a request counts as sent."""
 
-    __slots__ = ("_assembly", "_canned", "_count", "_deltas", "_model", "_pieces", "_prepare", "_whole")
+    __slots__ = ("_assembly", "_canned", "_count", "_deltas", "_model", "_pieces", "_prepare", "_request", "_whole")
 
-    def __init__(self, prepare: Callable[[], Canned], *, model: str, pieces: int) -> None:
+    def __init__(
+        self, prepare: Callable[[ModelRequest], Canned], request: ModelRequest, *, model: str, pieces: int
+    ) -> None:
         self._prepare = prepare
-        self._model = model
+        self._request = request
+        self._model = model  # clean text
         self._pieces = pieces
         self._canned: Canned | None = None
         self._count = 0
@@ -61,7 +64,7 @@ class CannedSource:
         """Give the whole answer at once if nothing of it was read and nothing goes wrong with it."""
         if self._canned is not None:
             return False
-        self._canned = canned = self._prepare()
+        self._canned = canned = self._prepare(self._request)
         await trio.sleep(canned.wait_s)
         if canned.error is None:
             self._whole = whole_response(canned, self._model)
@@ -70,7 +73,7 @@ class CannedSource:
     async def next_delta(self) -> Delta | None:
         """Return the next delta; the first one comes after the answer's delay."""
         if self._canned is None:
-            self._canned = self._prepare()
+            self._canned = self._prepare(self._request)
             await trio.sleep(self._canned.wait_s)
         else:
             # Not a full checkpoint: an answer has a handful of deltas, and handing over at each of them would be half of
@@ -98,40 +101,13 @@ class CannedSource:
 
 def whole_response(canned: Canned, model: str) -> ModelResponse | None:
     """Return what the deltas of an answer come to, without making them; None where an input is no JSON."""
-    blocks: list[Block] = []
-    calls = 0
-    for part in canned.answer.parts:  # type by type: patterns of classes cost three times as much
-        if isinstance(part, Say):
-            if part.text.strip():
-                blocks.append(TextBlock(clean(part.text)))
-        elif isinstance(part, Call):
-            values = _as_read_back(part.input)
-            if values is None:
-                return None
-            blocks.append(ToolUseBlock(clean(canned.call_ids[calls]), clean(part.name), values))
-            calls += 1
-        elif part.signature:
-            blocks.append(ThinkingBlock(clean(part.thinking), clean(part.signature)))
-    while blocks and isinstance(blocks[-1], ThinkingBlock):
-        blocks.pop()
-    stop_reason = canned.answer.stop_reason or ("tool_use" if calls else "end_turn")
-    return ModelResponse(tuple(blocks), stop_reason, canned.usage, clean(model), clean(canned.id))
-
-
-_PLAIN: Final = frozenset({int, bool, type(None)})
-
-
-def _as_read_back(value: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a tool's input as it comes out of its JSON text; most inputs are flat, and need no text for that."""
-    plain: dict[str, Any] = {}
-    for key, one in value.items():
-        if type(one) is str:
-            plain[clean(key)] = clean(one)
-        elif type(one) in _PLAIN:
-            plain[clean(key)] = one
-        else:
-            return read_object(to_json(value))
-    return plain
+    reading = canned.answer.reading
+    if reading is None:
+        return None
+    ids = iter(canned.call_ids)
+    blocks = [ToolUseBlock(next(ids), *one) if isinstance(one, tuple) else one for one in reading]
+    stop_reason = canned.answer.stop_reason or ("tool_use" if canned.call_ids else "end_turn")
+    return ModelResponse(tuple(blocks), stop_reason, canned.usage, model, canned.id)
 
 
 def _deltas(canned: Canned, assembly: Assembly, pieces: int) -> Iterator[Delta]:

@@ -9,6 +9,7 @@ from typing import TypeAlias, final
 from greenroom.core import UsageError
 from greenroom.models._answers import AnswerLike, as_answer, estimate_usage, name_calls
 from greenroom.models._canned import PIECES, Canned, CannedSource
+from greenroom.models._clean_text import clean
 from greenroom.models._model import ModelStream
 from greenroom.models._stream import AnswerStream
 from greenroom.models._types import ModelRequest
@@ -33,7 +34,7 @@ class PlaybookModel:
         self, plays: Mapping[str, Play], *, name: str = "playbook", wait_s: float = 0.0, pieces: int = PIECES
     ) -> None:
         self._plays = dict(plays)
-        self._name = name
+        self._name = clean(name)
         self._wait_s = wait_s
         self._pieces = pieces
 
@@ -56,14 +57,13 @@ class PlaybookModel:
         Raises:
             UsageError: No function was given for that definition.
         """
-        play = self._plays.get(request.definition)
-        if play is None:
+        if request.definition not in self._plays:
             known = ", ".join(repr(name) for name in sorted(self._plays)) or "none"
             raise UsageError(f"the playbook has no function for definition {request.definition!r}; it has {known}")
-        return AnswerStream(CannedSource(lambda: self._prepare(play, request), model=self._name, pieces=self._pieces))
+        return AnswerStream(CannedSource(self._prepare, request, model=self._name, pieces=self._pieces))
 
-    def _prepare(self, play: Play, request: ModelRequest) -> Canned:
-        answer = as_answer(play(request))
+    def _prepare(self, request: ModelRequest) -> Canned:
+        answer = as_answer(self._plays[request.definition](request))
         return Canned(
             answer=answer,
             call_ids=name_calls(request, answer),

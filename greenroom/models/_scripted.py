@@ -12,6 +12,7 @@ import attrs
 from greenroom.core import ProviderError, UsageError
 from greenroom.models._answers import AnswerLike, as_answer, name_calls
 from greenroom.models._canned import PIECES, Canned, CannedSource
+from greenroom.models._clean_text import clean
 from greenroom.models._model import ModelStream
 from greenroom.models._stream import AnswerStream
 from greenroom.models._types import ModelRequest, Usage
@@ -82,7 +83,7 @@ class ScriptedModel:
     ) -> None:
         lists = script if isinstance(script, Mapping) else {ANYONE: script}
         self._entries = {key: deque(entries) for key, entries in lists.items()}
-        self._name = name
+        self._name = clean(name)
         self._wait_s = wait_s
         self._pieces = pieces
         self._surprises: list[str] = []
@@ -121,7 +122,7 @@ class ScriptedModel:
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
         """Answer from the script; a surprise is raised by the first read, and again at the end."""
-        return AnswerStream(CannedSource(lambda: self._prepare(request), model=self._name, pieces=self._pieces))
+        return AnswerStream(CannedSource(self._prepare, request, model=self._name, pieces=self._pieces))
 
     def _prepare(self, request: ModelRequest) -> Canned:
         self._asked += 1

@@ -20,6 +20,7 @@ import trio
 
 from greenroom.actors import (
     GONE,
+    TERMINAL,
     ActorUnresponsive,
     Behavior,
     Cell,
@@ -33,7 +34,7 @@ from greenroom.actors import (
     run_cell,
 )
 from greenroom.core import Cause, NameTaken, StartFailed, Stopping, SupervisorFailed, UsageError, actor_id
-from greenroom.mailbox import DeadReason, Lane
+from greenroom.mailbox import BUDGET, DeadReason, Lane
 from greenroom.supervisor._events import ChildRestarted, SupervisorEscalated
 from greenroom.supervisor._house import House, behavior_class_of
 from greenroom.supervisor._spec import ChildSpec, Restart, StopOrder, SupervisorSpec
@@ -52,6 +53,7 @@ M = TypeVar("M")
 
 _log: Final = logging.getLogger("greenroom")
 HELD: Final = Verdict(is_gone=False)
+DEFAULT_SPEC: Final = ChildSpec()
 CAUSES_KEPT: Final = 5
 """So many of the last errors leave with an escalation."""
 
@@ -187,7 +189,7 @@ class Supervisor:
     ) -> Cell[Any]:
         """Start an actor in this step, without waiting until it is ready."""
         behavior_class = behavior_class_of(factory)
-        cell = self._make_cell(functools.partial(factory, *args), behavior_class, name, spec or ChildSpec())
+        cell = self._make_cell(functools.partial(factory, *args), behavior_class, name, spec or DEFAULT_SPEC)
         self._launch(cell)
         return cell
 
@@ -409,7 +411,7 @@ class Supervisor:
     def stop_child(self, cell: Cell[Any], grace_s: float | None, cause: Cause) -> None:
         """Walk the ladder for a child, in a Trio task of the supervisor."""
         if self._nursery is not None and not cell.is_gone:
-            spec = self._specs.get(cell.id) or ChildSpec()
+            spec = self._specs.get(cell.id) or DEFAULT_SPEC
             grace = spec.grace_s if grace_s is None else grace_s
             cell.request_stop(cause, grace)
             if not cell.is_gone:
@@ -427,6 +429,8 @@ class Supervisor:
         )
         for rung, limit_s in rungs:
             rung()
+            if cell.state in TERMINAL:  # it was idle
+                return
             with trio.move_on_after(limit_s):
                 await self._wait_exited(cell)
                 return
@@ -453,7 +457,9 @@ class Supervisor:
                     for cell in list(self._children.values()):
                         nursery.start_soon(self._end_child, cell, self._specs[cell.id].grace_s, cause)
             else:
-                for child in stop_order(list(self._children)):
+                for number, child in enumerate(stop_order(list(self._children))):
+                    if number % BUDGET == BUDGET - 1:  # ending an idle child waits for nothing
+                        await trio.lowlevel.checkpoint()
                     if child in self._children:
                         await self._end_child(self._children[child], self._specs[child].grace_s, cause)
         if self._gave_up is not None:  # the request to stop overtook its last decision, and must not hide it

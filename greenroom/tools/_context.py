@@ -48,6 +48,16 @@ class ToolContext:
             if not root.is_absolute():
                 raise ValueError(f"a root has to be absolute, not {str(root)!r}")
 
+    def for_call(self, tool_use_id: str) -> ToolContext:
+        """Return the same for another call. What links lead to is looked up anew, because it may have changed."""
+        made: ToolContext = object.__new__(ToolContext)
+        values = made.__dict__
+        values.update(self.__dict__)
+        values["tool_use_id"] = tool_use_id
+        values.pop("real_cwd", None)
+        values.pop("real_roots", None)
+        return made
+
     @cached_property
     def real_cwd(self) -> Path:
         """The `cwd` with its links resolved, to compare with what `resolve` returns."""
