@@ -23,18 +23,16 @@ def encode_message(message: Message) -> dict[str, Any]:
 
 
 def _encode(block: Block) -> dict[str, Any]:
-    match block:
-        case TextBlock(text=text):
-            return {"type": "text", "text": text}
-        case ToolUseBlock(id=call, name=name, input=values):
-            return {"type": "tool_use", "id": call, "name": name, "input": values}
-        case ToolResultBlock(tool_use_id=call, content=text, is_error=is_error):
-            result = {"type": "tool_result", "tool_use_id": call, "content": text}
-            return {**result, "is_error": True} if is_error else result
-        case ThinkingBlock(signature=signature, is_redacted=True):
-            return {"type": "redacted_thinking", "data": signature}
-        case ThinkingBlock(thinking=thinking, signature=signature):
-            return {"type": "thinking", "thinking": thinking, "signature": signature}
+    if isinstance(block, TextBlock):  # type by type: patterns of classes cost three times as much
+        return {"type": "text", "text": block.text}
+    if isinstance(block, ToolUseBlock):
+        return {"type": "tool_use", "id": block.id, "name": block.name, "input": block.input}
+    if isinstance(block, ToolResultBlock):
+        result = {"type": "tool_result", "tool_use_id": block.tool_use_id, "content": block.content}
+        return {**result, "is_error": True} if block.is_error else result
+    if block.is_redacted:
+        return {"type": "redacted_thinking", "data": block.signature}
+    return {"type": "thinking", "thinking": block.thinking, "signature": block.signature}
 
 
 def decode_message(values: Mapping[str, Any], *, source: str) -> Message:

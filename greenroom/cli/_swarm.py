@@ -32,6 +32,7 @@ from greenroom.core import (
     TurnKilled,
     Undelivered,
     UsageError,
+    calm_collector,
 )
 from greenroom.models import DEFAULT_CLAUDE_MODEL, AnthropicModel, Model, PlaybookModel, retrying
 from greenroom.session import Session, open_session
@@ -104,7 +105,8 @@ def run_swarm(options: SwarmOptions) -> int:
         task=options.task or SURVEY_TASK,
         mates=options.agents,
     )
-    return trio.run(_swarm, options, opening, model, folder, runs)
+    with calm_collector():
+        return trio.run(_swarm, options, opening, model, folder, runs)
 
 
 # --- what the user said -----------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Words that everything above shares: ids, errors, the event base, the recorder, ports, the settings loader."""
 
+from greenroom.core._collector import calm_collector
 from greenroom.core._errors import (
     ActorEnded,
     AskTimedOut,
@@ -81,6 +82,7 @@ __all__ = [
     "UsageError",
     "WorkEnded",
     "actor_id",
+    "calm_collector",
     "event_of",
     "field_names",
     "field_values",

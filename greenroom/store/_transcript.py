@@ -45,7 +45,7 @@ class Transcript:
         header: What every line says.
         write: Takes the file's path and the bytes of a line; it may only store them, and wake a writer.
         ids: Where the ids of the lines come from.
-        wall: Reads the date and time.
+        wall: Reads the date and time, in UTC.
     """
 
     def __init__(
@@ -60,6 +60,15 @@ class Transcript:
     ) -> None:
         self.path = path
         self.header = header
+        self._base: Final[Line] = {
+            "parentUuid": None,
+            "isSidechain": header.is_sidechain,
+            "userType": "external",
+            "cwd": header.cwd,
+            "sessionId": header.session_id,
+            "version": header.version,
+            "agentId": header.agent_id,
+        }
         self._write = write
         self._ids = ids
         self._wall = wall
@@ -80,31 +89,28 @@ class Transcript:
             Exception: Whatever `write` raises; the next line is linked as if this one had never been.
         """
         uuid = new_uuid(self._ids)
-        header = self.header
-        line: Line = {
-            "parentUuid": self._last_uuid,
-            "isSidechain": header.is_sidechain,
-            "userType": "external",
-            "cwd": header.cwd,
-            "sessionId": header.session_id,
-            "version": header.version,
-            "agentId": header.agent_id,
-            "type": kind,
-            "message": message,
-            **(extra or {}),
-            "uuid": uuid,
-            "timestamp": self._wall().isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        }
+        line = self._base.copy()
+        line["parentUuid"] = self._last_uuid
+        line["type"] = kind
+        line["message"] = message
+        if extra:
+            line.update(extra)
+        line["uuid"] = uuid
+        line["timestamp"] = f"{self._wall().isoformat(timespec='milliseconds')[:23]}Z"
         content = encode_line(line)
         self._write(self.path, content)
         self._last_uuid = uuid
         return uuid
 
 
+_FREE_BITS: Final = (1 << 128) - 1 & ~(0xF000 << 64) & ~(0xC000 << 48)
+_FIXED_BITS: Final = (0x4000 << 64) | (0x8000 << 48)
+"""Version 4, variant 1."""
+
+
 def new_uuid(ids: Ids) -> str:
     """Return a version 4 UUID from the run's own ids."""
-    bits = (ids.bits(128) & ~(0xF000 << 64) & ~(0xC000 << 48)) | (0x4000 << 64) | (0x8000 << 48)
-    text = f"{bits:032x}"
+    text = f"{ids.bits(128) & _FREE_BITS | _FIXED_BITS:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 

@@ -1,0 +1,48 @@
+"""The collector's setting: what it changes, and that it is as before afterwards."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from greenroom.core import UsageError, calm_collector
+
+
+class Knot:
+    """An object that only the collector frees."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+def test_it_is_as_before_afterwards_also_after_an_error() -> None:
+    before = gc.get_threshold()
+    frozen = gc.get_freeze_count()
+    with pytest.raises(ZeroDivisionError), calm_collector(1_234):
+        assert gc.get_threshold() == (1_234, *before[1:])
+        assert gc.get_freeze_count() > frozen
+        raise ZeroDivisionError
+    assert gc.get_threshold() == before
+    assert gc.get_freeze_count() == 0
+
+
+def test_circles_are_still_freed() -> None:
+    with calm_collector(100):
+        gone = weakref.ref(Knot())
+        keep: list[list[int]] = [[] for _ in range(1_000)]
+        assert gone() is None
+        assert keep
+
+
+def test_it_is_one_for_the_process() -> None:
+    with calm_collector(), pytest.raises(UsageError, match="open already"), calm_collector():
+        pass
+    with calm_collector():
+        pass
+
+
+def test_a_threshold_of_nothing_is_refused() -> None:
+    with pytest.raises(UsageError, match="at least 1"), calm_collector(0):
+        pass
