@@ -216,8 +216,6 @@ class Cell(Generic[M]):
 
     def exit(self, outcome: Outcome) -> Verdict:
         """End this incarnation and return what the supervisor says comes next."""
-        if self.is_busy:  # the handler never got to its own end: its task was torn down around it
-            self.end_turn(outcome)
         self.state = step(self.state, EDGE_TO[outcome.state])
         self.failure = outcome.error
         self.exit_seq = self.recorder.emit_fields(

@@ -42,6 +42,27 @@ async def test_an_aborted_turn_ends_and_the_actor_takes_the_next_message(behavio
         assert actor.state is State.RUNNING
 
 
+@pytest.mark.promise("I-24", "I-29")
+async def test_turns_can_be_aborted_again_and_again_and_those_between_know_nothing_of_it() -> None:
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer)
+        for number in range(3):
+            gate = Gate()
+            actor.tell(gate)
+            await gate.entered.wait()
+            result = actor.abort_turn(why=f"number {number}")
+            with trio.fail_after(1):
+                outcome = await result.wait_ended()
+            assert outcome.cause is not None
+            assert (outcome.state, outcome.cause.why) == (State.KILLED, f"number {number}")
+            actor.tell("between")
+            await wait_all_tasks_blocked()
+
+        turns = [one for one in events(opened, TurnEnded) if one.actor == actor.id]
+        assert [one.state for one in turns] == ["killed", "completed"] * 3
+        assert not any(one.late_cancel for one in turns)
+
+
 @pytest.mark.promise("I-21", "I-28")
 async def test_an_abort_of_an_idle_actor_does_nothing_then_or_later() -> None:
     seen: list[Any] = []

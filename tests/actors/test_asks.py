@@ -257,6 +257,32 @@ async def test_an_asker_hears_the_answer_and_not_the_end_that_followed_it() -> N
     assert isinstance(order[1], Down)
 
 
+@pytest.mark.promise("I-34")
+async def test_an_asker_hears_the_answer_of_a_turn_that_was_let_finish() -> None:
+    gate = Gate()
+
+    async def reply_at_last(ctx: Context) -> None:
+        await gate(ctx)
+        ctx.reply("at last")
+
+    async with runtime() as opened:
+        asked = await opened.spawn(Doer)
+        answers: list[Any] = []
+
+        async def ask(ctx: Context) -> None:
+            answers.append(await asked.ask(Do(reply_at_last)))
+
+        asker = await opened.spawn(Doer)
+        asker.tell(ask)
+        await gate.entered.wait()
+        asked.stop()
+        gate.opened.set()
+        await asked.wait_ended()
+        await wait_all_tasks_blocked()
+
+    assert answers == ["at last"]
+
+
 async def test_many_asks_wait_side_by_side_and_each_gets_its_own_answer() -> None:
     answers: dict[int, int] = {}
     async with runtime() as opened:

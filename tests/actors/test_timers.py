@@ -37,6 +37,7 @@ def test_nothing_fires_early_and_everything_within_a_tick(delays: list[float], s
         assert delays[number] <= at <= delays[number] + TICK_S
 
 
+@pytest.mark.promise("I-46")
 def test_what_falls_due_together_fires_in_the_order_in_which_it_was_asked_for() -> None:
     fired: list[int] = []
 

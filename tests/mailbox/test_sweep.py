@@ -107,7 +107,7 @@ def sweep(consumer: Consumer, *, messages: int, pairs: bool = False) -> tuple[in
     return len(runs), [f"{run.steps}: {fault}" for run in runs for fault in run.result]
 
 
-@pytest.mark.promise("I-12", "I-13", "I-30")
+@pytest.mark.promise("I-12", "I-13", "I-16", "I-30")
 @pytest.mark.parametrize("consumer", [consume, consume_batches])
 def test_no_message_is_lost_or_repeated_wherever_a_consumer_is_cancelled(consumer: Consumer) -> None:
     runs, faults = sweep(consumer, messages=6)

@@ -1,0 +1,395 @@
+"""The mutants: what is broken, in which module, and which promises have to notice.
+
+A patch is one replacement of text that occurs exactly once, so it fails loudly when the code moves on. The tests that run
+are those that name one of the promises; a mutant without a promise says which tests are to notice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KERNEL_TESTS: Final = (
+    "tests/core",
+    "tests/mailbox",
+    "tests/actors",
+    "tests/supervisor",
+    "tests/trace",
+    "tests/testing",
+)
+
+_CELL: Final = "greenroom.actors._cell"
+_LOOP: Final = "greenroom.actors._loop"
+_MAILBOX: Final = "greenroom.mailbox._mailbox"
+_SUPERVISOR: Final = "greenroom.supervisor._supervisor"
+
+
+@attrs.frozen
+class Mutant:
+    """One breakage."""
+
+    name: str
+    promises: tuple[str, ...]
+    module: str
+    old: str
+    new: str
+    tests: tuple[str, ...] = ()
+
+    def applied_to(self, source: str) -> str:
+        """Return the broken source.
+
+        Raises:
+            LookupError: The text to replace is not there exactly once.
+        """
+        if source.count(self.old) != 1:
+            found = source.count(self.old)
+            raise LookupError(f"mutant {self.name}: its text is {found} times in {self.module}: {self.old!r}")
+        return source.replace(self.old, self.new)
+
+    def check(self, root: Path) -> None:
+        """Raise `LookupError` if the patch no longer fits."""
+        self.applied_to((root / (self.module.replace(".", "/") + ".py")).read_text(encoding="utf-8"))
+
+
+MUTANTS: Final = (
+    # --- lifecycle -------------------------------------------------------------------------------------------------
+    Mutant(
+        "no event when an actor begins",
+        ("I-1",),
+        _CELL,
+        "self.seq = self.recorder.emit_fields(ActorBegan, self.id, self.incarnation, self.seq)",
+        "pass",
+    ),
+    Mutant(
+        "the end of a turn twice on record",
+        ("I-2",),
+        _CELL,
+        "            self._emit_turn_ended(envelope, outcome)\n",
+        "            self._emit_turn_ended(envelope, outcome)\n            self._emit_turn_ended(envelope, outcome)\n",
+    ),
+    Mutant(
+        "an idle end, and then another one",
+        ("I-2",),
+        _LOOP,
+        "if cell.incarnation != incarnation or cell.state in TERMINAL:",
+        "if False:",
+    ),
+    Mutant(
+        "the exit path does not name the end",
+        ("I-3",),
+        _CELL,
+        "emit_fields(ActorGone, self.id, self.incarnation, self.exit_seq,",
+        "emit_fields(ActorGone, self.id, self.incarnation, 0,",
+    ),
+    Mutant(
+        "a turn begins twice",
+        ("I-4",),
+        _LOOP,
+        "            cell.note_turn_began(envelope)\n",
+        "            cell.note_turn_began(envelope)\n            cell.note_turn_began(envelope)\n",
+    ),
+    Mutant(
+        "an actor ends in the middle of its turn",
+        ("I-5",),
+        _LOOP,
+        "        cell.end_turn(outcome)\n",
+        "        if outcome.error is None:\n            cell.end_turn(outcome)\n",
+    ),
+    Mutant("every second number of a turn", ("I-6",), _LOOP, "cell.turn += 1", "cell.turn += 2"),
+    Mutant(
+        "user code of an actor that was killed while pending",
+        ("I-7",),
+        _LOOP,
+        "                if cell.kill_cause is None:\n                    cell.begin()",
+        "                if True:\n                    cell.begin()",
+    ),
+    Mutant(
+        "the fold forgets that an actor is gone",
+        ("I-8",),
+        "greenroom.actors._fold",
+        "return attrs.evolve(view, is_gone=True)",
+        "return view",
+    ),
+    Mutant(
+        "no last guard",
+        ("I-9", "I-44"),
+        _SUPERVISOR,
+        "                cell.request_kill(cause)\n            elif not cell.is_gone:",
+        "                pass\n            elif not cell.is_gone:",
+    ),
+    # --- mailbox ---------------------------------------------------------------------------------------------------
+    Mutant(
+        "last in, first out",
+        ("I-10",),
+        _MAILBOX,
+        "envelope = queue.popleft()\n        if self._lease",
+        "envelope = queue.pop()\n        if self._lease",
+    ),
+    Mutant(
+        "now waits for next",
+        ("I-11",),
+        _MAILBOX,
+        "        if self._now:\n",
+        "        if self._now and not self._next:\n",
+    ),
+    Mutant(
+        "close discards",
+        ("I-12",),
+        _MAILBOX,
+        "                self._dead(envelope, dead_reason, parent)\n",
+        "                pass\n",
+    ),
+    Mutant(
+        "a returned message stays leased",
+        ("I-13",),
+        _MAILBOX,
+        "            self._release(envelope)\n            envelope.attempts += counts",
+        "            envelope.attempts += counts",
+    ),
+    Mutant("one more than the capacity", ("I-14",), _MAILBOX, "or held >= self._capacity", "or held > self._capacity"),
+    Mutant(
+        "a cancelled producer stays in the queue",
+        ("I-15",),
+        "greenroom.mailbox._producers",
+        "            del self._waiting[task]\n",
+        "            pass\n",
+    ),
+    Mutant(
+        "hand over instead of wake",
+        ("I-16",),
+        _MAILBOX,
+        "            if envelope is not None:\n                self._since_yield += 1\n",
+        "            if envelope is not None:\n                await checkpoint()\n                self._since_yield += 1\n",
+    ),
+    Mutant(
+        "a restart loses the mail",
+        ("I-17",),
+        _CELL,
+        "        self.mailbox.incarnation = self.incarnation\n",
+        "        self.mailbox.incarnation = self.incarnation\n        self.mailbox._next = None\n",
+    ),
+    Mutant(
+        "no credit for later",
+        ("I-18",),
+        _MAILBOX,
+        "elif self._later and (not self._next or self._credit <= 0):",
+        "elif self._later and not self._next:",
+    ),
+    Mutant(
+        "nobody tells the producers",
+        ("I-20",),
+        _MAILBOX,
+        "            self._producers.send_away()\n",
+        "            pass\n",
+    ),
+    # --- abort and kill --------------------------------------------------------------------------------------------
+    Mutant(
+        "a sticky abort",
+        ("I-21",),
+        "greenroom.actors._ref",
+        "        if not cell.is_busy:\n            return AbortResult",
+        "        if not cell.is_busy:\n            cell.abort_cause = _say(cell, why)\n            return AbortResult",
+    ),
+    Mutant(
+        "an abort that is not on record",
+        ("I-22",),
+        _CELL,
+        "if self.level is not Level.LIFECYCLE:  # below that the journal has no turns",
+        "if False:",
+    ),
+    Mutant(
+        "a turn leaves tasks behind",
+        ("I-23",),
+        "greenroom.actors._context",
+        'declare `turn_tasks = True` in the class"\n            )\n        self.nursery.start_soon(',
+        'declare `turn_tasks = True` in the class"\n            )\n        trio.lowlevel.spawn_system_task(',
+    ),
+    Mutant("an abort spoils the next turn", ("I-24",), _LOOP, "        cell.abort_cause = None\n", "        pass\n"),
+    Mutant(
+        "an abort hits the neighbours",
+        ("I-25",),
+        _CELL,
+        "            self.turn_scope.cancel(cause.why)\n",
+        "            for one in self.shared.directory._by_path.values():\n"
+        "                if one.is_busy and one.turn_scope is not None and not one.behavior_name.startswith('_'):\n"
+        "                    one.turn_scope.cancel(cause.why)\n",
+    ),
+    Mutant("a kill that cancels nothing", ("I-26",), _CELL, "self.life_scope.cancel(self.kill_cause.why)", "pass"),
+    Mutant(
+        "the ladder begins at the top",
+        ("I-27",),
+        _SUPERVISOR,
+        "(functools.partial(cell.request_stop, cause, grace_s), grace_s),",
+        "(functools.partial(cell.request_kill, cause), grace_s),",
+    ),
+    Mutant(
+        "a kill after the end is on record",
+        ("I-28",),
+        _CELL,
+        "        if self.kill_cause is not None or self.state in TERMINAL:\n            return\n        self.kill_cause = cause",
+        "        if self.kill_cause is not None:\n            return\n        self.kill_cause = cause",
+    ),
+    Mutant("a late request is forgotten", ("I-29",), _LOOP, "requested = _requested(cell)", "requested = None"),
+    Mutant(
+        "ack before commit",
+        ("I-12", "I-30"),
+        _LOOP,
+        "        cell.is_busy = True\n",
+        "        cell.is_busy = True\n        mailbox.ack(envelope)\n        cell.is_acked = True\n",
+    ),
+    # --- supervision, watch, registry ------------------------------------------------------------------------------
+    Mutant(
+        "Down before unregister",
+        ("I-31",),
+        _CELL,
+        "        self.is_gone, self.is_held = True, False\n",
+        "        self.is_gone, self.is_held = True, False\n        tell_watchers(self, is_final=True)\n",
+    ),
+    Mutant(
+        "a late watch hears nothing",
+        ("I-32",),
+        "greenroom.actors._watch",
+        "        else:\n            _tell(cell, watch)\n",
+        "",
+    ),
+    Mutant(
+        "an ask outlives its target",
+        ("I-33",),
+        _CELL,
+        "            envelope.reply.fail(ActorEnded(self.id, self.state.value))\n",
+        "            pass\n",
+    ),
+    Mutant(
+        "a reply is lost when a stop came",
+        ("I-34",),
+        _CELL,
+        "elif not reply.answer(answer):",
+        "elif self.stop_cause is None and not reply.answer(answer):",
+    ),
+    Mutant("incarnations are left out", ("I-35",), _CELL, "self.incarnation += 1", "self.incarnation += 2"),
+    Mutant(
+        "whoever was asked to end comes back",
+        ("I-36",),
+        "greenroom.supervisor._strategy",
+        "if was_asked or state not in COMES_BACK",
+        "if state not in COMES_BACK",
+    ),
+    Mutant(
+        "one restart too many",
+        ("I-37",),
+        "greenroom.supervisor._strategy",
+        "if self.used(now_s) >= self.intensity:",
+        "if self.used(now_s) > self.intensity:",
+    ),
+    Mutant(
+        "a batch is stopped in start order",
+        ("I-38",),
+        "greenroom.supervisor._strategy",
+        "for one in reversed(scope) if one != child",
+        "for one in scope if one != child",
+    ),
+    Mutant(
+        "children are stopped in start order",
+        ("I-39",),
+        "greenroom.supervisor._strategy",
+        "return list(reversed(start_order))",
+        "return list(start_order)",
+    ),
+    Mutant(
+        "a stop of the supervisor's own triggers a restart",
+        ("I-40",),
+        _SUPERVISOR,
+        "if cell.id in self._being_stopped and not cell.is_unwanted:",
+        "if False:",
+    ),
+    Mutant(
+        "names are never free again",
+        ("I-42",),
+        "greenroom.actors._directory",
+        "if self._by_path.pop(cell.path, None) is not None and cell.is_named:",
+        "if False:",
+    ),
+    Mutant(
+        "a pinned address follows restarts",
+        ("I-43",),
+        "greenroom.actors._ref",
+        "return cell.incarnation == self.incarnation and cell.state not in TERMINAL",
+        "return cell.state not in TERMINAL",
+    ),
+    Mutant(
+        "raise in the wrapper",
+        ("I-44",),
+        _LOOP,
+        "        if outcome.reraise is not None:\n            raise outcome.reraise\n        if verdict",
+        "        if outcome.error is not None:\n            raise outcome.error\n        if verdict",
+    ),
+    # --- determinism, trace, resources -----------------------------------------------------------------------------
+    Mutant(
+        "deadlines of one tick fire in any order",
+        ("I-46",),
+        "greenroom.actors._timers",
+        "timer = next(iter(bucket))",
+        "timer = __import__('random').SystemRandom().choice(list(bucket))",
+        tests=("tests/actors", "tests/testing", "tests/session"),
+    ),
+    Mutant(
+        "numbers with gaps",
+        ("I-47",),
+        "greenroom.core._recorder",
+        "self._seq = seq = self._seq + 1",
+        "self._seq = seq = self._seq + 2",
+    ),
+    Mutant(
+        "withdrawn deadlines stay",
+        ("I-49",),
+        "greenroom.actors._timers",
+        "        self._bucket.pop(self, None)\n",
+        "        pass\n",
+    ),
+    Mutant(
+        "the record changes the order of tasks",
+        ("I-50",),
+        _LOOP,
+        "            cell.note_turn_began(envelope)\n",
+        "            cell.note_turn_began(envelope)\n            await checkpoint()\n",
+    ),
+    Mutant(
+        "jitter from nobody's seed",
+        ("I-51",),
+        _SUPERVISOR,
+        "chance=self._house.ports.chance.random(),",
+        "chance=__import__('random').SystemRandom().random(),",
+    ),
+    # --- mechanisms that no single invariant names -----------------------------------------------------------------
+    Mutant(
+        "a restart uses the old object",
+        (),
+        "greenroom.actors._context",
+        "    behavior = cell.factory()\n",
+        "    kept = make_context.__dict__\n"
+        "    behavior = kept.get(cell.id) or cell.factory()\n"
+        "    kept[cell.id] = behavior\n",
+        tests=("tests/supervisor/test_restarts.py",),
+    ),
+    Mutant(
+        "a start may take for ever",
+        (),
+        _LOOP,
+        "deadline = cell.shared.timers.after(cell.start_timeout_s, scope.cancel)",
+        "deadline = cell.shared.timers.after(math.inf, scope.cancel)",
+        tests=("tests/actors/test_idle_ends.py", "tests/supervisor/test_spawn.py"),
+    ),
+    Mutant(
+        "a clean-up is skipped when nothing runs",
+        (),
+        "greenroom.actors._behavior",
+        "return not behavior_class.actor_tasks and behavior_class.on_stop is Behavior.on_stop",
+        "return not behavior_class.actor_tasks",
+        tests=("tests/actors",),
+    ),
+)
+"""At least one for each promise that a running kernel can break."""
