@@ -1,6 +1,8 @@
 """The promises of the kernel that tests hold: id, sentence, source. Tests name the ids with `@pytest.mark.promise`.
 
-`tests/test_promises.py` holds both directions: every promise has a test, every id that a test names is a promise.
+`tests/test_promises.py` holds both directions: every promise has a test, every id that a test names is a promise. Most
+promises can be seen in a journal, where `greenroom replay --check` looks for them, or in two of them (`COMPARED` of
+greenroom.trace); `NOT_IN_A_JOURNAL` says of the others why not, and which modules of tests hold them.
 """
 
 from __future__ import annotations
@@ -67,9 +69,11 @@ PROMISES: Final = {
     "I-42": Promise("A name leads to at most one running incarnation, and to none once the actor is gone."),
     "I-43": Promise("A pinned send never reaches another incarnation; no id is used twice."),
     "I-44": Promise("A crash of a supervisor, of its loop or of its stop routine, still ends all its children."),
+    "I-45": Promise("An ask that would close a circle of actors that wait is refused before it is sent."),
     # determinism, trace, resources
     "I-46": Promise("The same code, scenario and choices give byte-equal records."),
     "I-47": Promise("seq is gapless and total, and every parent refers to an earlier one."),
+    "I-48": Promise("Replay and both exports keep the turns, their outcomes, their durations and what led to what."),
     "I-49": Promise("After shutdown there are no tasks, names, asks, waiting producers or deadlines left."),
     "I-50": Promise("The recorder's level changes no outcome and no order of tasks."),
     "I-51": Promise("Restart and back-off times use only the run's clock and its seeded chance."),
@@ -78,8 +82,40 @@ PROMISES: Final = {
 NOT_YET: Final = {
     "I-19": "postponed messages come with the kernel issue",
     "I-41": "auto-shutdown by significant children comes with the kernel issue",
-    "I-45": "the wait graph comes with the kernel issue",
-    "I-48": "exports belong to the trace",
     "I-52": "fault plans come with the kernel issue",
 }
 """Invariants of kernel 11 without a test, and why."""
+
+
+@attrs.frozen
+class Unseen:
+    """Why no journal shows a promise, and the modules of tests that hold it."""
+
+    why: str
+    tests: tuple[str, ...]
+
+
+NOT_IN_A_JOURNAL: Final = {
+    "I-16": Unseen(
+        "a wait that was cancelled is no event",
+        ("mailbox/test_waiting.py", "mailbox/test_drain.py", "mailbox/test_machine.py"),
+    ),
+    "I-20": Unseen(
+        "producers that wait are no actors, and not on record",
+        ("mailbox/test_waiting.py", "mailbox/test_sweep.py", "mailbox/test_machine.py", "actors/test_ends.py"),
+    ),
+    "I-30": Unseen(
+        "it is about every run that there could be",
+        ("actors/test_sweep.py", "mailbox/test_sweep.py", "supervisor/test_sweep.py"),
+    ),
+    "I-32": Unseen(
+        "watches are not on record, only the Down that reaches a mailbox is",
+        ("actors/test_watch.py", "actors/test_watch_ends.py", "actors/test_machine.py"),
+    ),
+    "I-33": Unseen(
+        "how an ask settled is not on record",
+        ("actors/test_asks.py", "actors/test_sweep.py", "actors/test_machine.py"),
+    ),
+    "I-34": Unseen("what an asker heard is not on record", ("actors/test_asks.py",)),
+    "I-45": Unseen("an ask that was refused is on record, who waits for whom is not", ("actors/test_ask_cycles.py",)),
+}

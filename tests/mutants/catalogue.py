@@ -327,6 +327,20 @@ MUTANTS: Final = (
         "        if outcome.reraise is not None:\n            raise outcome.reraise\n        if verdict",
         "        if outcome.error is not None:\n            raise outcome.error\n        if verdict",
     ),
+    Mutant(
+        "circles of two are not seen",
+        ("I-45",),
+        "greenroom.actors._waits",
+        "            if there is goal:\n",
+        "            if there is goal and here is not start:\n",
+    ),
+    Mutant(
+        "a wait that is over is still in the way",
+        ("I-45",),
+        "greenroom.actors._waits",
+        "    here.waits_for.remove(target)\n",
+        "    pass\n",
+    ),
     # --- determinism, trace, resources -----------------------------------------------------------------------------
     Mutant(
         "deadlines of one tick fire in any order",
