@@ -6,7 +6,8 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.promises import NOT_YET, PROMISES
+from greenroom.trace import AT_THE_END, CHECKS, COMPARED, WITH_FOLDS
+from tests.promises import NOT_IN_A_JOURNAL, NOT_YET, PROMISES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +29,7 @@ def named_in_tests() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path in TESTS.rglob("test_*.py"):
         for name in named_promises(path.read_text(encoding="utf-8")):
-            found.setdefault(name, set()).add(path.name)
+            found.setdefault(name, set()).add(path.relative_to(TESTS).as_posix())
     return found
 
 
@@ -43,6 +44,22 @@ def test_every_id_that_a_test_names_is_a_promise() -> None:
 def test_each_invariant_of_the_kernel_is_either_held_or_said_to_be_missing() -> None:
     assert set(PROMISES) & set(NOT_YET) == set()
     assert {f"I-{number}" for number in range(1, 53)} <= set(PROMISES) | set(NOT_YET)
+
+
+def test_each_promise_is_checked_in_a_journal_or_in_two_or_is_said_to_be_in_none() -> None:
+    checked = [*(check.id for check in CHECKS), WITH_FOLDS[0], AT_THE_END[0]]
+
+    assert sorted([*checked, *COMPARED, *NOT_IN_A_JOURNAL], key=number_of) == sorted(PROMISES, key=number_of)
+
+
+def test_what_is_in_no_journal_is_held_by_the_modules_that_are_named() -> None:
+    named = named_in_tests()
+
+    assert [(id_, test) for id_, one in NOT_IN_A_JOURNAL.items() for test in one.tests if test not in named[id_]] == []
+
+
+def number_of(promise: str) -> int:
+    return int(promise.removeprefix("I-"))
 
 
 def test_ids_are_found_in_every_form_of_the_mark() -> None:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from cyclopts import Parameter
 
 from greenroom.cli._output import drop_output, flush_output, program
 from greenroom.cli._replay_check import checked
 from greenroom.cli._replay_diff import compared
+from greenroom.cli._replay_export import Format, exported
 from greenroom.cli._replay_moment import moment
 from greenroom.cli._replay_page import Page, paths_of
 from greenroom.cli._replay_standing import cut_at, standing_by_lock, standing_of
@@ -39,6 +42,8 @@ def replay_command(
     actor: str | None = None,
     check: bool = False,
     diff: str | None = None,
+    export: Format | None = None,
+    output: Annotated[Path | None, Parameter(alias="-o")] = None,
     json: bool = False,
     runs: Path | None = None,
 ) -> int:
@@ -56,36 +61,56 @@ def replay_command(
         Verify the invariants that a journal can show; exit code 1 when one is broken.
     diff
         Another run to compare with; exit code 1 when they differ.
+    export
+        Print the run as JSON for other programs: "chrome" for Perfetto and chrome://tracing, "otlp" for OpenTelemetry.
+    output
+        The file that an export goes to, instead of standard output.
     json
         Print one JSON object instead of text.
     runs
         Where runs lie; by default GREENROOM_RUNS, or .greenroom/runs of the project around the current folder.
     """
-    if check and diff is not None:
-        raise UsageError("--check and --diff are two questions; ask one at a time")
-    if actor is not None and (check or diff is not None):
-        raise UsageError("--check and --diff look at the whole run; leave out --actor")
+    asked = {"--check": check, "--diff": diff is not None, "--export": export is not None}
+    _refuse(asked, has_actor=actor is not None, has_json=json, has_output=output is not None)
     place = runs_folder(runs)
     path = find_run(run, place)
     without_end = standing_by_lock(path)
     whole = _read(path)
     journal = _until(whole, at)
-    standing = standing_of(whole, journal, without_end=without_end)
-    code = EXIT_SAME
+    if export is not None:
+        return _shown(lambda: exported(journal, export, output), EXIT_SAME)
+    is_good = True
     if diff is not None:
-        other = _until(_read(find_run(diff, place)), at)
-        page, is_same = compared(journal, other, names=(run, diff))
-        code = EXIT_SAME if is_same else EXIT_DIFFERENT
-    elif check:
-        page, is_sound = checked(journal, FOLDS, standing=standing)
-        code = EXIT_SAME if is_sound else EXIT_DIFFERENT
-    elif at is not None:
+        page, is_good = compared(journal, _until(_read(find_run(diff, place)), at), names=(run, diff))
+    elif at is not None and not check:
         page = moment(journal, FOLDS, chosen=_chosen(journal, actor))
     else:
-        chosen = _chosen(journal, actor)
-        page = _joined(summary(journal, FOLDS, chosen=chosen, standing=standing), transitions(journal, chosen=chosen))
+        standing = standing_of(whole, journal, without_end=without_end)
+        if check:
+            page, is_good = checked(journal, FOLDS, standing=standing)
+        else:
+            chosen = _chosen(journal, actor)
+            first = summary(journal, FOLDS, chosen=chosen, standing=standing)
+            page = _joined(first, transitions(journal, chosen=chosen))
+    return _shown(lambda: page.print(is_json=json), EXIT_SAME if is_good else EXIT_DIFFERENT)
+
+
+def _refuse(asked: Mapping[str, bool], *, has_actor: bool, has_json: bool, has_output: bool) -> None:
+    """Refuse options that do not go together."""
+    questions = [name for name, is_asked in asked.items() if is_asked]
+    if len(questions) > 1:
+        raise UsageError(f"{' and '.join(questions)} are {len(questions)} questions; ask one at a time")
+    if questions and has_actor:
+        raise UsageError("--check, --diff and --export look at the whole run; leave out --actor")
+    if asked["--export"] and has_json:
+        raise UsageError("--export prints JSON of its own; leave out --json")
+    if has_output and not asked["--export"]:
+        raise UsageError("--output is where an export goes; say --export chrome or --export otlp")
+
+
+def _shown(show: Callable[[], None], code: int) -> int:
     try:
-        page.print(is_json=json)
+        show()
         flush_output()
     except BrokenPipeError:  # whoever read it has seen enough
         drop_output()

@@ -19,6 +19,7 @@ from greenroom.trace import (
     has_ended,
     open_spans,
     split_processes,
+    unchecked,
 )
 
 MOST_VIOLATIONS: Final = 20
@@ -43,6 +44,7 @@ def checked(journal: JournalText, folds: Iterable[Fold], *, standing: Standing) 
         "run": journal.header.run,
         "events": len(entries),
         "violations": [attrs.asdict(one) for one in violations],
+        "not_checked": unchecked(entries),
         "has_ended": has_ended(entries),
         "standing": standing.value,
         "open": [facts_of(entry) for entry in open_entries],
@@ -67,10 +69,16 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
             yield f"  ... {left:,} more; --json has all"
     else:
         # The table, and the two that need more than a list of entries: I-8 and I-9.
-        yield f"sound: {counted(facts['events'], 'event')}, {len(CHECKS) + 2} invariants"
+        checked = len(CHECKS) + 2 - len(facts["not_checked"])
+        yield f"sound: {counted(facts['events'], 'event')}, {checked} invariants"
+    without: dict[str, list[str]] = {}
+    for id_, needed in facts["not_checked"].items():
+        without.setdefault(needed, []).append(id_)
+    for needed, ids in without.items():
+        yield f"not checked, as the journal has no {needed}: {', '.join(ids)}"
     if facts["actors_not_full"]:
         few = f"{facts['actors_not_full']} of {counted(facts['actors'], 'actor')}"
-        yield f"conservation of messages was not checked for {few}: their journal is not at level full,"
+        yield f"mail was not checked for {few}: their journal is not at level full,"
         yield "  the one that puts each message on record from its sending to its end"
     if facts["torn_bytes"]:
         yield f"torn: {counted(facts['torn_bytes'], 'byte')} after the last whole line left out"

@@ -1,24 +1,41 @@
 """The journal of a run: written by one owner, read by everybody, folded into the state at any moment, checked, compared."""
 
-from greenroom.trace._checks import CHECKS, Check, Violation, check_journal, has_ended, split_processes
-from greenroom.trace._checks_mail import full_actors
+from greenroom.trace._checks import (
+    AT_THE_END,
+    CHECKS,
+    WITH_FOLDS,
+    Check,
+    Violation,
+    check_journal,
+    has_ended,
+    split_processes,
+    unchecked,
+)
 from greenroom.trace._codec import VERSION, Codec, Header
+from greenroom.trace._compare import COMPARED, Comparison
 from greenroom.trace._diff import Divergence, diff_runs
 from greenroom.trace._entries import Entry, UnknownEvent, entries_of, entry_of
+from greenroom.trace._export_chrome import chrome_trace
+from greenroom.trace._export_otlp import otlp_traces
 from greenroom.trace._journal import Durability, Journal, JournalStatistics, open_journal
 from greenroom.trace._lock import hold_run
+from greenroom.trace._needs import Need, full_actors
 from greenroom.trace._reader import JOURNAL, JournalText, read_journal
 from greenroom.trace._runs import find_run, runs_folder
 from greenroom.trace._spans import open_spans, spans
 from greenroom.trace._world import SESSION_BEGIN, Fault, Fold, Losable, World, fold
 
 __all__ = [
+    "AT_THE_END",
     "CHECKS",
+    "COMPARED",
     "JOURNAL",
     "SESSION_BEGIN",
     "VERSION",
+    "WITH_FOLDS",
     "Check",
     "Codec",
+    "Comparison",
     "Divergence",
     "Durability",
     "Entry",
@@ -29,10 +46,12 @@ __all__ = [
     "JournalStatistics",
     "JournalText",
     "Losable",
+    "Need",
     "UnknownEvent",
     "Violation",
     "World",
     "check_journal",
+    "chrome_trace",
     "diff_runs",
     "entries_of",
     "entry_of",
@@ -43,8 +62,10 @@ __all__ = [
     "hold_run",
     "open_journal",
     "open_spans",
+    "otlp_traces",
     "read_journal",
     "runs_folder",
     "spans",
     "split_processes",
+    "unchecked",
 ]

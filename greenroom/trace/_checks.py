@@ -17,6 +17,13 @@ from typing import Final, TypeAlias, final
 
 import attrs
 
+from greenroom.trace._checks_ends import (
+    killed_in_time,
+    nothing_ran_before_the_begin,
+    requested_before_commit,
+    rungs_in_order,
+    turns_leave_nothing,
+)
 from greenroom.trace._checks_machines import (
     abort_before_kill,
     incarnations_in_turn,
@@ -29,8 +36,25 @@ from greenroom.trace._checks_machines import (
     turns_end_first,
 )
 from greenroom.trace._checks_mail import capacity_kept, conserved, lane_order, leased_once, now_first
+from greenroom.trace._checks_service import (
+    later_is_served,
+    mail_gets_its_turn,
+    mail_outlives_restarts,
+    pinned_stays,
+    refused_without_trace,
+)
+from greenroom.trace._checks_supervision import (
+    back_off_waited,
+    nothing_left,
+    own_stops_restart_nobody,
+    restart_window,
+    restarted_together,
+    stopped_in_order,
+    supervisors_end_last,
+)
 from greenroom.trace._checks_tree import gone_means_gone, names_lead_to_one, numbering, restart_budget, restarts_decided
 from greenroom.trace._entries import Entry
+from greenroom.trace._needs import FULL, KILL_GRACE, SESSION_END, SUPERVISORS, TURNS, Need
 from greenroom.trace._spans import open_spans, paired
 from greenroom.trace._world import SESSION_BEGIN, Fold, World, fold
 
@@ -46,6 +70,8 @@ class Check:
     id: str
     sentence: str
     find: Callable[[Sequence[Entry]], Iterator[Finding]]
+    needs: Need | None = None
+    """What a journal has to hold before it finds anything; None where every journal does."""
     is_whole: bool = False
     """Whether it looks at the whole journal instead of one process at a time."""
 
@@ -60,28 +86,63 @@ class Violation:
     text: str
 
 
+def _restart_limits(entries: Sequence[Entry]) -> Iterator[Finding]:
+    yield from restart_budget(entries)
+    yield from restart_window(entries)
+
+
 CHECKS: Final = (
     Check("I-1", "machines move along legal edges", legal_edges),
     Check("I-2", "one terminal event per incarnation and per turn", one_terminal_event),
     Check("I-3", "nothing of an incarnation comes after its end, save what its end led to", nothing_after_the_end),
-    Check("I-4", "a turn begins only in a running actor without another turn", one_turn_at_a_time),
-    Check("I-5", "a turn ends before its actor", turns_end_first),
-    Check("I-6", "turns are numbered without gaps", turn_numbers),
-    Check("I-10", "a lane is served in the order of its puts", lane_order),
-    Check("I-11", "next and later are served only when now is empty", now_first),
-    Check("I-12", "every message ends in exactly one way", conserved),
-    Check("I-13", "a message is leased once at a time and acknowledged once", leased_once),
-    Check("I-14", "next and later keep within the capacity", capacity_kept),
-    Check("I-22", "a turn is killed by its own scope only on request", abort_before_kill),
+    Check("I-4", "a turn begins only in a running actor without another turn", one_turn_at_a_time, TURNS),
+    Check("I-5", "a turn ends before its actor", turns_end_first, TURNS),
+    Check("I-6", "turns are numbered without gaps", turn_numbers, TURNS),
+    Check("I-7", "no code ran of what ended before it began", nothing_ran_before_the_begin),
+    Check("I-10", "a lane is served in the order of its puts", lane_order, FULL),
+    Check("I-11", "next and later are served only when now is empty", now_first, FULL),
+    Check("I-12", "every message ends in exactly one way", conserved, FULL),
+    Check("I-13", "a message is leased once at a time and acknowledged once", leased_once, FULL),
+    Check("I-14", "next and later keep within the capacity", capacity_kept, FULL),
+    Check("I-15", "what a mailbox refused has left no gap in its numbers", refused_without_trace, FULL),
+    Check("I-17", "a restart keeps the mail, save what was for the one incarnation", mail_outlives_restarts, FULL),
+    Check("I-18", "later is served after at most 16 of next", later_is_served, FULL),
+    Check("I-22", "a turn is killed by its own scope only on request", abort_before_kill, TURNS),
+    Check(
+        "I-23",
+        "what a turn began has ended when it has, and an abort leaves the actor alive",
+        turns_leave_nothing,
+        TURNS,
+    ),
+    Check("I-24", "after a turn, mail that waits is taken within a bounded number of steps", mail_gets_its_turn, FULL),
+    Check("I-26", "a kill is over within its grace", killed_in_time, KILL_GRACE),
+    Check("I-27", "a supervisor's stop, abort and kill of a child come in order, none too early", rungs_in_order),
     Check("I-28", "a request that comes too late emits nothing", requests_in_time),
+    Check("I-29", "a turn that was asked to end does not end as if nothing had been", requested_before_commit, TURNS),
     Check("I-31", "whoever is gone has no name, no mail and no events", gone_means_gone),
     Check("I-35", "one incarnation at a time, numbered without gaps", incarnations_in_turn),
     Check("I-36", "a restart was decided, and nobody was restarted who was asked to end", restarts_decided),
-    Check("I-37", "restarts keep within the budget, and end with an escalation", restart_budget),
+    Check("I-37", "restarts keep within the budget, and end with an escalation", _restart_limits),
+    Check("I-38", "a strategy stops and starts exactly its set, in its order", restarted_together),
+    Check("I-39", "children end in the reverse order of their start, save in pools", stopped_in_order, SUPERVISORS),
+    Check("I-40", "what a supervisor ended itself makes it neither restart nor give up", own_stops_restart_nobody),
     Check("I-42", "a name leads to one living actor", names_lead_to_one),
+    Check("I-43", "no id is given twice, and pinned mail reaches only its incarnation", pinned_stays),
+    Check("I-44", "a supervisor ends after all of its children", supervisors_end_last),
     Check("I-47", "seq is gapless, and parents come first", numbering, is_whole=True),
     Check("I-48", "begin and end are paired", paired),
+    Check("I-49", "after a shutdown nobody is there, no name is taken, no mail waits", nothing_left),
+    Check("I-51", "a restart waits its back-off, by the run's clock", back_off_waited),
 )
+WITH_FOLDS: Final = ("I-8", "folding is legal, repeatable, and the same in two halves")
+AT_THE_END: Final = ("I-9", "nothing is open when its session has ended")
+"""The two that `check_journal` looks at itself: they need more than the entries of one process."""
+
+
+def unchecked(entries: Sequence[Entry]) -> dict[str, str]:
+    """Return the ids of the checks that a journal holds too little for, each with what it has none of."""
+    without = {check.id: check.needs.words for check in CHECKS if check.needs and not check.needs.is_met(entries)}
+    return without if has_ended(entries) else {**without, AT_THE_END[0]: SESSION_END.words}
 
 
 def check_journal(
@@ -101,10 +162,10 @@ def check_journal(
         for part in ([entries] if check.is_whole else processes)
         for seq, text in check.find(part)
     ]
-    found += [Violation(seq, "I-9", text) for seq, text in _still_open(processes)]
+    found += [Violation(seq, AT_THE_END[0], text) for seq, text in _still_open(processes)]
     folds = tuple(folds)
     if folds:
-        found += [Violation(seq, "I-8", text) for seq, text in _folds_well(entries, folds)]
+        found += [Violation(seq, WITH_FOLDS[0], text) for seq, text in _folds_well(entries, folds)]
     return sorted(found)
 
 

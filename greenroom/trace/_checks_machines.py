@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from greenroom.actors import EDGE_TO, TERMINAL, Edge, State, step
 from greenroom.core import IllegalTransition
 from greenroom.trace._entries import Entry
 
+Machine: TypeAlias = tuple[str, int]
+"""An incarnation: id and number."""
+TurnKey: TypeAlias = tuple[str, int, int]
+"""A turn: id, incarnation, number."""
 
-def _machine(entry: Entry) -> tuple[str, int]:
+
+def machine_of(entry: Entry) -> Machine:
+    """Return the incarnation that an event is about."""
     return entry.event.actor, entry.event.inc
 
 
-def _turn(entry: Entry) -> tuple[str, int, int]:
+def turn_of(entry: Entry) -> TurnKey:
+    """Return the turn that an event is about."""
     return entry.event.actor, entry.event.inc, entry["turn"]
 
 
-def _say(machine: tuple[str, int]) -> str:
+def say(machine: Machine) -> str:
+    """Return an incarnation in words."""
     return f"{machine[0]} (incarnation {machine[1]})"
 
 
@@ -25,19 +34,19 @@ def legal_edges(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     """I-1: every machine's events are a path of the five legal edges."""
     states: dict[tuple[object, ...], State] = {}
     for entry in entries:
-        machine: tuple[object, ...] = _machine(entry)
+        machine: tuple[object, ...] = machine_of(entry)
         match entry.kind:
             case "actor.new":
                 states.setdefault(machine, State.PENDING)  # twice is a matter of I-35
                 continue
             case "turn.begin":
-                states.setdefault(_turn(entry), State.RUNNING)  # a turn exists only from here on; twice is I-6's
+                states.setdefault(turn_of(entry), State.RUNNING)  # a turn exists only from here on; twice is I-6's
                 continue
             case "actor.begin":
                 edge: Edge | None = Edge.BEGIN
             case "actor.end" | "turn.end":
                 edge = {state.value: edge for state, edge in EDGE_TO.items() if state in TERMINAL}.get(entry["state"])
-                machine = machine if entry.kind == "actor.end" else _turn(entry)
+                machine = machine if entry.kind == "actor.end" else turn_of(entry)
             case _:
                 continue
         before = states.get(machine)
@@ -57,7 +66,7 @@ def one_terminal_event(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     ended: dict[tuple[object, ...], int] = {}
     for entry in entries:
         if entry.kind in {"actor.end", "turn.end"}:
-            machine = _machine(entry) if entry.kind == "actor.end" else _turn(entry)
+            machine = machine_of(entry) if entry.kind == "actor.end" else turn_of(entry)
             if machine in ended:
                 yield entry.seq, f"{entry.kind} of {machine} once more, after the one at {ended[machine]}"
             ended.setdefault(machine, entry.seq)
@@ -68,32 +77,32 @@ def nothing_after_the_end(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]
 
     Mail is left out: the mailbox follows the id and outlives the incarnation.
     """
-    ended: dict[tuple[str, int], int] = {}
+    ended: dict[Machine, int] = {}
     for entry in entries:
         if entry.kind.startswith("message.") or not entry.event.inc:
             continue
-        end = ended.get(_machine(entry))
+        end = ended.get(machine_of(entry))
         if end is not None and entry.event.parent < end:
-            yield entry.seq, f"{entry.kind} of {_say(_machine(entry))}, which ended at {end}"
+            yield entry.seq, f"{entry.kind} of {say(machine_of(entry))}, which ended at {end}"
         if entry.kind == "actor.end":
-            ended.setdefault(_machine(entry), entry.seq)
+            ended.setdefault(machine_of(entry), entry.seq)
 
 
 def one_turn_at_a_time(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     """I-4: a turn begins only while its incarnation runs and no other turn of it does."""
-    running: dict[tuple[str, int], int] = {}
+    running: dict[Machine, int] = {}
     for entry in entries:
-        machine = _machine(entry)
+        machine = machine_of(entry)
         match entry.kind:
             case "actor.begin":
                 running[machine] = 0
             case "actor.end":
                 running.pop(machine, None)
             case "turn.begin" if machine not in running:
-                yield entry.seq, f"turn {entry['turn']} of {_say(machine)} begins, which is not running"
+                yield entry.seq, f"turn {entry['turn']} of {say(machine)} begins, which is not running"
             case "turn.begin":
                 if running[machine]:
-                    yield entry.seq, f"turn {entry['turn']} of {_say(machine)} begins within turn {running[machine]}"
+                    yield entry.seq, f"turn {entry['turn']} of {say(machine)} begins within turn {running[machine]}"
                 running[machine] = entry["turn"]
             case "turn.end" if running.get(machine) == entry["turn"]:
                 running[machine] = 0
@@ -101,59 +110,59 @@ def one_turn_at_a_time(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
 
 def turns_end_first(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     """I-5: a turn's terminal event precedes its actor's."""
-    opened: dict[tuple[str, int], set[int]] = {}
+    opened: dict[Machine, set[int]] = {}
     for entry in entries:
-        turns = opened.setdefault(_machine(entry), set())
+        turns = opened.setdefault(machine_of(entry), set())
         if entry.kind == "turn.begin":
             turns.add(entry["turn"])
         elif entry.kind == "turn.end":
             turns.discard(entry["turn"])
         elif entry.kind == "actor.end" and turns:
-            yield entry.seq, f"{_say(_machine(entry))} ends while turn {min(turns)} is open"
+            yield entry.seq, f"{say(machine_of(entry))} ends while turn {min(turns)} is open"
             turns.clear()
 
 
 def turn_numbers(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     """I-6: the turns of an incarnation are 1, 2, 3 ..."""
-    last: dict[tuple[str, int], int] = {}
+    last: dict[Machine, int] = {}
     for entry in entries:
         if entry.kind == "turn.begin":
-            wanted = last.get(_machine(entry), 0) + 1
+            wanted = last.get(machine_of(entry), 0) + 1
             if entry["turn"] != wanted:
-                yield entry.seq, f"turn {entry['turn']} of {_say(_machine(entry))}, where {wanted} is next"
-            last[_machine(entry)] = entry["turn"]
+                yield entry.seq, f"turn {entry['turn']} of {say(machine_of(entry))}, where {wanted} is next"
+            last[machine_of(entry)] = entry["turn"]
 
 
 def abort_before_kill(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     """I-22: a turn is killed by its own scope only if somebody named it, or its deadline passed."""
-    asked: set[tuple[str, int, int]] = set()
+    asked: set[TurnKey] = set()
     for entry in entries:
         if entry.kind == "turn.abort_requested":
-            asked.add(_turn(entry))
+            asked.add(turn_of(entry))
         elif entry.kind == "turn.end" and entry["state"] == State.KILLED and entry["by"] == "own":
             cause = entry["cause"]
-            if _turn(entry) not in asked and (cause is None or cause.who != "deadline"):
-                yield entry.seq, f"turn {entry['turn']} of {_say(_machine(entry))} was killed, and nobody asked for it"
+            if turn_of(entry) not in asked and (cause is None or cause.who != "deadline"):
+                yield entry.seq, f"turn {entry['turn']} of {say(machine_of(entry))} was killed, and nobody asked for it"
 
 
 def requests_in_time(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     """I-28: a request after the end of what it names emits nothing."""
-    turns: set[tuple[str, int, int]] = set()
-    alive: set[tuple[str, int]] = set()
+    turns: set[TurnKey] = set()
+    alive: set[Machine] = set()
     for entry in entries:
         match entry.kind:
             case "actor.new":
-                alive.add(_machine(entry))
+                alive.add(machine_of(entry))
             case "actor.end":
-                alive.discard(_machine(entry))
+                alive.discard(machine_of(entry))
             case "turn.begin":
-                turns.add(_turn(entry))
+                turns.add(turn_of(entry))
             case "turn.end":
-                turns.discard(_turn(entry))
-            case "turn.abort_requested" if _turn(entry) not in turns:
-                yield entry.seq, f"an abort of turn {entry['turn']} of {_say(_machine(entry))}, which is not open"
-            case "actor.stop_requested" | "actor.kill_requested" if _machine(entry) not in alive:
-                yield entry.seq, f"{entry.kind} of {_say(_machine(entry))}, which is not alive"
+                turns.discard(turn_of(entry))
+            case "turn.abort_requested" if turn_of(entry) not in turns:
+                yield entry.seq, f"an abort of turn {entry['turn']} of {say(machine_of(entry))}, which is not open"
+            case "actor.stop_requested" | "actor.kill_requested" if machine_of(entry) not in alive:
+                yield entry.seq, f"{entry.kind} of {say(machine_of(entry))}, which is not alive"
 
 
 def incarnations_in_turn(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
@@ -161,7 +170,7 @@ def incarnations_in_turn(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     last: dict[str, int] = {}
     alive: dict[str, int] = {}
     for entry in entries:
-        actor, incarnation = _machine(entry)
+        actor, incarnation = machine_of(entry)
         if entry.kind == "actor.new":
             if actor in alive:
                 yield entry.seq, f"incarnation {incarnation} of {actor} begins while {alive[actor]} is there"

@@ -7,18 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from greenroom.trace._entries import Entry
+from greenroom.trace._needs import full_actors
 
 _Box: TypeAlias = str
 """Id of the actor whose mailbox it is."""
-
-
-def full_actors(entries: Sequence[Entry]) -> set[str]:
-    """Return the ids of the actors whose mail is on record."""
-    return {
-        entry.event.actor
-        for entry in entries
-        if entry.kind == "message.put" or (entry.kind == "actor.new" and entry["journal"] == "full")
-    }
 
 
 def _mail(entries: Sequence[Entry]) -> Iterator[tuple[Entry, _Box, int]]:
@@ -35,7 +27,7 @@ def _is_mail(entry: Entry) -> bool:
 
 
 def lane_order(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-10: within a lane, leases come in the order of puts, save what was returned."""
+    """I-10: within a lane, leases come in the order of puts, save what was returned or picked."""
     lanes: dict[tuple[_Box, str], deque[int]] = defaultdict(deque)
     for entry, box, message in _mail(entries):
         lane = lanes[box, entry["lane"]]
@@ -44,13 +36,13 @@ def lane_order(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
         elif entry.kind == "message.returned":
             lane.appendleft(message)
         elif message in lane:
-            if entry.kind == "message.leased" and lane[0] != message:
+            if entry.kind == "message.leased" and lane[0] != message and not entry["is_picked"]:
                 yield entry.seq, f"message {message} of {box} is leased before {lane[0]}, which came first"
             lane.remove(message)
 
 
 def now_first(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-11: nothing is leased from `next` or `later` while something waits in `now`."""
+    """I-11: nothing is leased from `next` or `later` while something waits in `now`, unless it was picked."""
     waiting: dict[_Box, set[int]] = defaultdict(set)
     for entry, box, message in _mail(entries):
         if entry["lane"] == "now":
@@ -58,7 +50,7 @@ def now_first(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
                 waiting[box].add(message)
             else:
                 waiting[box].discard(message)
-        elif entry.kind == "message.leased" and waiting[box]:
+        elif entry.kind == "message.leased" and waiting[box] and not entry["is_picked"]:
             yield entry.seq, f"message {message} of {box} is leased while {min(waiting[box])} waits in lane now"
 
 
@@ -87,10 +79,18 @@ def conserved(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
 
 
 def leased_once(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-13: a message is leased by one turn at a time, and let go of once."""
+    """I-13: a message is leased by one turn at a time, and let go of once; a turn has the lease of its message."""
+    full = full_actors(entries)
     leased: dict[_Box, set[int]] = defaultdict(set)
-    for entry, box, message in _mail(entries):
-        if entry.kind == "message.leased":
+    for entry in entries:
+        box = entry.event.actor
+        if box not in full or not (entry.kind == "turn.begin" or _is_mail(entry)):
+            continue
+        message = entry["msg"]
+        if entry.kind == "turn.begin":
+            if message not in leased[box]:
+                yield entry.seq, f"turn {entry['turn']} of {box} begins with message {message}, which is not leased"
+        elif entry.kind == "message.leased":
             if message in leased[box]:
                 yield entry.seq, f"message {message} of {box} is leased twice"
             leased[box].add(message)

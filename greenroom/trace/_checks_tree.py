@@ -9,12 +9,12 @@ from greenroom.trace._entries import Entry
 
 
 def gone_means_gone(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-31: when an actor is gone, its names are free, and nothing about it follows."""
+    """I-31: when an actor is gone, its names are free, and nothing about it follows but what its watchers did."""
     owner: dict[str, str] = {}
     gone: dict[str, int] = {}
     for entry in entries:
         actor = entry.event.actor
-        if actor in gone and entry.event.inc:
+        if actor in gone and entry.event.inc and entry.kind != "watch.failed":
             yield entry.seq, f"{entry.kind} of {actor}, which was gone at {gone[actor]}"
         match entry.kind:
             case "name.registered":
@@ -45,15 +45,16 @@ def names_lead_to_one(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
 
 def restarts_decided(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     """I-36: an incarnation after the first follows a decision, and never one about an actor that was asked to end."""
-    decided: dict[str, Entry] = {}
+    decided: Counter[str] = Counter()  # and not done yet: a batch may be decided on while another is carried out
     asked: dict[str, int] = {}
     for entry in entries:
         actor = entry.event.actor
         match entry.kind:
             case "actor.new":
-                if entry.event.inc > 1 and actor not in decided:
-                    yield entry.seq, f"incarnation {entry.event.inc} of {actor} begins, and nobody decided it"
-                decided.pop(actor, None)
+                if entry.event.inc > 1:
+                    if not decided[actor]:
+                        yield entry.seq, f"incarnation {entry.event.inc} of {actor} begins, and nobody decided it"
+                    decided[actor] -= 1
                 asked.pop(actor, None)
             case "actor.stop_requested" | "actor.kill_requested":
                 asked.setdefault(actor, entry.seq)
@@ -61,7 +62,7 @@ def restarts_decided(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
                 child = entry["child"]
                 if child in asked:
                     yield entry.seq, f"{child} is restarted, and was asked to end at {asked[child]}"
-                decided |= dict.fromkeys(entry["together"], entry)
+                decided.update(entry["together"])
 
 
 def restart_budget(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:

@@ -59,7 +59,7 @@ class _Normal:
     """One run, ready to be compared."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
-        self._labels = _labels(entries)
+        self._labels = labels_of(entries)
         self._others: dict[str, str] = {}
         self._place: dict[int, str] = {}
         self.entries: dict[str, list[Entry]] = {}
@@ -141,7 +141,7 @@ def _text(shown: _Shown | None) -> str:
     )
 
 
-def _labels(entries: Sequence[Entry]) -> dict[str, str]:
+def labels_of(entries: Sequence[Entry]) -> dict[str, str]:
     """Return a label for each actor id that does not depend on ids."""
     labels: dict[str, str] = {}
     segments: dict[str, str] = {}

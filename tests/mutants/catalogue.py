@@ -218,7 +218,9 @@ MUTANTS: Final = (
         "                if one.is_busy and one.turn_scope is not None and not one.behavior_name.startswith('_'):\n"
         "                    one.turn_scope.cancel(cause.why)\n",
     ),
-    Mutant("a kill that cancels nothing", ("I-26",), _CELL, "self.life_scope.cancel(self.kill_cause.why)", "pass"),
+    Mutant(
+        "a kill that cancels nothing", ("I-26", "I-52"), _CELL, "self.life_scope.cancel(self.kill_cause.why)", "pass"
+    ),
     Mutant(
         "the ladder begins at the top",
         ("I-27",),
@@ -356,6 +358,13 @@ MUTANTS: Final = (
         "greenroom.core._recorder",
         "self._seq = seq = self._seq + 1",
         "self._seq = seq = self._seq + 2",
+    ),
+    Mutant(
+        "an export without durations",
+        ("I-48",),
+        "greenroom.trace._export_chrome",
+        '"dur": _us(one.end_t) - ts,',
+        '"dur": 0,',
     ),
     Mutant(
         "withdrawn deadlines stay",

@@ -29,7 +29,7 @@ from greenroom.core import (
     TurnKilled,
 )
 from greenroom.mailbox import Lane
-from greenroom.supervisor import Runtime, Strategy, SupervisorSpec, open_runtime
+from greenroom.supervisor import ChildSpec, Runtime, Strategy, SupervisorSpec, open_runtime
 from greenroom.trace import Entry, Fold, Journal, entries_of, open_journal
 from tests.trace.disks import MemoryDisk
 
@@ -201,7 +201,28 @@ async def ends(runtime: Runtime) -> None:
             raise AssertionError from None
 
 
-SCENARIOS: Final[tuple[Scenario, ...]] = (work, together, ends)
+async def edges(runtime: Runtime) -> None:
+    """An end before the begin, a child that needs two rungs of the ladder, a lane that waits, mail that is picked."""
+    early = runtime.root.start(Worker, name="early")
+    Ref(early).kill("nobody wants it")
+    team = await runtime.spawn_supervisor("team")
+    slow = await team.spawn(Worker, name="slow", spec=ChildSpec(grace_s=0.5, kill_grace_s=0.5))
+    picky = await team.spawn(Worker, name="picky")
+    slow.tell(9.0)
+    picky.tell("drain")
+    picky.tell("overtaken")
+    picky.tell(0.125)
+    picky.tell(0.125, Lane.LATER)
+    for _ in range(20):
+        picky.tell(0.0)
+    await trio.sleep(0.25)
+    picky.tell("overtaken too", Lane.NOW)
+    await trio.sleep(1)
+    team.ref.stop()
+    await team.ref.wait_ended()
+
+
+SCENARIOS: Final[tuple[Scenario, ...]] = (work, together, ends, edges)
 
 
 def run_records(scenario: Scenario, seed: int = 1) -> list[Record]:

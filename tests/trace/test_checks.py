@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final, TypeAlias, final
+from typing import ClassVar, Final, final
 
 import attrs
 import pytest
@@ -17,12 +16,14 @@ from greenroom.actors import (
     NameRegistered,
     TurnBegan,
 )
+from greenroom.agents import ToolBegan
 from greenroom.core import Cause, Event
-from greenroom.mailbox import MessagePut
-from greenroom.session import SessionBegan, SessionEnded
+from greenroom.mailbox import MessageDied, MessagePut
 from greenroom.supervisor import ChildRestarted
 from greenroom.trace import (
+    AT_THE_END,
     CHECKS,
+    WITH_FOLDS,
     Check,
     Entry,
     check_journal,
@@ -32,86 +33,29 @@ from greenroom.trace import (
     spans,
     split_processes,
 )
-from tests.trace.scenarios import FOLDS, SCENARIOS, Scenario, run_entries, together, work
-
-Entries: TypeAlias = list[Entry]
-Mutation: TypeAlias = Callable[[Entries], Entries]
+from tests.trace.crafted import crowd_out, stop_the_oldest_first, with_grace
+from tests.trace.planting import (
+    BEGIN,
+    END,
+    Entries,
+    Mutation,
+    at,
+    change,
+    drop,
+    entry_of,
+    evolved,
+    in_session,
+    insert,
+    move,
+    numbered,
+    place,
+    repeat,
+    same,
+)
+from tests.trace.scenarios import FOLDS, SCENARIOS, Scenario, edges, run_entries, together, work
 
 SOUND: Final = {scenario: run_entries(scenario) for scenario in SCENARIOS}
 WORK: Final = SOUND[work]
-BEGIN: Final = SessionBegan(session="s", model="m", cwd=".")
-END: Final = SessionEnded(state="completed", error="")
-
-
-def entry_of(event: Event, t: float = 0.0) -> Entry:
-    return Entry(0, t, event.kind, event)
-
-
-def numbered(entries: Sequence[Entry], *, first: int = 1) -> Entries:
-    """Number entries anew, with their parents, so that only what was planted is wrong."""
-    new = {entry.seq: seq for seq, entry in enumerate(entries, first) if entry.seq}
-    return [
-        Entry(seq, entry.t, entry.kind, attrs.evolve(entry.event, parent=new.get(entry.event.parent, 0)))
-        for seq, entry in enumerate(entries, first)
-    ]
-
-
-def in_session(entries: Sequence[Entry]) -> Entries:
-    return numbered([entry_of(BEGIN), *entries, entry_of(END)])
-
-
-def evolved(event: Any, **to: Any) -> Event:
-    """Change fields that only some events have."""
-    changed: Event = attrs.evolve(event, **to)
-    return changed
-
-
-def place(entries: Entries, kind: str, nth: int = 0, **fields: Any) -> int:
-    """Return where the nth event of a kind and with these fields stands."""
-    found = [
-        place
-        for place, entry in enumerate(entries)
-        if entry.kind == kind and all(entry[name] == value for name, value in fields.items())
-    ]
-    return found[nth]
-
-
-def drop(kind: str, nth: int = 0, **fields: Any) -> Mutation:
-    def mutate(entries: Entries) -> Entries:
-        where = place(entries, kind, nth, **fields)
-        return numbered(entries[:where] + entries[where + 1 :])
-
-    return mutate
-
-
-def repeat(kind: str, nth: int = 0, *, later: int = 1, **fields: Any) -> Mutation:
-    """Plant the same event once more, `later` entries further on."""
-
-    def mutate(entries: Entries) -> Entries:
-        where = place(entries, kind, nth, **fields)
-        twin = attrs.evolve(entries[where], seq=0)
-        return numbered([*entries[: where + later], twin, *entries[where + later :]])
-
-    return mutate
-
-
-def change(kind: str, nth: int = 0, *, to: dict[str, Any], **fields: Any) -> Mutation:
-    def mutate(entries: Entries) -> Entries:
-        where = place(entries, kind, nth, **fields)
-        event = evolved(entries[where].event, **to)
-        return [*entries[:where], attrs.evolve(entries[where], event=event), *entries[where + 1 :]]
-
-    return mutate
-
-
-def insert(after: str, make: Callable[[Entry], Event], nth: int = 0, **fields: Any) -> Mutation:
-    """Plant an event made from the one that it follows."""
-
-    def mutate(entries: Entries) -> Entries:
-        where = place(entries, after, nth, **fields)
-        return numbered([*entries[: where + 1], entry_of(make(entries[where])), *entries[where + 1 :]])
-
-    return mutate
 
 
 def swap_leases(entries: Entries) -> Entries:
@@ -167,10 +111,6 @@ def end_in_the_middle(entries: Entries) -> Entries:
     return numbered([*entries[:cut], entry_of(END)])
 
 
-def same(entry: Entry, **fields: Any) -> dict[str, Any]:
-    return {"actor": entry.event.actor, "inc": entry.event.inc, **fields}
-
-
 HOST: Final = Cause("host", "planted")
 PLANTED: Final[dict[str, tuple[Scenario, Mutation]]] = {
     "I-1": (work, repeat("actor.begin")),
@@ -179,6 +119,7 @@ PLANTED: Final[dict[str, tuple[Scenario, Mutation]]] = {
     "I-4": (work, insert("turn.begin", lambda one: TurnBegan(**same(one, turn=one["turn"] + 1, msg=1)))),
     "I-5": (work, drop("turn.end", state="failed")),
     "I-6": (work, change("turn.begin", to={"turn": 7}, turn=2)),
+    "I-7": (edges, insert("actor.kill_requested", lambda one: TurnBegan(**same(one, turn=1, msg=1)))),
     "I-8": (work, repeat("actor.begin")),
     "I-9": (work, end_in_the_middle),
     "I-10": (work, swap_leases),
@@ -186,15 +127,46 @@ PLANTED: Final[dict[str, tuple[Scenario, Mutation]]] = {
     "I-12": (work, drop("message.acked")),
     "I-13": (work, repeat("message.leased")),
     "I-14": (work, with_capacity),
+    "I-15": (work, drop("message.put", nth=1)),
+    "I-17": (
+        work,
+        insert(
+            "actor.end",
+            lambda one: MessageDied(**same(one, msg=2, lane="next", type="float", reason="closed", was_put=True)),
+            nth=1,
+            state="failed",
+        ),
+    ),
+    "I-18": (edges, change("message.leased", to={"lane": "next"}, lane="later")),
     "I-22": (work, drop("turn.abort_requested")),
+    "I-23": (
+        work,
+        insert(
+            "turn.begin", lambda one: ToolBegan(**same(one, turn=one["turn"], round=1, call="c", tool="t", summary=""))
+        ),
+    ),
+    "I-24": (work, crowd_out),
+    "I-26": (work, lambda entries: with_grace(entries, late_s=0.5)),
+    "I-27": (edges, at("turn.abort_requested", t=lambda one: one.t - 0.25)),
     "I-28": (work, insert("actor.end", lambda one: KillRequested(**same(one, cause=HOST, parent=one.seq)))),
+    "I-29": (work, change("turn.end", to={"state": "completed", "late_cancel": False}, state="killed")),
     "I-31": (work, drop("name.released")),
     "I-35": (work, insert("actor.begin", lambda one: _next_incarnation(one.event.actor))),
     "I-36": (work, drop("child.restarted")),
     "I-37": (together, insert("supervisor.escalated", lambda one: _restart(one.event.actor, one.seq))),
+    "I-38": (together, change("child.restarted", to={"together": ("a2", "a1")})),
+    "I-39": (work, stop_the_oldest_first),
+    "I-40": (
+        edges,
+        insert("actor.stop_requested", lambda one: _restart(one["cause"].who, 0, child=one.event.actor), nth=1),
+    ),
     "I-42": (work, insert("name.registered", lambda one: NameRegistered(actor="a9", inc=1, name=one["name"]))),
+    "I-43": (work, repeat("actor.new", nth=1, later=9)),
+    "I-44": (work, lambda entries: move(entries, place(entries, "actor.end", -1), place(entries, "actor.end", -2))),
     "I-47": (work, skip_a_number),
     "I-48": (work, drop("turn.begin")),
+    "I-49": (work, drop("actor.gone")),
+    "I-51": (work, at("actor.begin", t=lambda one: one.t - 0.05, inc=2)),
 }
 
 
@@ -202,8 +174,8 @@ def _next_incarnation(actor: str) -> Event:
     return ActorCreated(actor=actor, inc=2, path="", behavior="B", supervisor="", descent="", journal="lifecycle")
 
 
-def _restart(actor: str, seq: int) -> Event:
-    return ChildRestarted(actor=actor, inc=1, child="a9", together=("a9",), delay_s=0.0, restarts=1, parent=seq)
+def _restart(actor: str, seq: int, child: str = "a9") -> Event:
+    return ChildRestarted(actor=actor, inc=1, child=child, together=(child,), delay_s=0.0, restarts=1, parent=seq)
 
 
 # --- sound runs -------------------------------------------------------------------------------------------------------
@@ -234,7 +206,7 @@ def test_nothing_at_all_is_sound() -> None:
 
 
 def test_a_fault_is_planted_for_every_check() -> None:
-    assert PLANTED.keys() == {check.id for check in CHECKS} | {"I-8", "I-9"}
+    assert PLANTED.keys() == {check.id for check in CHECKS} | {WITH_FOLDS[0], AT_THE_END[0]}
 
 
 @pytest.mark.parametrize("id", PLANTED)

@@ -1,0 +1,52 @@
+"""The answer to `greenroom replay --export`: the run as a file for other programs' windows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from greenroom.cli._replay_page import counted
+from greenroom.core import UsageError
+from greenroom.trace import Entry, Header, JournalText, chrome_trace, otlp_traces
+
+
+class Format(StrEnum):
+    """What a run can be exported to."""
+
+    CHROME = "chrome"
+    OTLP = "otlp"
+
+
+_EXPORTS: Final[Mapping[Format, Callable[[Sequence[Entry], Header], dict[str, Any]]]] = {
+    Format.CHROME: chrome_trace,
+    Format.OTLP: otlp_traces,
+}
+_OPENED_BY: Final = {
+    Format.CHROME: "open it in ui.perfetto.dev or chrome://tracing",
+    Format.OTLP: "post it to a collector, at /v1/traces",
+}
+
+
+def exported(journal: JournalText, wanted: Format, output: Path | None) -> None:
+    """Write a run to a file and say so, or to standard output where there is none.
+
+    Raises:
+        UsageError: The file would be the run's own, or its folder is not there.
+        OSError: It cannot be written.
+    """
+    import orjson
+
+    content = orjson.dumps(_EXPORTS[wanted](journal.entries, journal.header), default=str) + b"\n"
+    if output is None:
+        if sys.stdout is not None:
+            sys.stdout.buffer.write(content)
+        return
+    if not output.parent.is_dir():
+        raise UsageError(f"--output {output}: there is no folder {output.parent}")
+    if output.exists() and output.samefile(journal.path):
+        raise UsageError(f"--output {output}: that is the journal itself")
+    output.write_bytes(content)
+    print(f"{output}: {counted(len(journal.entries), 'event')}; {_OPENED_BY[wanted]}")

@@ -1,0 +1,314 @@
+"""Checks of supervisors: what they start again and in which order, how they end, what is left after a shutdown.
+
+Rule 1: where `supervisor.opened` says what a supervisor was told, its word counts; where it does not, only what no
+supervisor may do is a violation.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
+
+import attrs
+
+from greenroom.trace._checks_ends import ROUNDING_S
+from greenroom.trace._checks_machines import Machine, machine_of, say
+from greenroom.trace._entries import Entry
+
+Finding: TypeAlias = tuple[int, str]
+
+
+@attrs.define
+class _Child:
+    """One actor, as its supervisor has it."""
+
+    supervisor: str
+    is_temporary: bool
+    is_alive: bool = True
+    """Whether its incarnation has not ended."""
+
+
+class _Families:
+    """Who is whose child, while the entries are walked through."""
+
+    def __init__(self) -> None:
+        self.child: dict[str, _Child] = {}
+        self.below: defaultdict[str, list[str]] = defaultdict(list)
+        """The children that are not gone, in start order."""
+
+    def walk(self, entry: Entry) -> None:
+        """Take the next entry."""
+        actor = entry.event.actor
+        match entry.kind:
+            case "actor.new" if actor in self.child:
+                self.child[actor].is_alive = True
+            case "actor.new":
+                restart = entry.get("restart", default="")
+                self.child[actor] = _Child(entry["supervisor"], restart == "temporary")
+                self.below[entry["supervisor"]].append(actor)
+            case "actor.end" if actor in self.child:
+                self.child[actor].is_alive = False
+            case "actor.gone" if actor in self.child:
+                above = self.below[self.child.pop(actor).supervisor]
+                if actor in above:
+                    above.remove(actor)
+
+    def younger(self, actor: str) -> list[str]:
+        """Return those that were started after it by the same supervisor."""
+        siblings = self.below[self.child[actor].supervisor]
+        return siblings[siblings.index(actor) + 1 :]
+
+
+@attrs.define
+class _Plan:
+    """A decision to restart children that is being carried out."""
+
+    decision: Entry
+    rest: list[str]
+    """Those that are still to be started, in order."""
+    stopped: list[str] = attrs.field(factory=list)
+
+
+class _Restarts:
+    """The decisions of all supervisors, and what has become of them (I-38)."""
+
+    def __init__(self) -> None:
+        self.families = _Families()
+        self.plans: defaultdict[str, deque[_Plan]] = defaultdict(deque)
+        self.strategy: dict[str, str] = {}
+        self.asked: set[str] = set()
+        """Actors that were asked to end, by anybody."""
+        self.given_up: set[str] = set()
+
+    def find(self, entry: Entry) -> Iterator[Finding]:
+        """Take the next entry."""
+        actor = entry.event.actor
+        known = self.families.child.get(actor)
+        match entry.kind:
+            case "supervisor.opened":
+                self.strategy[actor] = entry["strategy"]
+            case "child.restarted":
+                yield from self._decided(entry)
+            case "actor.new" if entry.event.inc > 1 and known is not None:
+                self.asked.discard(actor)
+                yield from self._started(entry, known.supervisor)
+            case "actor.stop_requested":
+                if known is not None and entry["cause"].who == known.supervisor not in self.asked:
+                    yield from self._stopped(entry, known)
+                self.asked.add(actor)
+            case "actor.kill_requested":
+                self.asked.add(actor)
+            case "actor.unresponsive":
+                self.given_up.add(actor)
+            case "actor.gone" if known is not None:
+                for plan in self.plans[known.supervisor]:
+                    plan.rest = [one for one in plan.rest if one != actor]
+        self.families.walk(entry)
+
+    def _decided(self, entry: Entry) -> Iterator[Finding]:
+        supervisor, child = entry.event.actor, entry["child"]
+        together = list(entry["together"])
+        if child in self.families.child:
+            sets = self._sets(child)
+            wanted = self.strategy.get(supervisor)
+            if together not in (sets.values() if wanted is None else [sets[wanted]]):
+                whose = f"after the end of {child}" + (f", with {wanted}" if wanted else "")
+                yield entry.seq, f"{supervisor} restarts {', '.join(together) or 'nobody'} {whose}"
+        self.plans[supervisor].append(_Plan(entry, together))
+
+    def _sets(self, child: str) -> Mapping[str, list[str]]:
+        """Return whom each strategy starts again when a child has ended."""
+        siblings = self.families.below[self.families.child[child].supervisor]
+        back = [one for one in siblings if not self.families.child[one].is_temporary]
+        rest = siblings[siblings.index(child) :]
+        return {
+            "one_for_one": [child],
+            "one_for_all": back,
+            "rest_for_one": [one for one in rest if one in back],
+        }
+
+    def _started(self, entry: Entry, supervisor: str) -> Iterator[Finding]:
+        actor, plans = entry.event.actor, self.plans[supervisor]
+        plan = next((one for one in plans if actor in one.rest), None)
+        if plan is None:
+            of = f" of {supervisor} at {plans[-1].decision.seq}" if plans else ""
+            yield entry.seq, f"{actor} is started out of the order of the decision{of}"
+            return
+        # What comes before it is not started any more; a plan that this one overtakes is out of date.
+        members = set(plan.decision["together"])
+        plan.rest = plan.rest[plan.rest.index(actor) + 1 :]
+        first = plans.index(plan)
+        kept = [one for one in list(plans)[:first] if members.isdisjoint(one.rest)]
+        rest = list(plans)[first:] if plan.rest else list(plans)[first + 1 :]
+        self.plans[supervisor] = deque([*kept, *rest])
+
+    def _stopped(self, entry: Entry, child: _Child) -> Iterator[Finding]:
+        """Look at a stop that a supervisor asked for although nobody had asked for its own end."""
+        actor = entry.event.actor
+        plans = self.plans[child.supervisor]
+        plan = next((one for one in plans if actor in one.rest), plans[0] if plans and child.is_temporary else None)
+        if plan is None:
+            yield entry.seq, f"{child.supervisor} stops {actor}, which no decision of it is about"
+            return
+        younger = self.families.younger(actor)
+        for one in plan.stopped:
+            other = self.families.child.get(one)
+            if one not in younger and other is not None:
+                yield entry.seq, f"{actor} is stopped after {one}, which was started before it"
+            elif other is not None and other.is_alive and one not in self.given_up:
+                yield entry.seq, f"{actor} is stopped before {one}, which was started after it, has ended"
+        plan.stopped.append(actor)
+
+
+def restarted_together(entries: Sequence[Entry]) -> Iterator[Finding]:
+    """I-38: a strategy stops exactly its set, the latest first, each after the one before, and starts it in order."""
+    restarts = _Restarts()
+    for entry in entries:
+        yield from restarts.find(entry)
+
+
+def stopped_in_order(entries: Sequence[Entry]) -> Iterator[Finding]:
+    """I-39: a supervisor that ends in reverse order asks a child to stop only when those started after it have ended."""
+    families = _Families()
+    in_order: set[str] = set()
+    ending: set[str] = set()
+    given_up: set[str] = set()
+    for entry in entries:
+        actor = entry.event.actor
+        known = families.child.get(actor)
+        match entry.kind:
+            case "supervisor.opened":
+                (in_order.add if entry["stop_order"] == "reverse" else in_order.discard)(actor)
+            case "actor.unresponsive":
+                given_up.add(actor)
+            case "actor.stop_requested" | "actor.kill_requested":
+                ending.add(actor)
+                if known is None or entry.kind == "actor.kill_requested" or entry["cause"].who != known.supervisor:
+                    continue
+                if known.supervisor not in in_order & ending:
+                    continue
+                for one in families.younger(actor):
+                    if families.child[one].is_alive and one not in given_up:
+                        yield entry.seq, f"{actor} is stopped while {one}, which was started after it, runs"
+        families.walk(entry)
+
+
+def own_stops_restart_nobody(entries: Sequence[Entry]) -> Iterator[Finding]:
+    """I-40: an end that a supervisor asked for itself makes it neither restart that child nor give up."""
+    above: dict[str, str] = {}
+    asked: dict[Machine, Entry] = {}
+    current: dict[str, Machine] = {}
+    for entry in entries:
+        match entry.kind:
+            case "actor.new":
+                above[entry.event.actor], current[entry.event.actor] = entry["supervisor"], machine_of(entry)
+            case "actor.stop_requested" | "actor.kill_requested":
+                if entry["cause"].who and entry["cause"].who == above.get(entry.event.actor):
+                    asked.setdefault(machine_of(entry), entry)
+            case "child.restarted" | "supervisor.escalated":
+                request = asked.get(current.get(entry["child"], ("", 0)))
+                if request is not None:
+                    whom = f"{entry['child']}, whose end it had asked for at {request.seq}"
+                    yield entry.seq, f"{entry.kind} of {entry.event.actor} about {whom}"
+
+
+def supervisors_end_last(entries: Sequence[Entry]) -> Iterator[Finding]:
+    """I-44: whatever made a supervisor end, its children have ended before it, and are gone before it is."""
+    families = _Families()
+    for entry in entries:
+        actor = entry.event.actor
+        if entry.kind in {"actor.end", "actor.gone"}:
+            for one in families.below.get(actor, ()):
+                if entry.kind == "actor.gone" or families.child[one].is_alive:
+                    yield entry.seq, f"{entry.kind} of {actor}, and its child {one} is still there"
+        families.walk(entry)
+
+
+def restart_window(entries: Sequence[Entry]) -> Iterator[Finding]:
+    """I-37: in any window of `period_s` there are at most `intensity` decisions to restart, where the journal says both."""
+    told: dict[str, Entry] = {}
+    times: defaultdict[Machine, deque[Entry]] = defaultdict(deque)
+    for entry in entries:
+        if entry.kind == "supervisor.opened":
+            told[entry.event.actor] = entry
+        elif entry.kind == "child.restarted" and entry.event.actor in told:
+            spec, recent = told[entry.event.actor], times[machine_of(entry)]
+            while recent and recent[0].t <= entry.t - spec["period_s"] + ROUNDING_S:
+                recent.popleft()
+            recent.append(entry)
+            if len(recent) > spec["intensity"]:
+                since = f"{len(recent)} times since {recent[0].seq}"
+                yield entry.seq, f"{say(machine_of(entry))} restarts {since}, and may {spec['intensity']} times"
+
+
+def back_off_waited(entries: Sequence[Entry]) -> Iterator[Finding]:
+    """I-51: an incarnation begins, by the run's clock, not before the back-off that was decided for it has passed."""
+    decided: defaultdict[str, list[Entry]] = defaultdict(list)
+    created: dict[Machine, tuple[Entry, float]] = {}
+    for entry in entries:
+        machine = machine_of(entry)
+        match entry.kind:
+            case "child.restarted" if entry["together"]:
+                decided[entry["together"][0]].append(entry)  # the others wait for the one before
+            case "actor.new" if entry.event.inc > 1:
+                delays = [one["delay_s"] for one in decided.pop(machine[0], [])]
+                created[machine] = entry, min(delays, default=0.0)
+            case "actor.begin" if machine in created:
+                new, delay_s = created.pop(machine)
+                if entry.t < new.t + delay_s - ROUNDING_S:
+                    waited_s = entry.t - new.t
+                    yield (
+                        entry.seq,
+                        f"{say(machine)} begins after {waited_s:g} s, and was to wait {delay_s:g} s from {new.seq}",
+                    )
+
+
+def nothing_left(entries: Sequence[Entry]) -> Iterator[Finding]:
+    """I-49: when the root is gone, or the session has ended, nobody is there, no name is taken and no mail waits."""
+    left = _Left()
+    for entry in entries:
+        yield from left.find(entry)
+
+
+_HOLDS: Final = {"actor.new": "actor", "name.registered": "name", "message.put": "mail"}
+_LETS_GO: Final = {"actor.gone": "actor", "name.released": "name", "message.acked": "mail", "message.died": "mail"}
+_KEYS: Final = {"actor": "actor", "name": "name", "mail": "msg"}
+"""The field that tells one from the others."""
+
+
+class _Left:
+    """What is there while the entries are walked through, and since when nothing should be (I-49)."""
+
+    def __init__(self) -> None:
+        self.over: Entry | None = None
+        self.roots: set[str] = set()
+        self.held: dict[tuple[object, ...], Entry] = {}
+
+    def find(self, entry: Entry) -> Iterator[Finding]:
+        """Take the next entry."""
+        actor = entry.event.actor
+        if entry.kind == "actor.new" and not entry["supervisor"]:  # perhaps another runtime with the same recorder
+            self.roots.add(actor)
+            if self.over is not None and self.over.kind != "session.end":
+                self.over = None
+        if self.over is not None and actor and entry.kind != "watch.failed":
+            yield entry.seq, f"{entry.kind} of {actor} after everything had ended, at {self.over.seq}"
+        what = _HOLDS.get(entry.kind) or _LETS_GO.get(entry.kind)
+        if what is not None:
+            key = what, actor if what != "name" else "", entry.get(_KEYS[what])
+            if entry.kind in _HOLDS:
+                self.held[key] = entry
+            else:
+                self.held.pop(key, None)
+        was_running = bool(self.roots)
+        if entry.kind == "actor.gone":
+            self.roots.discard(actor)
+        if entry.kind == "session.end" or (was_running and not self.roots):
+            self.over = entry
+            for one in self.held.values():
+                yield (
+                    entry.seq,
+                    f"everything has ended, and what {one.kind} of {one.event.actor} began at {one.seq} has not",
+                )
+            self.held = {}

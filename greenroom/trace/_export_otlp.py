@@ -1,0 +1,259 @@
+"""A run as OpenTelemetry spans, in the JSON form of its protocol (OTLP), as collectors and viewers read it.
+
+Rule 1: one trace per run. Its ids are made from the run's id and the number of the event with which a span begins, so that
+the same journal always gives the same spans. Rule 2: spans nest as supervisors, actors, turns and calls do; what a message
+led to is linked, not nested, because nobody waits for it. Rule 3: a failure is an error, a kill that somebody asked for is
+none. Rule 4: what was said stays in the journal: no prompts, no answers, no results.
+Must not know: disk, Trio.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, Final, final
+
+from greenroom.trace import _semconv as names
+from greenroom.trace._codec import Header
+from greenroom.trace._entries import Entry
+from greenroom.trace._slices import Slice, Slices, fields_of
+
+_NANO: Final = 1_000
+"""Nanoseconds in what the journal counts times in."""
+_DEADLINE: Final = "deadline"
+_LONG_TEXTS: Final = frozenset({"text", "description"})
+
+
+def otlp_traces(entries: Sequence[Entry], header: Header) -> dict[str, Any]:
+    """Return a run as the JSON object of an OTLP trace export.
+
+    Args:
+        entries: A whole journal.
+        header: Its header; times count from its `started`, or from 1970 where it does not say.
+    """
+    resource = {
+        names.SERVICE_NAME: "greenroom",
+        names.SERVICE_VERSION: header.greenroom,
+        names.SERVICE_INSTANCE: header.run,
+        names.RUNTIME_NAME: "python",
+        names.RUNTIME_VERSION: header.python,
+    }
+    scope = {"name": "greenroom.trace", "version": header.greenroom}
+    spans = _Spans(entries, header).all()
+    found = {"scope": scope, "spans": spans, "schemaUrl": names.SCHEMA_URL}
+    return {
+        "resourceSpans": [
+            {"resource": {"attributes": _attributes(resource)}, "scopeSpans": [found], "schemaUrl": names.SCHEMA_URL}
+        ]
+    }
+
+
+@final
+class _Spans:
+    """The spans of one run."""
+
+    def __init__(self, entries: Sequence[Entry], header: Header) -> None:
+        self._run = header.run
+        self._base_us = _microseconds(header.started)
+        self._slices = Slices(entries)
+        self._trace = sha256(f"greenroom {header.run}".encode()).hexdigest()[:32]
+        self._model: dict[str, str] = {}
+        self._definition: dict[str, str] = {}
+        self._above: dict[int, Slice] = {}
+        self._events: defaultdict[int, list[Entry]] = defaultdict(list)
+        for entry in self._slices.instants:
+            if entry.kind == "agent.defined":
+                self._model[entry.event.actor] = entry["model"]
+                self._definition[entry.event.actor] = entry["definition"]
+            owner = self._slices.owner(entry.seq)
+            if owner is not None:
+                self._events[owner.begin.seq].append(entry)
+        self._nest()
+
+    def all(self) -> list[dict[str, Any]]:
+        """Return them in the order in which they began."""
+        return [self._span(one) for one in self._slices.all]
+
+    def _nest(self) -> None:
+        """Find the span around each: the turn of a call, the actor of a turn, the supervisor of an actor."""
+        session: Slice | None = None
+        lives: dict[str, Slice] = {}
+        turns: dict[tuple[Any, ...], Slice] = {}
+        for one in self._slices.all:
+            actor = one.begin.event.actor
+            above: Slice | None = session
+            if one.what == "session":
+                session, above = one, None
+                lives.clear()
+            elif one.what == "actor":
+                above = lives.get(self._slices.supervisor.get(actor, ""), session)
+                lives[actor] = one
+            elif actor:
+                above = lives.get(actor, session)
+                if one.what == "turn":
+                    turns[(*one.machine, one.begin["turn"])] = one
+                else:
+                    above = turns.get((*one.machine, one.begin.get("turn")), above)
+            if above is not None:
+                self._above[one.begin.seq] = above
+
+    def _span(self, one: Slice) -> dict[str, Any]:
+        begin = one.begin
+        above = self._above.get(begin.seq)
+        name, kind, attributes = self._named(one)
+        span: dict[str, Any] = {
+            "traceId": self._trace,
+            "spanId": self._id(begin.seq),
+            "name": name,
+            "kind": kind,
+            "startTimeUnixNano": self._nanoseconds(begin.t),
+            "endTimeUnixNano": self._nanoseconds(one.end_t),
+            "attributes": _attributes({**self._own(one), **attributes}),
+        }
+        if above is not None:
+            span["parentSpanId"] = self._id(above.begin.seq)
+        if begin.event.parent and (above is None or begin.event.parent != above.begin.seq):
+            source = self._slices.owner(begin.event.parent)
+            if source is not None:
+                why = _attributes({names.SEQ: begin.event.parent})
+                span["links"] = [{"traceId": self._trace, "spanId": self._id(source.begin.seq), "attributes": why}]
+        if self._events[begin.seq]:
+            span["events"] = [self._event(entry) for entry in self._events[begin.seq]]
+        if (error := _error(one)) is not None:
+            span["status"] = {"code": names.ERROR, "message": error}
+        return span
+
+    def _own(self, one: Slice) -> dict[str, Any]:
+        """Return what is said of every span."""
+        end, cause = one.end, one.end.get("cause") if one.end is not None else None
+        is_killed = one.outcome == "killed" and cause is not None
+        error = _error(one)
+        return {
+            names.WHAT: one.what,
+            names.ID: one.begin.event.actor,
+            names.PATH: self._slices.name(one.begin.event.actor) if one.begin.event.actor else "",
+            names.INCARNATION: one.begin.event.inc,
+            names.TURN: one.begin.get("turn", 0),
+            names.OUTCOME: one.outcome,
+            names.KILLED_BY: cause.who if is_killed and cause is not None else "",
+            names.KILLED_WHY: cause.why if is_killed and cause is not None else "",
+            names.SEQ: one.begin.seq,
+            names.END_SEQ: end.seq if end is not None else 0,
+            names.PARENT_SEQ: one.begin.event.parent,
+            names.ERROR_TYPE: "" if error is None else _error_type(one, error),
+        }
+
+    def _named(self, one: Slice) -> tuple[str, int, dict[str, Any]]:
+        """Return the name and the kind of a span, and what the conventions want to know of it."""
+        begin, actor = one.begin, one.begin.event.actor
+        definition, model = self._definition.get(actor, ""), self._model.get(actor, "")
+        agent = {names.AGENT_ID: actor, names.AGENT_NAME: definition, names.CONVERSATION: actor}
+        asked = {names.REQUEST_MODEL: model, names.PROVIDER: _provider(model)}
+        match one.what:
+            case "turn" if definition:
+                return (
+                    f"invoke_agent {definition}",
+                    names.INTERNAL,
+                    {names.OPERATION: "invoke_agent", **agent, **asked},
+                )
+            case "turn":
+                return f"turn {self._slices.message(one)}".rstrip(), names.INTERNAL, {}
+            case "model":
+                kind = names.INTERNAL if _provider(model) == "greenroom" else names.CLIENT
+                return f"chat {model}".rstrip(), kind, {names.OPERATION: "chat", **agent, **asked, **_usage(one.end)}
+            case "tool":
+                call = {names.TOOL_NAME: begin["tool"], names.TOOL_TYPE: "function", names.TOOL_CALL: begin["call"]}
+                operation = {names.OPERATION: "execute_tool", names.AGENT_ID: actor, names.AGENT_NAME: definition}
+                return f"execute_tool {begin['tool']}", names.INTERNAL, {**operation, **call}
+            case "actor":
+                return f"actor {self._slices.name(actor)}", names.INTERNAL, {}
+        return one.what, names.INTERNAL, {}
+
+    def _event(self, entry: Entry) -> dict[str, Any]:
+        about = {names.SEQ: entry.seq, names.PARENT_SEQ: entry.event.parent}
+        said = {f"actor.{name}": value for name, value in fields_of(entry).items() if name not in _LONG_TEXTS}
+        return {
+            "timeUnixNano": self._nanoseconds(entry.t),
+            "name": entry.kind,
+            "attributes": _attributes({**about, **said}),
+        }
+
+    def _id(self, seq: int) -> str:
+        return sha256(f"{self._run} {seq}".encode()).hexdigest()[:16]
+
+    def _nanoseconds(self, t: float) -> str:
+        return str((self._base_us + round(t * 1_000_000)) * _NANO)
+
+
+def _microseconds(started: str | None) -> int:
+    if started is None:
+        return 0
+    try:
+        began = datetime.fromisoformat(started)
+    except ValueError:
+        return 0
+    return round((began if began.tzinfo else began.replace(tzinfo=UTC)).timestamp() * 1_000_000)
+
+
+def _provider(model: str) -> str:
+    """Return who serves a model, as far as its name says; ours, which need no service, are our own."""
+    if not model:
+        return ""
+    return "anthropic" if "claude" in model.lower() else "greenroom"
+
+
+def _usage(end: Entry | None) -> dict[str, Any]:
+    if end is None:
+        return {}
+    read, created = end.get("cache_read_input_tokens", 0), end.get("cache_creation_input_tokens", 0)
+    reason = end.get("stop_reason", "")
+    return {
+        names.INPUT_TOKENS: end.get("input_tokens", 0) + read + created,
+        names.OUTPUT_TOKENS: end.get("output_tokens", 0),
+        names.CACHE_READ_TOKENS: read,
+        names.CACHE_CREATION_TOKENS: created,
+        names.FINISH_REASONS: [reason] if reason else [],
+    }
+
+
+def _error(one: Slice) -> str | None:
+    """Return what went wrong with a slice; None where nothing did, or where it was killed because somebody wanted that."""
+    if one.end is None:
+        return None
+    if one.outcome == "failed":
+        return str(one.end.get("error") or "failed")
+    cause = one.end.get("cause")
+    if one.outcome == "killed" and cause is not None and cause.who == _DEADLINE:
+        return str(cause.why)
+    return None
+
+
+def _error_type(one: Slice, error: str) -> str:
+    if one.outcome == "killed":
+        return "timeout"
+    first, _, rest = error.partition(":")
+    return first if (rest or first.isidentifier()) and " " not in first else "_OTHER"
+
+
+def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return attributes as the protocol has them, without those that are empty."""
+    return [
+        {"key": name, "value": _value(value)} for name, value in values.items() if value not in ("", 0, None, [], {})
+    ]
+
+
+def _value(value: Any) -> dict[str, Any]:
+    match value:
+        case bool():
+            return {"boolValue": value}
+        case int():
+            return {"intValue": str(value)}  # 64 bits, which JSON's readers cut
+        case float():
+            return {"doubleValue": value}
+        case list():
+            return {"arrayValue": {"values": [_value(one) for one in value]}}
+        case dict():
+            return {"kvlistValue": {"values": [{"key": name, "value": _value(one)} for name, one in value.items()]}}
+    return {"stringValue": str(value)}

@@ -1,0 +1,113 @@
+"""Events that say more than those of today, and journals made by hand."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final, final
+
+import attrs
+
+from greenroom.actors import ActorBegan, ActorCreated, TurnBegan, TurnEnded
+from greenroom.core import Cause, Event
+from greenroom.mailbox import MessageAcked, MessageLeased, MessagePut
+from tests.trace.planting import Entries, Mutation, insert, move, place, run, same
+
+
+@final
+@attrs.frozen(kw_only=True)
+class KillRequestedWithGrace(Event):
+    """What `actor.kill_requested` would be if it told the grace."""
+
+    kind: ClassVar[str] = "actor.kill_requested"
+
+    cause: Cause
+    grace_s: float
+
+
+@final
+@attrs.frozen(kw_only=True)
+class SupervisorOpened(Event):
+    """What a supervisor would put on record if it said what it was told."""
+
+    kind: ClassVar[str] = "supervisor.opened"
+
+    strategy: str = "one_for_one"
+    intensity: int = 3
+    period_s: float = 60.0
+    stop_order: str = "reverse"
+
+
+@final
+@attrs.frozen(kw_only=True)
+class MessagePutPinned(Event):
+    """What `message.put` would be if it told that it is for this incarnation only."""
+
+    kind: ClassVar[str] = "message.put"
+
+    msg: int
+    lane: str
+    type: str
+    is_pinned: bool = True
+
+
+def with_grace(entries: Entries, *, late_s: float = 0.0) -> Entries:
+    """Let kills tell a quarter of a second of grace, and let what they end end later."""
+    told = [
+        attrs.evolve(
+            one, event=KillRequestedWithGrace(**same(one, parent=one.event.parent, cause=one["cause"], grace_s=0.25))
+        )
+        if one.kind == "actor.kill_requested"
+        else one
+        for one in entries
+    ]
+    where = place(told, "actor.end", state="killed")
+    return [*told[:where], *(attrs.evolve(one, t=one.t + late_s) for one in told[where:])]
+
+
+def told(path: str, **fields: Any) -> Mutation:
+    """Let the supervisor at a path say what it was told."""
+
+    def mutate(entries: Entries) -> Entries:
+        actor = entries[place(entries, "actor.new", path=path)].event.actor
+        return insert("actor.begin", lambda one: SupervisorOpened(**same(one, **fields)), actor=actor)(entries)
+
+    return mutate
+
+
+def stop_the_oldest_first(entries: Entries) -> Entries:
+    """Let the root ask its first child to stop before its last one."""
+    stops = [place for place, one in enumerate(entries) if one.kind == "actor.stop_requested"]
+    return move(told("")(entries), stops[-1] + 1, stops[1] + 1)
+
+
+def crowd_out(entries: Entries) -> Entries:
+    """An actor with mail waits while another one begins turn after turn."""
+    begun = [ActorBegan(actor=one, inc=1) for one in ("a1", "a2")]
+    crowd = [event for number in range(1, 300) for event in (put("a2", number), *turn("a2", number))]
+    created = [ActorCreated(**NEW, actor=one) for one in ("a1", "a2")]
+    return run(*created, *begun, put("a1", 1), put("a1", 2), *turn("a1", 1), *crowd, *turn("a1", 2))
+
+
+FLAGS: Final[dict[str, Any]] = {"late_cancel": False, "during_kill": False, "cleanup_cut": False}
+NEW: Final[dict[str, Any]] = {
+    "inc": 1,
+    "path": "",
+    "behavior": "B",
+    "supervisor": "s",
+    "descent": "",
+    "journal": "full",
+}
+
+
+def put(actor: str, number: int) -> Event:
+    return MessagePut(actor=actor, inc=1, msg=number, lane="next", type="int")
+
+
+def turn(actor: str, number: int) -> list[Event]:
+    """One message, from its lease to the end of its turn."""
+    about: dict[str, Any] = {"actor": actor, "inc": 1, "msg": number}
+    return [
+        MessageLeased(**about, lane="next"),
+        TurnBegan(**about, turn=number),
+        MessageAcked(**about, lane="next"),
+        TurnEnded(**about, turn=number, state="completed", by="", cause=None, error="", **FLAGS),
+    ]

@@ -1,0 +1,331 @@
+"""Both exports, read back: turns, outcomes, durations and causes are those of the journal (I-48)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from typing import Any, Final
+
+import attrs
+import orjson
+import pytest
+from hypothesis import given
+
+from greenroom.actors import ActorBegan, ActorCreated, TurnBegan, TurnEnded
+from greenroom.agents import AgentDefined, ModelBegan, ModelEnded, ToolBegan, ToolEnded
+from greenroom.core import Cause
+from greenroom.session import FOLDS
+from greenroom.trace import Entry, Header, chrome_trace, fold, otlp_traces
+from tests.trace.crafted import FLAGS, NEW
+from tests.trace.journals import journals
+from tests.trace.planting import Entries, run
+from tests.trace.scenarios import SCENARIOS, Scenario, run_entries, work
+
+HEADER: Final = Header(run="r1", greenroom="1.2", python="3.11.9", trio="0.30", started="2026-11-21T12:00:00+00:00")
+STARTED_NS: Final = 1_795_262_400 * 10**9
+LASTING: Final = ("turn", "model", "tool")
+
+
+@attrs.frozen
+class Facts:
+    """What has to survive an export."""
+
+    lasted: dict[int, tuple[str, str, int]]
+    """Number of each begin to what began, its outcome and how many microseconds it took; of what is open, to the end."""
+    causes: dict[int, int]
+    """Number of each event that is shown, with that of the event that led to it."""
+
+
+def micro(t: float) -> int:
+    return round(t * 1_000_000)
+
+
+def journal_facts(entries: Entries) -> Facts:
+    """Read a journal as naively as can be: an end is the next one with the same fields."""
+    last_t = entries[-1].t if entries else 0.0
+    lasted = {}
+    for place, begin in enumerate(entries):
+        what = begin.kind.removesuffix(".begin")
+        if begin.kind != f"{what}.begin" or what not in LASTING:
+            continue
+        names = [name for name in ("turn", "round", "call") if begin.get(name) is not None]
+        key = [begin.event.actor, begin.event.inc, *(begin[name] for name in names)]
+        end = next(
+            (
+                one
+                for one in entries[place:]
+                if one.kind == f"{what}.end" and [one.event.actor, one.event.inc, *(one[name] for name in names)] == key
+            ),
+            None,
+        )
+        took = micro(end.t if end else last_t) - micro(begin.t)
+        lasted[begin.seq] = what, end["state"] if end else "open", took
+    return Facts(lasted, {one.seq: one.event.parent for one in entries})
+
+
+def chrome_facts(trace: dict[str, Any]) -> Facts:
+    events = trace["traceEvents"]
+    slices = [one for one in events if one["ph"] == "X"]
+    lasted = {
+        one["args"]["seq"]: (one["cat"], one["args"]["outcome"], one["dur"]) for one in slices if one["cat"] in LASTING
+    }
+    shown = [one["args"] for one in events if one["ph"] in {"X", "i"}]
+    return Facts(lasted, {one["seq"]: one.get("parent", 0) for one in shown})
+
+
+def attributes(one: dict[str, Any]) -> dict[str, Any]:
+    return {entry["key"]: plain(entry["value"]) for entry in one.get("attributes", ())}
+
+
+def plain(value: dict[str, Any]) -> Any:
+    [(kind, one)] = value.items()
+    match kind:
+        case "intValue":
+            assert isinstance(one, str)
+            return int(one)
+        case "arrayValue":
+            return [plain(inner) for inner in one["values"]]
+        case "kvlistValue":
+            return {inner["key"]: plain(inner["value"]) for inner in one["values"]}
+    return one
+
+
+def spans_of(traces: dict[str, Any]) -> list[dict[str, Any]]:
+    [resource] = traces["resourceSpans"]
+    [scope] = resource["scopeSpans"]
+    spans: list[dict[str, Any]] = scope["spans"]
+    return spans
+
+
+def otlp_facts(traces: dict[str, Any]) -> Facts:
+    lasted, causes = {}, {}
+    for span in spans_of(traces):
+        own = attributes(span)
+        took = (int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"])) // 1_000
+        if own["actor.span"] in LASTING:
+            lasted[own["actor.seq"]] = own["actor.span"], own["actor.outcome"], took
+        for one in (own, *map(attributes, span.get("events", ()))):
+            causes[one["actor.seq"]] = one.get("actor.parent_seq", 0)
+    return Facts(lasted, causes)
+
+
+def exported(entries: Entries) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Export both ways, through the bytes that are written."""
+    chrome, otlp = (json.loads(orjson.dumps(export(entries, HEADER))) for export in (chrome_trace, otlp_traces))
+    return chrome, otlp
+
+
+def compare(entries: Entries) -> None:
+    chrome, otlp = exported(entries)
+    meant = journal_facts(entries)
+    for facts in (chrome_facts(chrome), otlp_facts(otlp)):
+        assert facts.lasted == meant.lasted
+        assert facts.causes.items() <= meant.causes.items()
+        assert facts.causes.keys() >= meant.lasted.keys()
+    check_chrome(chrome, meant, {one.seq: one.event.actor for one in entries})
+    check_otlp(otlp, meant)
+
+
+def check_chrome(trace: dict[str, Any], meant: Facts, actors: dict[int, str]) -> None:
+    """Slices nest on each thread, each arrow has both of its ends, and each end is on the slice that it should be on."""
+    threads = defaultdict(list)
+    at: dict[int, dict[str, Any]] = {}
+    for one in trace["traceEvents"]:
+        if one["ph"] == "X":
+            assert one["ts"] >= 0 <= one["dur"]
+            threads[one["pid"], one["tid"]].append(one)
+            at[one["args"]["seq"]] = one
+    for slices in threads.values():
+        open_until: list[int] = []
+        for one in sorted(slices, key=lambda one: (one["ts"], -one["dur"])):
+            while open_until and open_until[-1] <= one["ts"]:
+                open_until.pop()
+            assert not open_until or one["ts"] + one["dur"] <= open_until[-1]
+            open_until.append(one["ts"] + one["dur"])
+    arrows = defaultdict(list)
+    for one in trace["traceEvents"]:
+        if one["ph"] in {"s", "f"}:
+            arrows[one["id"]].append(one)
+    for seq, ends in arrows.items():
+        start, finish = ends if ends[0]["ph"] == "s" else ends[::-1]
+        assert (start["ph"], finish["ph"], finish["bp"]) == ("s", "f", "e")
+        assert meant.causes[seq]
+        assert [finish[name] for name in ("pid", "tid", "ts")] == [at[seq][name] for name in ("pid", "tid", "ts")]
+        row = threads[start["pid"], start["tid"]]
+        assert any(one["ts"] <= start["ts"] <= one["ts"] + one["dur"] for one in row)
+        assert {actors[one["args"]["seq"]] for one in row} == {actors[meant.causes[seq]]}
+    between = {seq for seq in at if meant.causes[seq] and actors[meant.causes[seq]] != actors[seq]}
+    assert between <= arrows.keys()
+
+
+def check_otlp(traces: dict[str, Any], meant: Facts) -> None:
+    """Ids are unique and well-formed, and whatever is named as parent or linked is there."""
+    spans = spans_of(traces)
+    ids = Counter(span["spanId"] for span in spans)
+    begins = {span["spanId"]: attributes(span)["actor.seq"] for span in spans}
+    assert set(ids.values()) <= {1}
+    for span in spans:
+        own = attributes(span)
+        assert (len(span["traceId"]), len(span["spanId"])) == (32, 16)
+        assert int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"])
+        assert span.get("parentSpanId", span["spanId"]) in ids
+        links = span.get("links", [])
+        assert all(link["spanId"] in ids for link in links)
+        cause = meant.causes[own["actor.seq"]]
+        assert {attributes(link)["actor.seq"] for link in links} <= {cause}
+        assert links or cause in {0, begins[span.get("parentSpanId", span["spanId"])]}
+
+
+@pytest.mark.promise("I-48")
+@given(journals())
+def test_both_exports_keep_turns_outcomes_durations_and_causes(entries: list[Entry]) -> None:
+    compare(entries)
+
+
+@pytest.mark.promise("I-48")
+@given(journals())
+def test_replay_counts_the_turns_that_the_exports_show(entries: list[Entry]) -> None:
+    views = fold(entries, FOLDS).section("actors")
+    meant = [(what, outcome) for what, outcome, _ in journal_facts(entries).lasted.values() if what == "turn"]
+
+    folded: Counter[str] = Counter()
+    for view in views.values():
+        folded.update(completed=view.turns.completed, failed=view.turns.failed, killed=view.turns.killed)
+
+    assert +folded == Counter(outcome for _, outcome in meant if outcome != "open")
+
+
+@pytest.mark.promise("I-48")
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
+def test_real_runs_survive_both_exports(scenario: Scenario) -> None:
+    compare(run_entries(scenario))
+
+
+def test_the_same_journal_gives_the_same_spans() -> None:
+    first, second = (otlp_traces(run_entries(work), HEADER) for _ in range(2))
+    other = otlp_traces(run_entries(work), attrs.evolve(HEADER, run="r2"))
+
+    assert first == second
+    assert {span["spanId"] for span in spans_of(first)}.isdisjoint(span["spanId"] for span in spans_of(other))
+
+
+# --- how it looks -----------------------------------------------------------------------------------------------------
+
+
+def test_each_supervisor_is_a_process_and_each_actor_a_thread() -> None:
+    chrome, _ = exported(run_entries(SCENARIOS[1]))
+    names = [(one["name"], one["pid"], one["args"]) for one in chrome["traceEvents"] if one["ph"] == "M"]
+    processes = {pid: args["name"] for name, pid, args in names if name == "process_name"}
+    threads = {args["name"]: processes[pid] for name, pid, args in names if name == "thread_name"}
+
+    assert threads == {
+        "the run": "run r1",
+        "(root)": "(root)",
+        "team": "team",
+        "team/first": "team",
+        "team/second": "team",
+    }
+
+
+def test_a_message_is_one_arrow_from_the_turn_that_sent_it() -> None:
+    chrome, _ = exported(run_entries(work))
+    turns = {one["args"]["seq"]: one for one in chrome["traceEvents"] if one.get("cat") == "turn"}
+    asked = next(one for one in turns.values() if one["name"].endswith("Down"))
+
+    [start] = [one for one in chrome["traceEvents"] if one["ph"] == "s" and one["id"] == asked["args"]["seq"]]
+
+    assert start["tid"] != asked["tid"]
+
+
+def test_aborts_kills_and_restarts_are_instants_on_their_actors_thread() -> None:
+    chrome, otlp = exported(run_entries(work))
+    instants = Counter(one["name"] for one in chrome["traceEvents"] if one["ph"] == "i")
+    events = Counter(event["name"] for span in spans_of(otlp) for event in span.get("events", ()))
+
+    for kind in ("turn.abort_requested", "actor.kill_requested", "child.restarted", "message.died"):
+        assert instants[kind] == events[kind] > 0
+
+
+def test_what_waits_is_a_counter_for_each_lane() -> None:
+    chrome, _ = exported(run_entries(work))
+    depths = [one for one in chrome["traceEvents"] if one["ph"] == "C" and one["name"] == "mail of worker"]
+
+    assert max(one["args"]["next"] for one in depths) >= 3
+    assert depths[-1]["args"] == {"now": 0, "next": 0, "later": 0}
+
+
+AGENT: Final[dict[str, Any]] = {"actor": "a1", "inc": 1, "turn": 1}
+
+
+def span_named(otlp: dict[str, Any], name: str) -> dict[str, Any]:
+    [span] = [one for one in spans_of(otlp) if one["name"] == name]
+    return span
+
+
+def agent_run(*, state: str = "completed", cause: Cause | None = None, error: str = "") -> Entries:
+    tokens: dict[str, Any] = {
+        "input_tokens": 10,
+        "cache_creation_input_tokens": 20,
+        "cache_read_input_tokens": 30,
+        "output_tokens": 4,
+    }
+    call: dict[str, Any] = {**AGENT, "round": 1, "call": "toolu_1", "tool": "Read"}
+    ended: dict[str, Any] = {"state": state, "by": "own", "cause": cause, "error": error, **FLAGS}
+    return run(
+        ActorCreated(**{**NEW, "supervisor": "", "path": "lead"}, actor="a1"),
+        ActorBegan(actor="a1", inc=1, parent=1),
+        AgentDefined(actor="a1", inc=1, definition="lead", model="claude-x", transcript=""),
+        TurnBegan(**AGENT, msg=1),
+        ModelBegan(**AGENT, round=1, messages=1, parent=4),
+        ModelEnded(**AGENT, **tokens, round=1, state="completed", stop_reason="tool_use", error="", parent=5),
+        ToolBegan(**call, summary="README.md", parent=6),
+        ToolEnded(**call, state="failed", output_chars=0, error="FileNotFoundError: README.md", parent=7),
+        TurnEnded(**AGENT, msg=1, parent=4, **ended),
+    )
+
+
+def test_the_spans_of_an_agent_follow_the_conventions() -> None:
+    _, otlp = exported(agent_run())
+    turn, chat, tool = (span_named(otlp, name) for name in ("invoke_agent lead", "chat claude-x", "execute_tool Read"))
+
+    assert chat["parentSpanId"] == tool["parentSpanId"] == turn["spanId"]
+    assert (turn["kind"], chat["kind"], tool["kind"]) == (1, 3, 1)
+    asked = {"gen_ai.provider.name": "anthropic", "gen_ai.request.model": "claude-x", "gen_ai.agent.name": "lead"}
+    assert attributes(turn).items() >= {**asked, "gen_ai.operation.name": "invoke_agent"}.items()
+    assert attributes(chat).items() >= {**asked, "gen_ai.operation.name": "chat"}.items()
+    assert attributes(chat)["gen_ai.usage.input_tokens"] == 60
+    assert attributes(chat)["gen_ai.usage.cache_read.input_tokens"] == 30
+    assert attributes(chat)["gen_ai.response.finish_reasons"] == ["tool_use"]
+    assert attributes(tool)["gen_ai.tool.call.id"] == "toolu_1"
+    assert attributes(tool)["error.type"] == "FileNotFoundError"
+    assert tool["status"]["code"] == 2
+    assert int(turn["startTimeUnixNano"]) == STARTED_NS + 400_000_000
+
+
+@pytest.mark.parametrize(
+    ("state", "cause", "error", "status"),
+    [
+        ("completed", None, "", None),
+        ("failed", None, "ValueError: boom", "ValueError"),
+        ("failed", None, "it broke", "_OTHER"),
+        ("killed", Cause("host", "enough"), "", None),
+        ("killed", Cause("deadline", "too long"), "", "timeout"),
+    ],
+)
+def test_only_what_failed_or_took_too_long_is_an_error(
+    state: str, cause: Cause | None, error: str, status: str | None
+) -> None:
+    _, otlp = exported(agent_run(state=state, cause=cause, error=error))
+    turn = span_named(otlp, "invoke_agent lead")
+
+    assert attributes(turn).get("error.type") == status
+    assert ("status" in turn) is (status is not None)
+    assert attributes(turn)["actor.outcome"] == state
+    assert attributes(turn).get("actor.killed_by") == (cause.who if cause else None)
+
+
+@pytest.mark.parametrize("started", [None, "yesterday"])
+def test_without_a_date_times_count_from_zero(started: str | None) -> None:
+    [span, *_] = spans_of(otlp_traces(agent_run(), attrs.evolve(HEADER, started=started)))
+
+    assert span["startTimeUnixNano"] == "100000000"
