@@ -101,7 +101,6 @@ class Cell(Generic[M]):
         "stop_cause",
         "turn",
         "turn_scope",
-        "waits_for",
         "was_ready",
         "watches",
     )
@@ -148,7 +147,8 @@ class Cell(Generic[M]):
         self.state = State.PENDING
         self.is_gone = self.is_unwanted = self.is_telling = False
         self.down: Down | None = None
-        self.past: deque[Down] | None = None  # how the incarnations before the last one ended
+        self.past: deque[Down] | None = None
+        """How the incarnations before the last one ended."""
         self.behavior: Behavior[M] | None = None
         self.context: Context | None = None
         self.exit_seq = 0
@@ -156,7 +156,6 @@ class Cell(Generic[M]):
         """Number of the latest event that explains what this actor does now."""
         self.failure: BaseException | None = None
         self.was_ready = False
-        self.waits_for: list[Cell[Any]] | None = None
         self.watches: dict[Watch, None] | None = None
         """Who hears of its end."""
         self._ready: trio.Event | None = None

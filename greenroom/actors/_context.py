@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from contextvars import copy_context
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, final
 
 import trio
@@ -13,7 +11,6 @@ from greenroom.actors._behavior import Behavior
 from greenroom.actors._cell import NOTHING, Cell
 from greenroom.actors._ref import Ref
 from greenroom.actors._signals import Down
-from greenroom.actors._waits import IS_OF_A_LIFE
 from greenroom.actors._watch import Watch
 from greenroom.core import Recorder, UsageError
 from greenroom.mailbox import Envelope, Lane, Lease, MailboxStatistics
@@ -181,9 +178,7 @@ class Context:
             raise UsageError(
                 f"{self._cell.behavior_name} starts a task of its own; declare `actor_tasks = True` in the class"
             )
-        variables = copy_context()
-        variables.run(IS_OF_A_LIFE.set, True)  # noqa: FBT003 - the setter of a context variable takes no keyword
-        variables.run(partial(self.nursery.start_soon, function, *args, name=name))
+        self.nursery.start_soon(function, *args, name=name)
 
 
 def make_context(cell: Cell[M]) -> Behavior[M]:

@@ -163,17 +163,6 @@ class WatchFailed(Event):
 
 @final
 @attrs.frozen(kw_only=True)
-class AskRefused(Event):
-    """An ask was refused because it would have closed a circle of actors that wait for each other."""
-
-    kind: ClassVar[str] = "ask.refused"
-
-    path: tuple[str, ...]
-    """Ids of the actors around the circle, the asker first and last."""
-
-
-@final
-@attrs.frozen(kw_only=True)
 class NameRegistered(Event):
     """A path in the tree leads to this actor."""
 
@@ -205,7 +194,6 @@ EVENTS: Final = (
     KillRequested,
     ActorUnresponsive,
     WatchFailed,
-    AskRefused,
     NameRegistered,
     NameReleased,
 )

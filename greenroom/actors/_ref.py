@@ -14,7 +14,6 @@ from greenroom.actors._cell import CURRENT, Cell, current_of
 from greenroom.actors._lifecycle import TERMINAL, Outcome, State
 from greenroom.actors._signals import Down
 from greenroom.actors._slot import ReplySlot
-from greenroom.actors._waits import begin_wait, end_wait
 from greenroom.actors._watch import Watch, watch_cell
 from greenroom.core import ActorEnded, AskTimedOut, Cause, Undelivered, UsageError
 from greenroom.mailbox import DeadReason, Delivery, Lane, MailboxStatistics
@@ -142,22 +141,13 @@ class Ref(Generic[M]):
             TurnFailed: Its handler raised, or returned without `ctx.reply()`.
             TurnKilled: Its turn was aborted, or the actor killed.
             Undelivered: The mailbox was full.
-            AskCycle: The actor waits, over others or at once, for the one that asks; nothing was sent.
         """
         if not timeout_s >= 0:
             raise UsageError(f"timeout_s has to be 0 or more, not {timeout_s!r}")
         cell = self._cell
-        here = current_of(cell.shared)
-        has_edge = begin_wait(here, cell)
-        try:
-            return await self._ask(request, timeout_s, lane, size_bytes, here.seq if here is not None else 0)
-        finally:
-            if has_edge:
-                end_wait(here, cell)
-
-    async def _ask(self, request: Request[R], timeout_s: float, lane: Lane, size_bytes: int, parent: int) -> R:
-        cell = self._cell
         slot = ReplySlot()
+        here = current_of(cell.shared)
+        parent = here.seq if here is not None else 0
         delivery = cell.mailbox.put_nowait(request, lane, size_bytes=size_bytes, parent=parent, reply=slot)
         if delivery is not _ACCEPTED:
             reason = DeadReason.ENDED if delivery is _CLOSED else DeadReason.FULL
@@ -228,18 +218,8 @@ class Ref(Generic[M]):
         return watch_cell(self._cell, callback)
 
     async def wait_ended(self) -> Down:
-        """Wait until the actor is gone for good and return how it ended.
-
-        Raises:
-            AskCycle: Within a turn, when the actor waits, over others or at once, for the one that waits here.
-        """
-        here = current_of(self._cell.shared)
-        has_edge = begin_wait(here, self._cell)
-        try:
-            return await self._cell.wait_gone()
-        finally:
-            if has_edge:
-                end_wait(here, self._cell)
+        """Wait until the actor is gone for good and return how it ended."""
+        return await self._cell.wait_gone()
 
     # --- looking, without a message (DESIGN 12.9) --------------------------------------------------------------------
 

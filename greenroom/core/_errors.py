@@ -6,7 +6,6 @@ work ended, and carry the errors that ended it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import final
 
 
@@ -130,19 +129,6 @@ class Undelivered(PeerError):
         super().__init__(f"the mailbox of actor {actor!r} is {delivery}")
         self.actor = actor
         self.delivery = delivery
-
-
-@final
-class AskCycle(PeerError):
-    """An ask that could never be answered: whoever would have to answer waits, over others or at once, for the asker.
-
-    Attributes:
-        path: The actors around the circle by path, the asker first and last.
-    """
-
-    def __init__(self, path: Sequence[str]) -> None:
-        super().__init__(f"this ask would wait for ever: {' -> '.join(path)}; tell one of them instead")
-        self.path = tuple(path)
 
 
 # --- us --------------------------------------------------------------------------------------------------------
