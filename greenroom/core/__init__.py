@@ -2,6 +2,7 @@
 
 from greenroom.core._errors import (
     ActorEnded,
+    AskCycle,
     AskTimedOut,
     Busy,
     Closed,
@@ -41,6 +42,7 @@ from greenroom.core._settings import read_settings
 
 __all__ = [
     "ActorEnded",
+    "AskCycle",
     "AskTimedOut",
     "Blocking",
     "Busy",
