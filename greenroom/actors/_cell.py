@@ -411,6 +411,8 @@ class Cell(Generic[M]):
             return
         self.kill_cause = cause
         self.recorder.emit_fields(KillRequested, self.id, self.incarnation, self.here(), cause)
+        if self.is_busy:  # a turn that returns all the same does so too late (I-29)
+            self.abort_cause = self.abort_cause or cause
         end_links(self)
         self._look_at_flags()
 

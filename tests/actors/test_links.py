@@ -450,7 +450,7 @@ def test_wherever_a_parent_is_struck_no_linked_actor_outlives_its_turn(strike: s
 
 
 @pytest.mark.promise("I-23", "I-25")
-@given(st.lists(st.integers(0, 7), max_size=60), st.floats(0, 4), st.sampled_from(["abort_turn", "kill", "stop"]))
+@given(st.lists(st.integers(0, 7), max_size=60), st.floats(0.125, 4), st.sampled_from(["abort_turn", "kill", "stop"]))
 def test_whenever_a_parent_is_struck_only_what_is_linked_below_ends(
     choices: list[int], at_s: float, strike: str
 ) -> None:
@@ -484,3 +484,31 @@ async def test_a_link_has_a_useful_repr() -> None:
             ctx.reply(repr(ctx.turn.link(child)))
 
         assert await parent.ask(Do(job)) == "<Link from 'parent' to 'child'>"
+
+
+@pytest.mark.promise("I-23")
+@pytest.mark.parametrize("is_error", [False, True])
+def test_the_linked_actor_hears_of_the_end_in_the_step_in_which_the_handler_is_over(is_error: bool) -> None:
+    steps = CancelAt()  # it strikes nothing, it only counts
+
+    async def scenario() -> list[int]:
+        found: list[int] = []
+        async with runtime() as opened:
+            child = await opened.spawn(Doer)
+            parent = await opened.spawn(Parent)
+            opened.recorder.listen(lambda record: found.append(steps.count) if record[2] is KillRequested else None)
+
+            async def job(ctx: Context) -> None:
+                ctx.turn.link(child)
+                await trio.sleep(1)
+                found.append(steps.count)
+                if is_error:
+                    raise Oops
+
+            parent.tell(job)
+            await trio.sleep(5)
+            return found[:2]
+
+    returned, killed = run_virtual(scenario, instruments=[steps]).result
+
+    assert returned == killed
