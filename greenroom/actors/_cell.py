@@ -113,6 +113,13 @@ class Cell(Generic[M]):
         "watches",
     )
 
+    waits: dict[Wait, Cell[Any]] | None
+    """Whom its turn waits for now."""
+    links: dict[Link, None] | None
+    """Who ends with its turn."""
+    task: Task | None
+    """What runs its turns; None for plain ones."""
+
     def __init__(
         self,
         *,
@@ -165,12 +172,7 @@ class Cell(Generic[M]):
         self.was_ready = False
         self.watches: dict[Watch, None] | None = None
         """Who hears of its end."""
-        self.waits: dict[Wait, Cell[Any]] | None = None
-        """Whom its turn waits for now."""
-        self.links: dict[Link, None] | None = None
-        """Who ends with its turn."""
-        self.task: Task | None = None
-        """What runs its turns; None for plain ones."""
+        self.waits = self.links = self.task = None
         self._ready: trio.Event | None = None
         self._ended: trio.Event | None = None
         self._turn_end: TurnEnd | None = None
