@@ -12,14 +12,19 @@ from greenroom.actors._events import (
     ActorCreated,
     ActorExited,
     ActorGone,
+    ActorResumed,
+    ActorSuspended,
     ActorUnresponsive,
+    AskRefused,
     KillRequested,
     NameRegistered,
     NameReleased,
     StopRequested,
     TurnBegan,
     TurnEnded,
+    TurnLinked,
     TurnNoted,
+    TurnUnlinked,
     WatchFailed,
 )
 from greenroom.actors._fold import FOLDS, ActorView, NameView, TurnCounts
@@ -34,8 +39,9 @@ from greenroom.actors._lifecycle import (
     decide_outcome,
     step,
 )
+from greenroom.actors._links import Link
 from greenroom.actors._loop import run_cell
-from greenroom.actors._owner import GONE, Owner, Surroundings, Verdict
+from greenroom.actors._owner import GONE, Incidents, Owner, Surroundings, Verdict
 from greenroom.actors._ref import ASK_TIMEOUT_S, AbortResult, AbortStatus, PinnedRef, Ref
 from greenroom.actors._signals import Down, Signal
 from greenroom.actors._timers import Timer, Timers
@@ -58,8 +64,11 @@ __all__ = [
     "ActorCreated",
     "ActorExited",
     "ActorGone",
+    "ActorResumed",
+    "ActorSuspended",
     "ActorUnresponsive",
     "ActorView",
+    "AskRefused",
     "Behavior",
     "Cell",
     "Context",
@@ -69,7 +78,9 @@ __all__ = [
     "Dispatcher",
     "Down",
     "Edge",
+    "Incidents",
     "KillRequested",
+    "Link",
     "NameRegistered",
     "NameReleased",
     "NameView",
@@ -89,7 +100,9 @@ __all__ = [
     "TurnBegan",
     "TurnCounts",
     "TurnEnded",
+    "TurnLinked",
     "TurnNoted",
+    "TurnUnlinked",
     "Unfinished",
     "Verdict",
     "Watch",

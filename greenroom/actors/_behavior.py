@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
+from greenroom.actors._looking import public_attributes
 from greenroom.core import Level
 from greenroom.mailbox import MailboxPolicy
 
@@ -75,6 +76,13 @@ class Behavior(Generic[M]):
 
     async def on_stop(self, ctx: Context) -> None:
         """Clean up at the end of the incarnation, however it ends, within the kill grace. Not for plain behaviors."""
+
+    def snapshot(self) -> object:
+        """Return what `ref.get_state()` shows of it; by default a dict of its public attributes.
+
+        It is called in the step of whoever looks, also in the middle of a turn: it may only read, and it cannot wait.
+        """
+        return public_attributes(self)
 
 
 class Parent(Behavior[M]):

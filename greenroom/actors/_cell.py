@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
 
 import trio
-from trio.lowlevel import checkpoint
+from trio.lowlevel import Task, checkpoint
 
 from greenroom.actors._behavior import Behavior, Unfinished, is_plain, is_simple
 from greenroom.actors._events import (
@@ -29,11 +29,14 @@ from greenroom.actors._events import (
     TurnEnded,
     TurnNoted,
 )
-from greenroom.actors._lifecycle import COMPLETED, EDGE_TO, TERMINAL, Edge, Outcome, State, TurnEnd, describe, step
+from greenroom.actors._lifecycle import COMPLETED, EDGE_TO, TERMINAL, Edge, Outcome, State, TurnEnd, step
+from greenroom.actors._links import Link, end_links
 from greenroom.actors._owner import Owner, Runner, Surroundings, Verdict
 from greenroom.actors._signals import Down
+from greenroom.actors._slot import NOTHING
+from greenroom.actors._waits import Wait
 from greenroom.actors._watch import Watch, note_down, tell_watchers
-from greenroom.core import ActorEnded, Cause, Level, TurnFailed, TurnKilled
+from greenroom.core import ActorEnded, Cause, Level, TurnFailed
 from greenroom.mailbox import DeadReason, Envelope, Mailbox
 
 if TYPE_CHECKING:
@@ -80,13 +83,16 @@ class Cell(Generic[M]):
         "is_plain",
         "is_ready",
         "is_simple",
+        "is_suspended",
         "is_telling",
+        "is_told",
         "is_unwanted",
         "kill_cause",
         "kill_grace_s",
         "last_turn",
         "level",
         "life_scope",
+        "links",
         "mailbox",
         "owner",
         "past",
@@ -99,11 +105,20 @@ class Cell(Generic[M]):
         "start_timeout_s",
         "state",
         "stop_cause",
+        "task",
         "turn",
         "turn_scope",
+        "waits",
         "was_ready",
         "watches",
     )
+
+    waits: dict[Wait, Cell[Any]] | None
+    """Whom its turn waits for now."""
+    links: dict[Link, None] | None
+    """Who ends with its turn."""
+    task: Task | None
+    """What runs its turns; None for plain ones."""
 
     def __init__(
         self,
@@ -125,8 +140,7 @@ class Cell(Generic[M]):
         self.factory = factory
         self.behavior_name = behavior_class.__name__
         self.level = behavior_class.journal
-        self.is_plain = is_plain(behavior_class)
-        self.is_simple = is_simple(behavior_class)
+        self.is_plain, self.is_simple = is_plain(behavior_class), is_simple(behavior_class)
         self.owner = owner
         self.shared = shared
         self.recorder = shared.recorder
@@ -158,6 +172,7 @@ class Cell(Generic[M]):
         self.was_ready = False
         self.watches: dict[Watch, None] | None = None
         """Who hears of its end."""
+        self.waits = self.links = self.task = None
         self._ready: trio.Event | None = None
         self._ended: trio.Event | None = None
         self._turn_end: TurnEnd | None = None
@@ -183,7 +198,7 @@ class Cell(Generic[M]):
         self.kill_cause: Cause | None = None
         self.abort_cause: Cause | None = None
         self.turn = 0
-        self.is_busy = self.is_held = self.is_ready = False
+        self.is_busy = self.is_held = self.is_ready = self.is_suspended = self.is_told = False
         self.is_committing = False
         self.envelope: Envelope[M] | None = None
         self.is_acked = False
@@ -219,7 +234,7 @@ class Cell(Generic[M]):
         self.state = step(self.state, EDGE_TO[outcome.state])
         self.failure = outcome.error
         self.exit_seq = self.recorder.emit_fields(
-            ActorExited, self.id, self.incarnation, self.seq, *self._ended_fields(outcome, self.stop_cause)
+            ActorExited, self.id, self.incarnation, self.seq, *outcome.fields(self.stop_cause)
         )
         if self.context is not None:
             self.context.close()
@@ -326,7 +341,7 @@ class Cell(Generic[M]):
 
     def _give_up(self, envelope: Envelope[M], outcome: Outcome) -> None:
         if envelope.reply is not None:
-            envelope.reply.fail(self._turn_error(outcome))
+            envelope.reply.fail(outcome.error_for(self.id))
         if self.is_acked:
             return
         policy = self.behavior.unfinished if self.behavior is not None else Unfinished.DROP
@@ -336,34 +351,15 @@ class Cell(Generic[M]):
         else:
             self.mailbox.nack(envelope, counts=policy is Unfinished.REQUEUE)
 
-    def _turn_error(self, outcome: Outcome) -> Exception:
-        if outcome.state is State.FAILED:
-            error = TurnFailed(self.id, describe(outcome.error))
-            error.__cause__ = outcome.error
-            return error
-        cause = outcome.cause or Cause("runtime", "the actor was ended")
-        return TurnKilled(self.id, who=cause.who, why=cause.why)
-
     def _emit_turn_ended(self, envelope: Envelope[M], outcome: Outcome) -> None:
         self.recorder.emit_fields(
             TurnEnded,
             self.id,
             self.incarnation,
             self.seq,
-            *self._ended_fields(outcome, None),
+            *outcome.fields(),
             self.turn,
             envelope.number,
-        )
-
-    def _ended_fields(self, outcome: Outcome, cause: Cause | None) -> tuple[Any, ...]:
-        return (
-            outcome.state.value,
-            outcome.by,
-            outcome.cause or cause,
-            describe(outcome.error),
-            outcome.late_cancel,
-            outcome.during_kill,
-            outcome.cleanup_cut,
         )
 
     def _settle_turn_end(self) -> None:
@@ -389,8 +385,9 @@ class Cell(Generic[M]):
         if self.abort_cause is None:
             self.abort_cause = cause
             if self.level is not Level.LIFECYCLE:  # below that the journal has no turns
-                self.recorder.emit_fields(AbortRequested, self.id, self.incarnation, self._here(), self.turn, cause)
+                self.recorder.emit_fields(AbortRequested, self.id, self.incarnation, self.here(), self.turn, cause)
             self.turn_scope.cancel(cause.why)
+            end_links(self)
 
     def forswear(self) -> None:
         """Hear that somebody wants the end of this actor, whatever plans its supervisor has for it."""
@@ -403,7 +400,7 @@ class Cell(Generic[M]):
         if self.stop_cause is not None or self.kill_cause is not None or self.state in TERMINAL:
             return
         self.stop_cause = cause
-        self.recorder.emit_fields(StopRequested, self.id, self.incarnation, self._here(), cause, grace_s)
+        self.recorder.emit_fields(StopRequested, self.id, self.incarnation, self.here(), cause, grace_s)
         if self.state is State.PENDING:  # waiting for its start or restart: nothing to finish
             self.kill_cause = cause
         self._look_at_flags()
@@ -413,10 +410,21 @@ class Cell(Generic[M]):
         if self.kill_cause is not None or self.state in TERMINAL:
             return
         self.kill_cause = cause
-        self.recorder.emit_fields(KillRequested, self.id, self.incarnation, self._here(), cause)
+        self.recorder.emit_fields(KillRequested, self.id, self.incarnation, self.here(), cause)
+        if self.is_busy:  # a turn that returns all the same does so too late (I-29)
+            self.abort_cause = self.abort_cause or cause
+        end_links(self)
         self._look_at_flags()
 
-    def _here(self) -> int:
+    def note_cancelled(self) -> None:
+        """Note that code of the turn was told of its cancel: if the turn returns all the same, it swallowed it."""
+        self.is_told = self.abort_cause is not None or self.kill_cause is not None
+
+    def linked_s(self) -> float:
+        """How long the actors that end with its turn may still take; an own grace begins after that (kernel 9.5)."""
+        return max((link.ladder_s() for link in self.links or () if link.is_ending), default=0.0)
+
+    def here(self) -> int:
         """Return the number of the event that explains what runs now."""
         current = current_of(self.shared)
         return current.seq if current is not None else 0
@@ -471,15 +479,6 @@ class Cell(Generic[M]):
 
 
 _LEVEL_WORDS: Final = {level: level.name.lower() for level in Level}
-
-
-class _Nothing:
-    """No answer was given."""
-
-    __slots__ = ()
-
-
-NOTHING: Final = _Nothing()
 
 
 def current_of(shared: Surroundings) -> Cell[Any] | None:

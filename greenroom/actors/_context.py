@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, final
 import trio
 
 from greenroom.actors._behavior import Behavior
-from greenroom.actors._cell import NOTHING, Cell
-from greenroom.actors._ref import Ref
+from greenroom.actors._cell import Cell
+from greenroom.actors._links import Link, make_link
+from greenroom.actors._ref import Ref, cell_of
 from greenroom.actors._signals import Down
+from greenroom.actors._slot import NOTHING
 from greenroom.actors._watch import Watch
 from greenroom.core import Recorder, UsageError
 from greenroom.mailbox import Envelope, Lane, Lease, MailboxStatistics
@@ -59,6 +61,22 @@ class Turn:
                 f"{self._cell.behavior_name} starts a task in a turn; declare `turn_tasks = True` in the class"
             )
         self.nursery.start_soon(function, *args, name=name)
+
+    def link(self, ref: Ref[Any]) -> Link:
+        """Tie an actor to this turn: the turn does not end before that actor has, whoever its supervisor is.
+
+        While the handler runs, `await link.wait()` tells how the actor ended, and `link.unlink()` lets it go on without
+        the turn. If the turn ends first in any way (return, error, abort, kill), the actor is killed in the same step,
+        with what is linked below it; the turn then waits for its end, shielded and within its grace, and only then
+        begins the grace of this actor. An actor that ends within neither is put on record as unresponsive, and left.
+
+        Raises:
+            UsageError: The behavior does not declare `turn_tasks = True`, or it lives under that actor.
+            AskCycle: That actor waits for this one, directly or through others.
+        """
+        if self.nursery is None:
+            raise UsageError(f"{self._cell.behavior_name} links an actor; declare `turn_tasks = True` in the class")
+        return make_link(self._cell, cell_of(ref), self.nursery)
 
 
 @final
@@ -129,20 +147,22 @@ class Context:
 
     @property
     def has_mail(self) -> bool:
-        """Whether anything waits in the actor's own mailbox."""
-        return not self._cell.mailbox.is_empty
+        """Whether anything waits in the actor's own mailbox that it may take; nothing while it is suspended."""
+        return not (self._cell.is_suspended or self._cell.mailbox.is_empty)
 
     def drain(self, of: type[D], limit: int, *, lanes: Iterable[Lane] = tuple(Lane)) -> Lease[D]:
         """Lease up to `limit` messages of one class that wait in the actor's own mailbox; the caller acknowledges them.
 
         They come lane by lane; whatever else waits stays where it is. An ask is never drained, because it needs a turn
-        that answers it; neither is a signal. What is still leased when the incarnation ends goes back to its lane.
+        that answers it; neither is a signal. A suspended actor gets none. What is still leased when the incarnation ends
+        goes back to its lane.
         """
 
         def is_wanted(envelope: Envelope[Any]) -> bool:
             return envelope.reply is None and isinstance(envelope.message, of)
 
-        return self._cell.mailbox.drain_nowait(limit, lanes=lanes, wanted=is_wanted)
+        most = 0 if self._cell.is_suspended else limit
+        return self._cell.mailbox.drain_nowait(most, lanes=lanes, wanted=is_wanted)
 
     def mailbox_statistics(self) -> MailboxStatistics:
         """Return the state of the actor's own mailbox."""

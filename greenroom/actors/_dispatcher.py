@@ -131,7 +131,7 @@ class PlainRunner:
             if self._back_off is None:
                 self.begin()
             return
-        envelope = cell.mailbox.take()
+        envelope = None if cell.is_suspended else cell.mailbox.take()
         if envelope is None:
             return
         if envelope.reply is not None and not envelope.reply.is_open:

@@ -50,6 +50,10 @@ class _MachineEnded(Event):
     late_cancel: bool
     during_kill: bool
     cleanup_cut: bool
+    swallowed: bool = False
+    """It heard of its cancel and returned all the same; only where that was seen."""
+    masked_error: str = ""
+    """What the exception hides that ended it, if it was being ended: an error, or `Cancelled`."""
 
 
 @final
@@ -144,6 +148,64 @@ class KillRequested(Event):
 
 @final
 @attrs.frozen(kw_only=True)
+class TurnLinked(Event):
+    """Another actor lives no longer than this turn."""
+
+    kind: ClassVar[str] = "turn.linked"
+    level: ClassVar[Level] = Level.TURNS
+
+    turn: int
+    child: str
+    """Id of the linked actor."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class TurnUnlinked(Event):
+    """The linked actor may go on without the turn."""
+
+    kind: ClassVar[str] = "turn.unlinked"
+    level: ClassVar[Level] = Level.TURNS
+
+    turn: int
+    child: str
+
+
+@final
+@attrs.frozen(kw_only=True)
+class AskRefused(Event):
+    """An actor was to wait for one that waits for it; nothing was queued."""
+
+    kind: ClassVar[str] = "ask.refused"
+
+    target: str
+    """Id of the actor that it was to wait for."""
+    ring: tuple[str, ...]
+    """Ids, each of an actor that waits for the next; the first again at the end."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ActorSuspended(Event):
+    """The actor takes no further message."""
+
+    kind: ClassVar[str] = "actor.suspended"
+
+    cause: Cause
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ActorResumed(Event):
+    """The actor takes messages again."""
+
+    kind: ClassVar[str] = "actor.resumed"
+
+    cause: Cause
+
+
+@final
+@attrs.frozen(kw_only=True)
 class ActorUnresponsive(Event):
     """An actor did not end although every rung of the ladder was tried: it blocks, or shields itself."""
 
@@ -192,6 +254,11 @@ EVENTS: Final = (
     AbortRequested,
     StopRequested,
     KillRequested,
+    TurnLinked,
+    TurnUnlinked,
+    AskRefused,
+    ActorSuspended,
+    ActorResumed,
     ActorUnresponsive,
     WatchFailed,
     NameRegistered,

@@ -12,6 +12,8 @@ from greenroom.actors._events import (
     ActorCreated,
     ActorExited,
     ActorGone,
+    ActorResumed,
+    ActorSuspended,
     ActorUnresponsive,
     KillRequested,
     NameRegistered,
@@ -32,6 +34,8 @@ _ActorEvent: TypeAlias = (
     | AbortRequested
     | StopRequested
     | KillRequested
+    | ActorSuspended
+    | ActorResumed
     | ActorUnresponsive
 )
 
@@ -79,6 +83,8 @@ class ActorView:
     cause: Cause | None = None
     """Who asked for its end, and why."""
     error: str = ""
+    is_suspended: bool = False
+    """It takes no further message until it is resumed or restarted."""
     is_unresponsive: bool = False
     is_gone: bool = False
     is_lost: bool = False
@@ -183,6 +189,16 @@ def kill_requested(before: ActorView | None, event: KillRequested) -> ActorView:
     return _asked(before, event, "kill", event.cause)
 
 
+def suspended(before: ActorView | None, event: ActorSuspended) -> ActorView:
+    """Take no further message."""
+    return _suspended(before, event, is_suspended=True)
+
+
+def resumed(before: ActorView | None, event: ActorResumed) -> ActorView:
+    """Take messages again."""
+    return _suspended(before, event, is_suspended=False)
+
+
 def unresponsive(before: ActorView | None, event: ActorUnresponsive) -> ActorView:
     """Note that the actor did not end although every rung of the ladder was tried."""
     return attrs.evolve(_current(before, event), is_unresponsive=True)
@@ -206,6 +222,13 @@ def _asked(before: ActorView | None, event: StopRequested | KillRequested, reque
     if view.state in TERMINAL:
         raise _refused(view.state, event.kind)
     return attrs.evolve(view, request=request, cause=view.cause or cause)
+
+
+def _suspended(before: ActorView | None, event: ActorSuspended | ActorResumed, *, is_suspended: bool) -> ActorView:
+    view = _current(before, event)
+    if view.state in TERMINAL or view.is_suspended is is_suspended:
+        raise _refused(f"{view.state}, suspended" if view.is_suspended else view.state, event.kind)
+    return attrs.evolve(view, is_suspended=is_suspended)
 
 
 def _current(before: ActorView | None, event: _ActorEvent) -> ActorView:
@@ -244,6 +267,8 @@ FOLDS: Final = (
     ("actors", AbortRequested, "actor", abort_requested),
     ("actors", StopRequested, "actor", stop_requested),
     ("actors", KillRequested, "actor", kill_requested),
+    ("actors", ActorSuspended, "actor", suspended),
+    ("actors", ActorResumed, "actor", resumed),
     ("actors", ActorUnresponsive, "actor", unresponsive),
     ("names", NameRegistered, "name", registered),
     ("names", NameReleased, "name", released),

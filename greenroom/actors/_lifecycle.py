@@ -9,14 +9,14 @@ Must not know: clock, disk, mailboxes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
-from typing import Final, final
+from typing import Any, Final, final
 
 import attrs
 import trio
 
-from greenroom.core import Cause, IllegalTransition, InternalError
+from greenroom.core import Cause, IllegalTransition, InternalError, TurnFailed, TurnKilled
 
 
 class State(StrEnum):
@@ -84,8 +84,26 @@ class Outcome:
     """It failed while it was being ended."""
     cleanup_cut: bool = False
     """Its clean-up did not end within its grace."""
+    swallowed: bool = False
+    """It was told that it is cancelled, and returned all the same; set only where that was seen (`note_cancelled`)."""
+    masked_error: str = ""
+    """While it was being ended: the error that a `Cancelled` hides, or `Cancelled` where an error took its place."""
     reraise: BaseException | None = None
     """What has to go on to whoever is outside: a `Cancelled` of theirs, KeyboardInterrupt, SystemExit."""
+
+    def fields(self, cause: Cause | None = None) -> tuple[Any, ...]:
+        """Return what an event about this end says of it, in the order of its fields; `cause` where there is no own one."""
+        ends = (self.state.value, self.by, self.cause or cause, describe(self.error))
+        return (*ends, self.late_cancel, self.during_kill, self.cleanup_cut, self.swallowed, self.masked_error)
+
+    def error_for(self, actor: str) -> Exception:
+        """Return what whoever asked gets, when this is how the turn ended that was to answer."""
+        if self.state is State.FAILED:
+            error = TurnFailed(actor, describe(self.error))
+            error.__cause__ = self.error
+            return error
+        cause = self.cause or Cause("runtime", "the actor was ended")
+        return TurnKilled(actor, who=cause.who, why=cause.why)
 
 
 COMPLETED: Final = Outcome(state=State.COMPLETED)
@@ -95,21 +113,24 @@ COMPLETED: Final = Outcome(state=State.COMPLETED)
 class TurnEnd:
     """How one turn ended, for whoever waits for it; one shot."""
 
-    __slots__ = ("_event", "_outcome")
+    __slots__ = ("_callbacks", "_outcome")
 
     def __init__(self) -> None:
-        self._event = trio.Event()
-        self._outcome = COMPLETED
+        self._callbacks: list[Callable[[Outcome], object]] = []
+        self._outcome: Outcome | None = None
 
     def settle(self, outcome: Outcome) -> None:
         """Say how it ended."""
         self._outcome = outcome
-        self._event.set()
+        for callback in self._callbacks:
+            callback(outcome)
 
-    async def wait(self) -> Outcome:
-        """Return how it ended, once it has."""
-        await self._event.wait()
-        return self._outcome
+    def tell(self, callback: Callable[[Outcome], object]) -> None:
+        """Call `callback` with how it ended: when it does, or at once when it has. It may only wake."""
+        if self._outcome is not None:
+            callback(self._outcome)
+        else:
+            self._callbacks.append(callback)
 
 
 def decide_outcome(error: BaseException | None, *, requested: Cause | None, was_caught: bool) -> Outcome:
@@ -164,6 +185,32 @@ def describe(error: BaseException | None) -> str:
         return "; ".join(describe(one) for one in error.exceptions)
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def masked_error(error: BaseException) -> str:
+    """Say what an exception hides: the error behind a `Cancelled`, or `Cancelled` behind an error; empty for nothing."""
+    leaves = list(_leaves(error))
+    behind = [one for leaf in leaves for one in _contexts(leaf)]
+    if all(isinstance(leaf, trio.Cancelled) for leaf in leaves):
+        return next((describe(one) for one in behind if isinstance(one, Exception | BaseExceptionGroup)), "")
+    return "Cancelled" if any(isinstance(one, trio.Cancelled) for one in behind) else ""
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from _leaves(one)
+    else:
+        yield error
+
+
+def _contexts(error: BaseException) -> Iterator[BaseException]:
+    """Yield what was being handled when an error was raised, and so on; the chain may be a circle."""
+    seen = {id(error)}
+    while (behind := error.__context__) is not None and id(behind) not in seen:
+        seen.add(id(behind))
+        yield from _leaves(behind)
+        error = behind
 
 
 def _single(error: BaseException | None) -> BaseException | None:

@@ -14,12 +14,14 @@ from typing import Any, Final
 
 import attrs
 import trio
-from trio.lowlevel import checkpoint, checkpoint_if_cancelled, enable_ki_protection
+from trio.lowlevel import checkpoint, checkpoint_if_cancelled, current_task, enable_ki_protection
 
 from greenroom.actors._behavior import Behavior, Parent, overrides
 from greenroom.actors._cell import CURRENT, Cell
 from greenroom.actors._context import Context, make_context
-from greenroom.actors._lifecycle import TERMINAL, Outcome, State, decide_outcome, has_to_crash
+from greenroom.actors._incidents import note_incident
+from greenroom.actors._lifecycle import TERMINAL, Outcome, State, decide_outcome, has_to_crash, masked_error
+from greenroom.actors._links import end_links
 from greenroom.actors._signals import Signal
 from greenroom.core import Cause, Level, StartFailed
 from greenroom.mailbox import BUDGET, DeadReason, Envelope, Lane
@@ -34,6 +36,7 @@ _NOW: Final = Lane.NOW
 async def run_cell(cell: Cell[Any]) -> None:
     """Be the actor's task, across the restarts that happen in place."""
     CURRENT.set(cell)
+    cell.task = current_task()
     while True:
         error: BaseException | None = None
         scope, incarnation = cell.life_scope, cell.incarnation
@@ -121,13 +124,17 @@ async def _serve(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> 
     """Take turns until the actor is stopped; raises what ends the incarnation."""
     while True:
         scope = cell.turn_scope = trio.CancelScope()
-        cell.abort_cause = None
+        cell.abort_cause, cell.is_told, hidden = None, False, ""
         error: BaseException | None = None
         try:
             with scope:
                 if not cell.is_ready:
                     await _start(cell, behavior, context, scope)
-                await _take_turns(cell, behavior, context)
+                try:
+                    await _take_turns(cell, behavior, context)
+                except BaseException as leaving:
+                    hidden = masked_error(leaving)  # in here: the scope keeps its own `Cancelled` to itself
+                    raise
         except BaseException as caught:  # noqa: BLE001, ASYNC103, ASYNC104 - the boundary of a turn: the outcome table decides
             error = caught
         if cell.context is not context or not cell.is_busy:
@@ -138,6 +145,7 @@ async def _serve(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> 
             return
         requested = _requested(cell)
         outcome = decide_outcome(error, requested=requested, was_caught=scope.cancelled_caught)
+        outcome = note_incident(cell, outcome, hidden=hidden)
         cell.end_turn(outcome)
         if outcome.reraise is not None:
             raise outcome.reraise
@@ -158,7 +166,7 @@ async def _take_turns(cell: Cell[Any], behavior: Behavior[Any], context: Context
             await checkpoint_if_cancelled()
         if cell.stop_cause is not None:
             return
-        envelope = mailbox.take()
+        envelope = None if cell.is_suspended else mailbox.take()
         if envelope is None:
             await mailbox.park()
             budget = BUDGET
@@ -175,7 +183,7 @@ async def _take_turns(cell: Cell[Any], behavior: Behavior[Any], context: Context
             cell.note_turn_began(envelope)
         waiting: Awaitable[None] | None
         if has_turn_tasks:
-            waiting = _with_nursery(behavior, envelope, context)
+            waiting = _with_nursery(cell, behavior, envelope, context)
         elif envelope.lane is _NOW and isinstance(envelope.message, Signal):
             waiting = behavior.on_signal(envelope.message, context)
         else:
@@ -193,16 +201,19 @@ async def _take_turns(cell: Cell[Any], behavior: Behavior[Any], context: Context
             yield_t = began_t + BUDGET_S
 
 
-async def _with_nursery(behavior: Behavior[Any], envelope: Envelope[Any], context: Context) -> None:
+async def _with_nursery(cell: Cell[Any], behavior: Behavior[Any], envelope: Envelope[Any], context: Context) -> None:
     try:
         async with trio.open_nursery() as nursery:
             context.turn.nursery = nursery
-            if isinstance(envelope.message, Signal):
-                waiting = behavior.on_signal(envelope.message, context)
-            else:
-                waiting = behavior.on_message(envelope.message, context)
-            if waiting is not None:
-                await waiting
+            try:
+                if isinstance(envelope.message, Signal):
+                    waiting = behavior.on_signal(envelope.message, context)
+                else:
+                    waiting = behavior.on_message(envelope.message, context)
+                if waiting is not None:
+                    await waiting
+            finally:
+                end_links(cell)
             nursery.cancel_scope.cancel("the turn has ended")
     finally:
         context.turn.nursery = None

@@ -69,6 +69,16 @@ class Owner(Protocol):
 
 
 @final
+@attrs.define
+class Incidents:
+    """What nobody should have done, counted since the runtime was opened."""
+
+    refused_cycles: int = 0
+    swallowed_cancels: int = 0
+    masked_errors: int = 0
+
+
+@final
 @attrs.frozen(kw_only=True)
 class Surroundings:
     """What the actors of one runtime share."""
@@ -76,3 +86,4 @@ class Surroundings:
     recorder: Recorder
     directory: Directory
     timers: Timers
+    incidents: Incidents = attrs.field(factory=Incidents)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from enum import StrEnum
@@ -12,8 +13,10 @@ from trio.lowlevel import checkpoint
 from greenroom.actors._behavior import Request
 from greenroom.actors._cell import CURRENT, Cell, current_of
 from greenroom.actors._lifecycle import TERMINAL, Outcome, State
+from greenroom.actors._looking import resume, state_of, suspend
 from greenroom.actors._signals import Down
 from greenroom.actors._slot import ReplySlot
+from greenroom.actors._waits import refuse_cycle, wait_on, waiter_of
 from greenroom.actors._watch import Watch, watch_cell
 from greenroom.core import ActorEnded, AskTimedOut, Cause, Undelivered, UsageError
 from greenroom.mailbox import DeadReason, Delivery, Lane, MailboxStatistics
@@ -46,27 +49,31 @@ class AbortStatus(StrEnum):
 class AbortResult:
     """The answer to `abort_turn`."""
 
-    __slots__ = ("_end", "_path", "status")
+    __slots__ = ("_cell", "_end", "status")
 
     def __init__(self, cell: Cell[Any], status: AbortStatus) -> None:
         self._end = cell.turn_end()
-        self._path = cell.path
+        self._cell = cell
         self.status = status
 
     def __repr__(self) -> str:
-        return f"<AbortResult {self.status} of {self._path!r}>"
+        return f"<AbortResult {self.status} of {self._cell.path!r}>"
 
     async def wait_ended(self) -> Outcome:
         """Wait for the turn that ran at the request to end and return how it did; if none ran, how the last one did."""
-        return await self._end.wait()
+        slot = ReplySlot()
+        self._end.tell(slot.answer)
+        outcome: Outcome = await wait_on(waiter_of(current_of(self._cell.shared)), self._cell, slot)
+        return outcome
 
 
-async def _wait_for(request: Request[R], slot: ReplySlot) -> R:  # noqa: ARG001 - it says what the answer is
-    try:
-        answer: R = await slot.wait()
-        return answer
-    finally:
-        slot.close()
+def _settle(slot: ReplySlot, down: Down) -> None:
+    slot.answer(down)
+
+
+def cell_of(ref: Ref[Any]) -> Cell[Any]:
+    """Return the record behind an address, for the rest of this folder."""
+    return ref._cell
 
 
 def _say(cell: Cell[Any], why: str) -> Cause:
@@ -127,7 +134,8 @@ class Ref(Generic[M]):
     ) -> R:
         """Send a request and wait for its answer.
 
-        Cancelled, or out of time, the request is not run any more if it has not begun.
+        Cancelled, or out of time, the request is not run any more if it has not begun. Two actors that wait for each
+        other would wait for ever, and so would a longer circle: the ask that would close one is refused.
 
         Args:
             request: The message; its type says what comes back.
@@ -136,6 +144,7 @@ class Ref(Generic[M]):
             size_bytes: What it counts against the byte capacity of the mailbox.
 
         Raises:
+            AskCycle: The actor waits for the turn that asks, directly or through others; nothing was sent.
             AskTimedOut: No answer came in time.
             ActorEnded: The actor is gone, or ended before it answered.
             TurnFailed: Its handler raised, or returned without `ctx.reply()`.
@@ -148,6 +157,9 @@ class Ref(Generic[M]):
         slot = ReplySlot()
         here = current_of(cell.shared)
         parent = here.seq if here is not None else 0
+        waiter = waiter_of(here)
+        if waiter is not None:
+            refuse_cycle(waiter, cell)
         delivery = cell.mailbox.put_nowait(request, lane, size_bytes=size_bytes, parent=parent, reply=slot)
         if delivery is not _ACCEPTED:
             reason = DeadReason.ENDED if delivery is _CLOSED else DeadReason.FULL
@@ -156,15 +168,18 @@ class Ref(Generic[M]):
             if delivery is _CLOSED:
                 raise ActorEnded(cell.id, cell.state.value)
             raise Undelivered(cell.id, delivery.value)
+        answer: R
         if timeout_s == math.inf:
-            return await _wait_for(request, slot)
+            answer = await wait_on(waiter, cell, slot)
+            return answer
 
         def expire() -> None:
             slot.fail(AskTimedOut(cell.id, timeout_s))
 
         timer = cell.shared.timers.after(timeout_s, expire)
         try:
-            return await _wait_for(request, slot)
+            answer = await wait_on(waiter, cell, slot)
+            return answer
         finally:
             timer.cancel()
 
@@ -219,9 +234,40 @@ class Ref(Generic[M]):
 
     async def wait_ended(self) -> Down:
         """Wait until the actor is gone for good and return how it ended."""
-        return await self._cell.wait_gone()
+        slot = ReplySlot()
+        watch = self.watch(functools.partial(_settle, slot))
+        try:
+            down: Down = await wait_on(waiter_of(current_of(self._cell.shared)), self._cell, slot)
+            return down
+        finally:
+            watch.cancel()
 
-    # --- looking, without a message (DESIGN 12.9) --------------------------------------------------------------------
+    # --- looking and holding, without a message (DESIGN 12.9) --------------------------------------------------------
+
+    def suspend(self, *, why: str = "suspended") -> None:
+        """Let the actor take no further message, in no lane; its current turn goes on. Nothing happens when it has ended.
+
+        What it is sent waits in its mailbox. Stop, kill and abort are no messages and work as ever. The next
+        incarnation is not suspended. A suspended supervisor leaves its decisions waiting too.
+        """
+        suspend(self._cell, _say(self._cell, why))
+
+    def resume(self, *, why: str = "resumed") -> None:
+        """Let the actor take messages again, in the order in which it would have; nothing happens when it does."""
+        resume(self._cell, _say(self._cell, why))
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether it takes no further message."""
+        return self._cell.is_suspended
+
+    def get_state(self) -> Any:
+        """Return what the behavior's `snapshot()` hook says, read in this step; None between two incarnations.
+
+        By default a dict of its public attributes: the objects themselves, which must not be changed. What the hook
+        raises leaves this call.
+        """
+        return state_of(self._cell)
 
     @property
     def state(self) -> State:

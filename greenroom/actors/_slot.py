@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, Final, final
 
 from trio.lowlevel import Abort, Task, current_task
 
 from greenroom.mailbox import prepare, sleep, wake
+
+
+class _Nothing:
+    """No answer was given."""
+
+    __slots__ = ()
+
+
+NOTHING: Final = _Nothing()
 
 
 @final
@@ -25,6 +34,11 @@ class ReplySlot:
     def is_open(self) -> bool:
         """Whether an answer would still be heard."""
         return self._is_open
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether somebody sleeps on it: neither settled nor cancelled."""
+        return self._task is not None
 
     def answer(self, value: Any) -> bool:
         """Settle with a value; False when it is too late."""

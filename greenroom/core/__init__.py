@@ -3,6 +3,7 @@
 from greenroom.core._collector import calm_collector
 from greenroom.core._errors import (
     ActorEnded,
+    AskCycle,
     AskTimedOut,
     Busy,
     Closed,
@@ -42,6 +43,7 @@ from greenroom.core._settings import read_settings
 
 __all__ = [
     "ActorEnded",
+    "AskCycle",
     "AskTimedOut",
     "Blocking",
     "Busy",

@@ -58,6 +58,19 @@ class SettingsError(UsageError):
         self.problems = problems
 
 
+@final
+class AskCycle(UsageError):
+    """An actor was to wait for another one that waits for it, directly or through others: no answer would ever come.
+
+    Attributes:
+        path: The actors' paths in the order in which each waits for the next; the first again at the end.
+    """
+
+    def __init__(self, path: tuple[str, ...]) -> None:
+        super().__init__(f"this would wait for ever: {' -> '.join(path)}; answer first, or tell instead of asking")
+        self.path = path
+
+
 # --- the outside world -----------------------------------------------------------------------------------------
 
 

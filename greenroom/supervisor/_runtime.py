@@ -51,6 +51,7 @@ class TreeNode:
     incarnation: int
     turn: int
     mailbox: MailboxStatistics
+    is_suspended: bool = False
     children: tuple[TreeNode, ...] = ()
 
 
@@ -62,6 +63,12 @@ class RuntimeStatistics:
     recorder: RecorderStatistics
     open_timers: int
     dead_letters: int
+    refused_cycles: int = 0
+    """Asks that would have waited for ever."""
+    swallowed_cancels: int = 0
+    """Turns that were seen to catch their own end and to return all the same."""
+    masked_errors: int = 0
+    """Turns that were being ended and whose exception hides another one."""
 
 
 @final
@@ -123,6 +130,7 @@ class Runtime:
             recorder=self.recorder.statistics(),
             open_timers=len(self._timers),
             dead_letters=sum(self.dead_letters.counts.values()),
+            **attrs.asdict(self._house.shared.incidents),
         )
 
     # --- owner of the root -----------------------------------------------------------------------------------------
@@ -216,6 +224,7 @@ def _node(cell: Cell[Any], supervisor: Supervisor | None) -> TreeNode:
         incarnation=cell.incarnation,
         turn=cell.turn,
         mailbox=cell.mailbox.statistics(),
+        is_suspended=cell.is_suspended,
         children=tuple(children),
     )
 

@@ -431,7 +431,7 @@ class Supervisor:
             rung()
             if cell.state in TERMINAL:  # it was idle
                 return
-            with trio.move_on_after(limit_s):
+            with trio.move_on_after(limit_s + cell.linked_s()):
                 await self._wait_exited(cell)
                 return
         self._house.shared.recorder.emit(ActorUnresponsive(actor=cell.id, inc=cell.incarnation, parent=cell.seq))

@@ -1,5 +1,6 @@
 """The test kit: what takes the place of the world when greenroom, or what is built on it, is tested."""
 
+from greenroom.testing._cancels import SeesCancels
 from greenroom.testing._loop import VirtualLoop
 from greenroom.testing._messages_script import ErrorReply, HangUp, RawReply, ReceivedRequest, StreamReply
 from greenroom.testing._messages_server import MessagesServer, open_messages_server
@@ -19,6 +20,7 @@ __all__ = [
     "MessagesServer",
     "RawReply",
     "ReceivedRequest",
+    "SeesCancels",
     "StreamReply",
     "SweepRun",
     "VirtualClock",

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias, final
 
+import outcome
+import trio
 from trio._core import _run
 
 from greenroom.core import InternalError
@@ -27,6 +29,7 @@ Choices: TypeAlias = "int | Sequence[int] | None"
 
 RANDOM: Final = "_r"
 DETERMINISTIC: Final = "_ALLOW_DETERMINISTIC_SCHEDULING"
+WAKES_WITH: Final = "_next_send"
 
 
 def first_in() -> Picker:
@@ -77,6 +80,18 @@ class ChoiceRNG(random.Random):
             self.log.append(index)
             order.append(pool.pop(index))
         x[:] = (order + pool)[::-1]
+
+
+def is_being_cancelled(task: trio.lowlevel.Task) -> bool:
+    """Whether the next step of a task, which is about to begin, raises `Cancelled` in it.
+
+    Raises:
+        InternalError: This Trio keeps what a task wakes with somewhere else.
+    """
+    wakes_with = getattr(task, WAKES_WITH, task)
+    if wakes_with is task:
+        raise InternalError(f"this Trio has no {WAKES_WITH!r}; greenroom.testing cannot see cancels arrive")
+    return isinstance(wakes_with, outcome.Error) and isinstance(wakes_with.error, trio.Cancelled)
 
 
 @contextmanager

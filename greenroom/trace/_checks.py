@@ -17,6 +17,7 @@ from typing import Final, TypeAlias, final
 
 import attrs
 
+from greenroom.trace._checks_cycles import linked_end_first, refused_rings
 from greenroom.trace._checks_ends import (
     killed_in_time,
     nothing_ran_before_the_begin,
@@ -91,6 +92,11 @@ def _restart_limits(entries: Sequence[Entry]) -> Iterator[Finding]:
     yield from restart_window(entries)
 
 
+def _turns_end_what_they_began(entries: Sequence[Entry]) -> Iterator[Finding]:
+    yield from turns_leave_nothing(entries)
+    yield from linked_end_first(entries)
+
+
 CHECKS: Final = (
     Check("I-1", "machines move along legal edges", legal_edges),
     Check("I-2", "one terminal event per incarnation and per turn", one_terminal_event),
@@ -111,7 +117,7 @@ CHECKS: Final = (
     Check(
         "I-23",
         "what a turn began has ended when it has, and an abort leaves the actor alive",
-        turns_leave_nothing,
+        _turns_end_what_they_began,
         TURNS,
     ),
     Check("I-24", "after a turn, mail that waits is taken within a bounded number of steps", mail_gets_its_turn, FULL),
@@ -129,6 +135,7 @@ CHECKS: Final = (
     Check("I-42", "a name leads to one living actor", names_lead_to_one),
     Check("I-43", "no id is given twice, and pinned mail reaches only its incarnation", pinned_stays),
     Check("I-44", "a supervisor ends after all of its children", supervisors_end_last),
+    Check("I-45", "an ask is refused only where it would close a circle", refused_rings),
     Check("I-47", "seq is gapless, and parents come first", numbering, is_whole=True),
     Check("I-48", "begin and end are paired", paired),
     Check("I-49", "after a shutdown nobody is there, no name is taken, no mail waits", nothing_left),

@@ -141,6 +141,7 @@ class _Turns:
         self.idle: defaultdict[Machine, _Idle] = defaultdict(_Idle)
         self.mail: defaultdict[str, set[int]] = defaultdict(set)
         self.recent: defaultdict[Machine, deque[int]] = defaultdict(lambda: deque(maxlen=MOST_TURNS))
+        self.suspended: set[str] = set()
         self.longest = -1
         """The latest place since which one actor has begun `MOST_TURNS` turns."""
 
@@ -152,6 +153,10 @@ class _Turns:
             recent.append(place)
             if len(recent) == MOST_TURNS:
                 self.longest = max(self.longest, recent[0])
+        elif entry.kind == "actor.suspended":
+            self.suspended.add(machine[0])
+        elif entry.kind in {"actor.resumed", "actor.new"}:
+            self.suspended.discard(machine[0])
         if machine[0] in self.full:
             yield from self._look(place, entry, machine)
 
@@ -178,7 +183,7 @@ class _Turns:
                 one.is_free = False
             case "actor.end" if one.finding is not None and entry["state"] != State.FAILED:
                 yield one.finding
-        if not (one.is_free and waiting):
+        if not (one.is_free and waiting) or machine[0] in self.suspended:
             one.since = None
         elif one.since is None:
             one.since = place

@@ -129,4 +129,6 @@ def test_levels_of_the_events_are_those_of_the_design() -> None:
         "turn.end",
         "turn.noted",
         "turn.abort_requested",
+        "turn.linked",
+        "turn.unlinked",
     }

@@ -18,6 +18,7 @@ FLOORS: Final = (
     {"mailbox"},
     {"actors"},
     {"supervisor"},
+    {"patterns"},
     {"_version"},  # one constant: the kernel has no use for it, a journal's header or a door may name it
     {"models", "tools", "permissions", "hooks", "skills", "tasks", "inbox", "store", "worktrees", "trace"},
     {"mcp", "remote"},

@@ -208,7 +208,13 @@ MUTANTS: Final = (
         'declare `turn_tasks = True` in the class"\n            )\n        self.nursery.start_soon(',
         'declare `turn_tasks = True` in the class"\n            )\n        trio.lowlevel.spawn_system_task(',
     ),
-    Mutant("an abort spoils the next turn", ("I-24",), _LOOP, "        cell.abort_cause = None\n", "        pass\n"),
+    Mutant(
+        "an abort spoils the next turn",
+        ("I-24",),
+        _LOOP,
+        "cell.abort_cause, cell.is_told, hidden = None, False,",
+        "cell.is_told, hidden = False,",
+    ),
     Mutant(
         "an abort hits the neighbours",
         ("I-25",),
@@ -330,18 +336,18 @@ MUTANTS: Final = (
         "        if outcome.error is not None:\n            raise outcome.error\n        if verdict",
     ),
     Mutant(
-        "circles of two are not seen",
+        "long circles are not seen",
         ("I-45",),
         "greenroom.actors._waits",
-        "            if there is goal:\n",
-        "            if there is goal and here is not start:\n",
+        "            if further is waiter:\n",
+        "            if further is waiter and len(trail) < 2:\n",
     ),
     Mutant(
         "a wait that is over is still in the way",
         ("I-45",),
         "greenroom.actors._waits",
-        "    here.waits_for.remove(target)\n",
-        "    pass\n",
+        "        del waiter.waits[slot]\n",
+        "        pass\n",
     ),
     # --- determinism, trace, resources -----------------------------------------------------------------------------
     Mutant(

@@ -79,12 +79,17 @@ def stop_the_oldest_first(entries: Entries) -> Entries:
     return move(told("")(entries), stops[-1] + 1, stops[1] + 1)
 
 
-def crowd_out(entries: Entries) -> Entries:
-    """An actor with mail waits while another one begins turn after turn."""
+def crowd_out(_: Entries) -> Entries:
+    """An actor with mail waits while another one begins turn after turn; then it has its turn."""
+    return run(*crowded(), *turn("a1", 2))
+
+
+def crowded() -> list[Event]:
+    """An actor that has had a turn, and has mail, while another one begins turn after turn."""
     begun = [ActorBegan(actor=one, inc=1) for one in ("a1", "a2")]
     crowd = [event for number in range(1, 300) for event in (put("a2", number), *turn("a2", number))]
     created = [ActorCreated(**NEW, actor=one) for one in ("a1", "a2")]
-    return run(*created, *begun, put("a1", 1), put("a1", 2), *turn("a1", 1), *crowd, *turn("a1", 2))
+    return [*created, *begun, put("a1", 1), put("a1", 2), *turn("a1", 1), *crowd]
 
 
 FLAGS: Final[dict[str, Any]] = {"late_cancel": False, "during_kill": False, "cleanup_cut": False}

@@ -12,6 +12,7 @@ from greenroom.actors import (
     ActorBegan,
     ActorCreated,
     ActorExited,
+    AskRefused,
     KillRequested,
     NameRegistered,
     TurnBegan,
@@ -162,6 +163,10 @@ PLANTED: Final[dict[str, tuple[Scenario, Mutation]]] = {
     ),
     "I-42": (work, insert("name.registered", lambda one: NameRegistered(actor="a9", inc=1, name=one["name"]))),
     "I-43": (work, repeat("actor.new", nth=1, later=9)),
+    "I-45": (
+        work,
+        insert("actor.kill_requested", lambda one: AskRefused(**same(one, target="b", ring=("a", "c", "a")))),
+    ),
     "I-44": (work, lambda entries: move(entries, place(entries, "actor.end", -1), place(entries, "actor.end", -2))),
     "I-47": (work, skip_a_number),
     "I-48": (work, drop("turn.begin")),

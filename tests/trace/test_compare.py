@@ -126,6 +126,21 @@ def test_an_abort_changes_only_the_messages_of_its_neighbours() -> None:
     assert found("I-25", without, with_) == []
 
 
+def test_whatever_happens_in_a_turn_that_it_led_to_is_left_out() -> None:
+    without, with_ = (run_entries(with_neighbours(is_aborted=aborted)) for aborted in (False, True))
+    actor = without[place(without, "actor.new", path="neighbour")].event.actor
+    [begin] = [one for one in without if one.kind == "turn.begin" and one.event.actor == actor and one["turn"] == 3]
+    request = insert(
+        "turn.begin",
+        lambda one: AbortRequested(**same(one, turn=3, cause=Cause("host", "planted"))),
+        actor=actor,
+        turn=3,
+    )
+
+    assert begin.event.parent
+    assert found("I-25", request(list(without)), with_) == []
+
+
 @pytest.mark.parametrize("name", ["neighbour", "apart"])
 def test_an_abort_that_reaches_somebody_else_is_found(name: str) -> None:
     without, with_ = (run_entries(with_neighbours(is_aborted=aborted)) for aborted in (False, True))

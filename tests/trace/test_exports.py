@@ -23,7 +23,7 @@ from tests.trace.scenarios import SCENARIOS, Scenario, run_entries, work
 
 HEADER: Final = Header(run="r1", greenroom="1.2", python="3.11.9", trio="0.30", started="2026-11-21T12:00:00+00:00")
 STARTED_NS: Final = 1_795_262_400 * 10**9
-LASTING: Final = ("turn", "model", "tool")
+LASTING: Final = ("actor", "turn", "model", "tool")
 
 
 @attrs.frozen
@@ -45,8 +45,8 @@ def journal_facts(entries: Entries) -> Facts:
     last_t = entries[-1].t if entries else 0.0
     lasted = {}
     for place, begin in enumerate(entries):
-        what = begin.kind.removesuffix(".begin")
-        if begin.kind != f"{what}.begin" or what not in LASTING:
+        what, _, step = begin.kind.rpartition(".")
+        if what not in LASTING or step != ("new" if what == "actor" else "begin"):
             continue
         names = [name for name in ("turn", "round", "call") if begin.get(name) is not None]
         key = [begin.event.actor, begin.event.inc, *(begin[name] for name in names)]
@@ -244,6 +244,15 @@ def test_aborts_kills_and_restarts_are_instants_on_their_actors_thread() -> None
 
     for kind in ("turn.abort_requested", "actor.kill_requested", "child.restarted", "message.died"):
         assert instants[kind] == events[kind] > 0
+
+
+def test_an_abort_is_an_event_of_the_turn_that_it_ends() -> None:
+    _, otlp = exported(run_entries(work))
+    aborted = [
+        span for span in spans_of(otlp) for one in span.get("events", ()) if one["name"] == "turn.abort_requested"
+    ]
+
+    assert {attributes(span)["actor.span"] for span in aborted} == {"turn"}
 
 
 def test_what_waits_is_a_counter_for_each_lane() -> None:

@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.actors import (
+    AbortRequested,
     ActorBegan,
     ActorCreated,
     ActorExited,
+    ActorResumed,
+    ActorSuspended,
     ActorUnresponsive,
     StopRequested,
     TurnBegan,
@@ -23,7 +26,18 @@ from greenroom.core import Cause, Event
 from greenroom.mailbox import MessageDied, MessageLeased
 from greenroom.supervisor import ChildRestarted
 from greenroom.trace import CHECKS, Check, Entry, check_journal, unchecked
-from tests.trace.crafted import FLAGS, NEW, MessagePutPinned, stop_the_oldest_first, told, with_grace
+from tests.trace.crafted import (
+    FLAGS,
+    NEW,
+    KillRequestedWithGrace,
+    MessagePutPinned,
+    SupervisorOpened,
+    crowded,
+    stop_the_oldest_first,
+    told,
+    turn,
+    with_grace,
+)
 from tests.trace.planting import Entries, Mutation, change, drop, in_session, insert, move, place, run, same
 from tests.trace.scenarios import FOLDS, SCENARIOS, Scenario, edges, run_entries, together, work
 
@@ -185,6 +199,124 @@ def test_what_is_sound_passes(name: str) -> None:
     scenario, mutate = SOUND_TOO[name]
 
     assert check_journal(mutate(list(SOUND[scenario])), folds=FOLDS) == []
+
+
+def exited(actor: str, state: str = "completed", **fields: Any) -> Event:
+    return ActorExited(**{"actor": actor, "inc": 1, **ended(state), **fields})
+
+
+def asked_to_stop(actor: str, who: str = "s") -> Event:
+    return StopRequested(actor=actor, inc=1, cause=Cause(who, "planted"), grace_s=5.0)
+
+
+def test_an_actor_that_was_crowded_out_until_it_was_stopped_is_found() -> None:
+    assert "I-24" in ids(run(*crowded(), asked_to_stop("a1"), exited("a1")))
+
+
+def test_one_that_was_on_its_way_out_may_have_left_its_mail() -> None:
+    assert "I-24" not in ids(run(*crowded(), asked_to_stop("a1"), exited("a1", "failed")))
+
+
+def test_a_suspended_actor_may_leave_its_mail_until_it_is_resumed() -> None:
+    events = crowded()
+    where = next(place for place, one in enumerate(events) if one.actor == "a2" and one.kind == "message.put")
+    suspended = ActorSuspended(actor="a1", inc=1, cause=HOST)
+    resumed = ActorResumed(actor="a1", inc=1, cause=HOST)
+
+    assert "I-24" not in ids(run(*events[:where], suspended, *events[where:], resumed, *turn("a1", 2)))
+    assert "I-24" in ids(run(*events[:where], suspended, resumed, *events[where:], *turn("a1", 2)))
+
+
+def test_a_child_that_is_restarted_was_not_spawned_again() -> None:
+    """Its spawner may be waiting for its own restart meanwhile."""
+    child = {**NEW, "descent": "a1", "supervisor": "s"}
+    entries = run(
+        ActorCreated(**NEW, actor="a1"),
+        ActorCreated(**{**child, "inc": 2}, actor="a2"),
+        exited("a1", "killed"),
+    )
+
+    assert "I-7" not in ids(entries)
+
+
+def test_poison_may_die_between_two_incarnations() -> None:
+    death = MessageDied(actor="a1", inc=1, msg=1, lane="next", type="int", reason="poison", was_put=True)
+    entries = run(
+        ActorCreated(**NEW, actor="a1"), exited("a1", "failed"), death, ActorCreated(**{**NEW, "inc": 2}, actor="a1")
+    )
+
+    assert "I-17" not in ids(entries)
+
+
+def killed_late(*between: tuple[float, Event]) -> Entries:
+    """A kill with a quarter of a second of grace at 1.0, these events, and the end at 9.0."""
+    new = [ActorCreated(**{**NEW, "supervisor": above}, actor=one) for one, above in (("a1", "s"), ("a2", "a1"))]
+    kill = KillRequestedWithGrace(actor="a1", inc=1, cause=HOST, grace_s=0.25)
+    timed = [*((0.0, one) for one in new), (1.0, kill), *between, (9.0, exited("a1", "killed"))]
+    return [Entry(seq, t, one.kind, one) for seq, (t, one) in enumerate(timed, 1)]
+
+
+def test_a_kill_whose_end_comes_late_is_found() -> None:
+    assert "I-26" in ids(killed_late())
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        TurnEnded(actor="a1", inc=1, turn=1, msg=1, **ended("killed")),
+        exited("a2", "killed"),
+        ActorUnresponsive(actor="a1", inc=1),
+    ],
+    ids=["its turn", "its child", "given up on"],
+)
+def test_the_grace_of_a_kill_counts_from_what_had_to_end_first(event: Event) -> None:
+    assert "I-26" not in ids(killed_late((8.9, event)))
+
+
+def test_the_decision_of_a_supervisor_is_aborted_as_soon_as_it_is_to_end() -> None:
+    stop = asked_to_stop("a1")
+    abort = AbortRequested(actor="a1", inc=1, turn=1, cause=Cause("s", "planted"))
+    new = ActorCreated(**NEW, actor="a1")
+    child = ActorCreated(**{**NEW, "supervisor": "a1"}, actor="a2")
+
+    assert "I-27" in ids(run(new, stop, abort))
+    assert "I-27" not in ids(run(new, child, stop, abort))
+
+
+def test_a_neighbour_is_stopped_only_when_the_one_before_it_has_ended() -> None:
+    new = [ActorCreated(**NEW, actor=one) for one in ("a1", "a2", "a3")]
+    begun: list[Event] = [*new, exited("a1", "failed"), restart_of_all()]
+    stops = [asked_to_stop("a3"), asked_to_stop("a2")]
+
+    assert "I-38" in ids(run(*begun, *stops))
+    assert "I-38" not in ids(run(*begun, stops[0], ActorUnresponsive(actor="a3", inc=1), stops[1]))
+
+
+def test_decisions_about_single_children_do_not_wait_for_each_other() -> None:
+    new: list[Event] = [ActorCreated(**NEW, actor=one) for one in ("a1", "a2")]
+    decided = [
+        ChildRestarted(actor="s", inc=1, child=one, together=(one,), delay_s=0.0, restarts=number)
+        for number, one in enumerate(("a1", "a2"), 1)
+    ]
+    again = [ActorCreated(**{**NEW, "inc": 2}, actor=one) for one in ("a2", "a1")]
+
+    assert "I-38" not in ids(run(*new, exited("a1", "failed"), exited("a2", "failed"), *decided, *again))
+
+
+def test_the_next_child_may_be_stopped_when_one_was_given_up_on() -> None:
+    new = [ActorCreated(**NEW, actor=one) for one in ("a1", "a2")]
+    opened = SupervisorOpened(actor="s", inc=1, stop_order="reverse")
+    stops = [asked_to_stop("s", "host"), asked_to_stop("a2")]
+    begun: list[Event] = [opened, *new, *stops]
+
+    assert "I-39" in ids(run(*begun, asked_to_stop("a1")))
+    assert "I-39" not in ids(run(*begun, ActorUnresponsive(actor="a2", inc=1), asked_to_stop("a1")))
+
+
+def test_restarts_count_only_within_their_window() -> None:
+    mutate = told("team", intensity=1, strategy="one_for_all", period_s=0.5)
+
+    assert "I-37" not in ids(mutate(list(SOUND[together])))
 
 
 def test_neighbours_stopped_in_reverse_order_are_no_violation() -> None:
