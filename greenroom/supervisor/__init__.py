@@ -1,9 +1,9 @@
 """Supervisors: who starts, restarts and ends whom, as pure plans that an actor carries out; and the runtime's root."""
 
-from greenroom.supervisor._events import EVENTS, ChildRestarted, SupervisorEscalated
+from greenroom.supervisor._events import EVENTS, ChildRestarted, SupervisorEscalated, SupervisorFinished
 from greenroom.supervisor._fold import FOLDS, SupervisorView
 from greenroom.supervisor._runtime import Runtime, RuntimeStatistics, TreeNode, open_runtime
-from greenroom.supervisor._spec import Backoff, ChildSpec, Restart, StopOrder, Strategy, SupervisorSpec
+from greenroom.supervisor._spec import Backoff, ChildSpec, EndsWith, Restart, StopOrder, Strategy, SupervisorSpec
 from greenroom.supervisor._strategy import (
     COMES_BACK,
     ForgetChild,
@@ -11,6 +11,7 @@ from greenroom.supervisor._strategy import (
     RestartBudget,
     StartChild,
     StopChild,
+    ends_supervisor,
     plan_exit,
     restart_scope,
     stop_order,
@@ -24,6 +25,7 @@ __all__ = [
     "Backoff",
     "ChildRestarted",
     "ChildSpec",
+    "EndsWith",
     "ForgetChild",
     "GiveUp",
     "Restart",
@@ -36,9 +38,11 @@ __all__ = [
     "Strategy",
     "Supervisor",
     "SupervisorEscalated",
+    "SupervisorFinished",
     "SupervisorSpec",
     "SupervisorView",
     "TreeNode",
+    "ends_supervisor",
     "open_runtime",
     "plan_exit",
     "restart_scope",

@@ -37,4 +37,15 @@ class SupervisorEscalated(Event):
     """As many as it may decide within its window."""
 
 
-EVENTS: Final = (ChildRestarted, SupervisorEscalated)
+@final
+@attrs.frozen(kw_only=True)
+class SupervisorFinished(Event):
+    """A supervisor stops, because significant children have ended by themselves."""
+
+    kind: ClassVar[str] = "supervisor.finished"
+
+    child: str
+    """The one whose end was the last that it took."""
+
+
+EVENTS: Final = (ChildRestarted, SupervisorEscalated, SupervisorFinished)

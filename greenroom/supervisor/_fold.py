@@ -6,7 +6,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.supervisor._events import ChildRestarted, SupervisorEscalated
+from greenroom.supervisor._events import ChildRestarted, SupervisorEscalated, SupervisorFinished
 
 
 @final
@@ -36,8 +36,14 @@ def escalated(before: SupervisorView | None, event: SupervisorEscalated) -> Supe
     return attrs.evolve(view, in_window=event.restarts, last_child=event.child, gave_up_on=event.child)
 
 
+def finished(before: SupervisorView | None, event: SupervisorFinished) -> SupervisorView:
+    """Note that a supervisor ends with a significant child."""
+    return attrs.evolve(before or SupervisorView(), last_child=event.child)
+
+
 FOLDS: Final = (
     ("supervisors", ChildRestarted, "actor", restarted),
     ("supervisors", SupervisorEscalated, "actor", escalated),
+    ("supervisors", SupervisorFinished, "actor", finished),
 )
 """`(section, event class, key field, function)`, as `greenroom.trace` reads them."""

@@ -47,6 +47,17 @@ class StopOrder(StrEnum):
     """Side by side under one budget, for pools and teams: 1,000 deaf ones in a row would take hours."""
 
 
+class EndsWith(StrEnum):
+    """Whether a supervisor ends when children that are significant have ended by themselves (OTP's auto-shutdown)."""
+
+    NONE = "none"
+    """It goes on without them."""
+    ANY = "any"
+    """With the first one."""
+    ALL = "all"
+    """With the last one."""
+
+
 def _positive(_: Any, attribute: attrs.Attribute[Any], value: float) -> None:
     if not value > 0:
         raise UsageError(f"{attribute.name} has to be more than 0, not {value!r}")
@@ -77,6 +88,16 @@ class ChildSpec:
     """Seconds that its clean-up gets when it is killed."""
     start_timeout_s: float = attrs.field(default=START_TIMEOUT_S, validator=_positive)
     """Seconds within which `on_start` has to return."""
+    is_significant: bool = attrs.field(default=False)
+    """Whether its end by itself may end its supervisor, as `SupervisorSpec.ends_with` says. An end by itself is one that
+    nobody else asked for, after which it does not come back."""
+
+    @is_significant.validator
+    def _may_end(self, _: attrs.Attribute[bool], value: bool) -> None:  # noqa: FBT001 - attrs calls it so
+        if value and self.restart is Restart.PERMANENT:
+            raise UsageError(
+                "a permanent child always comes back, so it cannot be significant; make it transient or temporary"
+            )
 
 
 @final
@@ -114,3 +135,5 @@ class SupervisorSpec:
     stop_order: StopOrder = attrs.field(default=StopOrder.REVERSE, converter=StopOrder)
     stop_budget_s: float = attrs.field(default=STOP_BUDGET_S, validator=_finite)
     """Seconds for ending all children in order; then they are all killed together."""
+    ends_with: EndsWith = attrs.field(default=EndsWith.NONE, converter=EndsWith)
+    """Which ends of significant children end the supervisor: it stops the others in order and has completed."""

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias, final
 import attrs
 
 from greenroom.actors import State
-from greenroom.supervisor._spec import Backoff, ChildSpec, Restart, Strategy
+from greenroom.supervisor._spec import Backoff, ChildSpec, EndsWith, Restart, Strategy
 
 
 @final
@@ -124,6 +124,13 @@ def restart_scope(strategy: Strategy, start_order: Sequence[str], child: str) ->
     if strategy is Strategy.ONE_FOR_ALL:
         return list(start_order)
     return list(start_order[start_order.index(child) :])
+
+
+def ends_supervisor(ends_with: EndsWith, child: str, specs: Mapping[str, ChildSpec]) -> bool:
+    """Whether a supervisor ends because a child has ended by itself for good; `specs` are those of all, this one included."""
+    if ends_with is EndsWith.NONE or not specs[child].is_significant:
+        return False
+    return ends_with is EndsWith.ANY or not any(spec.is_significant for one, spec in specs.items() if one != child)
 
 
 def stop_order(start_order: Sequence[str]) -> list[str]:

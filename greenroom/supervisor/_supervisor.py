@@ -18,25 +18,12 @@ from typing import Any, Final, TypeVar, cast, final
 import attrs
 import trio
 
-from greenroom.actors import (
-    GONE,
-    TERMINAL,
-    ActorUnresponsive,
-    Behavior,
-    Cell,
-    Context,
-    Outcome,
-    Parent,
-    Ref,
-    State,
-    Verdict,
-    current_of,
-    run_cell,
-)
+from greenroom.actors import GONE, Behavior, Cell, Context, Outcome, Parent, Ref, State, Verdict, current_of, run_cell
 from greenroom.core import Cause, NameTaken, StartFailed, Stopping, SupervisorFailed, UsageError, actor_id
 from greenroom.mailbox import BUDGET, DeadReason, Lane
-from greenroom.supervisor._events import ChildRestarted, SupervisorEscalated
+from greenroom.supervisor._events import ChildRestarted, SupervisorEscalated, SupervisorFinished
 from greenroom.supervisor._house import House, behavior_class_of
+from greenroom.supervisor._ladder import end_child
 from greenroom.supervisor._spec import ChildSpec, Restart, StopOrder, SupervisorSpec
 from greenroom.supervisor._strategy import (
     ForgetChild,
@@ -45,6 +32,7 @@ from greenroom.supervisor._strategy import (
     StartChild,
     Step,
     StopChild,
+    ends_supervisor,
     plan_exit,
     stop_order,
 )
@@ -308,6 +296,7 @@ class Supervisor:
         steps = self._plan(cell, outcome.state, was_asked=was_asked)
         match steps:
             case [ForgetChild()]:
+                self._finish_with(cell)
                 return self._forget(cell)
             case [GiveUp(restarts=restarts)]:
                 self._escalate(cell, restarts)
@@ -351,6 +340,14 @@ class Supervisor:
             cast("dict[str, Any]", table).pop(cell.id, None)
         self._being_stopped.discard(cell.id)
         return GONE
+
+    def _finish_with(self, cell: Cell[Any]) -> None:
+        """Stop, if the end of this child by itself is what the supervisor ends with."""
+        asked = cell.kill_cause or cell.stop_cause
+        if (asked is None or asked.who == cell.id) and ends_supervisor(self.spec.ends_with, cell.id, self._specs):
+            fields = (self.id, self.cell.incarnation, cell.exit_seq, cell.id)
+            self._house.shared.recorder.emit_fields(SupervisorFinished, *fields)
+            self.cell.owner.stop_child(self.cell, None, Cause(self.id, f"its child {cell.path} has ended"))
 
     def _escalate(self, cell: Cell[Any], restarts: int) -> None:
         self._house.shared.recorder.emit(
@@ -418,33 +415,7 @@ class Supervisor:
                 self._nursery.start_soon(self._end_child, cell, grace, cause)
 
     async def _end_child(self, cell: Cell[Any], grace_s: float, cause: Cause) -> None:
-        """Stop, abort the turn, kill, and at last give up: each rung after its deadline."""
-        if cell.id in self._supervisors:  # whatever it decided has been overtaken
-            cell.request_stop(cause, grace_s)
-            _abort(cell, cause)
-        rungs: tuple[tuple[Callable[[], None], float], ...] = (
-            (functools.partial(cell.request_stop, cause, grace_s), grace_s),
-            (functools.partial(_abort, cell, cause), cell.kill_grace_s),
-            (functools.partial(cell.request_kill, cause), cell.kill_grace_s * 2),
-        )
-        for rung, limit_s in rungs:
-            rung()
-            if cell.state in TERMINAL:  # it was idle
-                return
-            with trio.move_on_after(limit_s + cell.linked_s()):
-                await self._wait_exited(cell)
-                return
-        self._house.shared.recorder.emit(ActorUnresponsive(actor=cell.id, inc=cell.incarnation, parent=cell.seq))
-
-    async def _wait_exited(self, cell: Cell[Any]) -> None:
-        """Wait until a child's incarnation has ended: for good, or held for a restart."""
-        if cell.state in {State.PENDING, State.RUNNING}:
-            exited = trio.Event()
-            watch = Ref[Any](cell).pinned().watch(lambda _: exited.set())
-            try:
-                await exited.wait()
-            finally:
-                watch.cancel()
+        await end_child(cell, grace_s, cause, is_supervisor=cell.id in self._supervisors)
 
     async def stop_children(self) -> None:
         """End all children in order, within the stop budget; then whatever is left is killed together."""
@@ -475,11 +446,6 @@ class Supervisor:
                 cell.request_kill(cause)
             elif not cell.is_gone:  # held for a restart that will not come
                 self.let_go(cell)
-
-
-def _abort(cell: Cell[Any], cause: Cause) -> None:
-    if cell.is_busy and cell.turn_scope is not None:
-        cell.request_abort(cause)
 
 
 def make_root(house: House, spec: SupervisorSpec, owner: Any) -> Supervisor:

@@ -230,7 +230,7 @@ MUTANTS: Final = (
     Mutant(
         "the ladder begins at the top",
         ("I-27",),
-        _SUPERVISOR,
+        "greenroom.supervisor._ladder",
         "(functools.partial(cell.request_stop, cause, grace_s), grace_s),",
         "(functools.partial(cell.request_kill, cause), grace_s),",
     ),
@@ -313,6 +313,20 @@ MUTANTS: Final = (
         _SUPERVISOR,
         "if cell.id in self._being_stopped and not cell.is_unwanted:",
         "if False:",
+    ),
+    Mutant(
+        "every child is significant",
+        ("I-41",),
+        "greenroom.supervisor._strategy",
+        "if ends_with is EndsWith.NONE or not specs[child].is_significant:",
+        "if ends_with is EndsWith.NONE:",
+    ),
+    Mutant(
+        "a stop of a significant child ends its supervisor",
+        ("I-40", "I-41"),
+        _SUPERVISOR,
+        "if (asked is None or asked.who == cell.id) and ends_supervisor(",
+        "if ends_supervisor(",
     ),
     Mutant(
         "names are never free again",
