@@ -238,7 +238,7 @@ class Cell(Generic[M]):
         )
         if self.context is not None:
             self.context.close()
-        self.behavior = self.context = None
+        self.behavior = self.context = self.task = None  # a task holds its cell, in its context variables
         note_down(self, outcome)
         verdict = self.owner.child_exited(self, outcome)
         for envelope in reversed(self.mailbox.leased):  # leased outside turns, and never acknowledged

@@ -36,8 +36,8 @@ _NOW: Final = Lane.NOW
 async def run_cell(cell: Cell[Any]) -> None:
     """Be the actor's task, across the restarts that happen in place."""
     CURRENT.set(cell)
-    cell.task = current_task()
     while True:
+        cell.task = current_task()
         error: BaseException | None = None
         scope, incarnation = cell.life_scope, cell.incarnation
         try:
