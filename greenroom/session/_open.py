@@ -9,7 +9,7 @@ from typing import Final
 
 import trio
 
-from greenroom import actors, agents, mailbox, supervisor, teams
+from greenroom import actors, agents, mailbox, patterns, supervisor, teams
 from greenroom._version import __version__
 from greenroom.actors import State
 from greenroom.agents import AgentDefinition, AgentServices
@@ -27,6 +27,7 @@ EVENTS: Final = (
     *mailbox.EVENTS,
     *actors.EVENTS,
     *supervisor.EVENTS,
+    *patterns.EVENTS,
     *agents.EVENTS,
     *teams.EVENTS,
     *SESSION_EVENTS,

@@ -360,8 +360,8 @@ MUTANTS: Final = (
         "a wait that is over is still in the way",
         ("I-45",),
         "greenroom.actors._waits",
-        "        del waiter.waits[slot]\n",
-        "        pass\n",
+        "            if not wait.is_waiting:\n",
+        "            if False:\n",
     ),
     # --- determinism, trace, resources -----------------------------------------------------------------------------
     Mutant(
