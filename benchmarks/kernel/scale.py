@@ -1,0 +1,157 @@
+"""Very many actors: spawn, memory, stop, the collector's pause, and the cost per message from 100 actors to 100,000."""
+
+from __future__ import annotations
+
+import gc
+import time
+import tracemalloc
+from typing import Any
+
+import trio
+import trio.testing
+
+from benchmarks.kernel.passing import at_most
+from benchmarks.measure import Target, report, run_group
+from greenroom.actors import Behavior, Context, Ref
+from greenroom.core import calm_collector
+from greenroom.supervisor import open_runtime
+
+MANY = 10_000
+CURVE = (100, 1_000, 10_000, 100_000)
+
+
+class Idle(Behavior[Any]):
+    """Waits for mail that tells it to set an event."""
+
+    async def on_message(self, message: Any, ctx: Context) -> None:
+        message.set()
+
+
+class PlainIdle(Behavior[Any]):
+    """The same as a plain function."""
+
+    def on_message(self, message: Any, ctx: Context) -> None:
+        message.set()
+
+
+async def spawn_all(runtime: Any, kind: type[Behavior[Any]], count: int) -> list[Ref[Any]]:
+    """Spawn side by side, a thousand at a time."""
+    refs: list[Ref[Any]] = []
+
+    async def spawn() -> None:
+        refs.append(await runtime.spawn(kind))
+
+    for _ in range(0, count, 1_000):
+        async with trio.open_nursery() as nursery:
+            for _ in range(min(count, 1_000)):
+                nursery.start_soon(spawn)
+    return refs
+
+
+async def spawn_and_stop(count: int) -> tuple[float, float]:
+    """Return the CPU seconds of a spawn and of a stop."""
+    async with open_runtime() as runtime:
+        began = time.process_time()
+        await spawn_all(runtime, Idle, count)
+        spawned = time.process_time()
+    return (spawned - began) / count, (time.process_time() - spawned) / count
+
+
+async def bare_tasks(count: int) -> tuple[float, float]:
+    """Return the CPU seconds of starting and of cancelling a bare Trio task."""
+    began = time.process_time()
+    async with trio.open_nursery() as nursery:
+        for _ in range(count):
+            nursery.start_soon(trio.sleep_forever)
+        await trio.testing.wait_all_tasks_blocked()
+        spawned = time.process_time()
+        nursery.cancel_scope.cancel()
+    return (spawned - began) / count, (time.process_time() - spawned) / count
+
+
+async def bytes_of(kind: type[Behavior[Any]]) -> float:
+    """Return the bytes of one idle actor, its record included."""
+    async with open_runtime() as runtime:
+        await spawn_all(runtime, kind, 1_000)
+        await trio.testing.wait_all_tasks_blocked()
+        gc.collect()
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        kept = await spawn_all(runtime, kind, 2_000)
+        await trio.testing.wait_all_tasks_blocked()
+        gc.collect()
+        size = (tracemalloc.get_traced_memory()[0] - before) / len(kept)
+        tracemalloc.stop()
+    return size
+
+
+async def message_cost(count: int) -> float:
+    """Return the CPU seconds of a message when so many actors are there and each gets one."""
+    async with open_runtime() as runtime:
+        refs = await spawn_all(runtime, Idle, count)
+        events = [trio.Event() for _ in refs]
+        began = time.process_time()
+        for ref, event in zip(refs, events, strict=True):
+            ref.tell(event)
+        for event in events:
+            await event.wait()
+        return (time.process_time() - began) / count
+
+
+async def pause() -> float:
+    """Return the seconds of a full collection with 10,000 idle actors and the collector as it is set."""
+    async with open_runtime() as runtime:
+        await spawn_all(runtime, Idle, MANY)
+        gc.freeze()
+        began = time.perf_counter()
+        gc.collect()
+        took = time.perf_counter() - began
+        gc.unfreeze()
+    return took
+
+
+def spawns() -> None:
+    for name, place, limit in (("spawn", 0, 1.8), ("stop", 1, 0.35)):
+        target = f"{'G14' if place == 0 else 'G15'} {name} over a bare task"
+
+        def measured(function: Any, place: int = place) -> float:
+            with calm_collector():
+                return float(trio.run(function, MANY)[place])
+
+        run_group(
+            f"{name} of {MANY:,}, with the collector calm, CPU each",
+            {
+                "greenroom actors": lambda measured=measured: measured(spawn_and_stop),  # type: ignore[misc]
+                "bare Trio tasks": lambda measured=measured: measured(bare_tasks),  # type: ignore[misc]
+            },
+            [at_most(target, "bare Trio tasks", limit)],
+            unit="us",
+            scale=1e6,
+            slices=1,
+        )
+
+
+def memory() -> None:
+    print("\nmemory of an idle actor, its record included (kB)")
+    for kind, bench, limit in ((Idle, "G12 idle task actor", 3.0), (PlainIdle, "G13 idle plain actor", 0.4)):
+        size = trio.run(bytes_of, kind) / 1_000
+        print(f"  {bench:<44} {size:>12,.2f}")
+        target = Target(bench=bench, numerator="kB", denominator="1", limit=limit, at_least=False)
+        report(target, size, (size, size))
+
+
+def pauses() -> None:
+    took = trio.run(pause) * 1e3
+    target = Target(bench="G16 full collection, frozen", numerator="ms", denominator="1", limit=1.0, at_least=False)
+    print(f"\nfull collection with {MANY:,} idle actors, frozen: {took:.2f} ms")
+    report(target, took, (took, took))
+
+
+def curve() -> None:
+    print("\ncost of a message by the number of actors (us)")
+    for count in CURVE:
+        with calm_collector():
+            print(f"  {count:>10,} actors {trio.run(message_cost, count) * 1e6:>12.2f}", flush=True)
+
+
+GROUPS = {"spawn": spawns, "memory": memory, "gc": pauses, "curve": curve}
