@@ -410,7 +410,7 @@ class Cell(Generic[M]):
         if self.kill_cause is not None or self.state in TERMINAL:
             return
         self.kill_cause = cause
-        self.recorder.emit_fields(KillRequested, self.id, self.incarnation, self.here(), cause)
+        self.recorder.emit_fields(KillRequested, self.id, self.incarnation, self.here(), cause, self.kill_grace_s)
         if self.is_busy:  # a turn that returns all the same does so too late (I-29)
             self.abort_cause = self.abort_cause or cause
         end_links(self)

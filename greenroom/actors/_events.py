@@ -144,6 +144,8 @@ class KillRequested(Event):
     kind: ClassVar[str] = "actor.kill_requested"
 
     cause: Cause
+    grace_s: float | None = None
+    """Seconds that its clean-up gets; None in journals that do not say."""
 
 
 @final

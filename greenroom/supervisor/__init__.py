@@ -1,6 +1,12 @@
 """Supervisors: who starts, restarts and ends whom, as pure plans that an actor carries out; and the runtime's root."""
 
-from greenroom.supervisor._events import EVENTS, ChildRestarted, SupervisorEscalated, SupervisorFinished
+from greenroom.supervisor._events import (
+    EVENTS,
+    ChildRestarted,
+    SupervisorEscalated,
+    SupervisorFinished,
+    SupervisorOpened,
+)
 from greenroom.supervisor._fold import FOLDS, SupervisorView
 from greenroom.supervisor._runtime import Runtime, RuntimeStatistics, TreeNode, open_runtime
 from greenroom.supervisor._spec import Backoff, ChildSpec, EndsWith, Restart, StopOrder, Strategy, SupervisorSpec
@@ -39,6 +45,7 @@ __all__ = [
     "Supervisor",
     "SupervisorEscalated",
     "SupervisorFinished",
+    "SupervisorOpened",
     "SupervisorSpec",
     "SupervisorView",
     "TreeNode",

@@ -11,6 +11,21 @@ from greenroom.core import Event
 
 @final
 @attrs.frozen(kw_only=True)
+class SupervisorOpened(Event):
+    """A supervisor can take children; it says what it was told, so that a reader can hold it to that."""
+
+    kind: ClassVar[str] = "supervisor.opened"
+
+    strategy: str
+    intensity: int
+    period_s: float
+    stop_order: str
+    stop_budget_s: float
+    ends_with: str
+
+
+@final
+@attrs.frozen(kw_only=True)
 class ChildRestarted(Event):
     """A supervisor decided to restart children; the actor of the event is the supervisor."""
 
@@ -48,4 +63,4 @@ class SupervisorFinished(Event):
     """The one whose end was the last that it took."""
 
 
-EVENTS: Final = (ChildRestarted, SupervisorEscalated, SupervisorFinished)
+EVENTS: Final = (SupervisorOpened, ChildRestarted, SupervisorEscalated, SupervisorFinished)

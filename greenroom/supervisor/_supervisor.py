@@ -21,7 +21,7 @@ import trio
 from greenroom.actors import GONE, Behavior, Cell, Context, Outcome, Parent, Ref, State, Verdict, current_of, run_cell
 from greenroom.core import Cause, NameTaken, StartFailed, Stopping, SupervisorFailed, UsageError, actor_id
 from greenroom.mailbox import BUDGET, DeadReason, Lane
-from greenroom.supervisor._events import ChildRestarted, SupervisorEscalated, SupervisorFinished
+from greenroom.supervisor._events import ChildRestarted, SupervisorEscalated, SupervisorFinished, SupervisorOpened
 from greenroom.supervisor._house import House, behavior_class_of
 from greenroom.supervisor._ladder import end_child
 from greenroom.supervisor._spec import ChildSpec, Restart, StopOrder, SupervisorSpec
@@ -213,6 +213,20 @@ class Supervisor:
         """Take the nursery that children are started in, at the begin of an incarnation."""
         self._nursery = nursery
         self._is_closed, self._gave_up = False, None
+        spec, cell = self.spec, self.cell
+        self._house.shared.recorder.emit(
+            SupervisorOpened(
+                actor=cell.id,
+                inc=cell.incarnation,
+                parent=cell.seq,
+                strategy=spec.strategy.value,
+                intensity=spec.intensity,
+                period_s=spec.period_s,
+                stop_order=spec.stop_order.value,
+                stop_budget_s=spec.stop_budget_s,
+                ends_with=spec.ends_with.value,
+            )
+        )
 
     def _make_cell(
         self,

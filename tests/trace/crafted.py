@@ -9,7 +9,7 @@ import attrs
 from greenroom.actors import ActorBegan, ActorCreated, TurnBegan, TurnEnded
 from greenroom.core import Cause, Event
 from greenroom.mailbox import MessageAcked, MessageLeased, MessagePut
-from tests.trace.planting import Entries, Mutation, insert, move, place, run, same
+from tests.trace.planting import Entries, Mutation, insert, move, numbered, place, run, same
 
 
 @final
@@ -64,19 +64,22 @@ def with_grace(entries: Entries, *, late_s: float = 0.0) -> Entries:
 
 
 def told(path: str, **fields: Any) -> Mutation:
-    """Let the supervisor at a path say what it was told."""
+    """Let the supervisor at a path say what it was told, and nothing else."""
 
     def mutate(entries: Entries) -> Entries:
         actor = entries[place(entries, "actor.new", path=path)].event.actor
-        return insert("actor.begin", lambda one: SupervisorOpened(**same(one, **fields)), actor=actor)(entries)
+        silent = [one for one in entries if (one.kind, one.event.actor) != ("supervisor.opened", actor)]
+        opened = insert("actor.begin", lambda one: SupervisorOpened(**same(one, **fields)), actor=actor)
+        return opened(numbered(silent))
 
     return mutate
 
 
 def stop_the_oldest_first(entries: Entries) -> Entries:
     """Let the root ask its first child to stop before its last one."""
-    stops = [place for place, one in enumerate(entries) if one.kind == "actor.stop_requested"]
-    return move(told("")(entries), stops[-1] + 1, stops[1] + 1)
+    opened = told("")(entries)
+    stops = [number for number, one in enumerate(opened) if one.kind == "actor.stop_requested"]
+    return move(opened, stops[-1], stops[1])
 
 
 def crowd_out(_: Entries) -> Entries:
