@@ -1,25 +1,34 @@
-"""What is built on the kernel's public names: groups and pools of actors, the watchdog for code
-that blocks.
+"""What is built on the kernel's public names: groups and pools of actors, coordinated shutdown,
+the watchdog for code that blocks.
 """
 
-from greenroom.patterns._events import EVENTS, FOLDS, StepBlocked
+from greenroom.patterns._events import EVENTS, FOLDS, PhaseEnded, ShutdownBegan, ShutdownEnded, StepBlocked
 from greenroom.patterns._group import Group, GroupChanged
 from greenroom.patterns._pool import Pool, PoolFull, PoolStatistics, WhenFull, open_pool
+from greenroom.patterns._shutdown import PHASES, PhaseReport, Shutdown, ShutdownReport, drain
 from greenroom.patterns._watchdog import LIMIT_S, StepStatistics, StepWatch, watch_steps
 
 __all__ = [
     "EVENTS",
     "FOLDS",
     "LIMIT_S",
+    "PHASES",
     "Group",
     "GroupChanged",
+    "PhaseEnded",
+    "PhaseReport",
     "Pool",
     "PoolFull",
     "PoolStatistics",
+    "Shutdown",
+    "ShutdownBegan",
+    "ShutdownEnded",
+    "ShutdownReport",
     "StepBlocked",
     "StepStatistics",
     "StepWatch",
     "WhenFull",
+    "drain",
     "open_pool",
     "watch_steps",
 ]

@@ -25,5 +25,40 @@ class StepBlocked(Event):
     """`file:line function` of the frame that it was stuck in; empty if it was over before anybody looked."""
 
 
-EVENTS: Final = (StepBlocked,)
+@final
+@attrs.frozen(kw_only=True)
+class ShutdownBegan(Event):
+    """Somebody asked for the end of everything. It is about the run, so `actor` is empty; so are the next two."""
+
+    kind: ClassVar[str] = "shutdown.begin"
+
+    reason: str
+
+
+@final
+@attrs.frozen(kw_only=True)
+class PhaseEnded(Event):
+    """A phase of a shutdown is over."""
+
+    kind: ClassVar[str] = "phase.ended"
+
+    phase: str
+    seconds: float
+    cut: tuple[str, ...]
+    """Names of the steps that its budget cut short."""
+    failed: tuple[str, ...]
+    """Of the steps that raised: the name, and what it was."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ShutdownEnded(Event):
+    """A shutdown is over."""
+
+    kind: ClassVar[str] = "shutdown.end"
+
+    is_clean: bool
+
+
+EVENTS: Final = (StepBlocked, ShutdownBegan, PhaseEnded, ShutdownEnded)
 FOLDS: Final = ()

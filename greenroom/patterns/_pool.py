@@ -1,8 +1,8 @@
 """A pool: children of one kind, started on demand, so many at a time (OTP's `simple_one_for_one`).
 
 Rule 1: a place is taken before its child is started, and free again when that child is gone for good; a restart keeps it.
-Rule 2: whoever waits for a place gets it in order; cancelled, it takes none. Rule 3: children end side by side; at the first end whoever waits finds
-that its pool is ending.
+Rule 2: whoever waits for a place gets it in order; cancelled, it takes none. Rule 3: children end side by side; with
+the first end whoever waits learns that the pool is ending.
 Must not know: what the children do.
 """
 

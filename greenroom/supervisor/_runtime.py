@@ -54,6 +54,9 @@ class TreeNode:
     turn: int
     mailbox: MailboxStatistics
     is_suspended: bool = False
+    is_draining: bool = False
+    waits_for: tuple[str, ...] = ()
+    """Paths of the actors that its current turn waits for: asks, links, ends."""
     children: tuple[TreeNode, ...] = ()
 
 
@@ -249,6 +252,8 @@ def _node(cell: Cell[Any], supervisor: Supervisor | None) -> TreeNode:
         turn=cell.turn,
         mailbox=cell.mailbox.statistics(),
         is_suspended=cell.is_suspended,
+        is_draining=cell.mailbox.is_draining,
+        waits_for=tuple(dict.fromkeys(one.path for wait, one in (cell.waits or {}).items() if wait.is_waiting)),
         children=tuple(children),
     )
 

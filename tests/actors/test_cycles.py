@@ -342,3 +342,27 @@ async def test_nothing_is_left_of_a_wait_when_it_is_over() -> None:
         await a.ask(Do(asking(b, say_yes)))
 
         assert all(not cell.waits for cell in opened.root.child_cells())
+
+
+@pytest.mark.usefixtures("virtual_time")
+async def test_the_tree_says_who_waits_for_whom() -> None:
+    gate = Gate()
+    async with runtime() as opened:
+        slow = await opened.spawn(Doer, name="slow")
+
+        async def answer(ctx: Context) -> None:
+            await gate(ctx)
+            ctx.reply("yes")
+
+        async def ask(ctx: Context) -> None:
+            await slow.ask(Do(answer))
+
+        asks = await opened.spawn(Doer, name="asks")
+        asks.tell(ask)
+        await gate.entered.wait()
+        waits = {node.path: node.waits_for for node in opened.tree().children}
+        gate.opened.set()
+        await wait_all_tasks_blocked()
+
+        assert waits == {"slow": (), "asks": ("slow",)}
+        assert all(not node.waits_for for node in opened.tree().children)
