@@ -11,7 +11,7 @@ from trio.testing import wait_all_tasks_blocked
 from greenroom.actors import ActorUnresponsive, Context, State
 from greenroom.core import UsageError
 from greenroom.supervisor import ChildRestarted, ChildSpec, Restart, StopOrder, SupervisorSpec
-from tests.actors.situations import AT_ONCE, Deaf, Doer, Gate, Oops, events, runtime
+from tests.actors.situations import AT_ONCE, Deaf, Doer, Gate, Oops, events, fail, runtime
 from tests.otp.scenario import GEN_SERVER, PRINCIPLES, SOURCE, SUPERVISOR, Logged, Patient, differs, not_offered, same
 
 SHUTDOWN = f"{SUPERVISOR}: Child specification, shutdown"
@@ -321,12 +321,15 @@ async def a_child_that_fails_while_all_are_stopped_is_not_restarted() -> None:
         team = await opened.spawn_supervisor("team", SupervisorSpec(backoff=AT_ONCE))
         await team.spawn(Logged, log, "a")
         await team.spawn(Careless, log, "b", spec=ChildSpec(restart=Restart.PERMANENT))
-        await team.spawn(Logged, log, "c")
+        failing = await team.spawn(Logged, log, "c", spec=ChildSpec(restart=Restart.PERMANENT))
+        await team.spawn(Logged, log, "d", 0.0, 1.0)
         log.clear()
         team.ref.stop()
+        await wait_all_tasks_blocked()
+        failing.tell(fail)
         down = await team.ref.wait_ended()
 
-        assert log == ["-c", "-b", "-a"]
+        assert log == ["-c", "-d", "-b", "-a"]
         assert down.state is State.COMPLETED
         assert events(opened, ChildRestarted) == []
 

@@ -32,9 +32,10 @@ async def team_of(opened: Runtime, ends_with: EndsWith, *specs: ChildSpec) -> tu
 async def a_supervisor_goes_on_without_its_children_unless_told_otherwise() -> None:
     async with runtime() as opened:
         team = await opened.spawn_supervisor("team")
-        child = await team.spawn(Doer)
-        child.tell(finish)
-        await child.wait_ended()
+        children = [await team.spawn(Doer, spec=spec) for spec in (ChildSpec(), MAIN, ONCE)]
+        for child in children:
+            child.tell(finish)
+            await child.wait_ended()
         await wait_all_tasks_blocked()
 
         assert team.ref.state is State.RUNNING
