@@ -16,6 +16,7 @@ from greenroom.actors._events import (
     ActorSuspended,
     ActorUnresponsive,
     AskRefused,
+    DrainRequested,
     KillRequested,
     NameRegistered,
     NameReleased,
@@ -40,6 +41,7 @@ from greenroom.actors._lifecycle import (
     step,
 )
 from greenroom.actors._links import Link
+from greenroom.actors._looking import drain
 from greenroom.actors._loop import run_cell
 from greenroom.actors._owner import GONE, Incidents, Owner, Surroundings, Verdict
 from greenroom.actors._ref import ASK_TIMEOUT_S, AbortResult, AbortStatus, PinnedRef, Ref
@@ -77,6 +79,7 @@ __all__ = [
     "Directory",
     "Dispatcher",
     "Down",
+    "DrainRequested",
     "Edge",
     "Incidents",
     "KillRequested",
@@ -109,6 +112,7 @@ __all__ = [
     "WatchFailed",
     "current_of",
     "decide_outcome",
+    "drain",
     "is_plain",
     "run_cell",
     "step",

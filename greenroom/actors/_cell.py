@@ -68,6 +68,7 @@ class Cell(Generic[M]):
         "delay_s",
         "descent",
         "down",
+        "drain_cause",
         "envelope",
         "exit_seq",
         "factory",
@@ -113,6 +114,8 @@ class Cell(Generic[M]):
         "watches",
     )
 
+    down: Down | None
+    drain_cause: Cause | None
     waits: dict[Wait, Cell[Any]] | None
     """Whom its turn waits for now."""
     links: dict[Link, None] | None
@@ -160,7 +163,7 @@ class Cell(Generic[M]):
         self.incarnation = 0
         self.state = State.PENDING
         self.is_gone = self.is_unwanted = self.is_telling = False
-        self.down: Down | None = None
+        self.down = self.drain_cause = None
         self.past: deque[Down] | None = None
         """How the incarnations before the last one ended."""
         self.behavior: Behavior[M] | None = None

@@ -16,6 +16,7 @@ from trio.lowlevel import Abort, Task, checkpoint, current_task, enable_ki_prote
 from greenroom.actors._cell import CURRENT, Cell
 from greenroom.actors._context import make_context
 from greenroom.actors._lifecycle import COMPLETED, TERMINAL, Outcome, State, decide_outcome, has_to_crash
+from greenroom.actors._looking import end_drained
 from greenroom.actors._owner import Verdict
 from greenroom.actors._signals import Signal
 from greenroom.actors._timers import Timer
@@ -133,6 +134,7 @@ class PlainRunner:
             return
         envelope = None if cell.is_suspended else cell.mailbox.take()
         if envelope is None:
+            end_drained(cell)
             return
         if envelope.reply is not None and not envelope.reply.is_open:
             cell.mailbox.bury(envelope, DeadReason.EXPIRED)

@@ -138,6 +138,16 @@ class StopRequested(Event):
 
 @final
 @attrs.frozen(kw_only=True)
+class DrainRequested(Event):
+    """Somebody asked the actor to take nothing new, to handle what it has, and to end."""
+
+    kind: ClassVar[str] = "actor.drain_requested"
+
+    cause: Cause
+
+
+@final
+@attrs.frozen(kw_only=True)
 class KillRequested(Event):
     """Somebody asked for the end of the actor at once."""
 
@@ -255,6 +265,7 @@ EVENTS: Final = (
     TurnNoted,
     AbortRequested,
     StopRequested,
+    DrainRequested,
     KillRequested,
     TurnLinked,
     TurnUnlinked,

@@ -15,6 +15,7 @@ from greenroom.actors._events import (
     ActorResumed,
     ActorSuspended,
     ActorUnresponsive,
+    DrainRequested,
     KillRequested,
     NameRegistered,
     NameReleased,
@@ -33,6 +34,7 @@ _ActorEvent: TypeAlias = (
     | TurnEnded
     | AbortRequested
     | StopRequested
+    | DrainRequested
     | KillRequested
     | ActorSuspended
     | ActorResumed
@@ -85,6 +87,8 @@ class ActorView:
     error: str = ""
     is_suspended: bool = False
     """It takes no further message until it is resumed or restarted."""
+    is_draining: bool = False
+    """It takes nothing new, and ends when it has handled what it had."""
     is_unresponsive: bool = False
     is_gone: bool = False
     is_lost: bool = False
@@ -125,6 +129,7 @@ def created(before: ActorView | None, event: ActorCreated) -> ActorView:
         journal=event.journal,
         incarnation=event.inc,
         turns=before.turns if before else TurnCounts(),
+        is_draining=before is not None and before.is_draining and not before.is_lost,
     )
 
 
@@ -182,6 +187,11 @@ def abort_requested(before: ActorView | None, event: AbortRequested) -> ActorVie
 def stop_requested(before: ActorView | None, event: StopRequested) -> ActorView:
     """Note that the actor is to end after its turn."""
     return _asked(before, event, "stop", event.cause)
+
+
+def drain_requested(before: ActorView | None, event: DrainRequested) -> ActorView:
+    """Note that the actor takes nothing new."""
+    return attrs.evolve(_current(before, event), is_draining=True)
 
 
 def kill_requested(before: ActorView | None, event: KillRequested) -> ActorView:
@@ -266,6 +276,7 @@ FOLDS: Final = (
     ("actors", TurnEnded, "actor", turn_ended),
     ("actors", AbortRequested, "actor", abort_requested),
     ("actors", StopRequested, "actor", stop_requested),
+    ("actors", DrainRequested, "actor", drain_requested),
     ("actors", KillRequested, "actor", kill_requested),
     ("actors", ActorSuspended, "actor", suspended),
     ("actors", ActorResumed, "actor", resumed),

@@ -1,8 +1,9 @@
-"""What can be done to every actor without a message (DESIGN 12.9): suspend, resume, read its state.
+"""What can be done to every actor without a message (DESIGN 12.9): suspend, resume, drain, read its state.
 
 Rule 1: all of it happens in the caller's step, also while a turn takes ten minutes. Rule 2: a suspended actor takes no
 mail, in no lane, signals included; stop, kill and abort are no mail and work as ever. Rule 3: the flag belongs to the
-incarnation: whoever is restarted is not suspended, as in OTP.
+incarnation: whoever is restarted is not suspended, as in OTP. Rule 4: whoever is drained goes on draining after a
+restart, because what waits is the actor's and not the incarnation's.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from greenroom.actors._events import ActorResumed, ActorSuspended
+from greenroom.actors._events import ActorResumed, ActorSuspended, DrainRequested
 from greenroom.actors._lifecycle import TERMINAL
 from greenroom.core import Cause, UsageError
 
@@ -35,6 +36,22 @@ def resume(cell: Cell[Any], cause: Cause) -> bool:
     cell.is_suspended = False
     cell.recorder.emit(ActorResumed(actor=cell.id, inc=cell.incarnation, parent=cell.here(), cause=cause))
     cell.mailbox.nudge()
+    return True
+
+
+def drain(cell: Cell[Any], cause: Cause) -> None:
+    """Let an actor take nothing new, and stop once its mailbox is empty."""
+    if cell.drain_cause is None and cell.state not in TERMINAL:
+        cell.drain_cause = cause
+        cell.recorder.emit_fields(DrainRequested, cell.id, cell.incarnation, cell.here(), cause)
+        cell.mailbox.refuse_new(cause.why)
+
+
+def end_drained(cell: Cell[Any]) -> bool:
+    """Stop an actor whose mailbox has been found empty, if it was asked to drain; returns whether it was."""
+    if cell.drain_cause is None or cell.is_suspended:
+        return False
+    cell.request_stop(cell.drain_cause, 0.0)
     return True
 
 

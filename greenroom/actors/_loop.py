@@ -22,6 +22,7 @@ from greenroom.actors._context import Context, make_context
 from greenroom.actors._incidents import note_incident
 from greenroom.actors._lifecycle import TERMINAL, Outcome, State, decide_outcome, has_to_crash, masked_error
 from greenroom.actors._links import end_links
+from greenroom.actors._looking import end_drained
 from greenroom.actors._signals import Signal
 from greenroom.core import Cause, Level, StartFailed
 from greenroom.mailbox import BUDGET, DeadReason, Envelope, Lane
@@ -168,7 +169,8 @@ async def _take_turns(cell: Cell[Any], behavior: Behavior[Any], context: Context
             return
         envelope = None if cell.is_suspended else mailbox.take()
         if envelope is None:
-            await mailbox.park()
+            if cell.drain_cause is None or not end_drained(cell):
+                await mailbox.park()
             budget = BUDGET
             began_t = now()
             yield_t = began_t + BUDGET_S
@@ -184,10 +186,9 @@ async def _take_turns(cell: Cell[Any], behavior: Behavior[Any], context: Context
         waiting: Awaitable[None] | None
         if has_turn_tasks:
             waiting = _with_nursery(cell, behavior, envelope, context)
-        elif envelope.lane is _NOW and isinstance(envelope.message, Signal):
-            waiting = behavior.on_signal(envelope.message, context)
         else:
-            waiting = behavior.on_message(envelope.message, context)
+            is_signal = envelope.lane is _NOW and isinstance(envelope.message, Signal)
+            waiting = (behavior.on_signal if is_signal else behavior.on_message)(envelope.message, context)
         if waiting is not None:
             await waiting
         if cell.abort_cause is not None:

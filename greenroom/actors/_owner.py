@@ -63,6 +63,10 @@ class Owner(Protocol):
         """Let a child be gone that has ended and was held for a restart."""
         ...
 
+    def drain_child(self, cell: Cell[Any], grace_s: float, cause: Cause) -> None:
+        """Let a child handle what it has and end; after `grace_s` walk the ladder."""
+        ...
+
     def stop_child(self, cell: Cell[Any], grace_s: float | None, cause: Cause) -> None:
         """Walk the ladder for a child: stop, abort its turn, kill, give up."""
         ...

@@ -27,6 +27,9 @@ R = TypeVar("R")
 ASK_TIMEOUT_S: Final = 30.0
 """How long an ask waits unless told otherwise (DESIGN 12.8)."""
 
+DRAIN_S: Final = 30.0
+"""How long an actor may take to handle what waits for it, unless told otherwise."""
+
 _ACCEPTED: Final = Delivery.ACCEPTED
 _CLOSED: Final = Delivery.CLOSED
 _NEXT: Final = Lane.NEXT
@@ -216,6 +219,21 @@ class Ref(Generic[M]):
         cell = self._cell
         cell.forswear()
         cell.owner.stop_child(cell, grace_s, _say(cell, why))
+
+    def drain(self, *, grace_s: float = DRAIN_S, why: str = "drained") -> None:
+        """Let the actor take nothing new, handle what waits in its mailbox, and end; `tell` answers `closed` from now on.
+
+        A turn that fails meanwhile is followed by a restart as ever, and the next incarnation goes on draining. Returns at
+        once; `wait_ended()` waits.
+
+        Args:
+            grace_s: Seconds for all of it; then it is stopped as by `stop()`.
+            why: The reason that is recorded.
+        """
+        if not 0 <= grace_s < math.inf:
+            raise UsageError(f"grace_s has to be a number of seconds, not {grace_s!r}")
+        cell = self._cell
+        cell.owner.drain_child(cell, grace_s, _say(cell, why))
 
     def kill(self, why: str = "killed") -> None:
         """End the actor now: its turn is cancelled, its clean-up has the kill grace. It is not restarted."""

@@ -35,6 +35,7 @@ class Contents(Generic[M]):
         "_died",
         "_held",
         "_high_water",
+        "_is_draining",
         "_later",
         "_lease",
         "_more_leased",
@@ -85,6 +86,7 @@ class Contents(Generic[M]):
         self._notify: Callable[[], None] | None = None
         self._trap: object = None
         self._closed = ""
+        self._is_draining = False
         self._pinned: set[int] | None = None
         self._credit = LATER_CREDIT
         self._since_yield = 0
@@ -124,7 +126,7 @@ class Contents(Generic[M]):
 
     @property
     def is_closed(self) -> bool:
-        """Whether `close` was called."""
+        """Whether it takes nothing new: `close` was called, or `refuse_new`."""
         return bool(self._closed)
 
     def statistics(self) -> MailboxStatistics:

@@ -94,7 +94,7 @@ class Mailbox(Contents[M]):
         is_system: bool,  # noqa: FBT001 - positional, because this is the hot path
     ) -> Delivery:
         """Do what `put_nowait` does; keywords would cost a tenth of a send."""
-        if self._closed:
+        if self._closed and not (is_system and self._is_draining):
             self._refused += 1
             return Delivery.CLOSED
         if lane is _NOW or is_system:
@@ -376,7 +376,7 @@ class Mailbox(Contents[M]):
         Raises:
             UsageError: The message is not leased.
         """
-        if self._closed:
+        if self._closed and not self._is_draining:
             self.bury(envelope, DeadReason.ENDED, parent=parent)
         elif counts and envelope.attempts + 1 >= MAX_ATTEMPTS:
             self.bury(envelope, DeadReason.POISON, parent=parent)
@@ -439,14 +439,35 @@ class Mailbox(Contents[M]):
 
     # --- end and state ---------------------------------------------------------------------------------------------
 
+    @property
+    def is_draining(self) -> bool:
+        """Whether it takes nothing new and still hands out what it has."""
+        return self._is_draining
+
+    def refuse_new(self, reason: str) -> None:
+        """Refuse new messages from now on and go on handing out what waits; signals of the runtime are still taken.
+
+        Producers that wait get `Closed`. A second call, or one after `close`, does nothing.
+        """
+        if self._closed:
+            return
+        self._closed, self._is_draining = reason or "draining", True
+        self._send_away()
+
+    def _send_away(self) -> None:
+        """Let nobody wait at a mailbox that takes nothing new."""
+        if self._producers is not None:
+            self._producers.send_away()
+        self._wake()
+
     def close(self, reason: str, *, dead_reason: DeadReason = DeadReason.CLOSED, parent: int = 0) -> None:
         """Refuse new messages from now on and send what waits to the dead letters; a second call does nothing.
 
         Leased messages stay leased. Producers that wait get `Closed`; a consumer that waits is woken.
         """
-        if self._closed:
+        if self._closed and not self._is_draining:
             return
-        self._closed = reason or "closed"
+        self._closed, self._is_draining = reason or "closed", False
         for queue in (self._now, self._next, self._later):
             while queue:
                 envelope = queue.popleft()
@@ -454,6 +475,4 @@ class Mailbox(Contents[M]):
                     self._held -= 1
                     self._bytes -= envelope.size_bytes
                 self._dead(envelope, dead_reason, parent)
-        if self._producers is not None:
-            self._producers.send_away()
-        self._wake()
+        self._send_away()

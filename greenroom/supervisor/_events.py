@@ -37,7 +37,20 @@ class ChildRestarted(Event):
     """All that are started again, in order."""
     delay_s: float
     restarts: int
-    """Restarts in the window, this one included."""
+    """Restarts in the window, this one included if it counts."""
+    is_requested: bool = False
+    """Whether somebody asked for it; then it does not count."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class DependencyDeclared(Event):
+    """A child that was just started builds on others; the actor of the event is the supervisor."""
+
+    kind: ClassVar[str] = "dependency.declared"
+
+    child: str
+    on: tuple[str, ...]
 
 
 @final
@@ -63,4 +76,4 @@ class SupervisorFinished(Event):
     """The one whose end was the last that it took."""
 
 
-EVENTS: Final = (SupervisorOpened, ChildRestarted, SupervisorEscalated, SupervisorFinished)
+EVENTS: Final = (SupervisorOpened, DependencyDeclared, ChildRestarted, SupervisorEscalated, SupervisorFinished)

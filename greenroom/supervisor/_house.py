@@ -1,4 +1,4 @@
-"""What all supervisors of one runtime share, and the class behind what they are to spawn."""
+"""What all supervisors of one runtime share, the class behind what they are to spawn, and the wait for its start."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any, final, get_type_hints
 
 import attrs
+import trio
 
-from greenroom.actors import Behavior, Dispatcher, Surroundings
-from greenroom.core import Ports, UsageError
+from greenroom.actors import Behavior, Cell, Dispatcher, Surroundings, current_of
+from greenroom.core import Cause, Ports, StartFailed, UsageError
 
 
 def always_open() -> None:
@@ -45,3 +46,25 @@ def behavior_class_of(factory: Callable[..., Behavior[Any]]) -> type[Behavior[An
     raise UsageError(
         f"{factory!r} does not say which Behavior it makes; give the class and its arguments: spawn(MyBehavior, 1, 2)"
     )
+
+
+async def wait_started(cell: Cell[Any]) -> None:
+    """Return when an actor is ready; cancelled, it ends the actor first, so that its name can be taken again at once.
+
+    Raises:
+        StartFailed: It ended instead; the error is the `__cause__`.
+    """
+    try:
+        await cell.wait_ready()
+    except BaseException:
+        current = current_of(cell.shared)
+        who = current.id if current is not None else "host"
+        cell.forswear()
+        cell.request_kill(Cause(who, "whoever spawned it was cancelled before it was ready"))
+        with trio.move_on_after(2 * cell.kill_grace_s, shield=True):
+            await cell.wait_gone()
+        raise
+    if not cell.was_ready:
+        cause = cell.down.cause if cell.down is not None else None
+        why = str(cell.failure) if cell.failure else (cause.why if cause else "it ended before it was ready")
+        raise StartFailed(cell.id, why) from cell.failure

@@ -7,6 +7,7 @@ runtime that failed leaves as one `RuntimeFailed`. Rule 3: the stop is shielded 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar, final
@@ -29,11 +30,12 @@ from greenroom.actors import (
     Verdict,
     run_cell,
 )
-from greenroom.core import Cause, Ports, Recorder, RecorderStatistics, RuntimeFailed
+from greenroom.core import Cause, Ports, Recorder, RecorderStatistics, RuntimeFailed, actor_id
 from greenroom.mailbox import MailboxStatistics
+from greenroom.supervisor._behavior import SupervisorBehavior
 from greenroom.supervisor._house import House, always_open
 from greenroom.supervisor._spec import ChildSpec, SupervisorSpec
-from greenroom.supervisor._supervisor import Supervisor, make_root
+from greenroom.supervisor._supervisor import Supervisor
 
 M = TypeVar("M")
 
@@ -87,7 +89,7 @@ class Runtime:
         self._services_scope = trio.CancelScope(shield=True)
         self._failure: BaseException | None = None
         self._is_started = False
-        self.root: Supervisor = make_root(self._house, spec, self)
+        self.root: Supervisor = _make_root(self._house, spec, self)
         """The root supervisor."""
 
     def __repr__(self) -> str:
@@ -146,6 +148,10 @@ class Runtime:
 
     def let_go(self, cell: Cell[Any]) -> None:
         """Nothing: the root is never held."""
+
+    def drain_child(self, cell: Cell[Any], grace_s: float, cause: Cause) -> None:
+        """Stop the root: it takes no messages."""
+        self.stop_child(cell, grace_s, cause)
 
     def stop_child(self, cell: Cell[Any], grace_s: float | None, cause: Cause) -> None:
         """Stop the root: the body goes on, and finds that nothing can be spawned."""
@@ -209,6 +215,24 @@ class Runtime:
         self.root.cell.request_kill(Cause("host", "the runtime has closed"))
         self.root.end_children()
         self._services_scope.cancel("the runtime has closed")
+
+
+def _make_root(house: House, spec: SupervisorSpec, owner: Runtime) -> Supervisor:
+    """Make the root supervisor of a runtime, which is its owner."""
+    root = Supervisor(house, spec)
+    cell: Cell[Any] = Cell(
+        id=actor_id(house.ports.ids),
+        path="",
+        is_named=False,
+        factory=functools.partial(SupervisorBehavior, root),
+        behavior_class=SupervisorBehavior,
+        owner=owner,
+        shared=house.shared,
+        kill_grace_s=spec.stop_budget_s,
+        start_timeout_s=spec.stop_budget_s,
+    )
+    root.attach(cell)
+    return root
 
 
 def _node(cell: Cell[Any], supervisor: Supervisor | None) -> TreeNode:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, Final, final
 
@@ -76,6 +77,12 @@ def _finite(_: Any, attribute: attrs.Attribute[Any], value: float) -> None:
         )
 
 
+def _names(value: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise UsageError(f"depends_on is a sequence of names, not {value!r}; write ({value!r},)")
+    return tuple(value)
+
+
 @final
 @attrs.frozen(kw_only=True)
 class ChildSpec:
@@ -88,6 +95,9 @@ class ChildSpec:
     """Seconds that its clean-up gets when it is killed."""
     start_timeout_s: float = attrs.field(default=START_TIMEOUT_S, validator=_positive)
     """Seconds within which `on_start` has to return."""
+    depends_on: tuple[str, ...] = attrs.field(default=(), converter=_names)
+    """Names of children of the same supervisor that it builds on; they have to be there when it is started. Whenever one of
+    them is restarted, so is this one, whatever the strategy. That one of them is gone for good changes nothing here."""
     is_significant: bool = attrs.field(default=False)
     """Whether its end by itself may end its supervisor, as `SupervisorSpec.ends_with` says. An end by itself is one that
     nobody else asked for, after which it does not come back."""

@@ -54,6 +54,11 @@ class GiveUp:
 
 Step: TypeAlias = StopChild | StartChild | ForgetChild | GiveUp
 
+DependsOn: TypeAlias = Mapping[str, Sequence[str]]
+"""Whom a child builds on; children that build on nobody may be missing."""
+
+NO_DEPENDENCIES: Final[DependsOn] = {}
+
 COMES_BACK: Final[Mapping[Restart, frozenset[State]]] = {
     Restart.PERMANENT: frozenset({State.COMPLETED, State.FAILED, State.KILLED}),
     Restart.TRANSIENT: frozenset({State.FAILED}),
@@ -99,10 +104,11 @@ def plan_exit(
     backoff: Backoff,
     now_s: float,
     chance: float,
+    depends_on: DependsOn = NO_DEPENDENCIES,
 ) -> list[Step]:
     """Return what to do about a child that ended, in the order in which it has to happen.
 
-    `specs` are those of all children, in start order.
+    `specs` are those of all children, in start order; `depends_on` names those that a child builds on.
     """
     if was_asked or state not in COMES_BACK[specs[child].restart]:
         return [ForgetChild(child)]
@@ -110,20 +116,39 @@ def plan_exit(
     if not budget.spend(now_s):
         return [GiveUp(child, before)]
     delay_s = backoff.delay_s(before, chance)
-    scope = restart_scope(strategy, list(specs), child)
+    scope = restart_scope(strategy, list(specs), child, depends_on)
     stops: list[Step] = [StopChild(one) for one in reversed(scope) if one != child]
-    starts = [one for one in scope if specs[one].restart is not Restart.TEMPORARY]
-    # Each is started when the one before it is ready, so only the first has to wait.
-    return [*stops, *(StartChild(one, delay_s if one == starts[0] else 0.0) for one in starts)]
+    return [*stops, *_starts(scope, child, specs, delay_s)]
 
 
-def restart_scope(strategy: Strategy, start_order: Sequence[str], child: str) -> list[str]:
+def plan_restart(
+    child: str, *, strategy: Strategy, specs: Mapping[str, ChildSpec], depends_on: DependsOn = NO_DEPENDENCIES
+) -> list[Step]:
+    """Return what to do about a child that runs and that somebody wants restarted, together with whom it takes along."""
+    scope = restart_scope(strategy, list(specs), child, depends_on)
+    return [*(StopChild(one) for one in reversed(scope)), *_starts(scope, child, specs, 0.0)]
+
+
+def _starts(scope: Sequence[str], child: str, specs: Mapping[str, ChildSpec], delay_s: float) -> list[Step]:
+    """Return the starts of a batch: each comes when the one before it is ready, so only the first has to wait."""
+    starts = [one for one in scope if one == child or specs[one].restart is not Restart.TEMPORARY]
+    return [StartChild(one, delay_s if one == starts[0] else 0.0) for one in starts]
+
+
+def restart_scope(
+    strategy: Strategy, start_order: Sequence[str], child: str, depends_on: DependsOn = NO_DEPENDENCIES
+) -> list[str]:
     """Return the children that are restarted together with `child`, in start order."""
-    if strategy is Strategy.ONE_FOR_ONE:
-        return [child]
     if strategy is Strategy.ONE_FOR_ALL:
         return list(start_order)
-    return list(start_order[start_order.index(child) :])
+    first = start_order.index(child)
+    if strategy is Strategy.REST_FOR_ONE:
+        return list(start_order[first:])
+    scope = {child: None}
+    for one in start_order[first + 1 :]:  # whoever depends on a child was started after it
+        if not scope.keys().isdisjoint(depends_on.get(one, ())):
+            scope[one] = None
+    return list(scope)
 
 
 def ends_supervisor(ends_with: EndsWith, child: str, specs: Mapping[str, ChildSpec]) -> bool:

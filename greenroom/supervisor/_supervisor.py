@@ -10,19 +10,26 @@ from __future__ import annotations
 
 import functools
 import logging
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import Context as ContextVars
 from typing import Any, Final, TypeVar, cast, final
 
-import attrs
 import trio
 
-from greenroom.actors import GONE, Behavior, Cell, Context, Outcome, Parent, Ref, State, Verdict, current_of, run_cell
-from greenroom.core import Cause, NameTaken, StartFailed, Stopping, SupervisorFailed, UsageError, actor_id
+from greenroom.actors import GONE, Behavior, Cell, Down, Outcome, Ref, State, Verdict, drain, run_cell
+from greenroom.core import Cause, NameTaken, Stopping, SupervisorFailed, UsageError, actor_id
 from greenroom.mailbox import BUDGET, DeadReason, Lane
-from greenroom.supervisor._events import ChildRestarted, SupervisorEscalated, SupervisorFinished, SupervisorOpened
-from greenroom.supervisor._house import House, behavior_class_of
+from greenroom.supervisor._behavior import Batch, Escalation, RestartChild, SupervisorBehavior
+from greenroom.supervisor._events import (
+    ChildRestarted,
+    DependencyDeclared,
+    SupervisorEscalated,
+    SupervisorFinished,
+    SupervisorOpened,
+)
+from greenroom.supervisor._house import House, behavior_class_of, wait_started
 from greenroom.supervisor._ladder import end_child
 from greenroom.supervisor._spec import ChildSpec, Restart, StopOrder, SupervisorSpec
 from greenroom.supervisor._strategy import (
@@ -34,6 +41,7 @@ from greenroom.supervisor._strategy import (
     StopChild,
     ends_supervisor,
     plan_exit,
+    plan_restart,
     stop_order,
 )
 
@@ -44,50 +52,6 @@ HELD: Final = Verdict(is_gone=False)
 DEFAULT_SPEC: Final = ChildSpec()
 CAUSES_KEPT: Final = 5
 """So many of the last errors leave with an escalation."""
-
-
-@final
-@attrs.frozen
-class _Batch:
-    """A plan that concerns more than the child that ended."""
-
-    steps: tuple[Step, ...]
-
-
-@final
-@attrs.frozen
-class _Escalation:
-    error: SupervisorFailed
-
-
-@final
-class _SupervisorBehavior(Parent[object]):
-    """The actor side of a supervisor."""
-
-    def __init__(self, supervisor: Supervisor) -> None:
-        self._supervisor = supervisor
-
-    async def on_start(self, ctx: Context) -> None:
-        assert ctx.nursery is not None
-        self._supervisor.open(ctx.nursery)
-
-    async def on_message(self, message: object, ctx: Context) -> None:
-        ctx.acknowledge()  # a decision is no letter that could get lost
-        match message:
-            case _Escalation(error=error):
-                raise error
-            case _Batch(steps=steps):
-                await self._supervisor.carry_out(steps)
-            case _:  # anybody may write to a supervisor, and nobody may end it that way
-                cell = self._supervisor.cell
-                lane = cell.envelope.lane if cell.envelope is not None else Lane.NEXT
-                ctx.directory.refused(cell, message, lane, DeadReason.UNHANDLED)
-
-    async def stop_children(self) -> None:
-        await self._supervisor.stop_children()
-
-    def end_children(self) -> None:
-        self._supervisor.end_children()
 
 
 @final
@@ -103,6 +67,7 @@ class Supervisor:
         self._children: dict[str, Cell[Any]] = {}
         self._specs: dict[str, ChildSpec] = {}
         self._supervisors: dict[str, Supervisor] = {}
+        self._depends_on: dict[str, tuple[str, ...]] = {}
         self._being_stopped: set[str] = set()
         self._budget = RestartBudget(spec.intensity, spec.period_s)
         self._errors: deque[BaseException] = deque(maxlen=CAUSES_KEPT)
@@ -141,6 +106,57 @@ class Supervisor:
         """Return the records of the children that are not gone, in start order."""
         return list(self._children.values())
 
+    def _child(self, child: Ref[Any] | str) -> Cell[Any]:
+        """Find a child by address, name or id."""
+        name = child.id if isinstance(child, Ref) else child
+        cell = self._children.get(name)
+        if cell is None:
+            cell = self._house.shared.directory.find(f"{self.path}/{name}".removeprefix("/"))
+        if cell is None or cell.owner is not self:
+            has = ", ".join(repr(one.path.rpartition("/")[2]) for one in self._children.values()) or "none"
+            raise UsageError(f"{self.path or 'the root'} has no child {name!r}; it has: {has}")
+        return cell
+
+    async def stop(self, child: Ref[Any] | str, *, grace_s: float | None = None, why: str = "stopped") -> Down:
+        """Stop a child as `ref.stop()` does, wait until it is gone, and return how it ended; its spec is forgotten.
+
+        Cancelled, it leaves the child on its way out.
+
+        Args:
+            child: Its address, name or id.
+            grace_s: Seconds for its current turn; by default as it was spawned with.
+            why: The reason that is recorded.
+
+        Raises:
+            UsageError: There is no such child, or not any more.
+        """
+        ref = Ref[Any](self._child(child))
+        ref.stop(grace_s=grace_s, why=why)
+        return await ref.wait_ended()
+
+    async def restart(self, child: Ref[Any] | str) -> None:
+        """Give a child its next incarnation, and wait until it is ready, or gone because it did not start.
+
+        It is stopped in order, with whom the strategy or `depends_on` ties to it, and keeps its mail; its neighbours come
+        back as after a crash. It does not count against the intensity. Cancelled, it leaves the restart to itself.
+
+        Args:
+            child: Its address, name or id.
+
+        Raises:
+            UsageError: There is no such child, or it is a supervisor, whose children nobody could start again.
+            ActorEnded: The supervisor ended instead.
+            AskCycle: The caller is an actor that the supervisor waits for.
+        """
+        cell = self._child(child)
+        if cell.id in self._supervisors:
+            raise UsageError(f"{cell.path} is a supervisor, and nobody could start its children again; restart these")
+        await self.ref.ask(RestartChild(cell.id), timeout_s=math.inf, lane=Lane.NOW)
+
+    async def join(self) -> Down:
+        """Wait until the supervisor is gone and return how it ended."""
+        return await self.ref.wait_ended()
+
     def supervisor_below(self, child_id: str) -> Supervisor | None:
         """Return the supervisor that a child is, if it is one."""
         return self._supervisors.get(child_id)
@@ -169,7 +185,7 @@ class Supervisor:
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         cell = self.start(factory, *args, name=name, spec=spec)
-        await self._wait_started(cell)
+        await wait_started(cell)
         return Ref(cell)
 
     def start(
@@ -197,12 +213,12 @@ class Supervisor:
         await trio.lowlevel.checkpoint_if_cancelled()
         supervisor = Supervisor(self._house, spec or SupervisorSpec(), escalates=escalates)
         child_spec = ChildSpec(restart=Restart.TEMPORARY, grace_s=supervisor.spec.stop_budget_s)
-        factory = functools.partial(_SupervisorBehavior, supervisor)
-        cell = self._make_cell(factory, _SupervisorBehavior, name, child_spec)
+        factory = functools.partial(SupervisorBehavior, supervisor)
+        cell = self._make_cell(factory, SupervisorBehavior, name, child_spec)
         supervisor.attach(cell)
         self._supervisors[cell.id] = supervisor
         self._launch(cell)
-        await self._wait_started(cell)
+        await wait_started(cell)
         return supervisor
 
     def attach(self, cell: Cell[Any]) -> None:
@@ -245,6 +261,7 @@ class Supervisor:
         directory = self._house.shared.directory
         if directory.find(path) is not None:
             raise NameTaken(path)
+        depends_on = tuple(self._child(one).id for one in spec.depends_on)
         cell: Cell[Any] = Cell(
             id=child_id,
             path=path,
@@ -260,6 +277,11 @@ class Supervisor:
         directory.register(cell)
         self._children[child_id] = cell
         self._specs[child_id] = spec
+        if depends_on:
+            self._depends_on[child_id] = depends_on
+            self._house.shared.recorder.emit_fields(
+                DependencyDeclared, self.id, self.cell.incarnation, cell.seq, child_id, depends_on
+            )
         return cell
 
     def _launch(self, cell: Cell[Any]) -> None:
@@ -270,23 +292,6 @@ class Supervisor:
         else:
             # Fresh context variables: an actor must not inherit the span of the turn that happened to spawn it.
             ContextVars().run(functools.partial(self._nursery.start_soon, run_cell, cell, name=cell.path))
-
-    async def _wait_started(self, cell: Cell[Any]) -> None:
-        try:
-            await cell.wait_ready()
-        except BaseException:
-            current = current_of(self._house.shared)
-            who = current.id if current is not None else "host"
-            cell.forswear()
-            cell.request_kill(Cause(who, "whoever spawned it was cancelled before it was ready"))
-            # What the spawn began is gone when it raises: its name can be taken again at once.
-            with trio.move_on_after(2 * cell.kill_grace_s, shield=True):
-                await cell.wait_gone()
-            raise
-        if not cell.was_ready:
-            cause = cell.down.cause if cell.down is not None else None
-            why = str(cell.failure) if cell.failure else (cause.why if cause else "it ended before it was ready")
-            raise StartFailed(cell.id, why) from cell.failure
 
     # --- exits -----------------------------------------------------------------------------------------------------
 
@@ -318,7 +323,7 @@ class Supervisor:
             case [StartChild(child=child, delay_s=delay_s)] if child == cell.id:
                 return Verdict(is_gone=False, delay_s=delay_s)
         self._being_stopped |= {one.child for one in steps if isinstance(one, StartChild)} - {cell.id}
-        self.cell.mailbox.put_nowait(_Batch(tuple(steps)), Lane.NOW, is_system=True)
+        self.cell.mailbox.put_nowait(Batch(tuple(steps)), Lane.NOW, is_system=True)
         return HELD
 
     def _plan(self, cell: Cell[Any], state: State, *, was_asked: bool) -> list[Step]:
@@ -333,24 +338,21 @@ class Supervisor:
             backoff=self.spec.backoff,
             now_s=now_s,
             chance=self._house.ports.chance.random(),
+            depends_on=self._depends_on,
         )
-        starts = [one for one in steps if isinstance(one, StartChild)]
-        if starts:
-            self._house.shared.recorder.emit(
-                ChildRestarted(
-                    actor=self.id,
-                    inc=self.cell.incarnation,
-                    parent=cell.exit_seq,
-                    child=cell.id,
-                    together=tuple(one.child for one in starts),
-                    delay_s=starts[0].delay_s,
-                    restarts=self._budget.used(now_s),
-                )
-            )
+        self._note_restart(cell, steps, cell.exit_seq)
         return steps
 
+    def _note_restart(self, cell: Cell[Any], steps: Sequence[Step], parent: int, *, is_requested: bool = False) -> None:
+        starts = [one for one in steps if isinstance(one, StartChild)]
+        if starts:
+            recorder = self._house.shared.recorder
+            together = tuple(one.child for one in starts)
+            fields = (cell.id, together, starts[0].delay_s, self._budget.used(recorder.now()), is_requested)
+            recorder.emit_fields(ChildRestarted, self.id, self.cell.incarnation, parent, *fields)
+
     def _forget(self, cell: Cell[Any]) -> Verdict:
-        for table in (self._children, self._specs, self._supervisors):
+        for table in (self._children, self._specs, self._supervisors, self._depends_on):
             cast("dict[str, Any]", table).pop(cell.id, None)
         self._being_stopped.discard(cell.id)
         return GONE
@@ -376,23 +378,38 @@ class Supervisor:
         error = SupervisorFailed(self.path or "root", cell.path, restarts)
         error.__cause__ = BaseExceptionGroup("the last errors below this supervisor", list(self._errors))
         self._gave_up = error
-        self.cell.mailbox.put_nowait(_Escalation(error), Lane.NOW, is_system=True)
+        self.cell.mailbox.put_nowait(Escalation(error), Lane.NOW, is_system=True)
 
     def let_go(self, cell: Cell[Any]) -> None:
         """Let a child be gone that has ended and was held for a restart."""
         self._forget(cell)
         cell.leave()
 
-    async def carry_out(self, steps: Sequence[Step]) -> None:
+    async def restart_now(self, child: str) -> None:
+        """Restart a child that runs, with whom it takes along, and return when it is ready or gone."""
+        cell = self._children.get(child)
+        if cell is None or self._is_stopping():
+            return
+        steps = plan_restart(child, strategy=self.spec.strategy, specs=self._specs, depends_on=self._depends_on)
+        self._note_restart(cell, steps, self.cell.seq, is_requested=True)
+        self._being_stopped |= {one.child for one in steps if isinstance(one, StartChild)}
+        await self.carry_out(steps, why="restarted on request")
+
+    def refuse(self, message: object) -> None:
+        """Make a dead letter of what is no decision."""
+        lane = self.cell.envelope.lane if self.cell.envelope is not None else Lane.NEXT
+        self._house.shared.directory.refused(self.cell, message, lane, DeadReason.UNHANDLED)
+
+    async def carry_out(self, steps: Sequence[Step], *, why: str = "restarted together with a neighbour") -> None:
         """Carry out a plan that concerns several children, step by step."""
-        cause = Cause(self.id, "restarted together with a neighbour")
+        cause = Cause(self.id, why)
         rest = deque(steps)
         try:
             while rest and await self._carry_out_one(rest[0], cause):
                 rest.popleft()
         except trio.Cancelled:
             if not self._is_stopping():  # somebody aborted this turn; nobody may be left behind
-                self.cell.mailbox.put_nowait(_Batch(tuple(rest)), Lane.NOW, is_system=True)
+                self.cell.mailbox.put_nowait(Batch(tuple(rest)), Lane.NOW, is_system=True)
             raise
 
     async def _carry_out_one(self, one: Step, cause: Cause) -> bool:
@@ -428,6 +445,19 @@ class Supervisor:
             if not cell.is_gone:
                 self._nursery.start_soon(self._end_child, cell, grace, cause)
 
+    def drain_child(self, cell: Cell[Any], grace_s: float, cause: Cause) -> None:
+        """Let a child handle what it has, in a Trio task of the supervisor that ends it after `grace_s`."""
+        if self._nursery is not None and not cell.is_gone:
+            drain(cell, cause)
+            self._nursery.start_soon(self._drain, cell, grace_s, cause)
+
+    async def _drain(self, cell: Cell[Any], grace_s: float, cause: Cause) -> None:
+        with trio.move_on_after(grace_s):
+            await cell.wait_gone()
+            return
+        cell.forswear()
+        self.stop_child(cell, None, cause)
+
     async def _end_child(self, cell: Cell[Any], grace_s: float, cause: Cause) -> None:
         await end_child(cell, grace_s, cause, is_supervisor=cell.id in self._supervisors)
 
@@ -460,21 +490,3 @@ class Supervisor:
                 cell.request_kill(cause)
             elif not cell.is_gone:  # held for a restart that will not come
                 self.let_go(cell)
-
-
-def make_root(house: House, spec: SupervisorSpec, owner: Any) -> Supervisor:
-    """Make the root supervisor of a runtime; its owner is the runtime itself."""
-    root = Supervisor(house, spec)
-    cell: Cell[Any] = Cell(
-        id=actor_id(house.ports.ids),
-        path="",
-        is_named=False,
-        factory=functools.partial(_SupervisorBehavior, root),
-        behavior_class=_SupervisorBehavior,
-        owner=owner,
-        shared=house.shared,
-        kill_grace_s=spec.stop_budget_s,
-        start_timeout_s=spec.stop_budget_s,
-    )
-    root.attach(cell)
-    return root

@@ -36,6 +36,7 @@ class _Families:
         self.child: dict[str, _Child] = {}
         self.below: defaultdict[str, list[str]] = defaultdict(list)
         """The children that are not gone, in start order."""
+        self.depends_on: dict[str, tuple[str, ...]] = {}
 
     def walk(self, entry: Entry) -> None:
         """Take the next entry."""
@@ -47,6 +48,8 @@ class _Families:
                 restart = entry.get("restart", default="")
                 self.child[actor] = _Child(entry["supervisor"], restart == "temporary")
                 self.below[entry["supervisor"]].append(actor)
+            case "dependency.declared":
+                self.depends_on[entry["child"]] = tuple(entry["on"])
             case "actor.end" if actor in self.child:
                 self.child[actor].is_alive = False
             case "actor.gone" if actor in self.child:
@@ -120,10 +123,14 @@ class _Restarts:
     def _sets(self, child: str) -> Mapping[str, list[str]]:
         """Return whom each strategy starts again when a child has ended."""
         siblings = self.families.below[self.families.child[child].supervisor]
-        back = [one for one in siblings if not self.families.child[one].is_temporary]
+        back = [one for one in siblings if one == child or not self.families.child[one].is_temporary]
         rest = siblings[siblings.index(child) :]
+        tied = {child}
+        for one in rest:  # whoever depends on another one was started after it
+            if not tied.isdisjoint(self.families.depends_on.get(one, ())):
+                tied.add(one)
         return {
-            "one_for_one": [child],
+            "one_for_one": [one for one in rest if one in back and one in tied],
             "one_for_all": back,
             "rest_for_one": [one for one in rest if one in back],
         }
@@ -232,7 +239,7 @@ def restart_window(entries: Sequence[Entry]) -> Iterator[Finding]:
     for entry in entries:
         if entry.kind == "supervisor.opened":
             told[entry.event.actor] = entry
-        elif entry.kind == "child.restarted" and entry.event.actor in told:
+        elif entry.kind == "child.restarted" and entry.event.actor in told and not entry.get("is_requested"):
             spec, recent = told[entry.event.actor], times[machine_of(entry)]
             while recent and recent[0].t <= entry.t - spec["period_s"] + ROUNDING_S:
                 recent.popleft()

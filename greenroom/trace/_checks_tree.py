@@ -73,10 +73,11 @@ def restart_budget(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     for entry in entries:
         supervisor = entry.event.actor
         if entry.kind == "child.restarted":
-            decisions[supervisor] += 1
+            is_counted = not entry.get("is_requested")
+            decisions[supervisor] += is_counted
             if supervisor in limit:
                 yield entry.seq, f"{supervisor} restarts {entry['child']}, and gave up at {limit[supervisor].seq}"
-            if not 1 <= entry["restarts"] <= decisions[supervisor]:
+            if not is_counted <= entry["restarts"] <= decisions[supervisor]:
                 yield entry.seq, f"{supervisor} counts {entry['restarts']} restarts after {decisions[supervisor]}"
             if supervisor not in most or entry["restarts"] > most[supervisor]["restarts"]:
                 most[supervisor] = entry

@@ -301,6 +301,13 @@ MUTANTS: Final = (
         "for one in scope if one != child",
     ),
     Mutant(
+        "whoever builds on a child stays when it is restarted",
+        ("I-38",),
+        "greenroom.supervisor._strategy",
+        "if not scope.keys().isdisjoint(depends_on.get(one, ())):",
+        "if False:",
+    ),
+    Mutant(
         "children are stopped in start order",
         ("I-39",),
         "greenroom.supervisor._strategy",

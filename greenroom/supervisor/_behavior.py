@@ -1,0 +1,104 @@
+"""The actor side of a supervisor: what it is told, one decision after another.
+
+Rule 1: a decision is no letter that could get lost, so it is acknowledged before it is carried out. Rule 2: anybody may
+write to a supervisor, and nobody may end it that way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, final
+
+import attrs
+import trio
+
+from greenroom.actors import Context, Parent, Request
+from greenroom.core import SupervisorFailed
+from greenroom.supervisor._strategy import Step
+
+
+@final
+@attrs.frozen
+class Batch:
+    """A plan that concerns more than the child that ended."""
+
+    steps: tuple[Step, ...]
+
+
+@final
+@attrs.frozen
+class RestartChild(Request[None]):
+    """Somebody wants a child's next incarnation; answered when it is ready, or gone."""
+
+    child: str
+
+
+@final
+@attrs.frozen
+class Escalation:
+    """There were too many restarts: fail."""
+
+    error: SupervisorFailed
+
+
+class Decider(Protocol):
+    """What carries out the decisions."""
+
+    def open(self, nursery: trio.Nursery) -> None:
+        """Take the nursery that children are started in."""
+        ...
+
+    async def carry_out(self, steps: Sequence[Step]) -> None:
+        """Carry out a plan."""
+        ...
+
+    async def restart_now(self, child: str) -> None:
+        """Restart a child that somebody wants restarted."""
+        ...
+
+    def refuse(self, message: object) -> None:
+        """Make a dead letter of what is no decision."""
+        ...
+
+    async def stop_children(self) -> None:
+        """End all children in order."""
+        ...
+
+    def end_children(self) -> None:
+        """Kill whatever still lives below, in one step."""
+        ...
+
+
+@final
+class SupervisorBehavior(Parent[object]):
+    """Takes one decision after another."""
+
+    def __init__(self, supervisor: Decider) -> None:
+        self._supervisor = supervisor
+
+    async def on_start(self, ctx: Context) -> None:
+        """Be ready for children."""
+        assert ctx.nursery is not None
+        self._supervisor.open(ctx.nursery)
+
+    async def on_message(self, message: object, ctx: Context) -> None:
+        """Carry out a decision."""
+        ctx.acknowledge()
+        match message:
+            case Escalation(error=error):
+                raise error
+            case Batch(steps=steps):
+                await self._supervisor.carry_out(steps)
+            case RestartChild(child=child):
+                await self._supervisor.restart_now(child)
+                ctx.reply(None)
+            case _:
+                self._supervisor.refuse(message)
+
+    async def stop_children(self) -> None:
+        """End all children in order, at the supervisor's own end."""
+        await self._supervisor.stop_children()
+
+    def end_children(self) -> None:
+        """Be the last guard (kernel 9.6)."""
+        self._supervisor.end_children()
