@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from tests.otp.catalogue import CHAPTERS, SCENARIOS, WAITING, scenarios_of
+from tests.otp.catalogue import CHAPTERS, SCENARIOS, scenarios_of
 from tests.otp.scenario import Scenario, Verdict
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "otp.md"
@@ -17,8 +17,6 @@ HEAD: Final = "| id | OTP | documented in | verdict | ours |\n| --- | --- | --- 
 def summary() -> str:
     """Return how many are of each kind."""
     counts = Counter(verdict_of(scenario) for scenario in SCENARIOS)
-    if WAITING:
-        counts["not compared yet"] = len(WAITING)
     rows = [f"| {verdict} | {count} |" for verdict, count in counts.most_common()]
     return "\n".join(["| verdict | behaviours |", "| --- | --- |", *rows])
 
@@ -44,16 +42,9 @@ def row(scenario: Scenario) -> str:
     return f"| {scenario.id} | {scenario.says} | {scenario.where} | {verdict} | {ours}{why}{fault} |"
 
 
-def waiting() -> str:
-    """Return the table of what cannot be compared yet."""
-    rows = [f"| {one.id} | {one.says} | {one.where} | {one.needs} |" for one in WAITING]
-    head = "| id | OTP | documented in | waits for |\n| --- | --- | --- | --- |"
-    return "\n".join(["## Not compared yet", "", head, *rows])
-
-
 def insert(page: str) -> str:
     """Return the page with all tables between their marks."""
-    tables = "\n\n".join([*map(chapter, CHAPTERS), *([waiting()] if WAITING else [])])
+    tables = "\n\n".join(map(chapter, CHAPTERS))
     for name, content in (("summary", summary()), ("behaviours", tables)):
         begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
         before, _, rest = page.partition(begin)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.docs.otp import PAGE, insert
-from tests.otp.catalogue import SCENARIOS, WAITING
+from tests.otp.catalogue import SCENARIOS
 
 
 def test_the_tables_are_those_of_the_catalogue() -> None:
@@ -18,5 +18,3 @@ def test_every_behaviour_has_its_line_with_its_reason_and_its_fault() -> None:
     for scenario in SCENARIOS:
         (line,) = [line for line in lines if line.startswith(f"| {scenario.id} |")]
         assert all(part in line for part in (scenario.says, scenario.reason, scenario.bug)), scenario.id
-    for one in WAITING:
-        assert sum(line.startswith(f"| {one.id} |") for line in lines) == 1

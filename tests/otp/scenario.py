@@ -53,17 +53,6 @@ class Scenario:
         return self.run.__name__.replace("_", " ")
 
 
-@final
-@attrs.frozen(kw_only=True)
-class Waiting:
-    """A behaviour that cannot be compared yet."""
-
-    id: str
-    says: str
-    where: str
-    needs: str
-
-
 def same(id_: str, where: str, says: str, *, bug: str = "") -> Callable[[Body], Scenario]:
     """Mark a function as a scenario of something that ours does as OTP does."""
     return _mark(id=id_, where=where, says=says, verdict=Verdict.SAME, reason="", bug=bug)
