@@ -51,6 +51,7 @@ def end_drained(cell: Cell[Any]) -> bool:
     """Stop an actor whose mailbox has been found empty, if it was asked to drain; returns whether it was."""
     if cell.drain_cause is None or cell.is_suspended:
         return False
+    cell.is_unwanted = True  # also where a neighbour is just being restarted
     cell.request_stop(cell.drain_cause, 0.0)
     return True
 

@@ -86,6 +86,7 @@ class SupervisorBehavior(Parent[object]):
         ctx.acknowledge()
         match message:
             case Escalation(error=error):
+                await self._supervisor.stop_children()
                 raise error
             case Batch(steps=steps):
                 await self._supervisor.carry_out(steps)

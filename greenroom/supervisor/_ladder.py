@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import trio
 
 from greenroom.actors import TERMINAL, ActorUnresponsive, Cell, Ref, State
 from greenroom.core import Cause
+
+UNWIND_S: Final = 1.0
+"""The least that a killed child gets before it counts as unresponsive: to unwind takes a few steps."""
 
 
 async def end_child(cell: Cell[Any], grace_s: float, cause: Cause, *, is_supervisor: bool) -> None:
@@ -29,7 +32,7 @@ async def end_child(cell: Cell[Any], grace_s: float, cause: Cause, *, is_supervi
     rungs: tuple[tuple[Callable[[], None], float], ...] = (
         (functools.partial(cell.request_stop, cause, grace_s), grace_s),
         (functools.partial(_abort, cell, cause), cell.kill_grace_s),
-        (functools.partial(cell.request_kill, cause), cell.kill_grace_s * 2),
+        (functools.partial(cell.request_kill, cause), max(cell.kill_grace_s * 2, UNWIND_S)),
     )
     for rung, limit_s in rungs:
         rung()
@@ -38,7 +41,8 @@ async def end_child(cell: Cell[Any], grace_s: float, cause: Cause, *, is_supervi
         with trio.move_on_after(limit_s + cell.linked_s()):
             await _wait_exited(cell)
             return
-    cell.recorder.emit(ActorUnresponsive(actor=cell.id, inc=cell.incarnation, parent=cell.seq))
+    if cell.state not in TERMINAL:
+        cell.recorder.emit(ActorUnresponsive(actor=cell.id, inc=cell.incarnation, parent=cell.seq))
 
 
 async def _wait_exited(cell: Cell[Any]) -> None:

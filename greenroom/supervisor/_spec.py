@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 import attrs
 
 from greenroom.core import UsageError
+
+E = TypeVar("E", bound=StrEnum)
 
 GRACE_S: Final = 5.0
 KILL_GRACE_S: Final = 2.0
@@ -59,17 +61,49 @@ class EndsWith(StrEnum):
     """With the last one."""
 
 
+def _word(words: type[E], value: E | str) -> E:
+    try:
+        return words(value)
+    except ValueError:
+        offered = ", ".join(repr(str(one)) for one in words)
+        raise UsageError(f"{words.__name__} has no {value!r}; there are {offered}") from None
+
+
+def _restart(value: Restart | str) -> Restart:
+    return _word(Restart, value)
+
+
+def _strategy(value: Strategy | str) -> Strategy:
+    return _word(Strategy, value)
+
+
+def _stop_order(value: StopOrder | str) -> StopOrder:
+    return _word(StopOrder, value)
+
+
+def _ends_with(value: EndsWith | str) -> EndsWith:
+    return _word(EndsWith, value)
+
+
+def _number(attribute: attrs.Attribute[Any], value: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UsageError(f"{attribute.name} has to be a number, not {value!r}")
+
+
 def _positive(_: Any, attribute: attrs.Attribute[Any], value: float) -> None:
+    _number(attribute, value)
     if not value > 0:
         raise UsageError(f"{attribute.name} has to be more than 0, not {value!r}")
 
 
 def _not_negative(_: Any, attribute: attrs.Attribute[Any], value: float) -> None:
+    _number(attribute, value)
     if not value >= 0:
         raise UsageError(f"{attribute.name} has to be 0 or more, not {value!r}")
 
 
 def _finite(_: Any, attribute: attrs.Attribute[Any], value: float) -> None:
+    _number(attribute, value)
     if not 0 <= value < math.inf:
         raise UsageError(
             f"{attribute.name} has to be a number of seconds, not {value!r}: an actor that never ends "
@@ -88,7 +122,7 @@ def _names(value: Iterable[str]) -> tuple[str, ...]:
 class ChildSpec:
     """How one child is started, restarted and stopped."""
 
-    restart: Restart = attrs.field(default=Restart.TRANSIENT, converter=Restart)
+    restart: Restart = attrs.field(default=Restart.TRANSIENT, converter=_restart)
     grace_s: float = attrs.field(default=GRACE_S, validator=_finite)
     """Seconds that its current turn gets to finish when it is stopped."""
     kill_grace_s: float = attrs.field(default=KILL_GRACE_S, validator=_finite)
@@ -106,7 +140,8 @@ class ChildSpec:
     def _may_end(self, _: attrs.Attribute[bool], value: bool) -> None:  # noqa: FBT001 - attrs calls it so
         if value and self.restart is Restart.PERMANENT:
             raise UsageError(
-                "a permanent child always comes back, so it cannot be significant; make it transient or temporary"
+                "a permanent child always comes back from an end by itself, so it cannot be significant; "
+                "make it transient or temporary"
             )
 
 
@@ -137,13 +172,13 @@ class Backoff:
 class SupervisorSpec:
     """What a supervisor does when a child ends, and how it ends its children."""
 
-    strategy: Strategy = attrs.field(default=Strategy.ONE_FOR_ONE, converter=Strategy)
+    strategy: Strategy = attrs.field(default=Strategy.ONE_FOR_ONE, converter=_strategy)
     intensity: int = attrs.field(default=3, validator=_not_negative)
     """Restarts within `period_s`; one more makes the supervisor give up."""
     period_s: float = attrs.field(default=60.0, validator=_positive)
     backoff: Backoff = attrs.field(factory=Backoff)
-    stop_order: StopOrder = attrs.field(default=StopOrder.REVERSE, converter=StopOrder)
+    stop_order: StopOrder = attrs.field(default=StopOrder.REVERSE, converter=_stop_order)
     stop_budget_s: float = attrs.field(default=STOP_BUDGET_S, validator=_finite)
     """Seconds for ending all children in order; then they are all killed together."""
-    ends_with: EndsWith = attrs.field(default=EndsWith.NONE, converter=EndsWith)
+    ends_with: EndsWith = attrs.field(default=EndsWith.NONE, converter=_ends_with)
     """Which ends of significant children end the supervisor: it stops the others in order and has completed."""

@@ -135,6 +135,12 @@ def _starts(scope: Sequence[str], child: str, specs: Mapping[str, ChildSpec], de
     return [StartChild(one, delay_s if one == starts[0] else 0.0) for one in starts]
 
 
+def stopped_to_start(steps: Sequence[Step]) -> list[str]:
+    """Return the children that a plan stops and starts again: their ends mean nothing."""
+    starts = {one.child for one in steps if isinstance(one, StartChild)}
+    return [one.child for one in steps if isinstance(one, StopChild) and one.child in starts]
+
+
 def restart_scope(
     strategy: Strategy, start_order: Sequence[str], child: str, depends_on: DependsOn = NO_DEPENDENCIES
 ) -> list[str]:

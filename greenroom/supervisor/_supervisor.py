@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import logging
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextvars import Context as ContextVars
 from typing import Any, Final, TypeVar, cast, final
@@ -43,6 +43,7 @@ from greenroom.supervisor._strategy import (
     plan_exit,
     plan_restart,
     stop_order,
+    stopped_to_start,
 )
 
 M = TypeVar("M")
@@ -68,7 +69,7 @@ class Supervisor:
         self._specs: dict[str, ChildSpec] = {}
         self._supervisors: dict[str, Supervisor] = {}
         self._depends_on: dict[str, tuple[str, ...]] = {}
-        self._being_stopped: set[str] = set()
+        self._being_stopped: Counter[str] = Counter()
         self._budget = RestartBudget(spec.intensity, spec.period_s)
         self._errors: deque[BaseException] = deque(maxlen=CAUSES_KEPT)
         self._is_closed = False
@@ -322,7 +323,7 @@ class Supervisor:
                 return self._forget(cell)
             case [StartChild(child=child, delay_s=delay_s)] if child == cell.id:
                 return Verdict(is_gone=False, delay_s=delay_s)
-        self._being_stopped |= {one.child for one in steps if isinstance(one, StartChild)} - {cell.id}
+        self._being_stopped.update(stopped_to_start(steps))
         self.cell.mailbox.put_nowait(Batch(tuple(steps)), Lane.NOW, is_system=True)
         return HELD
 
@@ -354,7 +355,7 @@ class Supervisor:
     def _forget(self, cell: Cell[Any]) -> Verdict:
         for table in (self._children, self._specs, self._supervisors, self._depends_on):
             cast("dict[str, Any]", table).pop(cell.id, None)
-        self._being_stopped.discard(cell.id)
+        del self._being_stopped[cell.id]
         return GONE
 
     def _finish_with(self, cell: Cell[Any]) -> None:
@@ -392,7 +393,7 @@ class Supervisor:
             return
         steps = plan_restart(child, strategy=self.spec.strategy, specs=self._specs, depends_on=self._depends_on)
         self._note_restart(cell, steps, self.cell.seq, is_requested=True)
-        self._being_stopped |= {one.child for one in steps if isinstance(one, StartChild)}
+        self._being_stopped.update(stopped_to_start(steps))
         await self.carry_out(steps, why="restarted on request")
 
     def refuse(self, message: object) -> None:
@@ -420,7 +421,7 @@ class Supervisor:
         if isinstance(one, StopChild):
             if cell.state in {State.PENDING, State.RUNNING}:
                 await self._end_child(cell, self._specs[cell.id].grace_s, cause)
-            self._being_stopped.discard(cell.id)
+            self._being_stopped -= Counter((cell.id,))  # a plan that waits may be about it as well
         elif isinstance(one, StartChild):
             if cell.is_held:
                 cell.renew(one.delay_s)
@@ -485,7 +486,7 @@ class Supervisor:
         self._is_closed = True
         cause = Cause(self.id, "its supervisor has ended")
         for cell in list(self._children.values()):
-            self._being_stopped.discard(cell.id)
+            del self._being_stopped[cell.id]
             if cell.state in {State.PENDING, State.RUNNING}:
                 cell.request_kill(cause)
             elif not cell.is_gone:  # held for a restart that will not come

@@ -83,6 +83,7 @@ class _Restarts:
         self.asked: set[str] = set()
         """Actors that were asked to end, by anybody."""
         self.given_up: set[str] = set()
+        """Actors that do not end."""
 
     def find(self, entry: Entry) -> Iterator[Finding]:
         """Take the next entry."""
@@ -100,7 +101,7 @@ class _Restarts:
                 if known is not None and entry["cause"].who == known.supervisor not in self.asked:
                     yield from self._stopped(entry, known)
                 self.asked.add(actor)
-            case "actor.kill_requested":
+            case "actor.kill_requested" | "supervisor.escalated":  # then it ends its children, and itself
                 self.asked.add(actor)
             case "actor.unresponsive":
                 self.given_up.add(actor)
@@ -189,6 +190,8 @@ def stopped_in_order(entries: Sequence[Entry]) -> Iterator[Finding]:
                 (in_order.add if entry["stop_order"] == "reverse" else in_order.discard)(actor)
             case "actor.unresponsive":
                 given_up.add(actor)
+            case "supervisor.escalated":
+                ending.add(actor)
             case "actor.stop_requested" | "actor.kill_requested":
                 ending.add(actor)
                 if known is None or entry.kind == "actor.kill_requested" or entry["cause"].who != known.supervisor:

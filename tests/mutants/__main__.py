@@ -68,6 +68,9 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="list the mutants and stop")
     options = parser.parse_args()
     chosen = [one for one in MUTANTS if not options.names or {one.name, *one.promises} & set(options.names)]
+    unknown = set(options.names) - {one for mutant in MUTANTS for one in (mutant.name, *mutant.promises)}
+    if unknown:
+        parser.error(f"no mutant and no promise is called {', '.join(map(repr, sorted(unknown)))}; --list names them")
     if options.list:
         for one in chosen:
             print(f"{one.name:<44} {', '.join(one.promises)}")

@@ -301,6 +301,20 @@ MUTANTS: Final = (
         "for one in scope if one != child",
     ),
     Mutant(
+        "a batch forgets that the next one is about its children too",
+        ("I-38",),
+        _SUPERVISOR,
+        "self._being_stopped -= Counter((cell.id,))  #",
+        "del self._being_stopped[cell.id]  #",
+    ),
+    Mutant(
+        "who gives up kills its children all at once",
+        ("I-39",),
+        "greenroom.supervisor._behavior",
+        "                await self._supervisor.stop_children()\n                raise error\n",
+        "                raise error\n",
+    ),
+    Mutant(
         "whoever builds on a child stays when it is restarted",
         ("I-38",),
         "greenroom.supervisor._strategy",

@@ -80,7 +80,6 @@ async def an_end_without_a_restart_does_not_count() -> None:
     "OTP-59",
     INTENSITY,
     "A supervisor that gives up terminates its children as they are told to be, the latest one first, and then itself.",
-    bug="a supervisor that gives up kills its children all in one step, in no order and without their grace",
 )
 async def a_supervisor_that_gives_up_ends_its_children_in_reverse_order_each_with_its_grace() -> None:
     log: list[str] = []

@@ -127,7 +127,6 @@ async def a_grace_of_0_gives_a_turn_no_time() -> None:
     "OTP-72",
     SHUTDOWN,
     "`brutal_kill` gives a child no time to clean up either, and nothing happens to it after its end.",
-    bug="with `kill_grace_s=0` a child that ended is put on record as `actor.unresponsive` after its end (against I-3)",
 )
 async def a_kill_grace_of_0_gives_a_clean_up_no_time_and_leaves_a_clean_record() -> None:
     log: list[str] = []

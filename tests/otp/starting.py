@@ -318,7 +318,6 @@ async def a_spec_that_cannot_work_is_never_made() -> None:
     "OTP-19",
     f"{SUPERVISOR}: check_childspecs/1",
     "A restart type or a strategy that does not exist is refused as an error of the specification.",
-    bug="a word that is no Restart, Strategy, StopOrder or EndsWith raises a bare ValueError in place of UsageError",
 )
 async def a_word_that_is_no_restart_type_or_strategy_is_a_usage_error() -> None:
     with pytest.raises(UsageError):

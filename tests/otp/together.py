@@ -267,7 +267,6 @@ async def neighbours_that_fail_together_are_restarted_once() -> None:
     "OTP-53",
     f"{SOURCE}: handle_info/2, EXIT",
     "A child that crashes while others are being restarted is dealt with afterwards, and in the end all of them run.",
-    bug="a batch that was decided while another one is carried out loses the neighbours that both of them stop",
 )
 async def a_child_that_fails_during_a_batch_is_restarted_with_its_own_batch_after_it() -> None:
     log: list[str] = []

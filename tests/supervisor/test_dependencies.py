@@ -18,7 +18,7 @@ from tests.actors.situations import AT_ONCE, Deaf, Doer, PlainDoer, events, fail
 from tests.supervisor.test_restarts import life_of
 
 if TYPE_CHECKING:
-    from greenroom.actors import Ref
+    from greenroom.actors import Context, Ref
 
 pytestmark = pytest.mark.timeout(30)
 virtually = pytest.mark.usefixtures("virtual_time")
@@ -28,12 +28,14 @@ NAMES = "abcdef"
 CHILDREN = st.lists(st.tuples(st.sets(st.integers(0, 4)), st.booleans(), st.booleans()), min_size=1, max_size=6)
 
 
-async def spawn_all(supervisor: Any, children: list[tuple[set[int], bool, bool]]) -> list[Ref[Any]]:
+async def spawn_all(
+    supervisor: Any, children: list[tuple[set[int], bool, bool]], kind: type[Doer] = Doer
+) -> list[Ref[Any]]:
     refs = []
     for place, (on, is_temporary, is_plain) in enumerate(children):
         restart = Restart.TEMPORARY if is_temporary else Restart.TRANSIENT
         spec = ChildSpec(restart=restart, depends_on=tuple(NAMES[one] for one in sorted(on) if one < place))
-        refs.append(await supervisor.spawn(PlainDoer if is_plain else Doer, name=NAMES[place], spec=spec))
+        refs.append(await supervisor.spawn(PlainDoer if is_plain else kind, name=NAMES[place], spec=spec))
     return refs
 
 
@@ -80,6 +82,55 @@ def test_exactly_those_that_build_on_it_are_restarted_with_a_child(
                     node = next(node for node in opened.tree().children if node.id == ref.id)
                     assert node.incarnation == 1 + is_touched
             assert [one.is_requested for one in events(opened, ChildRestarted)] == [is_requested] * stays
+
+    run_virtual(scenario, choices=choices)
+
+
+@pytest.mark.promise("I-36", "I-38", "I-40")
+@given(
+    children=st.lists(st.tuples(st.sets(st.integers(0, 4)), st.just(False), st.booleans()), min_size=2, max_size=5),
+    strategy=st.sampled_from(Strategy),
+    actions=st.lists(
+        st.tuples(
+            st.sampled_from(["fail", "fail", "restart", "drain"]), st.integers(0, 4), st.sampled_from([0.0, 0.5])
+        ),
+        min_size=2,
+        max_size=6,
+    ),
+    choices=st.lists(st.integers(0, 5), max_size=30),
+)
+def test_however_batches_overlap_only_those_that_were_drained_are_gone_in_the_end(
+    children: list[tuple[set[int], bool, bool]],
+    strategy: Strategy,
+    actions: list[tuple[str, int, float]],
+    choices: list[int],
+) -> None:
+    class Slow(Doer):
+        async def on_stop(self, ctx: Context) -> None:
+            await trio.sleep(1)
+
+    async def scenario() -> None:
+        spec = SupervisorSpec(strategy=strategy, intensity=100, backoff=AT_ONCE)
+        async with runtime(spec) as opened, trio.open_nursery() as nursery:
+            refs = await spawn_all(opened, children, Slow)
+            drained = set()
+            for action, number, pause_s in actions:
+                place = number % len(children)
+                if refs[place].is_gone:
+                    continue
+                match action:
+                    case "fail":
+                        refs[place].tell(fail_plainly if children[place][2] else fail)
+                    case "restart":
+                        nursery.start_soon(opened.root.restart, refs[place])
+                    case "drain":
+                        refs[place].drain()
+                        drained.add(place)
+                await trio.sleep(pause_s)
+            await trio.sleep(60)
+
+            assert {place for place, ref in enumerate(refs) if ref.is_gone} == drained
+            assert all(ref.is_gone or ref.state is State.RUNNING for ref in refs)
 
     run_virtual(scenario, choices=choices)
 

@@ -8,13 +8,13 @@ import pytest
 import trio
 from trio.testing import assert_checkpoints, wait_all_tasks_blocked
 
-from greenroom.actors import ActorCreated, Behavior, Context, State
+from greenroom.actors import ActorCreated, ActorExited, Behavior, Context, State
 from greenroom.core import ActorEnded, RuntimeFailed, SupervisorFailed, TurnFailed
 from greenroom.mailbox import DeadReason, Lane, MailboxPolicy
 from greenroom.supervisor import ChildSpec, Restart, Strategy, SupervisorEscalated, SupervisorSpec, open_runtime
 from greenroom.testing import virtual_ports
 from tests.actors.invariants import violations
-from tests.actors.situations import AT_ONCE, Do, Doer, Oops, PlainDoer, dead, events, fail, fail_plainly, runtime
+from tests.actors.situations import AT_ONCE, Do, Doer, Gate, Oops, PlainDoer, dead, events, fail, fail_plainly, runtime
 
 if TYPE_CHECKING:
     from typing import Any
@@ -22,6 +22,28 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.usefixtures("virtual_time"), pytest.mark.timeout(10)]
 
 NEVER = SupervisorSpec(intensity=0)
+
+
+@pytest.mark.promise("I-39", "I-44")
+async def test_a_supervisor_that_gives_up_ends_its_children_in_reverse_order_and_lets_turns_finish() -> None:
+    async with runtime() as opened:
+        team = await opened.spawn_supervisor("team", NEVER, escalates=False)
+        first, fragile, last = [await team.spawn(Doer) for _ in range(3)]
+        gates = [Gate(), Gate()]
+        for actor, gate in zip((first, last), gates, strict=True):
+            actor.tell(gate)
+            await gate.entered.wait()
+        fragile.tell(fail)
+        await wait_all_tasks_blocked()
+        assert not first.is_gone
+        for gate in gates:
+            gate.opened.set()
+        down = await team.join()
+
+        ends = [one.actor for one in events(opened, ActorExited)]
+        assert ends == [fragile.id, last.id, first.id, team.id]
+        assert [gate.is_through for gate in gates] == [True, True]
+        assert down.state is State.FAILED
 
 
 @pytest.mark.promise("I-44")
