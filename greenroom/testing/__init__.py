@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from greenroom.testing._cancels import SeesCancels
+    from greenroom.testing._conformance_mailbox import MailboxConformance, MailboxLike
+    from greenroom.testing._conformance_supervisor import Opened, SupervisorConformance
     from greenroom.testing._explore import Exploration, ExplorationFailed, assert_deterministic, explore
     from greenroom.testing._loop import VirtualLoop
     from greenroom.testing._messages_script import ErrorReply, HangUp, RawReply, ReceivedRequest, StreamReply
@@ -33,15 +35,19 @@ _MODULE_OF: "Mapping[str, str]" = {
     "Faults": "greenroom.testing._sim",
     "HangUp": "greenroom.testing._messages_script",
     "Hot": "greenroom.testing._monitors",
+    "MailboxConformance": "greenroom.testing._conformance_mailbox",
+    "MailboxLike": "greenroom.testing._conformance_mailbox",
     "MessagesServer": "greenroom.testing._messages_server",
     "Monitor": "greenroom.testing._monitors",
     "NotQuiescent": "greenroom.testing._monitors",
+    "Opened": "greenroom.testing._conformance_supervisor",
     "RawReply": "greenroom.testing._messages_script",
     "ReceivedRequest": "greenroom.testing._messages_script",
     "Search": "greenroom.testing._search",
     "SeesCancels": "greenroom.testing._cancels",
     "Sim": "greenroom.testing._sim",
     "StreamReply": "greenroom.testing._messages_script",
+    "SupervisorConformance": "greenroom.testing._conformance_supervisor",
     "SweepRun": "greenroom.testing._sweep",
     "Trail": "greenroom.testing._search",
     "VirtualClock": "greenroom.testing._ports",
@@ -77,15 +83,19 @@ __all__ = [
     "Faults",
     "HangUp",
     "Hot",
+    "MailboxConformance",
+    "MailboxLike",
     "MessagesServer",
     "Monitor",
     "NotQuiescent",
+    "Opened",
     "RawReply",
     "ReceivedRequest",
     "Search",
     "SeesCancels",
     "Sim",
     "StreamReply",
+    "SupervisorConformance",
     "SweepRun",
     "Trail",
     "VirtualClock",
