@@ -66,6 +66,11 @@ class Monitor:
     def __repr__(self) -> str:
         return f"<Monitor {self.name!r}: {len(self._hot)} hot>"
 
+    @property
+    def reads(self) -> bool:
+        """Whether it was made with a function that reads events."""
+        return self._read is not None
+
     def hot(self, what: str) -> None:
         """Say that something has to happen from now on; saying it again changes nothing."""
         now = self._now()

@@ -55,6 +55,11 @@ def _simpler(choices: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     while cut < length:  # keep nothing, half, three quarters ...
         yield trimmed(choices[:cut])
         cut += max(1, (length - cut) // 2)
+    size = length // 2
+    while size:  # leave blocks out, ever smaller; what follows moves up
+        for start in range(0, length, size):
+            yield trimmed((*choices[:start], *choices[start + size :]))
+        size //= 2
     size = length
     while size:  # zeros over blocks, ever smaller
         for start in range(0, length, size):

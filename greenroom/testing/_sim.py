@@ -85,6 +85,7 @@ class Sim:
         self._strikes: dict[str | None, list[Strike]] = {}
         self._struck = 0
         self._monitors: list[Monitor] = []
+        self._followed: list[Recorder] = [self.recorder]
         self._passed: Counter[str] = Counter()
 
     def __repr__(self) -> str:
@@ -142,9 +143,22 @@ class Sim:
         """
         monitor = Monitor(name, self._now, read)
         self._monitors.append(monitor)
-        if read is not None:
-            self.recorder.listen(lambda record: monitor.read(event_of(record)))
+        for recorder in self._followed:
+            _let_read(monitor, recorder)
         return monitor
+
+    def follow(self, recorder: Recorder) -> None:
+        """Take what another recorder holds into the journal, and let monitors read what it records from now on.
+
+        For what brings its own: `sim.follow(session.runtime.recorder)`.
+        """
+        self._followed.append(recorder)
+        for monitor in self._monitors:
+            _let_read(monitor, recorder)
+
+    def records(self) -> tuple[Record, ...]:
+        """Return everything that was recorded, one recorder after the other."""
+        return tuple(record for recorder in self._followed for record in recorder.latest())
 
     def hot(self) -> tuple[Hot, ...]:
         """Return what is hot in any monitor."""
@@ -180,6 +194,11 @@ class Sim:
             await trio.lowlevel.checkpoint()
 
         return act
+
+
+def _let_read(monitor: Monitor, recorder: Recorder) -> None:
+    if monitor.reads:
+        recorder.listen(lambda record: monitor.read(event_of(record)))
 
 
 def _yielding(times: int) -> Action:
@@ -246,7 +265,7 @@ def run_sim(scenario: Scenario, chooser: Chooser, rules: Rules) -> SimRun:
         except BaseException as raised:  # noqa: BLE001, ASYNC103 - the caller says what is a failure, outside of Trio
             error = raised
     trail = Trail(tuple(generator.log), tuple(generator.widths))
-    return SimRun(trail, sim.steps, tuple(sim.recorder.latest()), dict(sim.passed), error)
+    return SimRun(trail, sim.steps, sim.records(), dict(sim.passed), error)
 
 
 async def _limited(scenario: Scenario, sim: Sim, generator: ChoiceRNG) -> None:

@@ -113,7 +113,7 @@ def _shown(failed: ExplorationFailed, item: pytest.Function, function: Callable[
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code is not inspect.unwrap(function).__code__:
         traceback = traceback.tb_next
-    return error.with_traceback(traceback or error.__traceback__)
+    return error.with_traceback(traceback)
 
 
 def command(nodeid: str, choices: Sequence[int]) -> str:
