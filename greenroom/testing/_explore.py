@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias, final
 
 import attrs
+import trio
 
 from greenroom.core import UsageError
 from greenroom.testing._scheduler import Choices, Picks, picker_of, replayed
@@ -124,6 +125,8 @@ def explore(
     """
     if schedules < 1:
         raise UsageError(f"schedules has to be at least 1, not {schedules!r}")
+    if trio.lowlevel.in_trio_run():
+        raise UsageError("explore runs Trio itself; call it from a plain function, or mark the test explore instead")
     if quiet_after is not None:
         max_steps = min(max_steps, quiet_after + quiet_within)
     rules = Rules(faults=faults or Faults(), quiet_after=quiet_after, max_steps=max_steps)

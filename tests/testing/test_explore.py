@@ -167,6 +167,11 @@ def test_at_least_one_schedule_is_asked_for() -> None:
         explore(three_in_a_row, schedules=0)
 
 
+async def test_it_is_called_from_a_plain_function() -> None:
+    with pytest.raises(UsageError):
+        explore(three_in_a_row)
+
+
 @pytest.mark.promise("I-46")
 @given(seed=st.integers(0, 2**32), strategy=st.sampled_from(["random", "pct(2)", "dfs(8)"]))
 def test_the_same_seed_explores_the_same(seed: int, strategy: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from greenroom.actors import Behavior, Context, TurnBegan, TurnEnded
-from greenroom.core import Event, Level, point
+from greenroom.core import Event, Level, Recorder, point
 from greenroom.testing import ExplorationFailed, Faults, Monitor, NotQuiescent, Sim, explore
 
 
@@ -77,6 +77,27 @@ def test_a_monitor_reads_events_and_sees_a_turn_that_never_ends() -> None:
     assert "100,000 virtual seconds" in error.why
 
 
+def test_another_recorder_that_is_followed_is_read_and_part_of_the_journal() -> None:
+    def read(monitor: Monitor, event: Event) -> None:
+        monitor.hot(event.actor)
+
+    async def scenario(sim: Sim) -> None:
+        other = Recorder(trio.current_time)
+        other.emit(Event(actor="before"))
+        before = sim.monitor("made before", read)
+        sim.follow(other)
+        after = sim.monitor("made after", read)
+        await point("any")
+        other.emit(Event(actor="seen", inc=sim.steps))
+        for monitor in (before, after):
+            assert [hot.what for hot in monitor.waiting()] == ["seen"]
+            monitor.cold("seen")
+
+    done = explore(scenario, strategy="dfs(9)")
+
+    assert done.runs == done.journals == 4
+
+
 def test_a_run_that_goes_on_for_ever_is_ended_with_what_was_hot_then() -> None:
     async def scenario(sim: Sim) -> None:
         work = sim.monitor("work")
@@ -127,6 +148,7 @@ def test_after_the_faults_have_stopped_everything_comes_to_rest_within_a_bound()
 
     assert caught.value.choices == (1,)
     assert isinstance(caught.value.__cause__, NotQuiescent)
+    assert "at step 14" in caught.value.__cause__.why
     assert "long after the faults have stopped" in caught.value.__cause__.why
 
 
