@@ -130,29 +130,52 @@ def explore(
     if quiet_after is not None:
         max_steps = min(max_steps, quiet_after + quiet_within)
     rules = Rules(faults=faults or Faults(), quiet_after=quiet_after, max_steps=max_steps)
-    search = search_of(strategy)
-    choosers = search.choosers(seed)
-    journals: set[bytes] = set()
-    passed: Counter[str] = Counter()
-    runs = longest = 0
-    chooser = next(choosers, None)
-    while chooser is not None and runs < schedules:
-        run = run_sim(scenario, chooser, rules)
-        runs += 1
-        if run.error is not None:
-            _check_failure(run.error, failures)
-            again = _Again(scenario, rules, failures, run.error)
-            raise again.failed(run, search, seed=seed, runs=runs, most=shrinks) from again.error
-        journals.add(hashlib.blake2b(run.journal().encode(), digest_size=16).digest())
-        passed.update(run.passed)
-        longest = max(longest, len(run.trail.choices))
-        try:
-            chooser = choosers.send(run.trail)
-        except StopIteration:
-            chooser = None
-    return Exploration(
-        runs=runs, journals=len(journals), most_choices=longest, is_exhaustive=chooser is None, passed=dict(passed)
-    )
+    tries = _Tries(scenario, rules, failures, shrinks)
+    return tries.go_through(search_of(strategy), seed=seed, schedules=schedules)
+
+
+@final
+class _Tries:
+    """Goes through a search and keeps count."""
+
+    def __init__(self, scenario: Scenario, rules: Rules, failures: Failures, shrinks: int) -> None:
+        self._scenario = scenario
+        self._rules = rules
+        self._failures = failures
+        self._shrinks = shrinks
+        self._runs = 0
+        self._most_choices = 0
+        self._journals: set[bytes] = set()
+        self._passed: Counter[str] = Counter()
+
+    def go_through(self, search: Search, *, seed: int, schedules: int) -> Exploration:
+        """Run until the search or the schedules are used up, or a run fails."""
+        choosers = search.choosers(seed)
+        chooser = next(choosers, None)
+        while chooser is not None and self._runs < schedules:
+            run = run_sim(self._scenario, chooser, self._rules)
+            self._runs += 1
+            if run.error is not None:
+                _check_failure(run.error, self._failures)
+                again = _Again(self._scenario, self._rules, self._failures, run.error)
+                raise again.failed(run, search, seed=seed, runs=self._runs, most=self._shrinks) from again.error
+            self._count(run)
+            try:
+                chooser = choosers.send(run.trail)
+            except StopIteration:
+                chooser = None
+        return Exploration(
+            runs=self._runs,
+            journals=len(self._journals),
+            most_choices=self._most_choices,
+            is_exhaustive=chooser is None,
+            passed=dict(self._passed),
+        )
+
+    def _count(self, run: SimRun) -> None:
+        self._journals.add(hashlib.blake2b(run.journal().encode(), digest_size=16).digest())
+        self._passed.update(run.passed)
+        self._most_choices = max(self._most_choices, len(run.trail.choices))
 
 
 def _leaves(error: BaseException) -> list[BaseException]:
