@@ -27,6 +27,7 @@ from greenroom.core._errors import (
 )
 from greenroom.core._events import Cause, Event, Level, Record, event_of, field_names, field_values
 from greenroom.core._ids import Ids, SeededIds, SystemIds, actor_id, is_session_id, session_id, task_id
+from greenroom.core._points import AtPoint, arm_points, point
 from greenroom.core._ports import (
     Blocking,
     Chance,
@@ -45,6 +46,7 @@ __all__ = [
     "ActorEnded",
     "AskCycle",
     "AskTimedOut",
+    "AtPoint",
     "Blocking",
     "Busy",
     "Cause",
@@ -84,11 +86,13 @@ __all__ = [
     "UsageError",
     "WorkEnded",
     "actor_id",
+    "arm_points",
     "calm_collector",
     "event_of",
     "field_names",
     "field_values",
     "is_session_id",
+    "point",
     "read_settings",
     "session_id",
     "task_id",

@@ -1,15 +1,21 @@
-"""A mailbox as a few lines of plain Python: what the real one is compared with."""
+"""A mailbox as a few lines of plain Python: what a real one is compared with.
+
+Must not know: Trio, the mailbox that is tested.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from typing import Final
 
 import attrs
 
 from greenroom.mailbox import Lane
 
-K = 16
+# Said again, and not imported: the model would believe whatever they are changed to.
+LATER_CREDIT: Final = 16
+MAX_ATTEMPTS: Final = 3
 
 
 @attrs.define(eq=False)
@@ -39,13 +45,16 @@ class Model:
         self.is_closed = False
 
     def held(self) -> list[Letter]:
+        """Return what takes a place of the capacity."""
         return [one for queue in (*self.lanes.values(), self.leased) for one in queue if one.is_counted]
 
     def has_room(self, size_bytes: int) -> bool:
+        """Whether a message of this size fits now."""
         held = self.held()
         return len(held) < self.capacity and sum(one.size_bytes for one in held) + size_bytes <= self.capacity_bytes
 
     def put(self, letter: Letter) -> str:
+        """Put without waiting; return what becomes of it."""
         if self.is_closed:
             return "closed"
         if letter.is_counted and (self.producers or not self.has_room(letter.size_bytes)):
@@ -54,6 +63,7 @@ class Model:
         return "accepted"
 
     def accept(self, letter: Letter) -> None:
+        """Let a message in."""
         self.lanes[letter.lane].append(letter)
         self.accepted += 1
 
@@ -63,11 +73,12 @@ class Model:
             self.accept(self.producers.pop(0))
 
     def take(self, lanes: Iterable[Lane] = tuple(Lane)) -> Letter | None:
+        """Lease the next message of some lanes."""
         now, next_, later = (self.lanes[lane] if lane in set(lanes) else deque[Letter]() for lane in Lane)
         is_credited = {Lane.NEXT, Lane.LATER} <= set(lanes)
         if now:
             letter = now.popleft()
-        elif later and (not next_ or self.overtakings >= K):
+        elif later and (not next_ or self.overtakings >= LATER_CREDIT):
             letter = later.popleft()
             if is_credited:
                 self.overtakings = 0
@@ -80,15 +91,17 @@ class Model:
         return letter
 
     def ack(self, letter: Letter) -> None:
+        """Let go of a leased message."""
         self.leased.remove(letter)
         self.acked.append(letter.number)
         self.admit()
 
     def nack(self, letter: Letter) -> None:
+        """Take a leased message back, or bury it."""
         self.leased.remove(letter)
         if self.is_closed:
             self.dead.append((letter.number, "ended"))
-        elif letter.attempts + 1 >= 3:
+        elif letter.attempts + 1 >= MAX_ATTEMPTS:
             self.dead.append((letter.number, "poison"))
         else:
             letter.attempts += 1
@@ -96,6 +109,7 @@ class Model:
         self.admit()
 
     def close(self) -> None:
+        """Close: what waits is dead, what is leased is not yet."""
         if not self.is_closed:
             self.is_closed = True
             for queue in self.lanes.values():
