@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, final
 
 import trio
@@ -10,6 +10,7 @@ import trio
 from greenroom.actors._behavior import Behavior
 from greenroom.actors._cell import Cell
 from greenroom.actors._links import Link, make_link
+from greenroom.actors._outbox import enter, postpone, refuse_postponed, state_in
 from greenroom.actors._ref import Ref, cell_of
 from greenroom.actors._signals import Down
 from greenroom.actors._slot import NOTHING
@@ -133,6 +134,7 @@ class Context:
             raise UsageError("ctx.reply() answers an ask, and this message was told")
         if self._cell.answer is not NOTHING:
             raise UsageError("ctx.reply() was called twice for one ask")
+        refuse_postponed(self._cell, "ctx.reply()")
         self._cell.answer = value
 
     def acknowledge(self) -> None:
@@ -142,8 +144,45 @@ class Context:
         """
         cell = self._cell
         if cell.envelope is not None and not cell.is_acked:
+            refuse_postponed(cell, "ctx.acknowledge()")
             cell.mailbox.ack(cell.envelope)
             cell.is_acked = True
+
+    # --- states ----------------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> Hashable:
+        """The state that was entered last, this turn's included; None at the start of every incarnation."""
+        return state_in(self._cell)
+
+    def enter(self, state: Hashable) -> None:
+        """Be in another state from the commit of this turn on; at once where no turn runs, as in `on_start`.
+
+        What was postponed then comes back to the front of its lanes, in the order in which it was put. The state that
+        the actor is in already is no change. A turn that fails or is aborted changes no state.
+
+        Args:
+            state: A frozen value with a hash and a short `repr`, which goes on record; best an enum.
+
+        Raises:
+            UsageError: The value has no hash.
+        """
+        enter(self._cell, state)
+
+    def postpone(self) -> None:
+        """Let this turn's message come back in another state: to the front of its lane, before what is newer.
+
+        The turn goes on, and completes without an acknowledgement. Meanwhile the message keeps its place of the capacity;
+        an ask stays unanswered, with its deadline. A restart of the actor counts as another state.
+
+        Raises:
+            StashFull: `mailbox.stash_capacity` messages are postponed. Unless it is caught, the turn fails, and the
+                message is a dead letter `stash_overflow`.
+            UsageError: No turn runs, or its message was answered or acknowledged.
+        """
+        postpone(self._cell)
+
+    # --- mail and watches ------------------------------------------------------------------------------------------
 
     @property
     def has_mail(self) -> bool:

@@ -50,6 +50,7 @@ class Contents(Generic[M]):
         "_recorder",
         "_refused",
         "_since_yield",
+        "_stash",
         "_trace",
         "_trap",
         "_waiter",
@@ -80,6 +81,7 @@ class Contents(Generic[M]):
         # Nearly always at most one message is leased: a slot costs a third of a dictionary entry.
         self._lease: Envelope[M] | None = None
         self._more_leased: dict[int, Envelope[M]] | None = None
+        self._stash: deque[Envelope[M]] | None = None
         self._producers: Producers | None = None
         self._waiter: Task | None = None
         self._notify: Callable[[], None] | None = None
@@ -92,7 +94,7 @@ class Contents(Generic[M]):
         self._refused = self._acked = self._died = self._now_overflows = 0
 
     def __len__(self) -> int:
-        """Messages that wait in the three lanes; leased ones do not count."""
+        """Messages that wait in the three lanes; leased and postponed ones do not count."""
         return len(self._now or ()) + len(self._next or ()) + len(self._later or ())
 
     @property
@@ -119,7 +121,7 @@ class Contents(Generic[M]):
 
     @property
     def capacity(self) -> int:
-        """How many messages `next` and `later` hold together, leased ones included."""
+        """How many messages `next` and `later` hold together, leased and postponed ones included."""
         return self._capacity
 
     @property
@@ -134,6 +136,7 @@ class Contents(Generic[M]):
             next=len(self._next or ()),
             later=len(self._later or ()),
             leased=len(self.leased),
+            postponed=len(self._stash or ()),
             waiting_producers=len(self._producers or ()),
             size_bytes=self._bytes,
             capacity=self._policy.capacity,

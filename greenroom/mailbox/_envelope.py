@@ -43,6 +43,7 @@ class DeadReason(StrEnum):
     POISON = "poison"
     EXPIRED = "expired"
     LATE_REPLY = "late_reply"
+    STASH_OVERFLOW = "stash_overflow"
     UNHANDLED = "unhandled"
     """It is nothing that its receiver knows, such as a letter to a supervisor."""
 

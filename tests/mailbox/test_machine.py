@@ -17,6 +17,7 @@ from tests.mailbox.model import Letter, Model
 
 CAPACITY = 24
 CAPACITY_BYTES = 30
+STASH_CAPACITY = 4
 LANES = st.sampled_from(Lane)
 SIZES = st.integers(0, 12)
 
@@ -46,9 +47,9 @@ class MailboxMachine(RuleBasedStateMachine):
         super().__init__()
         self.loop = VirtualLoop()
         self.dead: list[tuple[int, str]] = []
-        policy = MailboxPolicy(capacity=CAPACITY, capacity_bytes=CAPACITY_BYTES)
+        policy = MailboxPolicy(capacity=CAPACITY, capacity_bytes=CAPACITY_BYTES, stash_capacity=STASH_CAPACITY)
         self.mailbox: Mailbox[int] = Mailbox("owner", policy=policy, on_dead=self.bury)
-        self.model = Model(CAPACITY, CAPACITY_BYTES)
+        self.model = Model(CAPACITY, CAPACITY_BYTES, STASH_CAPACITY)
         self.number = 0
         self.handed: list[Handed] = []
         self.putting: list[Waiter] = []
@@ -211,6 +212,23 @@ class MailboxMachine(RuleBasedStateMachine):
             self.model.nack(letter)
         self.settle()
 
+    @precondition(lambda self: bool(self.handed))
+    @rule(data=st.data())
+    def postpone(self, data: st.DataObject) -> None:
+        handed = data.draw(st.sampled_from(self.handed))
+        letter, envelope = handed.letters.pop(), handed.lease.envelopes.pop()
+        if not handed.letters:
+            self.handed.remove(handed)
+        self.mailbox.postpone(envelope)
+        self.model.postpone(letter)
+        self.settle()
+
+    @rule()
+    def recall(self) -> None:
+        self.mailbox.recall()
+        self.model.recall()
+        self.settle()
+
     @precondition(lambda self: self.number > 20)
     @rule()
     def close(self) -> None:
@@ -226,7 +244,7 @@ class MailboxMachine(RuleBasedStateMachine):
         assert statistics.now == len(model.lanes[Lane.NOW])
         assert statistics.next == len(model.lanes[Lane.NEXT])
         assert statistics.later == len(model.lanes[Lane.LATER])
-        assert statistics.leased == len(model.leased)
+        assert (statistics.leased, statistics.postponed) == (len(model.leased), len(model.stash))
         assert statistics.size_bytes == sum(letter.size_bytes for letter in model.held())
         assert (statistics.accepted, statistics.acked) == (model.accepted, len(model.acked))
         assert sorted(self.dead) == sorted(model.dead)
@@ -242,7 +260,10 @@ class MailboxMachine(RuleBasedStateMachine):
     def nothing_is_lost(self) -> None:
         statistics = self.mailbox.statistics()
         waiting = statistics.now + statistics.next + statistics.later
-        assert statistics.accepted == statistics.acked + statistics.died + waiting + statistics.leased
+        assert (
+            statistics.accepted
+            == statistics.acked + statistics.died + waiting + statistics.leased + statistics.postponed
+        )
 
     @invariant()
     def capacity_is_kept(self) -> None:
@@ -253,7 +274,7 @@ class MailboxMachine(RuleBasedStateMachine):
 
 TestMailbox: Any = MailboxMachine.TestCase
 TestMailbox.pytestmark = [
-    pytest.mark.promise("I-10", "I-11", "I-12", "I-13", "I-14", "I-15", "I-16", "I-18", "I-20"),
+    pytest.mark.promise("I-10", "I-11", "I-12", "I-13", "I-14", "I-15", "I-16", "I-18", "I-19", "I-20"),
     pytest.mark.slow,
     pytest.mark.timeout(300),  # shrinking a failure takes longer than finding one
 ]

@@ -23,6 +23,7 @@ KERNEL_TESTS: Final = (
 )
 
 _CELL: Final = "greenroom.actors._cell"
+_INTAKE: Final = "greenroom.mailbox._intake"
 _LOOP: Final = "greenroom.actors._loop"
 _MAILBOX: Final = "greenroom.mailbox._mailbox"
 _SUPERVISOR: Final = "greenroom.supervisor._supervisor"
@@ -150,7 +151,7 @@ MUTANTS: Final = (
         "            self._release(envelope)\n            envelope.attempts += counts",
         "            envelope.attempts += counts",
     ),
-    Mutant("one more than the capacity", ("I-14",), _MAILBOX, "or held >= self._capacity", "or held > self._capacity"),
+    Mutant("one more than the capacity", ("I-14",), _INTAKE, "or held >= self._capacity", "or held > self._capacity"),
     Mutant(
         "a cancelled producer stays in the queue",
         ("I-15",),
@@ -178,6 +179,34 @@ MUTANTS: Final = (
         _MAILBOX,
         "elif self._later and (not self._next or self._credit <= 0):",
         "elif self._later and not self._next:",
+    ),
+    Mutant(
+        "what was postponed comes back behind",
+        ("I-19",),
+        _MAILBOX,
+        "            self._lane(envelope.lane).appendleft(envelope)\n            if",
+        "            self._lane(envelope.lane).append(envelope)\n            if",
+    ),
+    Mutant(
+        "what was postponed comes back in any order",
+        ("I-19",),
+        _MAILBOX,
+        "key=_number, reverse=True)",
+        "key=_number)",
+    ),
+    Mutant(
+        "a state change brings nothing back",
+        ("I-19",),
+        "greenroom.actors._outbox",
+        "    cell.mailbox.recall(parent=seq)\n",
+        "    pass\n",
+    ),
+    Mutant(
+        "a turn that failed changes the state",
+        ("I-19",),
+        "greenroom.actors._outbox",
+        "    if cell.is_busy:\n        outbox_of(cell).state",
+        "    if False:\n        outbox_of(cell).state",
     ),
     Mutant(
         "nobody tells the producers",
@@ -274,9 +303,9 @@ MUTANTS: Final = (
     Mutant(
         "a reply is lost when a stop came",
         ("I-34",),
-        _CELL,
+        "greenroom.actors._commit",
         "elif not reply.answer(answer):",
-        "elif self.stop_cause is None and not reply.answer(answer):",
+        "elif cell.stop_cause is None and not reply.answer(answer):",
     ),
     Mutant("incarnations are left out", ("I-35",), _CELL, "self.incarnation += 1", "self.incarnation += 2"),
     Mutant(
