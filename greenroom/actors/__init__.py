@@ -29,6 +29,7 @@ from greenroom.actors._events import (
     WatchFailed,
 )
 from greenroom.actors._fold import FOLDS, ActorView, NameView, TurnCounts
+from greenroom.actors._later import SendTimer
 from greenroom.actors._lifecycle import (
     COMPLETED,
     EDGE_TO,
@@ -92,6 +93,7 @@ __all__ = [
     "PinnedRef",
     "Ref",
     "Request",
+    "SendTimer",
     "Signal",
     "State",
     "StopRequested",

@@ -42,6 +42,7 @@ from greenroom.mailbox import DeadReason, Envelope, Mailbox
 
 if TYPE_CHECKING:
     from greenroom.actors._context import Context
+    from greenroom.actors._later import SendTimer
     from greenroom.actors._outbox import Outbox
 
 M = TypeVar("M")
@@ -110,6 +111,7 @@ class Cell(Generic[M]):
         "state",
         "stop_cause",
         "task",
+        "timers",
         "turn",
         "turn_scope",
         "waits",
@@ -207,6 +209,7 @@ class Cell(Generic[M]):
         self.envelope: Envelope[M] | None = None
         self.outbox: Outbox | None = None
         self.entered: Hashable = None
+        self.timers: dict[SendTimer, None] | None = None
         self.is_acked = False
         self.answer: Any = NOTHING
         self.seq = self.recorder.emit_fields(

@@ -43,11 +43,18 @@ def _answer(cell: Cell[Any], envelope: Envelope[Any]) -> None:
 
 def give_up_turn(cell: Cell[Any], envelope: Envelope[Any], outcome: Outcome) -> None:
     """Drop what the turn asked for; its message goes the way of the behavior's policy, an ask gets the error."""
-    cell.outbox = None
+    outbox, cell.outbox = cell.outbox, None
+    if outbox is not None:
+        outbox.drop()
+        for polled in reversed(outbox.polled):
+            _give_up(cell, polled, outcome)
     if envelope.reply is not None:
         envelope.reply.fail(outcome.error_for(cell.id))
-    if cell.is_acked:
-        return
+    if not cell.is_acked:
+        _give_up(cell, envelope, outcome)
+
+
+def _give_up(cell: Cell[Any], envelope: Envelope[Any], outcome: Outcome) -> None:
     policy = cell.behavior.unfinished if cell.behavior is not None else Unfinished.DROP
     if isinstance(outcome.error, StashFull):
         cell.mailbox.bury(envelope, DeadReason.STASH_OVERFLOW)

@@ -35,6 +35,7 @@ class Contents(Generic[M]):
         "_died",
         "_held",
         "_high_water",
+        "_husks",
         "_later",
         "_lease",
         "_more_leased",
@@ -49,6 +50,7 @@ class Contents(Generic[M]):
         "_producers",
         "_recorder",
         "_refused",
+        "_reserved",
         "_since_yield",
         "_stash",
         "_trace",
@@ -86,6 +88,7 @@ class Contents(Generic[M]):
         self._waiter: Task | None = None
         self._notify: Callable[[], None] | None = None
         self._trap: object = None
+        self._husks = self._reserved = 0
         self._closed = ""
         self._pinned: set[int] | None = None
         self._credit = LATER_CREDIT
@@ -95,12 +98,12 @@ class Contents(Generic[M]):
 
     def __len__(self) -> int:
         """Messages that wait in the three lanes; leased and postponed ones do not count."""
-        return len(self._now or ()) + len(self._next or ()) + len(self._later or ())
+        return len(self._now or ()) + len(self._next or ()) + len(self._later or ()) - self._husks
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing waits."""
-        return not (self._now or self._next or self._later)
+        return not len(self)
 
     def _lane(self, lane: Lane) -> deque[Envelope[M]]:
         """Return a lane, made on first use."""
@@ -110,6 +113,13 @@ class Contents(Generic[M]):
             queue = deque()
             setattr(self, attribute, queue)
         return queue
+
+    def _depth(self, queue: deque[Envelope[M]] | None) -> int:
+        return sum(one.number > 0 for one in queue or ()) if self._husks else len(queue or ())
+
+    def last(self, lane: Lane) -> Envelope[M]:
+        """Return the message that was put last into a lane, in this very step; nobody else may have put one since."""
+        return self._lane(lane)[-1]
 
     @property
     def leased(self) -> Sequence[Envelope[M]]:
@@ -132,10 +142,11 @@ class Contents(Generic[M]):
     def statistics(self) -> MailboxStatistics:
         """Return the state and the counters as of now."""
         return MailboxStatistics(
-            now=len(self._now or ()),
-            next=len(self._next or ()),
-            later=len(self._later or ()),
+            now=self._depth(self._now),
+            next=self._depth(self._next),
+            later=self._depth(self._later),
             leased=len(self.leased),
+            reserved=self._reserved,
             postponed=len(self._stash or ()),
             waiting_producers=len(self._producers or ()),
             size_bytes=self._bytes,

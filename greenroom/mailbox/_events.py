@@ -28,6 +28,8 @@ class MessagePut(_MessageEvent):
 
     type: str
     """Class name of the message; its content is not recorded."""
+    is_counted: bool = True
+    """Whether it takes a place of the capacity; also true in journals that do not say, whatever its lane."""
 
 
 @final
@@ -87,7 +89,7 @@ EVENTS: Final = (MessagePut, MessageLeased, MessageAcked, MessagePostponed, Mess
 def record_put(recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any]) -> None:
     """Record that a message was accepted."""
     name = type(envelope.message).__name__
-    fields = (envelope.parent, envelope.number, envelope.lane.value, name)
+    fields = (envelope.parent, envelope.number, envelope.lane.value, name, envelope.is_counted)
     recorder.emit_fields(MessagePut, owner, incarnation, *fields)
 
 

@@ -132,6 +132,45 @@ class Intake(Contents[M]):
                 self._admit_producers()  # whoever waited behind may fit where this one, now cancelled, did not
         raise Closed(f"the mailbox of {self.owner!r} is closed: {self._closed}")
 
+    def reserve(self, lane: Lane, *, size_bytes: int = 0) -> Delivery:
+        """Take a place for a message that comes later, by `put_reserved`, or not at all: then `unreserve` it.
+
+        Raises:
+            UsageError: The message is larger than the whole byte capacity.
+        """
+        if self._closed:
+            self._refused += 1
+            return Delivery.CLOSED
+        if lane is not _NOW:
+            if not self._has_room(size_bytes) or self._producers:
+                self._refused += 1
+                return Delivery.FULL
+            self._reserved += 1
+            self._held += 1
+            self._high_water = max(self._high_water, self._held)
+            self._bytes += size_bytes
+        return _ACCEPTED
+
+    def put_reserved(self, message: M, lane: Lane, *, size_bytes: int = 0, parent: int = 0) -> Delivery:
+        """Put a message into its reserved place; `closed` when the mailbox was closed meanwhile."""
+        if self._closed:
+            self.unreserve(lane, size_bytes=size_bytes)
+            self._refused += 1
+            return Delivery.CLOSED
+        self._number = number = self._number + 1
+        is_counted = lane is not _NOW
+        self._reserved -= is_counted
+        self._admit(Envelope(message, lane, number, parent, None, size_bytes, is_counted=is_counted))
+        return _ACCEPTED
+
+    def unreserve(self, lane: Lane, *, size_bytes: int = 0) -> None:
+        """Give a reserved place back."""
+        if lane is not _NOW:
+            self._reserved -= 1
+            self._held -= 1
+            self._bytes -= size_bytes
+            self._admit_producers()
+
     def _has_room(self, size_bytes: int) -> bool:
         policy = self._policy
         if size_bytes > policy.capacity_bytes:

@@ -32,6 +32,8 @@ BUDGET: Final = 64
 """A consumer that never waits yields after so many messages (kernel 9.2)."""
 
 _number: Final[Callable[[Envelope[Any]], int]] = attrgetter("number")
+MOST_HUSKS: Final = 16
+"""So many withdrawn messages may lie in the lanes, or as many as there are others."""
 _CREDITED: Final = frozenset({Lane.NEXT, Lane.LATER})
 """The credit is between these, so it is left alone when one of them is not in sight."""
 
@@ -58,6 +60,8 @@ class Mailbox(Intake[M]):
 
     def take(self) -> Envelope[M] | None:
         """Lease the next message without waiting; None when nothing waits. For loops that park themselves."""
+        if self._husks:
+            self._drop_husks()
         if self._now:
             queue = self._now
         elif self._later and (not self._next or self._credit <= 0):
@@ -165,7 +169,7 @@ class Mailbox(Intake[M]):
         picked: list[Envelope[M]],
     ) -> None:
         """Lease what is wanted of a lane, in its order."""
-        for envelope in [one for one in queue or () if wanted(one)][: limit - len(picked)]:
+        for envelope in [one for one in queue or () if one.number and wanted(one)][: limit - len(picked)]:
             assert queue is not None
             queue.remove(envelope)
             self._lease_more(envelope)
@@ -313,12 +317,58 @@ class Mailbox(Intake[M]):
         if self._on_dead is not None:
             self._on_dead(envelope, reason)
 
+    def withdraw(self, envelope: Envelope[M], *, is_known: bool = False, parent: int = 0) -> bool:
+        """Take a message back that waits or is postponed: a dead letter `withdrawn`, and its place is free.
+
+        Args:
+            envelope: The message.
+            is_known: Whether the caller knows that it is neither served nor dead, so that it is not looked for.
+            parent: `seq` of the event that led to it.
+
+        Returns:
+            Whether it was there. A leased message stays leased.
+        """
+        if self._closed or envelope is self._lease or envelope in (self._more_leased or {}).values():
+            return False
+        if self._stash and envelope in self._stash:
+            self._stash.remove(envelope)
+            self._dead(envelope, DeadReason.WITHDRAWN, parent)
+        elif is_known or self.is_waiting(envelope):
+            # A husk stays in the lane until it comes to the front: to find it there would take a search.
+            self._dead(envelope, DeadReason.WITHDRAWN, parent)
+            envelope.number = 0
+            envelope.reply = None
+            self._husks += 1
+            if self._husks > MOST_HUSKS and self._husks > len(self):
+                self._sweep()
+        else:
+            return False
+        self._free(envelope)
+        return True
+
+    def is_waiting(self, envelope: Envelope[M]) -> bool:
+        """Whether a message waits in its lane or is postponed; looks for it."""
+        queues = (getattr(self, LANES[envelope.lane]), self._stash)
+        return envelope.number > 0 and any(envelope in queue for queue in queues if queue)
+
+    def _drop_husks(self) -> None:
+        """Let a message stand at the front of each lane that has one."""
+        for queue in (self._now, self._next, self._later):
+            while queue and not queue[0].number:
+                queue.popleft()
+                self._husks -= 1
+
+    def _sweep(self) -> None:
+        for attribute in LANES.values():
+            setattr(self, attribute, deque(one for one in getattr(self, attribute) or () if one.number))
+        self._husks = 0
+
     def pin_last(self, lane: Lane) -> None:
         """Bind the message that was put last, in this very step, to the current incarnation."""
         pinned = self._pinned = self._pinned or set()
         if len(pinned) >= 2 * self._capacity:  # nearly all of them have been served
             pinned &= {one.number for one in chain(self.leased, self._stash or (), *map(self._lane, Lane))}
-        pinned.add(self._lane(lane)[-1].number)
+        pinned.add(self.last(lane).number)
 
     def bury_pinned(self, reason: DeadReason, *, parent: int = 0) -> None:
         """Turn what waits for the incarnation that has just ended into dead letters."""
@@ -343,6 +393,9 @@ class Mailbox(Intake[M]):
         for queue in (self._stash, self._now, self._next, self._later):
             while queue:
                 envelope = queue.popleft()
+                if not envelope.number:
+                    self._husks -= 1
+                    continue
                 if envelope.is_counted:
                     self._held -= 1
                     self._bytes -= envelope.size_bytes

@@ -36,6 +36,8 @@ class MailboxStatistics:
     later: int
     leased: int
     postponed: int
+    reserved: int
+    """Places of `next` and `later` that are kept for what turns send with their commit."""
     waiting_producers: int
     size_bytes: int
     capacity: int

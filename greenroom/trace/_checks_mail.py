@@ -111,16 +111,14 @@ def leased_once(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
 def capacity_kept(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     """I-14: `next` and `later`, leased and postponed ones included, keep within the capacity, where `actor.new` says it."""
     capacity = {entry.event.actor: entry.get("capacity", 0) for entry in entries if entry.kind == "actor.new"}
-    held: Counter[_Box] = Counter()
+    held: dict[_Box, set[int]] = defaultdict(set)
     for entry, box, message in _mail(entries):
-        if entry["lane"] == "now":
-            continue
-        if entry.kind == "message.put":
-            held[box] += 1
-            if capacity.get(box) and held[box] > capacity[box]:
-                yield entry.seq, f"message {message} is the {held[box]}th of {box}, which holds {capacity[box]}"
+        if entry.kind == "message.put" and entry["lane"] != "now" and entry.get("is_counted", default=True):
+            held[box].add(message)
+            if capacity.get(box) and len(held[box]) > capacity[box]:
+                yield entry.seq, f"message {message} is the {len(held[box])}th of {box}, which holds {capacity[box]}"
         elif entry.kind in {"message.acked", "message.died"}:
-            held[box] -= 1
+            held[box].discard(message)
 
 
 @attrs.define

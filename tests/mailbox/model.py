@@ -108,6 +108,13 @@ class Model:
             self.stash.append(letter)
         self.admit()
 
+    def withdraw(self, letter: Letter) -> None:
+        for queue in (*self.lanes.values(), self.stash):
+            if letter in queue:
+                queue.remove(letter)
+                self.dead.append((letter.number, "withdrawn"))
+        self.admit()
+
     def recall(self) -> None:
         """Put it back as if nothing had been taken: before what is newer, in the order of the puts."""
         for lane, queue in self.lanes.items():

@@ -51,6 +51,7 @@ class MailboxMachine(RuleBasedStateMachine):
         self.mailbox: Mailbox[int] = Mailbox("owner", policy=policy, on_dead=self.bury)
         self.model = Model(CAPACITY, CAPACITY_BYTES, STASH_CAPACITY)
         self.number = 0
+        self.envelopes: dict[Letter, Envelope[int]] = {}
         self.handed: list[Handed] = []
         self.putting: list[Waiter] = []
         self.getting: Waiter | None = None
@@ -94,13 +95,29 @@ class MailboxMachine(RuleBasedStateMachine):
         letter = self.letter(lane, size_bytes, is_system=is_system)
         delivery = self.mailbox.put_nowait(letter.number, lane, size_bytes=size_bytes, is_system=is_system)
         assert delivery == self.model.put(letter)
+        if delivery == "accepted":
+            self.envelopes[letter] = self.mailbox.last(lane)
+        self.settle()
+
+    @precondition(lambda self: bool(self.envelopes))
+    @rule(data=st.data(), is_looked_for=st.booleans())
+    def withdraw(self, data: st.DataObject, is_looked_for: bool) -> None:
+        letter = data.draw(st.sampled_from(list(self.envelopes)))
+        waits = any(letter in queue for queue in (*self.model.lanes.values(), self.model.stash))
+        if waits or is_looked_for:
+            is_known = waits and not is_looked_for
+            assert self.mailbox.withdraw(self.envelopes[letter], is_known=is_known) is waits
+            self.model.withdraw(letter)
         self.settle()
 
     @rule(count=st.integers(1, 20))
     def put_many_of_next(self, count: int) -> None:
         for _ in range(count):
             letter = self.letter(Lane.NEXT, 0)
-            assert self.mailbox.put_nowait(letter.number) == self.model.put(letter)
+            delivery = self.mailbox.put_nowait(letter.number)
+            assert delivery == self.model.put(letter)
+            if delivery == "accepted":
+                self.envelopes[letter] = self.mailbox.last(Lane.NEXT)
         self.settle()
 
     @rule(lane=st.sampled_from([Lane.NEXT, Lane.LATER]), size_bytes=SIZES)

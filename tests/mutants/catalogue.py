@@ -26,6 +26,7 @@ _CELL: Final = "greenroom.actors._cell"
 _INTAKE: Final = "greenroom.mailbox._intake"
 _LOOP: Final = "greenroom.actors._loop"
 _MAILBOX: Final = "greenroom.mailbox._mailbox"
+_STATES: Final = ("tests/actors/test_states.py",)
 _SUPERVISOR: Final = "greenroom.supervisor._supervisor"
 
 
@@ -186,6 +187,7 @@ MUTANTS: Final = (
         _MAILBOX,
         "            self._lane(envelope.lane).appendleft(envelope)\n            if",
         "            self._lane(envelope.lane).append(envelope)\n            if",
+        tests=_STATES,
     ),
     Mutant(
         "what was postponed comes back in any order",
@@ -193,6 +195,7 @@ MUTANTS: Final = (
         _MAILBOX,
         "key=_number, reverse=True)",
         "key=_number)",
+        tests=_STATES,
     ),
     Mutant(
         "a state change brings nothing back",
@@ -200,6 +203,7 @@ MUTANTS: Final = (
         "greenroom.actors._outbox",
         "    cell.mailbox.recall(parent=seq)\n",
         "    pass\n",
+        tests=_STATES,
     ),
     Mutant(
         "a turn that failed changes the state",
@@ -207,6 +211,7 @@ MUTANTS: Final = (
         "greenroom.actors._outbox",
         "    if cell.is_busy:\n        outbox_of(cell).state",
         "    if False:\n        outbox_of(cell).state",
+        tests=_STATES,
     ),
     Mutant(
         "nobody tells the producers",
@@ -454,6 +459,30 @@ MUTANTS: Final = (
         "deadline = cell.shared.timers.after(cell.start_timeout_s, scope.cancel)",
         "deadline = cell.shared.timers.after(math.inf, scope.cancel)",
         tests=("tests/actors/test_idle_ends.py", "tests/supervisor/test_spawn.py"),
+    ),
+    Mutant(
+        "timers of a turn that failed run",
+        (),
+        "greenroom.actors._outbox",
+        "    if cell.is_busy:\n        outbox_of(cell).timers",
+        "    if False:\n        outbox_of(cell).timers",
+        tests=("tests/actors/test_later.py",),
+    ),
+    Mutant(
+        "a place that was reserved is never free again",
+        (),
+        "greenroom.mailbox._intake",
+        "            self._reserved -= 1\n            self._held -= 1\n",
+        "            self._reserved -= 1\n",
+        tests=("tests/actors/test_later.py",),
+    ),
+    Mutant(
+        "a cancelled timer still delivers what waits",
+        (),
+        "greenroom.actors._later",
+        "            self._cell.mailbox.withdraw(self._envelope, parent=self._cell.here())\n",
+        "            pass\n",
+        tests=("tests/actors/test_later.py",),
     ),
     Mutant(
         "a clean-up is skipped when nothing runs",
