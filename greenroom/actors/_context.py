@@ -13,9 +13,8 @@ from greenroom.actors._later import SendTimer, end_timers
 from greenroom.actors._links import Link, make_link
 from greenroom.actors._outbox import enter, poll_now, postpone, refuse_postponed, reserve, set_timer, state_in
 from greenroom.actors._ref import Ref, cell_of
-from greenroom.actors._signals import Down
 from greenroom.actors._slot import NOTHING
-from greenroom.actors._watch import Watch
+from greenroom.actors._watch import Hearing, Watch
 from greenroom.core import Recorder, UsageError
 from greenroom.mailbox import Delivery, Envelope, Lane, Lease, MailboxStatistics
 
@@ -271,7 +270,7 @@ class Context:
 
         The watch ends with this incarnation: the next one watches what it wants to hear of itself.
         """
-        watch = ref.watch(self._hear)
+        watch = ref.watch(Hearing(self._cell.mailbox))
         if watch.is_open:
             if self._watches is None:
                 self._watches = {}
@@ -282,10 +281,7 @@ class Context:
         """Let go of what belongs to this incarnation."""
         end_timers(self._cell)
         for watch in list(self._watches or ()):
-            watch.cancel()
-
-    def _hear(self, down: Down) -> None:
-        self._cell.mailbox.put_nowait(down, Lane.NOW, parent=down.seq, is_system=True)
+            watch.leave()
 
     def start_soon(self, function: Callable[[*Ts], Awaitable[object]], *args: *Ts, name: object = None) -> None:
         """Start a Trio task that lives as long as this incarnation; its failure fails the actor.

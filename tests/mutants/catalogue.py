@@ -461,6 +461,22 @@ MUTANTS: Final = (
         tests=("tests/actors/test_idle_ends.py", "tests/supervisor/test_spawn.py"),
     ),
     Mutant(
+        "a cancelled ask stays where it is",
+        ("I-33",),
+        "greenroom.actors._ref",
+        "            if slot.is_withdrawn:\n",
+        "            if False:\n",
+        tests=("tests/actors/test_asks.py",),
+    ),
+    Mutant(
+        "a Down arrives after its watch was cancelled",
+        ("I-32",),
+        "greenroom.actors._watch",
+        "            self._mailbox.withdraw(self._envelope)\n",
+        "            pass\n",
+        tests=("tests/actors/test_watch.py",),
+    ),
+    Mutant(
         "timers of a turn that failed run",
         (),
         "greenroom.actors._outbox",
