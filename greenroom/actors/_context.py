@@ -13,6 +13,7 @@ from greenroom.actors._later import SendTimer, end_timers
 from greenroom.actors._links import Link, make_link
 from greenroom.actors._outbox import enter, poll_now, postpone, refuse_postponed, reserve, set_timer, state_in
 from greenroom.actors._ref import Ref, cell_of
+from greenroom.actors._signals import Signal
 from greenroom.actors._slot import NOTHING
 from greenroom.actors._watch import Hearing, Watch
 from greenroom.core import Recorder, UsageError
@@ -256,7 +257,8 @@ class Context:
         """
 
         def is_wanted(envelope: Envelope[Any]) -> bool:
-            return envelope.reply is None and isinstance(envelope.message, of)
+            message = envelope.message
+            return envelope.reply is None and isinstance(message, of) and not isinstance(message, Signal)
 
         most = 0 if self._cell.is_suspended else limit
         return self._cell.mailbox.drain_nowait(most, lanes=lanes, wanted=is_wanted)
