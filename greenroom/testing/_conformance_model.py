@@ -27,16 +27,20 @@ class Letter:
     size_bytes: int
     is_counted: bool
     attempts: int = 0
+    put: int = 0
+    """Place among the accepted ones; a producer that waited comes later than it came."""
 
 
 class Model:
     """Lanes, credit, capacity, producers, leases, dead letters."""
 
-    def __init__(self, capacity: int, capacity_bytes: int) -> None:
+    def __init__(self, capacity: int, capacity_bytes: int, stash_capacity: int = 0) -> None:
         self.capacity = capacity
+        self.stash_capacity = stash_capacity
         self.capacity_bytes = capacity_bytes
         self.lanes: dict[Lane, deque[Letter]] = {lane: deque() for lane in Lane}
         self.leased: list[Letter] = []
+        self.stash: list[Letter] = []
         self.producers: list[Letter] = []
         self.dead: list[tuple[int, str]] = []
         self.acked: list[int] = []
@@ -46,7 +50,7 @@ class Model:
 
     def held(self) -> list[Letter]:
         """Return what takes a place of the capacity."""
-        return [one for queue in (*self.lanes.values(), self.leased) for one in queue if one.is_counted]
+        return [one for queue in (*self.lanes.values(), self.leased, self.stash) for one in queue if one.is_counted]
 
     def has_room(self, size_bytes: int) -> bool:
         """Whether a message of this size fits now."""
@@ -66,6 +70,7 @@ class Model:
         """Let a message in."""
         self.lanes[letter.lane].append(letter)
         self.accepted += 1
+        letter.put = self.accepted
 
     def admit(self) -> None:
         """Let in the producers that came first, as far as there is room."""
@@ -108,10 +113,34 @@ class Model:
             self.lanes[letter.lane].appendleft(letter)
         self.admit()
 
+    def postpone(self, letter: Letter) -> None:
+        """Put a leased message aside until `recall`."""
+        self.leased.remove(letter)
+        if self.is_closed or len(self.stash) == self.stash_capacity:
+            self.dead.append((letter.number, "ended" if self.is_closed else "stash_overflow"))
+        else:
+            self.stash.append(letter)
+        self.admit()
+
+    def withdraw(self, letter: Letter) -> None:
+        """Take a message that waits out of its lane."""
+        for queue in (*self.lanes.values(), self.stash):
+            if letter in queue:
+                queue.remove(letter)
+                self.dead.append((letter.number, "withdrawn"))
+        self.admit()
+
+    def recall(self) -> None:
+        """Put it back as if nothing had been taken: before what is newer, in the order of the puts."""
+        for lane, queue in self.lanes.items():
+            queue.extendleft(sorted((one for one in self.stash if one.lane is lane), key=lambda one: -one.put))
+        self.stash.clear()
+
     def close(self) -> None:
         """Close: what waits is dead, what is leased is not yet."""
         if not self.is_closed:
             self.is_closed = True
+            self.recall()
             for queue in self.lanes.values():
                 self.dead += [(letter.number, "closed") for letter in queue]
                 queue.clear()
