@@ -6,13 +6,12 @@ write to a supervisor, and nobody may end it that way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, final
+from typing import Any, Protocol, final
 
 import attrs
 import trio
 
-from greenroom.actors import Context, Parent, Request
+from greenroom.actors import Cell, Context, Parent, Request
 from greenroom.core import SupervisorFailed
 from greenroom.supervisor._strategy import Step
 
@@ -23,6 +22,14 @@ class Batch:
     """A plan that concerns more than the child that ended."""
 
     steps: tuple[Step, ...]
+    child: Cell[Any] | None = None
+    """The one that ended; None for the rest of a plan that has begun."""
+    incarnation: int = 0
+
+    @property
+    def is_overtaken(self) -> bool:
+        """Whether another plan has started that child again meanwhile."""
+        return self.child is not None and self.child.incarnation != self.incarnation
 
 
 @final
@@ -48,7 +55,7 @@ class Decider(Protocol):
         """Take the nursery that children are started in."""
         ...
 
-    async def carry_out(self, steps: Sequence[Step]) -> None:
+    async def carry_out(self, batch: Batch) -> None:
         """Carry out a plan."""
         ...
 
@@ -88,8 +95,8 @@ class SupervisorBehavior(Parent[object]):
             case Escalation(error=error):
                 await self._supervisor.stop_children()
                 raise error
-            case Batch(steps=steps):
-                await self._supervisor.carry_out(steps)
+            case Batch():
+                await self._supervisor.carry_out(message)
             case RestartChild(child=child):
                 await self._supervisor.restart_now(child)
                 ctx.reply(None)

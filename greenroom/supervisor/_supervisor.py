@@ -324,7 +324,7 @@ class Supervisor:
             case [StartChild(child=child, delay_s=delay_s)] if child == cell.id:
                 return Verdict(is_gone=False, delay_s=delay_s)
         self._being_stopped.update(stopped_to_start(steps))
-        self.cell.mailbox.put_nowait(Batch(tuple(steps)), Lane.NOW, is_system=True)
+        self.cell.mailbox.put_nowait(Batch(tuple(steps), cell, cell.incarnation), Lane.NOW, is_system=True)
         return HELD
 
     def _plan(self, cell: Cell[Any], state: State, *, was_asked: bool) -> list[Step]:
@@ -389,22 +389,26 @@ class Supervisor:
     async def restart_now(self, child: str) -> None:
         """Restart a child that runs, with whom it takes along, and return when it is ready or gone."""
         cell = self._children.get(child)
-        if cell is None or self._is_stopping():
+        if cell is None or cell.is_unwanted or self._is_stopping():
             return
         steps = plan_restart(child, strategy=self.spec.strategy, specs=self._specs, depends_on=self._depends_on)
         self._note_restart(cell, steps, self.cell.seq, is_requested=True)
         self._being_stopped.update(stopped_to_start(steps))
-        await self.carry_out(steps, why="restarted on request")
+        await self._take_steps(deque(steps), Cause(self.id, "restarted on request"))
 
     def refuse(self, message: object) -> None:
         """Make a dead letter of what is no decision."""
         lane = self.cell.envelope.lane if self.cell.envelope is not None else Lane.NEXT
         self._house.shared.directory.refused(self.cell, message, lane, DeadReason.UNHANDLED)
 
-    async def carry_out(self, steps: Sequence[Step], *, why: str = "restarted together with a neighbour") -> None:
-        """Carry out a plan that concerns several children, step by step."""
-        cause = Cause(self.id, why)
-        rest = deque(steps)
+    async def carry_out(self, batch: Batch) -> None:
+        """Carry out a plan that concerns several children, unless a later one has overtaken it."""
+        if batch.is_overtaken:
+            self._being_stopped -= Counter(stopped_to_start(batch.steps))
+            return
+        await self._take_steps(deque(batch.steps), Cause(self.id, "restarted together with a neighbour"))
+
+    async def _take_steps(self, rest: deque[Step], cause: Cause) -> None:
         try:
             while rest and await self._carry_out_one(rest[0], cause):
                 rest.popleft()

@@ -138,24 +138,21 @@ class _Restarts:
 
     def _started(self, entry: Entry, supervisor: str) -> Iterator[Finding]:
         actor, plans = entry.event.actor, self.plans[supervisor]
-        plan = next((one for one in plans if actor in one.rest), None)
+        plan = _under_way(plans, actor)
         if plan is None:
             of = f" of {supervisor} at {plans[-1].decision.seq}" if plans else ""
             yield entry.seq, f"{actor} is started out of the order of the decision{of}"
             return
-        # What comes before it is not started any more; a plan that this one overtakes is out of date.
-        members = set(plan.decision["together"])
+        # What comes before it is not started any more, and another plan about its end is out of date.
         plan.rest = plan.rest[plan.rest.index(actor) + 1 :]
-        first = plans.index(plan)
-        kept = [one for one in list(plans)[:first] if members.isdisjoint(one.rest)]
-        rest = list(plans)[first:] if plan.rest else list(plans)[first + 1 :]
-        self.plans[supervisor] = deque([*kept, *rest])
+        left = [one for one in plans if one is plan or one.decision["child"] != actor]
+        self.plans[supervisor] = deque(one for one in left if one.rest)
 
     def _stopped(self, entry: Entry, child: _Child) -> Iterator[Finding]:
         """Look at a stop that a supervisor asked for although nobody had asked for its own end."""
         actor = entry.event.actor
         plans = self.plans[child.supervisor]
-        plan = next((one for one in plans if actor in one.rest), plans[0] if plans and child.is_temporary else None)
+        plan = _under_way(plans, actor) or (plans[0] if plans and child.is_temporary else None)
         if plan is None:
             yield entry.seq, f"{child.supervisor} stops {actor}, which no decision of it is about"
             return
@@ -167,6 +164,13 @@ class _Restarts:
             elif other is not None and other.is_alive and one not in self.given_up:
                 yield entry.seq, f"{actor} is stopped before {one}, which was started after it, has ended"
         plan.stopped.append(actor)
+
+
+def _under_way(plans: Sequence[_Plan], actor: str) -> _Plan | None:
+    """Return the plan that is being carried out for an actor: what somebody asked for is at once, the others in order."""
+    waiting = [one for one in plans if actor in one.rest]
+    asked = [one for one in waiting if one.decision.get("is_requested")]
+    return asked[-1] if asked else next(iter(waiting), None)
 
 
 def restarted_together(entries: Sequence[Entry]) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ KERNEL_TESTS: Final = (
     "tests/supervisor",
     "tests/trace",
     "tests/testing",
+    "tests/soak",
 )
 
 _CELL: Final = "greenroom.actors._cell"
@@ -340,6 +341,13 @@ MUTANTS: Final = (
         _SUPERVISOR,
         "self._being_stopped -= Counter((cell.id,))  #",
         "del self._being_stopped[cell.id]  #",
+    ),
+    Mutant(
+        "a batch is carried out although another one has overtaken it",
+        ("I-38",),
+        _SUPERVISOR,
+        "        if batch.is_overtaken:\n",
+        "        if False:\n",
     ),
     Mutant(
         "who gives up kills its children all at once",

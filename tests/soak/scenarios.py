@@ -28,6 +28,7 @@ from greenroom.core import Recorder as EventRecorder
 from greenroom.mailbox import Lane, Mailbox, MailboxPolicy
 from greenroom.supervisor import Backoff, ChildSpec, Restart, StopOrder, Strategy, SupervisorSpec, open_runtime
 from greenroom.testing import virtual_ports
+from tests.soak.later import batches, doors
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -258,7 +259,9 @@ async def queue(at: CancelAt) -> list[Record]:
 
 SCENARIOS: Final[dict[str, Scenario]] = {
     **{f"siblings-{strategy.value}": siblings(strategy) for strategy in Strategy},
+    **{f"batches-{strategy.value}": batches(strategy) for strategy in Strategy},
     "callers": callers,
+    "doors": doors,
     "nested": nested,
     "queue": queue,
 }

@@ -36,6 +36,7 @@ def test_what_was_recorded_repeats_the_run(scenario: str) -> None:
     assert again.journal == first.journal
 
 
+@pytest.mark.promise("I-36", "I-38")
 @pytest.mark.parametrize("path", sorted(HISTORIES.glob("*.json")), ids=lambda path: path.stem)
 def test_what_once_failed_does_not_fail_again(path: Path) -> None:
     assert run(Plan.loaded(path)).problems == ()
