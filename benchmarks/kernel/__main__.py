@@ -8,13 +8,16 @@ import shutil
 from collections.abc import Callable
 
 from benchmarks import messaging
-from benchmarks.kernel import control, passing, scale, schedules
+from benchmarks.kernel import buffers, control, passing, savina, scale, schedules
+from benchmarks.measure import print_figures
 
 GROUPS: dict[str, Callable[[], None]] = {
     "ping-pong": messaging.ping_pong,
     "throughput": messaging.throughput,
     "now": messaging.control_lane,
     **passing.GROUPS,
+    **savina.GROUPS,
+    **buffers.GROUPS,
     **control.GROUPS,
     **scale.GROUPS,
     **schedules.GROUPS,
@@ -43,9 +46,12 @@ def main() -> None:
     unknown = [name for name in chosen if name not in GROUPS]
     if unknown:
         parser.error(f"there is no group {', '.join(unknown)}; there are {', '.join(GROUPS)}")
-    for name in chosen:
-        GROUPS[name]()
-    skipped()
+    try:
+        for name in chosen:
+            GROUPS[name]()
+        skipped()
+    finally:
+        print_figures()
 
 
 if __name__ == "__main__":

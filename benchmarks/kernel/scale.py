@@ -137,14 +137,14 @@ def memory() -> None:
         size = trio.run(bytes_of, kind) / 1_000
         print(f"  {bench:<44} {size:>12,.2f}")
         target = Target(bench=bench, numerator="kB", denominator="1", limit=limit, at_least=False)
-        report(target, size, (size, size))
+        report(target, [size])
 
 
 def pauses() -> None:
     took = trio.run(pause) * 1e3
     target = Target(bench="G16 full collection, frozen", numerator="ms", denominator="1", limit=1.0, at_least=False)
     print(f"\nfull collection with {MANY:,} idle actors, frozen: {took:.2f} ms")
-    report(target, took, (took, took))
+    report(target, [took])
 
 
 def curve() -> None:
