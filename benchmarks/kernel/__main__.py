@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable
 
 from benchmarks import messaging
-from benchmarks.kernel import buffers, control, passing, savina, scale, schedules
+from benchmarks.kernel import buffers, control, fan_out, passing, recording, savina, scale, schedules
 from benchmarks.measure import print_figures
 
 GROUPS: dict[str, Callable[[], None]] = {
@@ -16,9 +16,11 @@ GROUPS: dict[str, Callable[[], None]] = {
     "throughput": messaging.throughput,
     "now": messaging.control_lane,
     **passing.GROUPS,
+    **fan_out.GROUPS,
     **savina.GROUPS,
     **buffers.GROUPS,
     **control.GROUPS,
+    **recording.GROUPS,
     **scale.GROUPS,
     **schedules.GROUPS,
 }

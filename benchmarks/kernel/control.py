@@ -167,10 +167,13 @@ def kills() -> None:
             "greenroom, in a turn": lambda: trio.run(kill_to_reaped, "sleep"),
             "bare Trio tasks": lambda: trio.run(bare_reaped),
         },
-        [],
+        [
+            at_most(f"kill to reaped, {where}, over a bare cancel", "bare Trio tasks", None, ours=f"greenroom, {where}")
+            for where in ("parked", "in a turn")
+        ],
         unit="us",
         scale=1e6,
-        slices=1,
+        slices=3,
     )
 
 

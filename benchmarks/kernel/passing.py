@@ -202,13 +202,13 @@ async def channel_asks(count: int) -> None:
             await answers.receive()
 
 
-def at_least(bench: str, reference: str, limit: float, *, ours: str = "greenroom actors") -> Target:
-    """Return a target: so many times as fast as a reference."""
+def at_least(bench: str, reference: str, limit: float | None, *, ours: str = "greenroom actors") -> Target:
+    """Return a target: so many times as fast as a reference; without a limit it is only watched."""
     return Target(bench=bench, numerator=reference, denominator=ours, limit=limit, at_least=True)
 
 
-def at_most(bench: str, reference: str, limit: float, *, ours: str = "greenroom actors") -> Target:
-    """Return a target: at most so many times the cost of a reference."""
+def at_most(bench: str, reference: str, limit: float | None, *, ours: str = "greenroom actors") -> Target:
+    """Return a target: at most so many times the cost of a reference; without a limit it is only watched."""
     return Target(bench=bench, numerator=ours, denominator=reference, limit=limit, at_least=False)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 import pytest
 import trio
 
-from benchmarks.kernel import buffers, savina
+from benchmarks.kernel import buffers, control, fan_out, passing, recording, savina
 from benchmarks.kernel.contest import Contest, System
+from greenroom.core import Level
+from greenroom.trace import JOURNAL, read_journal
 
 CONTESTS: Final[dict[str, Contest]] = {**savina.GROUPS, **buffers.GROUPS}
 SYSTEMS: Final = [
@@ -16,9 +19,20 @@ SYSTEMS: Final = [
     for group, contest in CONTESTS.items()
     for name, system in contest.systems.items()
 ]
+STREAMS: Final[dict[str, System]] = {
+    "a recorder that keeps nothing": recording.ring_of(0),
+    "no journal": recording.without_journal,
+    "the mailbox alone": recording.bare_mailbox,
+}
+RINGS: Final[dict[str, System]] = {
+    "actors": passing.actor_ring,
+    "plain functions": passing.plain_ring,
+    "channels": passing.channel_ring,
+    "raw": passing.raw_ring,
+}
 
 
-@pytest.mark.parametrize("count", [1, 10])
+@pytest.mark.parametrize("count", [1, 10, 100])
 @pytest.mark.parametrize("system", SYSTEMS)
 async def test_a_system_does_its_work_and_ends(system: System, count: int) -> None:
     with trio.fail_after(5):
@@ -31,3 +45,35 @@ def test_a_contest_compares_systems_that_it_has(group: str) -> None:
 
     for target in contest.targets:
         assert {target.numerator, target.denominator} <= set(contest.systems)
+
+
+@pytest.mark.parametrize("count", [1, 10])
+@pytest.mark.parametrize("system", [*STREAMS.values(), *RINGS.values()], ids=[*STREAMS, *RINGS])
+async def test_a_stream_and_a_ring_end(system: System, count: int) -> None:
+    with trio.fail_after(5):
+        await system(count)
+
+
+@pytest.mark.parametrize("receivers", [1, 10])
+@pytest.mark.parametrize("name", fan_out.SYSTEMS)
+async def test_a_fan_out_reaches_all(name: str, receivers: int) -> None:
+    with trio.fail_after(5):
+        assert await fan_out.SYSTEMS[name](receivers, 2) >= 0
+
+
+@pytest.mark.parametrize("level", Level)
+async def test_a_stream_is_on_disk_as_its_level_says(level: Level, tmp_path: Path) -> None:
+    with trio.fail_after(5):
+        await recording.with_journal(tmp_path / "run", level, 10)
+
+    kinds = [entry.kind for entry in read_journal(tmp_path / "run" / JOURNAL, recording.EVENTS).entries]
+    assert kinds.count("turn.end") == (10 if level >= Level.TURNS else 0)
+    assert kinds.count("message.acked") == (10 if level >= Level.FULL else 0)
+
+
+@pytest.mark.parametrize("message", [None, "sleep"])
+async def test_victims_are_reaped(message: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control, "VICTIMS", 10)
+
+    with trio.fail_after(5):
+        assert await control.kill_to_reaped(message) >= 0
