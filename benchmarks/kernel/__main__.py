@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import shutil
 from collections.abc import Callable
 
 from benchmarks import messaging
 from benchmarks.kernel import buffers, control, fan_out, passing, recording, savina, scale, schedules
+from benchmarks.kernel.peers import comparing
 from benchmarks.measure import print_figures
 
 GROUPS: dict[str, Callable[[], None]] = {
@@ -19,21 +18,12 @@ GROUPS: dict[str, Callable[[], None]] = {
     **fan_out.GROUPS,
     **savina.GROUPS,
     **buffers.GROUPS,
+    **comparing.GROUPS,
     **control.GROUPS,
     **recording.GROUPS,
     **scale.GROUPS,
     **schedules.GROUPS,
 }
-PEERS = {"Pykka": "pykka", "xoscar": "xoscar", "Thespian": "thespian", "AutoGen core": "autogen_core"}
-
-
-def skipped() -> None:
-    """Say which systems are not compared here; targets that name them are not shown."""
-    print("\nnot compared")
-    for name, module in PEERS.items():
-        why = "not written yet" if importlib.util.find_spec(module) else "skipped: not installed"
-        print(f"  {name:<44} {why}")
-    print(f"  {'Erlang':<44} {'not written yet' if shutil.which('erl') else 'skipped: no erl on the path'}")
 
 
 def main() -> None:
@@ -51,7 +41,6 @@ def main() -> None:
     try:
         for name in chosen:
             GROUPS[name]()
-        skipped()
     finally:
         print_figures()
 
