@@ -84,19 +84,30 @@ def run_group(
     """
     missing = missing or {}
     samples = measure_rounds(systems, rounds, slices)
-    print(f"\n{title} ({unit}; median of {rounds} [lowest .. highest])")
-    for name, values in samples.items():
-        low, middle, high = (scale * one for one in (min(values), statistics.median(values), max(values)))
-        print(f"  {name:<44} {middle:>12,.3f}  [{low:,.3f} .. {high:,.3f}]")
+    print_table(title, samples, unit=unit, scale=scale)
     for name, why in missing.items():
         print(f"  {name:<44} {'skipped':>12}  {why}")
     for target in targets:
         reasons = [missing[name] for name in (target.numerator, target.denominator) if name in missing]
         if reasons:
             report_skipped(target, reasons[0])
-            continue
-        ratios = [a / b for a, b in zip(samples[target.numerator], samples[target.denominator], strict=True)]
-        report(target, ratios)
+        else:
+            report_ratio(target, samples)
+
+
+def print_table(title: str, samples: Mapping[str, Sequence[float]], *, unit: str, scale: float = 1.0) -> None:
+    """Print a line for each system: the median of its rounds, the lowest and the highest."""
+    rounds = max(map(len, samples.values()))
+    print(f"\n{title} ({unit}; median of {rounds} [lowest .. highest])")
+    for name, values in samples.items():
+        low, middle, high = (scale * one for one in (min(values), statistics.median(values), max(values)))
+        print(f"  {name:<44} {middle:>12,.3f}  [{low:,.3f} .. {high:,.3f}]", flush=True)
+
+
+def report_ratio(target: Target, samples: Mapping[str, Sequence[float]]) -> None:
+    """Report the ratio of two systems, taken round by round."""
+    pairs = zip(samples[target.numerator], samples[target.denominator], strict=True)
+    report(target, [one / other for one, other in pairs])
 
 
 def measure_rounds(systems: Mapping[str, Callable[[], float]], rounds: int, slices: int) -> dict[str, list[float]]:

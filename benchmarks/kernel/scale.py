@@ -11,12 +11,14 @@ import trio
 import trio.testing
 
 from benchmarks.kernel.passing import at_most
-from benchmarks.measure import Target, report, run_group
+from benchmarks.measure import ROUNDS, Target, print_table, report, report_ratio
 from greenroom.actors import Behavior, Context, Ref
 from greenroom.core import calm_collector
 from greenroom.supervisor import open_runtime
 
 MANY = 10_000
+OURS = "greenroom actors"
+BARE = "bare Trio tasks"
 CURVE = (100, 1_000, 10_000, 100_000)
 
 
@@ -111,24 +113,17 @@ async def pause() -> float:
 
 
 def spawns() -> None:
-    for name, place, limit in (("spawn", 0, 1.8), ("stop", 1, 0.35)):
-        target = f"{'G14' if place == 0 else 'G15'} {name} over a bare task"
-
-        def measured(function: Any, place: int = place) -> float:
-            with calm_collector():
-                return float(trio.run(function, MANY)[place])
-
-        run_group(
-            f"{name} of {MANY:,}, with the collector calm, CPU each",
-            {
-                "greenroom actors": lambda measured=measured: measured(spawn_and_stop),  # type: ignore[misc]
-                "bare Trio tasks": lambda measured=measured: measured(bare_tasks),  # type: ignore[misc]
-            },
-            [at_most(target, "bare Trio tasks", limit)],
-            unit="us",
-            scale=1e6,
-            slices=1,
-        )
+    """Each size with the collector calm, as a program with so many actors should have it."""
+    for count in (MANY, 10 * MANY):
+        measured: dict[str, list[tuple[float, float]]] = {OURS: [], BARE: []}
+        for _ in range(ROUNDS):
+            for name, function in ((OURS, spawn_and_stop), (BARE, bare_tasks)):
+                with calm_collector():
+                    measured[name].append(trio.run(function, count))
+        for place, what, goal, limit in ((0, "spawn", "G14", 1.8), (1, "stop", "G15", 0.35)):
+            samples = {name: [pair[place] for pair in pairs] for name, pairs in measured.items()}
+            print_table(f"{what} of {count:,}, with the collector calm, CPU each", samples, unit="us", scale=1e6)
+            report_ratio(at_most(f"{goal} {what} of {count:,} over a bare task", BARE, limit, ours=OURS), samples)
 
 
 def memory() -> None:
@@ -141,10 +136,10 @@ def memory() -> None:
 
 
 def pauses() -> None:
-    took = trio.run(pause) * 1e3
+    took = [trio.run(pause) * 1e3 for _ in range(ROUNDS)]
     target = Target(bench="G16 full collection, frozen", numerator="ms", denominator="1", limit=1.0, at_least=False)
-    print(f"\nfull collection with {MANY:,} idle actors, frozen: {took:.2f} ms")
-    report(target, [took])
+    print_table(f"full collection with {MANY:,} idle actors", {"frozen": took}, unit="ms")
+    report(target, took)
 
 
 def curve() -> None:

@@ -76,9 +76,11 @@ def test_what_a_peer_prints_is_no_answer() -> None:
         assert running.measure("noisy", 1)[1] == 7.0
 
 
-def test_the_process_of_a_peer_ends_with_the_block() -> None:
-    with ASYNCIO.open() as running:
-        pass
+def test_the_process_of_a_peer_ends_with_the_block_even_if_it_would_not() -> None:
+    code = "import time; print('ready', 1, flush=True); time.sleep(1e6)"
+
+    with open_process("stubborn", [sys.executable, "-c", code]) as running:
+        assert running.version == "1"
 
     assert running._process.poll() is not None
 
