@@ -71,7 +71,7 @@ async def bare_tasks(count: int) -> tuple[float, float]:
     return (spawned - began) / count, (time.process_time() - spawned) / count
 
 
-async def bytes_of(kind: type[Behavior[Any]]) -> float:
+async def bytes_of(kind: type[Behavior[Any]], count: int) -> float:
     """Return the bytes of one idle actor, its record included."""
     async with open_runtime() as runtime:
         await spawn_all(runtime, kind, 1_000)
@@ -79,7 +79,7 @@ async def bytes_of(kind: type[Behavior[Any]]) -> float:
         gc.collect()
         tracemalloc.start()
         before = tracemalloc.get_traced_memory()[0]
-        kept = await spawn_all(runtime, kind, 2_000)
+        kept = await spawn_all(runtime, kind, count)
         await trio.testing.wait_all_tasks_blocked()
         gc.collect()
         size = (tracemalloc.get_traced_memory()[0] - before) / len(kept)
@@ -129,10 +129,12 @@ def spawns() -> None:
 def memory() -> None:
     print("\nmemory of an idle actor, its record included (kB)")
     for kind, bench, limit in ((Idle, "G12 idle task actor", 3.0), (PlainIdle, "G13 idle plain actor", 0.4)):
-        size = trio.run(bytes_of, kind) / 1_000
-        print(f"  {bench:<44} {size:>12,.2f}")
-        target = Target(bench=bench, numerator="kB", denominator="1", limit=limit, at_least=False)
-        report(target, [size])
+        for count in (MANY, 10 * MANY):
+            name = f"{bench}, of {count:,}"
+            with calm_collector():
+                size = trio.run(bytes_of, kind, count) / 1_000
+            target = Target(bench=name, numerator="kB", denominator="1", limit=limit, at_least=False)
+            report(target, [size])
 
 
 def pauses() -> None:
