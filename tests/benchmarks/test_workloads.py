@@ -114,3 +114,4 @@ async def test_a_crowd_is_spawned_stopped_and_weighed() -> None:
         assert min(await scale.bare_tasks(10)) >= 0
         assert await scale.message_cost(10) >= 0
         assert await scale.bytes_of(scale.PlainIdle, 10) > 0
+        assert await scale.resident_bytes_of(scale.PlainIdle, 10) >= 0
