@@ -1,8 +1,12 @@
-"""Run all benchmarks: each prints a table, and one JSON line for each target."""
+"""Run all benchmarks: each prints a table; one JSON line for each target comes last."""
 
 from benchmarks import agent_round, imports, messaging
+from benchmarks.measure import print_figures
 
 if __name__ == "__main__":
-    messaging.main()
-    agent_round.main()
-    imports.main()
+    try:
+        messaging.main()
+        agent_round.main()
+        imports.main()
+    finally:
+        print_figures()

@@ -13,7 +13,7 @@ from typing import Any
 
 import trio
 
-from benchmarks.measure import Target, cpu_seconds, run_group
+from benchmarks.measure import Target, cpu_seconds, print_figures, run_group
 from benchmarks.wheel import Wheel
 from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentServices, Prompt
 from greenroom.core import Ports, Recorder, calm_collector
@@ -178,3 +178,4 @@ def targets(suffix: str) -> list[Target]:
 
 if __name__ == "__main__":
     main()
+    print_figures()

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from benchmarks.measure import Target, run_group
+from benchmarks.measure import Target, print_figures, run_group
 
 RUNS = 10
 
@@ -61,3 +61,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    print_figures()

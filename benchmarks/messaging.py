@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import trio
 
-from benchmarks.measure import Target, cpu_seconds, run_group
+from benchmarks.measure import Target, cpu_seconds, print_figures, run_group
 from benchmarks.peers import channel_ping_pong, channel_throughput, raw_ping_pong, raw_throughput
 from greenroom.actors import Behavior, Context, Ref
 from greenroom.mailbox import Lane, MailboxPolicy
@@ -206,3 +206,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    print_figures()

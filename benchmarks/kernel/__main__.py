@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import shutil
 from collections.abc import Callable
 
 from benchmarks import messaging
-from benchmarks.kernel import control, passing, scale, schedules
+from benchmarks.kernel import buffers, control, fan_out, passing, recording, savina, scale, schedules
+from benchmarks.kernel.peers import comparing
+from benchmarks.measure import print_figures
 
 GROUPS: dict[str, Callable[[], None]] = {
     "ping-pong": messaging.ping_pong,
     "throughput": messaging.throughput,
     "now": messaging.control_lane,
     **passing.GROUPS,
+    **fan_out.GROUPS,
+    **savina.GROUPS,
+    **buffers.GROUPS,
+    **comparing.GROUPS,
     **control.GROUPS,
+    **recording.GROUPS,
     **scale.GROUPS,
     **schedules.GROUPS,
 }
-PEERS = {"Pykka": "pykka", "xoscar": "xoscar", "Thespian": "thespian", "AutoGen core": "autogen_core"}
-
-
-def skipped() -> None:
-    """Say which systems are not compared here; targets that name them are not shown."""
-    print("\nnot compared")
-    for name, module in PEERS.items():
-        why = "not written yet" if importlib.util.find_spec(module) else "skipped: not installed"
-        print(f"  {name:<44} {why}")
-    print(f"  {'Erlang':<44} {'not written yet' if shutil.which('erl') else 'skipped: no erl on the path'}")
 
 
 def main() -> None:
@@ -43,9 +38,11 @@ def main() -> None:
     unknown = [name for name in chosen if name not in GROUPS]
     if unknown:
         parser.error(f"there is no group {', '.join(unknown)}; there are {', '.join(GROUPS)}")
-    for name in chosen:
-        GROUPS[name]()
-    skipped()
+    try:
+        for name in chosen:
+            GROUPS[name]()
+    finally:
+        print_figures()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Ends and aborts: what they cost, and how soon the next message runs (G15, G18, G19)."""
+"""Control: how soon an urgent message has its turn, and what ends, aborts and restarts cost (G17 to G19)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import Any
 import trio
 import trio.testing
 
-from benchmarks.kernel.passing import at_most
-from benchmarks.measure import run_group
+from benchmarks.kernel.passing import at_least, at_most
+from benchmarks.measure import ROUNDS, Target, print_table, report, report_ratio, run_group
+from benchmarks.messaging import BACKLOG, WIDE
 from greenroom.actors import Behavior, Context, Ref
 from greenroom.core import Level
+from greenroom.mailbox import Lane
 from greenroom.supervisor import Backoff, SupervisorSpec, open_runtime
 
 ABORTS = 2_000
 VICTIMS = 1_000
 CRASHES = 1_000
+URGENT = 200
 
 
 class Sleeper(Behavior[Any]):
@@ -31,6 +34,42 @@ class Sleeper(Behavior[Any]):
             raise RuntimeError
         elif isinstance(message, trio.Event):
             message.set()
+
+
+class Busy(Behavior[Any]):
+    """Takes ten microseconds for each message; an event is urgent: it notes the time and sets it."""
+
+    mailbox = WIDE
+
+    def __init__(self, arrived: list[float]) -> None:
+        self._arrived = arrived
+
+    async def on_message(self, message: Any, ctx: Context) -> None:
+        if isinstance(message, trio.Event):
+            self._arrived.append(time.perf_counter())
+            message.set()
+            return
+        until = time.perf_counter() + 10e-6
+        while time.perf_counter() < until:
+            pass
+
+
+async def urgent_latencies(backlog: int, lane: Lane, times: int) -> list[float]:
+    """Return the seconds from a send to its turn, sorted, for messages to one actor with a backlog."""
+    async with open_runtime() as runtime:
+        arrived: list[float] = []
+        sent: list[float] = []
+        actor = await runtime.spawn(Busy, arrived)
+        for _ in range(backlog):
+            actor.tell("work")
+        for _ in range(times):
+            await trio.sleep(0.001)  # it is in the middle of its backlog
+            done = trio.Event()
+            sent.append(time.perf_counter())
+            actor.tell(done, lane)
+            await done.wait()
+        actor.kill()
+    return sorted(came - went for came, went in zip(arrived, sent, strict=True))
 
 
 async def abort_to_next(count: int) -> float:
@@ -145,6 +184,24 @@ async def bare_nursery(count: int) -> float:
     return (time.process_time() - began) / count
 
 
+def urgent() -> None:
+    now = [trio.run(urgent_latencies, BACKLOG, Lane.NOW, URGENT) for _ in range(ROUNDS)]
+    in_order = [trio.run(urgent_latencies, BACKLOG, Lane.NEXT, 1) for _ in range(ROUNDS)]
+    samples = {
+        "`now`, median": [one[URGENT // 2] for one in now],
+        "`now`, 99 of 100 are sooner": [one[URGENT * 99 // 100] for one in now],
+        "in order": [one[0] for one in in_order],
+    }
+    print_table(f"an urgent message behind {BACKLOG:,} of 10 us each, send to turn", samples, unit="us", scale=1e6)
+    for bench, name, limit_us in (
+        ("G17 now, median", "`now`, median", 50),
+        ("G17 now, 99 of 100 are sooner", "`now`, 99 of 100 are sooner", 1_000),
+    ):
+        target = Target(bench=bench, numerator="us", denominator="1", limit=limit_us, at_least=False)
+        report(target, [value * 1e6 for value in samples[name]])
+    report_ratio(at_least("G17 now against in order", "in order", 10_000, ours="`now`, median"), samples)
+
+
 def aborts() -> None:
     run_group(
         "abort of a turn, to the next message running, CPU",
@@ -167,10 +224,13 @@ def kills() -> None:
             "greenroom, in a turn": lambda: trio.run(kill_to_reaped, "sleep"),
             "bare Trio tasks": lambda: trio.run(bare_reaped),
         },
-        [],
+        [
+            at_most(f"kill to reaped, {where}, over a bare cancel", "bare Trio tasks", None, ours=f"greenroom, {where}")
+            for where in ("parked", "in a turn")
+        ],
         unit="us",
         scale=1e6,
-        slices=1,
+        slices=3,
     )
 
 
@@ -188,4 +248,4 @@ def storms() -> None:
     )
 
 
-GROUPS = {"abort": aborts, "kill": kills, "restart": storms}
+GROUPS = {"urgent": urgent, "abort": aborts, "kill": kills, "restart": storms}

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 import time
 import tracemalloc
+from pathlib import Path
 from typing import Any
 
+import attrs
 import trio
 import trio.testing
 
 from benchmarks.kernel.passing import at_most
-from benchmarks.measure import Target, report, run_group
+from benchmarks.measure import ROUNDS, Target, print_table, report, report_ratio, report_skipped
 from greenroom.actors import Behavior, Context, Ref
 from greenroom.core import calm_collector
 from greenroom.supervisor import open_runtime
 
+ROOT = Path(__file__).parents[2]
 MANY = 10_000
+OURS = "greenroom actors"
+BARE = "bare Trio tasks"
 CURVE = (100, 1_000, 10_000, 100_000)
 
 
@@ -69,7 +77,7 @@ async def bare_tasks(count: int) -> tuple[float, float]:
     return (spawned - began) / count, (time.process_time() - spawned) / count
 
 
-async def bytes_of(kind: type[Behavior[Any]]) -> float:
+async def bytes_of(kind: type[Behavior[Any]], count: int) -> float:
     """Return the bytes of one idle actor, its record included."""
     async with open_runtime() as runtime:
         await spawn_all(runtime, kind, 1_000)
@@ -77,7 +85,7 @@ async def bytes_of(kind: type[Behavior[Any]]) -> float:
         gc.collect()
         tracemalloc.start()
         before = tracemalloc.get_traced_memory()[0]
-        kept = await spawn_all(runtime, kind, 2_000)
+        kept = await spawn_all(runtime, kind, count)
         await trio.testing.wait_all_tasks_blocked()
         gc.collect()
         size = (tracemalloc.get_traced_memory()[0] - before) / len(kept)
@@ -111,40 +119,63 @@ async def pause() -> float:
 
 
 def spawns() -> None:
-    for name, place, limit in (("spawn", 0, 1.8), ("stop", 1, 0.35)):
-        target = f"{'G14' if place == 0 else 'G15'} {name} over a bare task"
+    """Each size with the collector calm, as a program with so many actors should have it."""
+    for count in (MANY, 10 * MANY):
+        measured: dict[str, list[tuple[float, float]]] = {OURS: [], BARE: []}
+        for _ in range(ROUNDS):
+            for name, function in ((OURS, spawn_and_stop), (BARE, bare_tasks)):
+                with calm_collector():
+                    measured[name].append(trio.run(function, count))
+        for place, what, goal, limit in ((0, "spawn", "G14", 1.8), (1, "stop", "G15", 0.35)):
+            samples = {name: [pair[place] for pair in pairs] for name, pairs in measured.items()}
+            print_table(f"{what} of {count:,}, with the collector calm, CPU each", samples, unit="us", scale=1e6)
+            report_ratio(at_most(f"{goal} {what} of {count:,} over a bare task", BARE, limit, ours=OURS), samples)
 
-        def measured(function: Any, place: int = place) -> float:
-            with calm_collector():
-                return float(trio.run(function, MANY)[place])
 
-        run_group(
-            f"{name} of {MANY:,}, with the collector calm, CPU each",
-            {
-                "greenroom actors": lambda measured=measured: measured(spawn_and_stop),  # type: ignore[misc]
-                "bare Trio tasks": lambda measured=measured: measured(bare_tasks),  # type: ignore[misc]
-            },
-            [at_most(target, "bare Trio tasks", limit)],
-            unit="us",
-            scale=1e6,
-            slices=1,
-        )
+def resident_bytes() -> int:
+    """Return how much of this process is in memory; 0 where the system does not say."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+async def resident_bytes_of(kind: type[Behavior[Any]], count: int) -> float:
+    """Return by how much the process grows for each actor: for a fresh process, where nothing is there to be used again."""
+    async with open_runtime() as runtime:
+        await spawn_all(runtime, kind, 1_000)
+        before = resident_bytes()
+        kept = await spawn_all(runtime, kind, count)
+        await trio.testing.wait_all_tasks_blocked()
+        return (resident_bytes() - before) / len(kept)
+
+
+def in_fresh_process(kind: type[Behavior[Any]], count: int) -> float:
+    code = "import gc, trio; from benchmarks.kernel import scale; gc.disable(); "
+    code += f"print(trio.run(scale.resident_bytes_of, scale.{kind.__name__}, {count}))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT)
+    return float(done.stdout)
 
 
 def memory() -> None:
-    print("\nmemory of an idle actor, its record included (kB)")
+    """Every byte of the 10,000; of the 100,000 what the process grows by, because counting each byte takes a minute."""
+    print("\nmemory of an idle actor, its record included")
     for kind, bench, limit in ((Idle, "G12 idle task actor", 3.0), (PlainIdle, "G13 idle plain actor", 0.4)):
-        size = trio.run(bytes_of, kind) / 1_000
-        print(f"  {bench:<44} {size:>12,.2f}")
-        target = Target(bench=bench, numerator="kB", denominator="1", limit=limit, at_least=False)
-        report(target, size, (size, size))
+        few = Target(bench=f"{bench}, of {MANY:,}", numerator="kB", denominator="1", limit=limit, at_least=False)
+        many = attrs.evolve(few, bench=f"{bench}, of {10 * MANY:,}")
+        report(few, [trio.run(bytes_of, kind, MANY) / 1_000])
+        if resident_bytes():
+            report(many, [in_fresh_process(kind, 10 * MANY) / 1_000])
+        else:
+            report_skipped(many, "this system does not say how much of a process is in memory")
 
 
 def pauses() -> None:
-    took = trio.run(pause) * 1e3
+    took = [trio.run(pause) * 1e3 for _ in range(ROUNDS)]
     target = Target(bench="G16 full collection, frozen", numerator="ms", denominator="1", limit=1.0, at_least=False)
-    print(f"\nfull collection with {MANY:,} idle actors, frozen: {took:.2f} ms")
-    report(target, took, (took, took))
+    print_table(f"full collection with {MANY:,} idle actors", {"frozen": took}, unit="ms")
+    report(target, took)
 
 
 def curve() -> None:
