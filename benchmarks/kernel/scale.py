@@ -57,10 +57,12 @@ async def spawn_all(runtime: Any, kind: type[Behavior[Any]], count: int) -> list
 
 
 async def spawn_and_stop(count: int) -> tuple[float, float]:
-    """Return the CPU seconds of a spawn and of a stop."""
+    """Return the CPU seconds of a spawn and of a stop; spawned in bulk, as the bare tasks are."""
     async with open_runtime() as runtime:
         began = time.process_time()
-        await spawn_all(runtime, Idle, count)
+        for _ in range(count):
+            runtime.root.start(Idle)
+        await trio.testing.wait_all_tasks_blocked()
         spawned = time.process_time()
     return (spawned - began) / count, (time.process_time() - spawned) / count
 
