@@ -291,8 +291,13 @@ class Cell(Generic[M]):
 
     def commit(self, envelope: Envelope[M], began_t: float) -> float:
         """Make a turn's result true in one step: answer, acknowledgement, event. Returns the clock's reading."""
-        if envelope.reply is not None or self.is_acked or self.outbox is not None or self.level is not Level.LIFECYCLE:
+        if self.is_acked or self.outbox is not None or self.level is not Level.LIFECYCLE:
             return self._commit_in_full()
+        reply = envelope.reply
+        if reply is not None:
+            if self.answer is NOTHING or not reply.answer(self.answer):  # forgotten, or too late
+                return self._commit_in_full()
+            self.answer = NOTHING
         self.mailbox.ack(envelope)
         self.is_busy = False
         self.envelope = None
