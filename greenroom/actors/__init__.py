@@ -10,6 +10,7 @@ from greenroom.actors._events import (
     AbortRequested,
     ActorBegan,
     ActorCreated,
+    ActorEntered,
     ActorExited,
     ActorGone,
     ActorResumed,
@@ -29,6 +30,7 @@ from greenroom.actors._events import (
     WatchFailed,
 )
 from greenroom.actors._fold import FOLDS, ActorView, NameView, TurnCounts
+from greenroom.actors._later import SendTimer
 from greenroom.actors._lifecycle import (
     COMPLETED,
     EDGE_TO,
@@ -64,6 +66,7 @@ __all__ = [
     "AbortStatus",
     "ActorBegan",
     "ActorCreated",
+    "ActorEntered",
     "ActorExited",
     "ActorGone",
     "ActorResumed",
@@ -93,6 +96,7 @@ __all__ = [
     "PinnedRef",
     "Ref",
     "Request",
+    "SendTimer",
     "Signal",
     "State",
     "StopRequested",

@@ -33,7 +33,7 @@ class Unfinished(StrEnum):
     REQUEUE = "requeue"
     """Back to the front of its lane; after 3 attempts dead letter `poison`. For work that may run twice."""
     KEEP = "keep"
-    """Back to the front of its lane, as often as it takes."""
+    """Postponed, as by `ctx.postpone()`: back in the next state, or after a restart, as often as it takes."""
 
 
 class Behavior(Generic[M]):

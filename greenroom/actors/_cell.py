@@ -9,14 +9,15 @@ Must not know: how turns are run (`_loop`, `_dispatcher`), which strategies ther
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
 
 import trio
 from trio.lowlevel import Task, checkpoint
 
-from greenroom.actors._behavior import Behavior, Unfinished, is_plain, is_simple
+from greenroom.actors._behavior import Behavior, is_plain, is_simple
+from greenroom.actors._commit import commit_turn, give_up_turn
 from greenroom.actors._events import (
     AbortRequested,
     ActorBegan,
@@ -36,11 +37,13 @@ from greenroom.actors._signals import Down
 from greenroom.actors._slot import NOTHING
 from greenroom.actors._waits import Wait
 from greenroom.actors._watch import Watch, note_down, tell_watchers
-from greenroom.core import ActorEnded, Cause, Level, TurnFailed
+from greenroom.core import ActorEnded, Cause, Level
 from greenroom.mailbox import DeadReason, Envelope, Mailbox
 
 if TYPE_CHECKING:
     from greenroom.actors._context import Context
+    from greenroom.actors._later import SendTimer
+    from greenroom.actors._outbox import Outbox
 
 M = TypeVar("M")
 
@@ -69,6 +72,7 @@ class Cell(Generic[M]):
         "descent",
         "down",
         "drain_cause",
+        "entered",
         "envelope",
         "exit_seq",
         "factory",
@@ -95,6 +99,7 @@ class Cell(Generic[M]):
         "life_scope",
         "links",
         "mailbox",
+        "outbox",
         "owner",
         "past",
         "path",
@@ -107,6 +112,7 @@ class Cell(Generic[M]):
         "state",
         "stop_cause",
         "task",
+        "timers",
         "turn",
         "turn_scope",
         "waits",
@@ -204,6 +210,9 @@ class Cell(Generic[M]):
         self.is_busy = self.is_held = self.is_ready = self.is_suspended = self.is_told = False
         self.is_committing = False
         self.envelope: Envelope[M] | None = None
+        self.outbox: Outbox | None = None
+        self.entered: Hashable = None
+        self.timers: dict[SendTimer, None] | None = None
         self.is_acked = False
         self.answer: Any = NOTHING
         self.seq = self.recorder.emit_fields(
@@ -249,6 +258,7 @@ class Cell(Generic[M]):
         if verdict.is_gone:
             self.leave()
         else:
+            self.mailbox.recall(parent=self.exit_seq)
             self.mailbox.bury_pinned(DeadReason.ENDED, parent=self.exit_seq)
             self.is_held = verdict.delay_s is None
             if self.is_held:
@@ -281,7 +291,7 @@ class Cell(Generic[M]):
 
     def commit(self, envelope: Envelope[M], began_t: float) -> float:
         """Make a turn's result true in one step: answer, acknowledgement, event. Returns the clock's reading."""
-        if envelope.reply is not None or self.is_acked or self.level is not Level.LIFECYCLE:
+        if envelope.reply is not None or self.is_acked or self.outbox is not None or self.level is not Level.LIFECYCLE:
             return self._commit_in_full()
         self.mailbox.ack(envelope)
         self.is_busy = False
@@ -316,12 +326,9 @@ class Cell(Generic[M]):
         assert envelope is not None
         if outcome.state is State.COMPLETED:
             self.is_committing = True
-            if envelope.reply is not None:
-                self._answer(envelope)
-            if not self.is_acked:
-                self.mailbox.ack(envelope)
+            commit_turn(self, envelope)
         else:
-            self._give_up(envelope, outcome)
+            give_up_turn(self, envelope, outcome)
         self.is_busy = self.is_committing = self.is_acked = False
         self.envelope = None
         self.answer = NOTHING
@@ -333,26 +340,6 @@ class Cell(Generic[M]):
         else:
             self._emit_turn_ended(envelope, outcome)
         self._settle_turn_end()
-
-    def _answer(self, envelope: Envelope[M]) -> None:
-        reply, answer, self.answer = envelope.reply, self.answer, NOTHING
-        assert reply is not None
-        if answer is NOTHING:
-            reply.fail(TurnFailed(self.id, f"it handled {type(envelope.message).__name__} without ctx.reply()"))
-        elif not reply.answer(answer):
-            self.shared.directory.refused(self, answer, envelope.lane, DeadReason.LATE_REPLY)
-
-    def _give_up(self, envelope: Envelope[M], outcome: Outcome) -> None:
-        if envelope.reply is not None:
-            envelope.reply.fail(outcome.error_for(self.id))
-        if self.is_acked:
-            return
-        policy = self.behavior.unfinished if self.behavior is not None else Unfinished.DROP
-        if policy is Unfinished.DROP or envelope.reply is not None:
-            is_failed = outcome.state is State.FAILED
-            self.mailbox.bury(envelope, DeadReason.FAILED if is_failed else DeadReason.ABORTED)
-        else:
-            self.mailbox.nack(envelope, counts=policy is Unfinished.REQUEUE)
 
     def _emit_turn_ended(self, envelope: Envelope[M], outcome: Outcome) -> None:
         self.recorder.emit_fields(

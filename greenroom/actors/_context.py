@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, final
 
 import trio
 
 from greenroom.actors._behavior import Behavior
 from greenroom.actors._cell import Cell
+from greenroom.actors._later import SendTimer, end_timers
 from greenroom.actors._links import Link, make_link
+from greenroom.actors._outbox import enter, poll_now, postpone, refuse_postponed, reserve, set_timer, state_in
 from greenroom.actors._ref import Ref, cell_of
-from greenroom.actors._signals import Down
+from greenroom.actors._signals import Signal
 from greenroom.actors._slot import NOTHING
-from greenroom.actors._watch import Watch
+from greenroom.actors._watch import Hearing, Watch
 from greenroom.core import Recorder, UsageError
-from greenroom.mailbox import Envelope, Lane, Lease, MailboxStatistics
+from greenroom.mailbox import Delivery, Envelope, Lane, Lease, MailboxStatistics
 
 if TYPE_CHECKING:
     from greenroom.actors._directory import Directory
@@ -133,6 +135,7 @@ class Context:
             raise UsageError("ctx.reply() answers an ask, and this message was told")
         if self._cell.answer is not NOTHING:
             raise UsageError("ctx.reply() was called twice for one ask")
+        refuse_postponed(self._cell, "ctx.reply()")
         self._cell.answer = value
 
     def acknowledge(self) -> None:
@@ -142,8 +145,103 @@ class Context:
         """
         cell = self._cell
         if cell.envelope is not None and not cell.is_acked:
+            refuse_postponed(cell, "ctx.acknowledge()")
             cell.mailbox.ack(cell.envelope)
             cell.is_acked = True
+
+    # --- states ----------------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> Hashable:
+        """The state that was entered last, this turn's included; None at the start of every incarnation."""
+        return state_in(self._cell)
+
+    def enter(self, state: Hashable) -> None:
+        """Be in another state from the commit of this turn on; at once where no turn runs, as in `on_start`.
+
+        What was postponed then comes back to the front of its lanes, in the order in which it was put. The state that
+        the actor is in already is no change. A turn that fails or is aborted changes no state.
+
+        Args:
+            state: A frozen value with a hash and a short `repr`, which goes on record; best an enum.
+
+        Raises:
+            UsageError: The value has no hash.
+        """
+        enter(self._own_cell(), state)
+
+    def postpone(self) -> None:
+        """Let this turn's message come back in another state: to the front of its lane, before what is newer.
+
+        The turn goes on, and completes without an acknowledgement. Meanwhile the message keeps its place of the capacity;
+        an ask stays unanswered, with its deadline. A restart of the actor counts as another state.
+
+        Raises:
+            StashFull: `mailbox.stash_capacity` messages are postponed. Unless it is caught, the turn fails, and the
+                message is a dead letter `stash_overflow`.
+            UsageError: No turn runs, or its message was answered or acknowledged.
+        """
+        postpone(self._own_cell())
+
+    # --- what is sent later ----------------------------------------------------------------------------------------
+
+    def send_after(
+        self, delay_s: float, message: object, *, lane: Lane = Lane.NEXT, for_state: bool = False
+    ) -> SendTimer:
+        """Send the actor itself a message in `delay_s` seconds, at most 1/64 s late, unless the timer is cancelled.
+
+        A timer that is set in a turn runs from its commit on, counted from this call, and not at all if the turn fails or
+        is aborted. It ends with the incarnation, with what it has queued. Messages of timers take no place of the
+        capacity. Those that fall due together come in the order in which they were set.
+
+        Args:
+            delay_s: Seconds by the run's clock.
+            message: It must not be changed afterwards.
+            lane: Where it waits.
+            for_state: Whether it ends with the state that this turn leaves the actor in, with what it has queued.
+        """
+        timer = SendTimer(self._own_cell(), delay_s, message, lane, None, for_state=for_state)
+        return set_timer(self._cell, timer)
+
+    def send_every(
+        self, period_s: float, message: object, *, lane: Lane = Lane.NEXT, for_state: bool = False
+    ) -> SendTimer:
+        """Send the actor itself a message every `period_s` seconds, for the first time after one period.
+
+        As `send_after`. While one of them waits no further one is sent, so that a slow actor is not buried by its timer;
+        the next one comes in step with the first.
+        """
+        timer = SendTimer(self._own_cell(), period_s, message, lane, period_s, for_state=for_state)
+        return set_timer(self._cell, timer)
+
+    def tell_on_commit(self, ref: Ref[D], message: D, *, lane: Lane = Lane.NEXT, size_bytes: int = 0) -> Delivery:
+        """Send a message with the commit of this turn, in the order of these calls; not at all if the turn does not finish.
+
+        Its place in the other mailbox is reserved now, and counts there, so that `accepted` holds. If the other actor is
+        gone by the time of the commit, the message is a dead letter `ended`.
+
+        Raises:
+            UsageError: No turn runs, or the message is larger than the byte capacity of that mailbox.
+        """
+        return reserve(self._own_cell(), cell_of(ref), message, lane, size_bytes)
+
+    def poll_now(self) -> Any:
+        """Take the next message or signal of lane `now` in the middle of a turn; None when none waits.
+
+        It shares the fate of this turn's message: acknowledged with the commit, else as the behavior's `unfinished` says.
+        An ask is left where it is, because it needs a turn that answers it. A suspended actor gets none.
+
+        Raises:
+            UsageError: No turn runs.
+        """
+        return poll_now(self._own_cell())
+
+    def _own_cell(self) -> Cell[Any]:
+        if self._cell.context is not self:
+            raise UsageError(f"this context is of an incarnation of {self._cell.path!r} that has ended")
+        return self._cell
+
+    # --- mail and watches ------------------------------------------------------------------------------------------
 
     @property
     def has_mail(self) -> bool:
@@ -159,7 +257,8 @@ class Context:
         """
 
         def is_wanted(envelope: Envelope[Any]) -> bool:
-            return envelope.reply is None and isinstance(envelope.message, of)
+            message = envelope.message
+            return envelope.reply is None and isinstance(message, of) and not isinstance(message, Signal)
 
         most = 0 if self._cell.is_suspended else limit
         return self._cell.mailbox.drain_nowait(most, lanes=lanes, wanted=is_wanted)
@@ -173,7 +272,7 @@ class Context:
 
         The watch ends with this incarnation: the next one watches what it wants to hear of itself.
         """
-        watch = ref.watch(self._hear)
+        watch = ref.watch(Hearing(self._cell.mailbox))
         if watch.is_open:
             if self._watches is None:
                 self._watches = {}
@@ -182,11 +281,9 @@ class Context:
 
     def close(self) -> None:
         """Let go of what belongs to this incarnation."""
+        end_timers(self._cell)
         for watch in list(self._watches or ()):
-            watch.cancel()
-
-    def _hear(self, down: Down) -> None:
-        self._cell.mailbox.put_nowait(down, Lane.NOW, parent=down.seq, is_system=True)
+            watch.leave()
 
     def start_soon(self, function: Callable[[*Ts], Awaitable[object]], *args: *Ts, name: object = None) -> None:
         """Start a Trio task that lives as long as this incarnation; its failure fails the actor.

@@ -36,6 +36,10 @@ class Dispatcher:
     def __repr__(self) -> str:
         return f"<Dispatcher: {len(self._ready)} actors have mail>"
 
+    def __len__(self) -> int:
+        """How many actors wait for their turn."""
+        return len(self._ready)
+
     def start(self, cell: Cell[Any]) -> None:
         """Begin an incarnation of a plain actor: in this step, or after its delay."""
         if cell.runner is None:

@@ -39,6 +39,18 @@ class ActorBegan(Event):
     kind: ClassVar[str] = "actor.begin"
 
 
+@final
+@attrs.frozen(kw_only=True)
+class ActorEntered(Event):
+    """The actor is in another state of its own (`ctx.enter`); what it had postponed comes back."""
+
+    kind: ClassVar[str] = "actor.entered"
+    level: ClassVar[Level] = Level.TURNS
+
+    state: str
+    """As text, cut after 80 characters."""
+
+
 @attrs.frozen(kw_only=True)
 class _MachineEnded(Event):
     state: str
@@ -258,6 +270,7 @@ class NameReleased(Event):
 EVENTS: Final = (
     ActorCreated,
     ActorBegan,
+    ActorEntered,
     ActorExited,
     ActorGone,
     TurnBegan,

@@ -10,6 +10,7 @@ from greenroom.actors._events import (
     AbortRequested,
     ActorBegan,
     ActorCreated,
+    ActorEntered,
     ActorExited,
     ActorGone,
     ActorResumed,
@@ -28,6 +29,7 @@ from greenroom.core import Cause, IllegalTransition
 
 _ActorEvent: TypeAlias = (
     ActorBegan
+    | ActorEntered
     | ActorExited
     | ActorGone
     | TurnBegan
@@ -85,6 +87,8 @@ class ActorView:
     cause: Cause | None = None
     """Who asked for its end, and why."""
     error: str = ""
+    entered: str = ""
+    """What it last entered with `ctx.enter`, as text; empty before."""
     is_suspended: bool = False
     """It takes no further message until it is resumed or restarted."""
     is_draining: bool = False
@@ -137,6 +141,14 @@ def began(before: ActorView | None, event: ActorBegan) -> ActorView:
     """`pending -> running`."""
     view = _current(before, event)
     return attrs.evolve(view, state=step(view.state, Edge.BEGIN))
+
+
+def entered(before: ActorView | None, event: ActorEntered) -> ActorView:
+    """Be in another state of its own."""
+    view = _current(before, event)
+    if view.state is not State.RUNNING:
+        raise _refused(view.state, event.kind)
+    return attrs.evolve(view, entered=event.state)
 
 
 def exited(before: ActorView | None, event: ActorExited) -> ActorView:
@@ -270,6 +282,7 @@ def _refused(state: str, event: str) -> IllegalTransition:
 FOLDS: Final = (
     ("actors", ActorCreated, "actor", created),
     ("actors", ActorBegan, "actor", began),
+    ("actors", ActorEntered, "actor", entered),
     ("actors", ActorExited, "actor", exited),
     ("actors", ActorGone, "actor", gone),
     ("actors", TurnBegan, "actor", turn_began),

@@ -19,7 +19,7 @@ from greenroom.actors._slot import ReplySlot
 from greenroom.actors._waits import refuse_cycle, wait_on, waiter_of
 from greenroom.actors._watch import Watch, watch_cell
 from greenroom.core import ActorEnded, AskTimedOut, Cause, Undelivered, UsageError
-from greenroom.mailbox import DeadReason, Delivery, Lane, MailboxStatistics
+from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane, MailboxStatistics
 
 M = TypeVar("M", contravariant=True)
 R = TypeVar("R")
@@ -133,11 +133,18 @@ class Ref(Generic[M]):
         return delivery
 
     async def ask(
-        self, request: Request[R], *, timeout_s: float = ASK_TIMEOUT_S, lane: Lane = _NEXT, size_bytes: int = 0
+        self,
+        request: Request[R],
+        *,
+        timeout_s: float = ASK_TIMEOUT_S,
+        lane: Lane = _NEXT,
+        size_bytes: int = 0,
+        cascade: bool = False,
     ) -> R:
         """Send a request and wait for its answer.
 
-        Cancelled, or out of time, the request is not run any more if it has not begun. Two actors that wait for each
+        Cancelled, the request is taken back at once if it has not begun: a dead letter `withdrawn`. Out of time, it is not
+        run any more if it has not begun, and `expired` when its turn would come. Two actors that wait for each
         other would wait for ever, and so would a longer circle: the ask that would close one is refused.
 
         Args:
@@ -145,6 +152,7 @@ class Ref(Generic[M]):
             timeout_s: Seconds; no limit has to be written as `math.inf`.
             lane: Where it waits.
             size_bytes: What it counts against the byte capacity of the mailbox.
+            cascade: Whether a cancelled ask that has begun aborts the turn that handles it.
 
         Raises:
             AskCycle: The actor waits for the turn that asks, directly or through others; nothing was sent.
@@ -171,20 +179,27 @@ class Ref(Generic[M]):
             if delivery is _CLOSED:
                 raise ActorEnded(cell.id, cell.state.value)
             raise Undelivered(cell.id, delivery.value)
-        answer: R
-        if timeout_s == math.inf:
-            answer = await wait_on(waiter, cell, slot)
-            return answer
+        envelope = cell.mailbox.last(lane)
 
         def expire() -> None:
             slot.fail(AskTimedOut(cell.id, timeout_s))
 
         timer = cell.shared.timers.after(timeout_s, expire)
         try:
-            answer = await wait_on(waiter, cell, slot)
+            answer: R = await wait_on(waiter, cell, slot)
             return answer
         finally:
             timer.cancel()
+            if slot.is_withdrawn:
+                self._withdraw(envelope, cascade=cascade)
+
+    def _withdraw(self, envelope: Envelope[Any], *, cascade: bool) -> None:
+        """Take an ask back that nobody waits for any more; its slot was open until now, so it is not over."""
+        cell = self._cell
+        if cell.envelope is not envelope:
+            cell.mailbox.withdraw(envelope, is_known=True, parent=cell.here())
+        elif cascade:
+            self.abort_turn(cell.token, why="the asker was cancelled")
 
     # --- ends ------------------------------------------------------------------------------------------------------
 

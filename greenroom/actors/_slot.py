@@ -22,10 +22,12 @@ NOTHING: Final = _Nothing()
 class ReplySlot:
     """Settles once: with a value, or with an error that is raised in the asker."""
 
-    __slots__ = ("_error", "_is_open", "_task", "_value")
+    __slots__ = ("_error", "_is_open", "_task", "_value", "is_withdrawn")
 
     def __init__(self) -> None:
         self._is_open = True
+        self.is_withdrawn = False
+        """Whether the asker stopped waiting before it was settled."""
         self._task: Task | None = None
         self._value: Any = None
         self._error: Exception | None = None
@@ -58,6 +60,7 @@ class ReplySlot:
 
     def close(self) -> None:
         """Stop listening; a later answer is told that it is late."""
+        self.is_withdrawn = self._is_open
         self._is_open = False
 
     def _settle(self) -> None:

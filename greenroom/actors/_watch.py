@@ -17,6 +17,7 @@ from greenroom.actors._lifecycle import TERMINAL, Outcome, State, describe
 from greenroom.actors._signals import Down
 from greenroom.actors._timers import TICK_S
 from greenroom.core import Cause
+from greenroom.mailbox import Delivery, Envelope, Lane, Mailbox
 
 if TYPE_CHECKING:
     from greenroom.actors._cell import Cell
@@ -24,6 +25,28 @@ if TYPE_CHECKING:
 DOWNS_KEPT: Final = 8
 """So many past incarnations are remembered in full for whoever watches them late."""
 _FORGOTTEN: Final = Cause("runtime", "it ended so long ago that nobody knows how")
+
+
+@final
+class Hearing:
+    """Puts a Down into the mailbox of an actor that watches, and takes it back while it waits there."""
+
+    __slots__ = ("_envelope", "_mailbox")
+
+    def __init__(self, mailbox: Mailbox[Any]) -> None:
+        self._mailbox = mailbox
+        self._envelope: Envelope[Any] | None = None
+
+    def __call__(self, down: Down) -> None:
+        """Hear of an end."""
+        delivery = self._mailbox.put_nowait(down, Lane.NOW, parent=down.seq, is_system=True)
+        if delivery is Delivery.ACCEPTED:
+            self._envelope = self._mailbox.last(Lane.NOW)
+
+    def unhear(self) -> None:
+        """Take it back, unless it is being handled or was."""
+        if self._envelope is not None:
+            self._mailbox.withdraw(self._envelope)
 
 
 @final
@@ -53,7 +76,13 @@ class Watch:
         among[self] = None
 
     def cancel(self) -> None:
-        """Stop watching; a Down that was sent before still arrives."""
+        """Stop watching; a Down that waits in the mailbox of `ctx.watch` is taken back."""
+        self.leave()
+        if isinstance(self.callback, Hearing):
+            self.callback.unhear()
+
+    def leave(self) -> None:
+        """Be told nothing any more."""
         if self._cell.watches is not None:
             self._cell.watches.pop(self, None)
         if self._among is not None:
@@ -99,7 +128,7 @@ def tell_watchers(cell: Cell[Any], *, is_final: bool) -> None:
 def _tell(cell: Cell[Any], watch: Watch) -> None:
     if not watch.is_open:  # an earlier callback may have cancelled it
         return
-    watch.cancel()
+    watch.leave()
     was_telling, cell.is_telling = cell.is_telling, True
     try:
         watch.callback(_down_of(cell, watch.incarnation))

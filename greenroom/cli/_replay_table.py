@@ -17,6 +17,7 @@ _MAIL: Final = (
     "message.put",
     "message.leased",
     "message.acked",
+    "message.postponed",
     "message.returned",
     "name.registered",
     "name.released",

@@ -17,6 +17,7 @@ from greenroom.core._errors import (
     RuntimeFailed,
     SettingsError,
     StartFailed,
+    StashFull,
     Stopping,
     SupervisorFailed,
     TurnFailed,
@@ -27,6 +28,7 @@ from greenroom.core._errors import (
 )
 from greenroom.core._events import Cause, Event, Level, Record, event_of, field_names, field_values
 from greenroom.core._ids import Ids, SeededIds, SystemIds, actor_id, is_session_id, session_id, task_id
+from greenroom.core._points import AtPoint, arm_points, point
 from greenroom.core._ports import (
     Blocking,
     Chance,
@@ -45,6 +47,7 @@ __all__ = [
     "ActorEnded",
     "AskCycle",
     "AskTimedOut",
+    "AtPoint",
     "Blocking",
     "Busy",
     "Cause",
@@ -72,6 +75,7 @@ __all__ = [
     "SeededIds",
     "SettingsError",
     "StartFailed",
+    "StashFull",
     "Stopping",
     "SupervisorFailed",
     "SystemClock",
@@ -84,11 +88,13 @@ __all__ = [
     "UsageError",
     "WorkEnded",
     "actor_id",
+    "arm_points",
     "calm_collector",
     "event_of",
     "field_names",
     "field_values",
     "is_session_id",
+    "point",
     "read_settings",
     "session_id",
     "task_id",

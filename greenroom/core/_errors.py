@@ -59,6 +59,16 @@ class SettingsError(UsageError):
 
 
 @final
+class StashFull(UsageError):
+    """A turn postponed its message, and as many as may wait for another state already did."""
+
+    def __init__(self, actor: str, postponed: int) -> None:
+        super().__init__(f"actor {actor!r} has postponed {postponed} messages, and may not postpone more")
+        self.actor = actor
+        self.postponed = postponed
+
+
+@final
 class AskCycle(UsageError):
     """An actor was to wait for another one that waits for it, directly or through others: no answer would ever come.
 

@@ -2,7 +2,15 @@
 
 from greenroom.mailbox._contents import LATER_CREDIT
 from greenroom.mailbox._envelope import MAX_ATTEMPTS, DeadReason, Delivery, Envelope, Lane, ReplyTo
-from greenroom.mailbox._events import EVENTS, MessageAcked, MessageDied, MessageLeased, MessagePut, MessageReturned
+from greenroom.mailbox._events import (
+    EVENTS,
+    MessageAcked,
+    MessageDied,
+    MessageLeased,
+    MessagePostponed,
+    MessagePut,
+    MessageReturned,
+)
 from greenroom.mailbox._fold import FOLDS, MailboxView
 from greenroom.mailbox._lease import Lease
 from greenroom.mailbox._mailbox import BUDGET, Mailbox
@@ -28,6 +36,7 @@ __all__ = [
     "MessageAcked",
     "MessageDied",
     "MessageLeased",
+    "MessagePostponed",
     "MessagePut",
     "MessageReturned",
     "ReplyTo",

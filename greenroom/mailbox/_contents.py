@@ -35,6 +35,7 @@ class Contents(Generic[M]):
         "_died",
         "_held",
         "_high_water",
+        "_husks",
         "_is_draining",
         "_later",
         "_lease",
@@ -50,7 +51,9 @@ class Contents(Generic[M]):
         "_producers",
         "_recorder",
         "_refused",
+        "_reserved",
         "_since_yield",
+        "_stash",
         "_trace",
         "_trap",
         "_waiter",
@@ -81,10 +84,12 @@ class Contents(Generic[M]):
         # Nearly always at most one message is leased: a slot costs a third of a dictionary entry.
         self._lease: Envelope[M] | None = None
         self._more_leased: dict[int, Envelope[M]] | None = None
+        self._stash: deque[Envelope[M]] | None = None
         self._producers: Producers | None = None
         self._waiter: Task | None = None
         self._notify: Callable[[], None] | None = None
         self._trap: object = None
+        self._husks = self._reserved = 0
         self._closed = ""
         self._is_draining = False
         self._pinned: set[int] | None = None
@@ -94,13 +99,13 @@ class Contents(Generic[M]):
         self._refused = self._acked = self._died = self._now_overflows = 0
 
     def __len__(self) -> int:
-        """Messages that wait in the three lanes; leased ones do not count."""
-        return len(self._now or ()) + len(self._next or ()) + len(self._later or ())
+        """Messages that wait in the three lanes; leased and postponed ones do not count."""
+        return len(self._now or ()) + len(self._next or ()) + len(self._later or ()) - self._husks
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing waits."""
-        return not (self._now or self._next or self._later)
+        return not len(self)
 
     def _lane(self, lane: Lane) -> deque[Envelope[M]]:
         """Return a lane, made on first use."""
@@ -110,6 +115,13 @@ class Contents(Generic[M]):
             queue = deque()
             setattr(self, attribute, queue)
         return queue
+
+    def _depth(self, queue: deque[Envelope[M]] | None) -> int:
+        return sum(one.number > 0 for one in queue or ()) if self._husks else len(queue or ())
+
+    def last(self, lane: Lane) -> Envelope[M]:
+        """Return the message that was put last into a lane, in this very step; nobody else may have put one since."""
+        return self._lane(lane)[-1]
 
     @property
     def leased(self) -> Sequence[Envelope[M]]:
@@ -121,7 +133,7 @@ class Contents(Generic[M]):
 
     @property
     def capacity(self) -> int:
-        """How many messages `next` and `later` hold together, leased ones included."""
+        """How many messages `next` and `later` hold together, leased and postponed ones included."""
         return self._capacity
 
     @property
@@ -129,13 +141,25 @@ class Contents(Generic[M]):
         """Whether it takes nothing new: `close` was called, or `refuse_new`."""
         return bool(self._closed)
 
+    @property
+    def is_draining(self) -> bool:
+        """Whether it takes nothing new and still hands out what it has."""
+        return self._is_draining
+
+    @property
+    def is_over(self) -> bool:
+        """Whether `close` was called: nothing is taken, and nothing is handed out."""
+        return bool(self._closed) and not self._is_draining
+
     def statistics(self) -> MailboxStatistics:
         """Return the state and the counters as of now."""
         return MailboxStatistics(
-            now=len(self._now or ()),
-            next=len(self._next or ()),
-            later=len(self._later or ()),
+            now=self._depth(self._now),
+            next=self._depth(self._next),
+            later=self._depth(self._later),
             leased=len(self.leased),
+            reserved=self._reserved,
+            postponed=len(self._stash or ()),
             waiting_producers=len(self._producers or ()),
             size_bytes=self._bytes,
             capacity=self._policy.capacity,

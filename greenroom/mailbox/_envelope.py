@@ -43,6 +43,9 @@ class DeadReason(StrEnum):
     POISON = "poison"
     EXPIRED = "expired"
     LATE_REPLY = "late_reply"
+    WITHDRAWN = "withdrawn"
+    """Whoever sent it took it back before it was served: an asker that was cancelled, a timer, a watch."""
+    STASH_OVERFLOW = "stash_overflow"
     UNHANDLED = "unhandled"
     """It is nothing that its receiver knows, such as a letter to a supervisor."""
 
@@ -76,7 +79,7 @@ class Envelope(Generic[M]):
     message: M
     lane: Lane
     number: int
-    """Counter of this mailbox: 1 for its first message."""
+    """Counter of this mailbox: 1 for its first message; 0 for the husk of one that was withdrawn."""
     parent: int
     """`seq` of the event that led to this message; 0 where none is known."""
     reply: ReplyTo | None

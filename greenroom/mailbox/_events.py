@@ -1,4 +1,4 @@
-"""What a mailbox puts on record: the five facts about a message."""
+"""What a mailbox puts on record: the facts about a message."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ class MessagePut(_MessageEvent):
 
     type: str
     """Class name of the message; its content is not recorded."""
+    is_counted: bool = True
+    """Whether it takes a place of the capacity; also true in journals that do not say, whatever its lane."""
 
 
 @final
@@ -51,8 +53,16 @@ class MessageAcked(_MessageEvent):
 
 @final
 @attrs.frozen(kw_only=True)
+class MessagePostponed(_MessageEvent):
+    """A leased message waits outside its lane for another state of its owner."""
+
+    kind: ClassVar[str] = "message.postponed"
+
+
+@final
+@attrs.frozen(kw_only=True)
 class MessageReturned(_MessageEvent):
-    """A leased message went back to the front of its lane."""
+    """A leased or postponed message went back to the front of its lane."""
 
     kind: ClassVar[str] = "message.returned"
 
@@ -73,13 +83,13 @@ class MessageDied(_MessageEvent):
     """False for a message that was refused, so that it was never in the mailbox."""
 
 
-EVENTS: Final = (MessagePut, MessageLeased, MessageAcked, MessageReturned, MessageDied)
+EVENTS: Final = (MessagePut, MessageLeased, MessageAcked, MessagePostponed, MessageReturned, MessageDied)
 
 
 def record_put(recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any]) -> None:
     """Record that a message was accepted."""
     name = type(envelope.message).__name__
-    fields = (envelope.parent, envelope.number, envelope.lane.value, name)
+    fields = (envelope.parent, envelope.number, envelope.lane.value, name, envelope.is_counted)
     recorder.emit_fields(MessagePut, owner, incarnation, *fields)
 
 
@@ -94,6 +104,11 @@ def record_leased(
 def record_acked(recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any]) -> None:
     """Record that the owner is done with a message."""
     recorder.emit_fields(MessageAcked, owner, incarnation, 0, envelope.number, envelope.lane.value)
+
+
+def record_postponed(recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any]) -> None:
+    """Record that a message was set aside."""
+    recorder.emit_fields(MessagePostponed, owner, incarnation, 0, envelope.number, envelope.lane.value)
 
 
 def record_returned(recorder: Recorder, owner: str, incarnation: int, envelope: Envelope[Any], parent: int) -> None:

@@ -8,8 +8,16 @@ import attrs
 
 from greenroom.core import IllegalTransition
 from greenroom.mailbox._envelope import Lane
-from greenroom.mailbox._events import MessageAcked, MessageDied, MessageLeased, MessagePut, MessageReturned
+from greenroom.mailbox._events import (
+    MessageAcked,
+    MessageDied,
+    MessageLeased,
+    MessagePostponed,
+    MessagePut,
+    MessageReturned,
+)
 
+_MessageEvent: TypeAlias = MessageLeased | MessageAcked | MessagePostponed | MessageReturned
 _MovingEvent: TypeAlias = MessagePut | MessageLeased | MessageReturned | MessageDied
 
 
@@ -22,13 +30,14 @@ class MailboxView:
     next: tuple[int, ...] = ()
     later: tuple[int, ...] = ()
     leased: tuple[int, ...] = ()
+    postponed: tuple[int, ...] = ()
     accepted: int = 0
     acked: int = 0
     died: int = 0
 
     @property
     def depth(self) -> int:
-        """Messages that wait; leased ones do not count."""
+        """Messages that wait in their lanes."""
         return len(self.now) + len(self.next) + len(self.later)
 
     def lost(self) -> MailboxView:
@@ -58,19 +67,27 @@ def acked(before: MailboxView | None, event: MessageAcked) -> MailboxView:
     return attrs.evolve(view, leased=_without(view.leased, event), acked=view.acked + 1)
 
 
-def returned(before: MailboxView | None, event: MessageReturned) -> MailboxView:
-    """Put a leased message back to the front of its lane."""
+def postponed(before: MailboxView | None, event: MessagePostponed) -> MailboxView:
+    """Set a leased message aside."""
     view = before or _EMPTY
-    lane = (event.msg, *_lane(view, event))
-    return attrs.evolve(_with_lane(view, event, lane), leased=_without(view.leased, event))
+    return attrs.evolve(view, leased=_without(view.leased, event), postponed=(*view.postponed, event.msg))
+
+
+def returned(before: MailboxView | None, event: MessageReturned) -> MailboxView:
+    """Put a leased or postponed message back to the front of its lane."""
+    view = before or _EMPTY
+    view = _with_lane(view, event, (event.msg, *_lane(view, event)))
+    if event.msg in view.postponed:
+        return attrs.evolve(view, postponed=_without(view.postponed, event))
+    return attrs.evolve(view, leased=_without(view.leased, event))
 
 
 def died(before: MailboxView | None, event: MessageDied) -> MailboxView:
     """Drop a message from wherever it was; below `full` it was never seen to be there."""
     view = before or _EMPTY
     lane = tuple(one for one in _lane(view, event) if one != event.msg)
-    rest = tuple(one for one in view.leased if one != event.msg)
-    return attrs.evolve(_with_lane(view, event, lane), leased=rest, died=view.died + 1)
+    rest, aside = (tuple(one for one in part if one != event.msg) for part in (view.leased, view.postponed))
+    return attrs.evolve(_with_lane(view, event, lane), leased=rest, postponed=aside, died=view.died + 1)
 
 
 def counted(before: int | None, _: MessageDied) -> int:
@@ -98,7 +115,7 @@ def _with_lane(view: MailboxView, event: _MovingEvent, numbers: tuple[int, ...])
     return attrs.evolve(view, later=numbers)
 
 
-def _without(numbers: tuple[int, ...], event: MessageLeased | MessageAcked | MessageReturned) -> tuple[int, ...]:
+def _without(numbers: tuple[int, ...], event: _MessageEvent) -> tuple[int, ...]:
     if numbers and numbers[0] == event.msg:  # nearly always
         return numbers[1:]
     if event.msg not in numbers:
@@ -110,6 +127,7 @@ FOLDS: Final = (
     ("mailboxes", MessagePut, "actor", put),
     ("mailboxes", MessageLeased, "actor", leased),
     ("mailboxes", MessageAcked, "actor", acked),
+    ("mailboxes", MessagePostponed, "actor", postponed),
     ("mailboxes", MessageReturned, "actor", returned),
     ("mailboxes", MessageDied, "actor", died),
     ("dead_letters", MessageDied, "reason", counted),

@@ -2,8 +2,8 @@
 
 Rule 1: wake, never hand over. A put appends and wakes; the owner pops when it runs, after its last await, so a cancel
 finds the message still in its lane. Rule 2: what is popped is leased, not gone; it stays the mailbox's until it is
-acknowledged, returned or dead. Rule 3: `now` is strict; after 16 of `next` while `later` waits, one of `later`.
-Rule 4: `now` and system mail take no place of the capacity; a lease keeps its place until it is acknowledged.
+acknowledged, returned, postponed or dead. Rule 3: `now` is strict; after 16 of `next` while `later` waits, one of `later`.
+Rule 4: what is postponed waits outside its lane, with its place of the capacity, until `recall` puts it back in front.
 Rule 5: closing loses nothing: what is left goes to the dead letters, one by one.
 Must not know: actors, supervisors, files.
 """
@@ -13,34 +13,33 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import chain
+from operator import attrgetter
 from typing import Any, Final, TypeVar, final
 
 from trio.lowlevel import Abort, checkpoint, checkpoint_if_cancelled, current_task
 
 from greenroom.core import Busy, Closed, UsageError
 from greenroom.mailbox import _parking
-from greenroom.mailbox._contents import LANES, LATER_CREDIT, Contents
-from greenroom.mailbox._envelope import MAX_ATTEMPTS, DeadReason, Delivery, Envelope, Lane, ReplyTo
-from greenroom.mailbox._events import record_acked, record_died, record_leased, record_put, record_returned
+from greenroom.mailbox._contents import LANES, LATER_CREDIT
+from greenroom.mailbox._envelope import MAX_ATTEMPTS, DeadReason, Envelope, Lane
+from greenroom.mailbox._events import record_acked, record_died, record_leased, record_postponed, record_returned
+from greenroom.mailbox._intake import Intake
 from greenroom.mailbox._lease import Lease
-from greenroom.mailbox._producers import Producers
 
 M = TypeVar("M")
 
 BUDGET: Final = 64
 """A consumer that never waits yields after so many messages (kernel 9.2)."""
 
-_NEXT: Final = Lane.NEXT
-_NOW: Final = Lane.NOW
+_number: Final[Callable[[Envelope[Any]], int]] = attrgetter("number")
+MOST_HUSKS: Final = 16
+"""So many withdrawn messages may lie in the lanes, or as many as there are others."""
 _CREDITED: Final = frozenset({Lane.NEXT, Lane.LATER})
 """The credit is between these, so it is left alone when one of them is not in sight."""
-_ACCEPTED: Final = Delivery.ACCEPTED
-_new_envelope: Final[Any] = object.__new__
-_wake: Final = _parking.wake
 
 
 @final
-class Mailbox(Contents[M]):
+class Mailbox(Intake[M]):
     """Three lanes with one consumer and any number of producers.
 
     Args:
@@ -57,151 +56,12 @@ class Mailbox(Contents[M]):
         state = f"closed ({self._closed})" if self._closed else "open"
         return f"<Mailbox of {self.owner!r}: {len(self)} waiting, {len(self.leased)} leased, {state}>"
 
-    # --- producers -------------------------------------------------------------------------------------------------
-
-    def put_nowait(
-        self,
-        message: M,
-        lane: Lane = _NEXT,
-        *,
-        size_bytes: int = 0,
-        parent: int = 0,
-        reply: ReplyTo | None = None,
-        is_system: bool = False,
-    ) -> Delivery:
-        """Put a message into a lane, or say why not; never waits.
-
-        Args:
-            message: Anything; it must not be changed afterwards.
-            lane: `now` is never refused for want of room.
-            size_bytes: What it counts against the byte capacity.
-            parent: `seq` of the event that led to it.
-            reply: Where an answer goes.
-            is_system: A signal or notice of the runtime, which is counted apart and never refused for want of room.
-
-        Raises:
-            UsageError: The message is larger than the whole byte capacity.
-        """
-        return self.deliver(message, lane, size_bytes, parent, reply, is_system)
-
-    def deliver(
-        self,
-        message: M,
-        lane: Lane,
-        size_bytes: int,
-        parent: int,
-        reply: ReplyTo | None,
-        is_system: bool,  # noqa: FBT001 - positional, because this is the hot path
-    ) -> Delivery:
-        """Do what `put_nowait` does; keywords would cost a tenth of a send."""
-        if self._closed and not (is_system and self._is_draining):
-            self._refused += 1
-            return Delivery.CLOSED
-        if lane is _NOW or is_system:
-            self._number = number = self._number + 1
-            self._admit(Envelope(message, lane, number, parent, reply, size_bytes, is_counted=False))
-            return _ACCEPTED
-        held = self._held
-        if (size_bytes and not self._has_room(size_bytes)) or held >= self._capacity or self._producers:
-            self._refused += 1
-            return Delivery.FULL
-        self._held = held = held + 1
-        if held > self._high_water:
-            self._high_water = held
-        self._bytes += size_bytes
-        self._number = number = self._number + 1
-        # Attribute by attribute: half the price of a constructor, once per message.
-        envelope: Envelope[M] = _new_envelope(Envelope)
-        envelope.message = message
-        envelope.lane = lane
-        envelope.number = number
-        envelope.parent = parent
-        envelope.reply = reply
-        envelope.size_bytes = size_bytes
-        envelope.is_counted = True
-        envelope.attempts = 0
-        queue = self._next
-        if lane is not _NEXT or queue is None or self._trace is not None:
-            self._admit(envelope)
-            return _ACCEPTED
-        queue.append(envelope)
-        waiter = self._waiter
-        if waiter is not None:
-            self._waiter = None
-            _wake(waiter)
-        elif self._notify is not None:
-            self._notify()
-        return _ACCEPTED
-
-    async def put(self, message: M, lane: Lane = _NEXT, *, size_bytes: int = 0, parent: int = 0) -> None:
-        """Put a message, waiting for a place behind whoever came before.
-
-        For producers outside actors: between actors a blocking put can close a circle of waiters. It yields only when
-        it has to wait. If it is cancelled, or raises, the mailbox holds no trace of the message.
-
-        Raises:
-            Closed: The mailbox is closed, or was closed while this call waited.
-            UsageError: The message is larger than the whole byte capacity.
-        """
-        await checkpoint_if_cancelled()
-        delivery = self.put_nowait(message, lane, size_bytes=size_bytes, parent=parent)
-        if delivery is _ACCEPTED:
-            return
-        if delivery is Delivery.FULL:
-            self._refused -= 1  # it waits instead
-            if self._producers is None:
-                self._producers = Producers()
-            try:
-                if await self._producers.wait(Envelope(message, lane, 0, parent, None, size_bytes, is_counted=True)):
-                    return
-            finally:
-                self._admit_producers()  # whoever waited behind may fit where this one, now cancelled, did not
-        raise Closed(f"the mailbox of {self.owner!r} is closed: {self._closed}")
-
-    def _has_room(self, size_bytes: int) -> bool:
-        policy = self._policy
-        if size_bytes > policy.capacity_bytes:
-            raise UsageError(
-                f"a message of {size_bytes} bytes never fits the mailbox of {self.owner!r}, "
-                f"which holds {policy.capacity_bytes} bytes"
-            )
-        return self._held < self._capacity and self._bytes + size_bytes <= policy.capacity_bytes
-
-    def _admit(self, envelope: Envelope[M]) -> None:
-        lane = envelope.lane
-        queue = self._next if lane is _NEXT else self._lane(lane)
-        if queue is None:
-            queue = self._next = deque()
-        queue.append(envelope)
-        if lane is _NOW and len(queue) > self._policy.now_capacity:
-            self._now_overflows += 1
-        if self._trace is not None:
-            record_put(self._trace, self.owner, self.incarnation, envelope)
-        self._wake()
-
-    def _wake(self) -> None:
-        waiter = self._waiter
-        if waiter is not None:
-            self._waiter = None
-            _parking.wake(waiter)
-        elif self._notify is not None:
-            self._notify()
-
-    def _admit_producers(self) -> None:
-        """Let those who wait put their messages, in the order in which they came, as far as there is room."""
-        producers = self._producers
-        while producers and self._has_room(producers.first.size_bytes):
-            envelope = producers.let_in()
-            self._number = envelope.number = self._number + 1
-            self._held += 1
-            self._high_water = max(self._high_water, self._held)
-            self._bytes += envelope.size_bytes
-            self._admit(envelope)
-
     # --- consumer --------------------------------------------------------------------------------------------------
 
     def take(self) -> Envelope[M] | None:
         """Lease the next message without waiting; None when nothing waits. For loops that park themselves."""
+        if self._husks:
+            self._drop_husks()
         if self._now:
             queue = self._now
         elif self._later and (not self._next or self._credit <= 0):
@@ -309,7 +169,7 @@ class Mailbox(Contents[M]):
         picked: list[Envelope[M]],
     ) -> None:
         """Lease what is wanted of a lane, in its order."""
-        for envelope in [one for one in queue or () if wanted(one)][: limit - len(picked)]:
+        for envelope in [one for one in queue or () if one.number and wanted(one)][: limit - len(picked)]:
             assert queue is not None
             queue.remove(envelope)
             self._lease_more(envelope)
@@ -376,7 +236,7 @@ class Mailbox(Contents[M]):
         Raises:
             UsageError: The message is not leased.
         """
-        if self._closed and not self._is_draining:
+        if self.is_over:
             self.bury(envelope, DeadReason.ENDED, parent=parent)
         elif counts and envelope.attempts + 1 >= MAX_ATTEMPTS:
             self.bury(envelope, DeadReason.POISON, parent=parent)
@@ -397,6 +257,43 @@ class Mailbox(Contents[M]):
         self._release(envelope)
         self._dead(envelope, reason, parent)
         self._free(envelope)
+
+    @property
+    def can_postpone(self) -> bool:
+        """Whether there is room for one more postponed message."""
+        return len(self._stash or ()) < self._policy.stash_capacity
+
+    def postpone(self, envelope: Envelope[M]) -> None:
+        """Set a leased message aside until `recall`; for want of room it is a dead letter `stash_overflow`.
+
+        It keeps its place of the capacity.
+
+        Raises:
+            UsageError: The message is not leased.
+        """
+        if self.is_over or not self.can_postpone:
+            self.bury(envelope, DeadReason.ENDED if self.is_over else DeadReason.STASH_OVERFLOW)
+            return
+        self._release(envelope)
+        if self._stash is None:
+            self._stash = deque()
+        self._stash.append(envelope)
+        if self._trace is not None:
+            record_postponed(self._trace, self.owner, self.incarnation, envelope)
+
+    def recall(self, *, parent: int = 0) -> None:
+        """Put all that is postponed back to the front of its lanes, in the order in which it was put.
+
+        `parent` is the `seq` of the event that led to it: the owner is in another state now.
+        """
+        if not self._stash:
+            return
+        stash, self._stash = self._stash, None
+        for envelope in sorted(stash, key=_number, reverse=True):
+            self._lane(envelope.lane).appendleft(envelope)
+            if self._trace is not None:
+                record_returned(self._trace, self.owner, self.incarnation, envelope, parent)
+        self._wake()
 
     def _release(self, envelope: Envelope[M]) -> None:
         if envelope is self._lease:
@@ -420,12 +317,58 @@ class Mailbox(Contents[M]):
         if self._on_dead is not None:
             self._on_dead(envelope, reason)
 
+    def withdraw(self, envelope: Envelope[M], *, is_known: bool = False, parent: int = 0) -> bool:
+        """Take a message back that waits or is postponed: a dead letter `withdrawn`, and its place is free.
+
+        Args:
+            envelope: The message.
+            is_known: Whether the caller knows that it is neither served nor dead, so that it is not looked for.
+            parent: `seq` of the event that led to it.
+
+        Returns:
+            Whether it was there. A leased message stays leased.
+        """
+        if self.is_over or envelope is self._lease or envelope in (self._more_leased or {}).values():
+            return False
+        if self._stash and envelope in self._stash:
+            self._stash.remove(envelope)
+            self._dead(envelope, DeadReason.WITHDRAWN, parent)
+        elif is_known or self.is_waiting(envelope):
+            # A husk stays in the lane until it comes to the front: to find it there would take a search.
+            self._dead(envelope, DeadReason.WITHDRAWN, parent)
+            envelope.number = 0
+            envelope.reply = None
+            self._husks += 1
+            if self._husks > MOST_HUSKS and self._husks > len(self):
+                self._sweep()
+        else:
+            return False
+        self._free(envelope)
+        return True
+
+    def is_waiting(self, envelope: Envelope[M]) -> bool:
+        """Whether a message waits in its lane or is postponed; looks for it."""
+        queues = (getattr(self, LANES[envelope.lane]), self._stash)
+        return envelope.number > 0 and any(envelope in queue for queue in queues if queue)
+
+    def _drop_husks(self) -> None:
+        """Let a message stand at the front of each lane that has one."""
+        for queue in (self._now, self._next, self._later):
+            while queue and not queue[0].number:
+                queue.popleft()
+                self._husks -= 1
+
+    def _sweep(self) -> None:
+        for attribute in LANES.values():
+            setattr(self, attribute, deque(one for one in getattr(self, attribute) or () if one.number))
+        self._husks = 0
+
     def pin_last(self, lane: Lane) -> None:
         """Bind the message that was put last, in this very step, to the current incarnation."""
         pinned = self._pinned = self._pinned or set()
         if len(pinned) >= 2 * self._capacity:  # nearly all of them have been served
-            pinned &= {one.number for one in chain(self.leased, *map(self._lane, Lane))}
-        pinned.add(self._lane(lane)[-1].number)
+            pinned &= {one.number for one in chain(self.leased, self._stash or (), *map(self._lane, Lane))}
+        pinned.add(self.last(lane).number)
 
     def bury_pinned(self, reason: DeadReason, *, parent: int = 0) -> None:
         """Turn what waits for the incarnation that has just ended into dead letters."""
@@ -438,11 +381,6 @@ class Mailbox(Contents[M]):
                 self._free(envelope)
 
     # --- end and state ---------------------------------------------------------------------------------------------
-
-    @property
-    def is_draining(self) -> bool:
-        """Whether it takes nothing new and still hands out what it has."""
-        return self._is_draining
 
     def refuse_new(self, reason: str) -> None:
         """Refuse new messages from now on and go on handing out what waits; signals of the runtime are still taken.
@@ -465,12 +403,15 @@ class Mailbox(Contents[M]):
 
         Leased messages stay leased. Producers that wait get `Closed`; a consumer that waits is woken.
         """
-        if self._closed and not self._is_draining:
+        if self.is_over:
             return
         self._closed, self._is_draining = reason or "closed", False
-        for queue in (self._now, self._next, self._later):
+        for queue in (self._stash, self._now, self._next, self._later):
             while queue:
                 envelope = queue.popleft()
+                if not envelope.number:
+                    self._husks -= 1
+                    continue
                 if envelope.is_counted:
                     self._held -= 1
                     self._bytes -= envelope.size_bytes

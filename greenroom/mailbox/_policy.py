@@ -12,11 +12,14 @@ class MailboxPolicy:
     """How much a mailbox holds."""
 
     capacity: int = attrs.field(default=1_000)
-    """Messages in `next` and `later` together, leased ones included."""
+    """Messages in `next` and `later` together, leased and postponed ones included."""
     capacity_bytes: int = 8 * 1024 * 1024
     """Their sizes together, where senders give sizes."""
     now_capacity: int = 64
     """Messages in `now` above which `now_overflows` counts; they are kept all the same."""
+
+    stash_capacity: int = 100
+    """Messages that are postponed at once; one more fails its turn and is a dead letter `stash_overflow`."""
 
     @capacity.validator
     def _at_least_one(self, _: object, value: int) -> None:
@@ -32,12 +35,15 @@ class MailboxStatistics:
     next: int
     later: int
     leased: int
+    postponed: int
+    reserved: int
+    """Places of `next` and `later` that are kept for what turns send with their commit."""
     waiting_producers: int
     size_bytes: int
     capacity: int
     capacity_bytes: int
     high_water: int
-    """The most messages that ever waited or were leased at once, `now` left out."""
+    """The most messages that were ever held at once, `now` left out."""
     accepted: int
     refused: int
     acked: int

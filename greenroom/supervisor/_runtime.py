@@ -68,6 +68,8 @@ class RuntimeStatistics:
     recorder: RecorderStatistics
     open_timers: int
     dead_letters: int
+    ready_plain: int = 0
+    """Actors without a task that wait for the dispatcher."""
     refused_cycles: int = 0
     """Asks that would have waited for ever."""
     swallowed_cancels: int = 0
@@ -135,6 +137,7 @@ class Runtime:
             recorder=self.recorder.statistics(),
             open_timers=len(self._timers),
             dead_letters=sum(self.dead_letters.counts.values()),
+            ready_plain=len(self._dispatcher),
             **attrs.asdict(self._house.shared.incidents),
         )
 

@@ -1,39 +1,133 @@
 """The test kit: what takes the place of the world when greenroom, or what is built on it, is tested."""
 
-from greenroom.testing._cancels import SeesCancels
-from greenroom.testing._loop import VirtualLoop
-from greenroom.testing._messages_script import ErrorReply, HangUp, RawReply, ReceivedRequest, StreamReply
-from greenroom.testing._messages_server import MessagesServer, open_messages_server
-from greenroom.testing._ports import VIRTUAL_START, VirtualClock, virtual_ports
-from greenroom.testing._scheduler import ChoiceRNG, Choices, first_in, replayed, scheduled, seeded
-from greenroom.testing._sweep import CancelAt, SweepRun, cancel_sweep
-from greenroom.testing._virtual import Diverged, VirtualRun, double_run, record_lines, run_virtual
+# Names are looked up when they are first used, as in greenroom/__init__.py: pytest imports this folder at its start for
+# the sake of `pytest_plugin`, in sessions that may never use it, and not everybody has Hypothesis.
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from greenroom.testing._cancels import SeesCancels
+    from greenroom.testing._conformance_mailbox import MailboxConformance, MailboxLike
+    from greenroom.testing._conformance_supervisor import Opened, SupervisorConformance
+    from greenroom.testing._explore import Exploration, ExplorationFailed, assert_deterministic, explore
+    from greenroom.testing._loop import VirtualLoop
+    from greenroom.testing._messages_script import ErrorReply, HangUp, RawReply, ReceivedRequest, StreamReply
+    from greenroom.testing._messages_server import MessagesServer, open_messages_server
+    from greenroom.testing._monitors import Hot, Monitor, NotQuiescent
+    from greenroom.testing._ports import VIRTUAL_START, VirtualClock, virtual_ports
+    from greenroom.testing._scheduler import ChoiceRNG, Choices, Chooser, first_in, replayed, scheduled, seeded
+    from greenroom.testing._search import Search, Trail, dfs, pct, replay
+    from greenroom.testing._sim import Faults, Sim
+    from greenroom.testing._sweep import CancelAt, SweepRun, cancel_sweep
+    from greenroom.testing._virtual import Diverged, VirtualRun, double_run, record_lines, run_virtual
+
+_MODULE_OF: "Mapping[str, str]" = {
+    "VIRTUAL_START": "greenroom.testing._ports",
+    "CancelAt": "greenroom.testing._sweep",
+    "ChoiceRNG": "greenroom.testing._scheduler",
+    "Choices": "greenroom.testing._scheduler",
+    "Chooser": "greenroom.testing._scheduler",
+    "Diverged": "greenroom.testing._virtual",
+    "ErrorReply": "greenroom.testing._messages_script",
+    "Exploration": "greenroom.testing._explore",
+    "ExplorationFailed": "greenroom.testing._explore",
+    "Faults": "greenroom.testing._sim",
+    "HangUp": "greenroom.testing._messages_script",
+    "Hot": "greenroom.testing._monitors",
+    "MailboxConformance": "greenroom.testing._conformance_mailbox",
+    "MailboxLike": "greenroom.testing._conformance_mailbox",
+    "MessagesServer": "greenroom.testing._messages_server",
+    "Monitor": "greenroom.testing._monitors",
+    "NotQuiescent": "greenroom.testing._monitors",
+    "Opened": "greenroom.testing._conformance_supervisor",
+    "RawReply": "greenroom.testing._messages_script",
+    "ReceivedRequest": "greenroom.testing._messages_script",
+    "Search": "greenroom.testing._search",
+    "SeesCancels": "greenroom.testing._cancels",
+    "Sim": "greenroom.testing._sim",
+    "StreamReply": "greenroom.testing._messages_script",
+    "SupervisorConformance": "greenroom.testing._conformance_supervisor",
+    "SweepRun": "greenroom.testing._sweep",
+    "Trail": "greenroom.testing._search",
+    "VirtualClock": "greenroom.testing._ports",
+    "VirtualLoop": "greenroom.testing._loop",
+    "VirtualRun": "greenroom.testing._virtual",
+    "assert_deterministic": "greenroom.testing._explore",
+    "cancel_sweep": "greenroom.testing._sweep",
+    "dfs": "greenroom.testing._search",
+    "double_run": "greenroom.testing._virtual",
+    "explore": "greenroom.testing._explore",
+    "first_in": "greenroom.testing._scheduler",
+    "open_messages_server": "greenroom.testing._messages_server",
+    "pct": "greenroom.testing._search",
+    "record_lines": "greenroom.testing._virtual",
+    "replay": "greenroom.testing._search",
+    "replayed": "greenroom.testing._scheduler",
+    "run_virtual": "greenroom.testing._virtual",
+    "scheduled": "greenroom.testing._scheduler",
+    "seeded": "greenroom.testing._scheduler",
+    "virtual_ports": "greenroom.testing._ports",
+}
 
 __all__ = [
     "VIRTUAL_START",
     "CancelAt",
     "ChoiceRNG",
     "Choices",
+    "Chooser",
     "Diverged",
     "ErrorReply",
+    "Exploration",
+    "ExplorationFailed",
+    "Faults",
     "HangUp",
+    "Hot",
+    "MailboxConformance",
+    "MailboxLike",
     "MessagesServer",
+    "Monitor",
+    "NotQuiescent",
+    "Opened",
     "RawReply",
     "ReceivedRequest",
+    "Search",
     "SeesCancels",
+    "Sim",
     "StreamReply",
+    "SupervisorConformance",
     "SweepRun",
+    "Trail",
     "VirtualClock",
     "VirtualLoop",
     "VirtualRun",
+    "assert_deterministic",
     "cancel_sweep",
+    "dfs",
     "double_run",
+    "explore",
     "first_in",
     "open_messages_server",
+    "pct",
     "record_lines",
+    "replay",
     "replayed",
     "run_virtual",
     "scheduled",
     "seeded",
     "virtual_ports",
 ]
+
+if not TYPE_CHECKING:  # checkers would believe that every name exists
+
+    def __getattr__(name: str) -> object:
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value = getattr(import_module(_MODULE_OF[name]), name)
+        globals()[name] = value  # from now on without this function
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

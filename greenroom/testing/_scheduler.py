@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, Protocol, TypeAlias, final
 
 import outcome
 import trio
@@ -30,6 +30,30 @@ Choices: TypeAlias = "int | Sequence[int] | None"
 RANDOM: Final = "_r"
 DETERMINISTIC: Final = "_ALLOW_DETERMINISTIC_SCHEDULING"
 WAKES_WITH: Final = "_next_send"
+
+
+class Chooser(Protocol):
+    """Makes the choices of one run. It must not raise: it is called in the middle of Trio's loop."""
+
+    def task(self, runnable: Sequence[object]) -> int:
+        """Return the index of the task that runs first, of those that can run, the oldest first."""
+        ...
+
+    def fault(self, alternatives: int) -> int:
+        """Return which of so many things happens at a fault point; 0 is nothing."""
+        ...
+
+
+@final
+class Picks:
+    """A chooser that knows no more than how many alternatives there are."""
+
+    def __init__(self, pick: Picker) -> None:
+        self.fault = pick
+
+    def task(self, runnable: Sequence[object]) -> int:
+        """Pick one of so many."""
+        return self.fault(len(runnable))
 
 
 def first_in() -> Picker:
@@ -57,12 +81,20 @@ def picker_of(choices: Choices) -> Picker:
 
 @final
 class ChoiceRNG(random.Random):
-    """Stands in for Trio's generator: asks a picker for the order of each batch, and writes down what it said."""
+    """Stands in for Trio's generator: asks for the order of each batch, and writes down what was said.
 
-    def __init__(self, pick: Picker) -> None:
+    Attributes:
+        log: The choices so far.
+        widths: Of how many alternatives each of them was one.
+        is_asking: Whether it asks at all; else tasks run first in, first out, and nothing is written down.
+    """
+
+    def __init__(self, pick: Picker | Chooser) -> None:
         super().__init__(0)
-        self._pick = pick
+        self._chooser: Chooser = Picks(pick) if callable(pick) else pick
         self.log: list[int] = []
+        self.widths: list[int] = []
+        self.is_asking = True
 
     def random(self) -> float:
         """Return a constant: nothing in Trio is left to chance."""
@@ -75,11 +107,19 @@ class ChoiceRNG(random.Random):
     def shuffle(self, x: Any) -> None:
         """Put a batch into the order that the picker says. Trio takes from the end."""
         pool, order = list(x), []
-        while len(pool) > 1:
-            index = self._pick(len(pool))
+        while self.is_asking and len(pool) > 1:
+            index = self._chooser.task(pool)
             self.log.append(index)
+            self.widths.append(len(pool))
             order.append(pool.pop(index))
         x[:] = (order + pool)[::-1]
+
+    def fault(self, alternatives: int) -> int:
+        """Choose what happens at a fault point, in the same log as the order of tasks."""
+        index = self._chooser.fault(alternatives)
+        self.log.append(index)
+        self.widths.append(alternatives)
+        return index
 
 
 def is_being_cancelled(task: trio.lowlevel.Task) -> bool:
@@ -103,15 +143,26 @@ def scheduled(choices: Choices = None) -> Iterator[list[int]]:
     Raises:
         InternalError: This Trio keeps its scheduler's generator somewhere else.
     """
+    generator = ChoiceRNG(picker_of(choices))
+    with installed(generator):
+        yield generator.log
+
+
+@contextmanager
+def installed(generator: ChoiceRNG) -> Iterator[None]:
+    """Let a generator decide the order of every Trio run inside the block.
+
+    Raises:
+        InternalError: This Trio keeps its scheduler's generator somewhere else.
+    """
     missing = [name for name in (RANDOM, DETERMINISTIC) if not hasattr(_run, name)]
     if missing:
         raise InternalError(f"this Trio has no {missing}; greenroom.testing cannot decide its order of tasks")
     before = {name: getattr(_run, name) for name in (RANDOM, DETERMINISTIC)}
-    generator = ChoiceRNG(picker_of(choices))
     setattr(_run, RANDOM, generator)
     setattr(_run, DETERMINISTIC, True)
     try:
-        yield generator.log
+        yield
     finally:
         for name, value in before.items():
             setattr(_run, name, value)

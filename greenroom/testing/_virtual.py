@@ -94,9 +94,20 @@ def double_run(
     """
     first: VirtualRun[Sequence[Record]] = run_virtual(scenario, *args, choices=choices)
     second: VirtualRun[Sequence[Record]] = run_virtual(scenario, *args, choices=choices)
-    lines: tuple[list[Any], list[Any]] = (record_lines(first.result), record_lines(second.result))
-    for one, other in ((lines[0], lines[1]), (list(first.choices), list(second.choices))):
+    refuse_difference(first.result, first.choices, second.result, second.choices)
+    return first
+
+
+def refuse_difference(
+    records: Sequence[Record], choices: Sequence[int], other_records: Sequence[Record], other_choices: Sequence[int]
+) -> None:
+    """Compare what two runs recorded, and then what was chosen in them.
+
+    Raises:
+        Diverged: They differ; the first difference is named.
+    """
+    lines: tuple[list[Any], list[Any]] = (record_lines(records), record_lines(other_records))
+    for one, other in ((lines[0], lines[1]), (list(choices), list(other_choices))):
         for index, (left, right) in enumerate(zip_longest(one, other, fillvalue="")):
             if left != right:
                 raise Diverged(index, str(left), str(right))
-    return first

@@ -36,7 +36,14 @@ from greenroom.trace._checks_machines import (
     turn_numbers,
     turns_end_first,
 )
-from greenroom.trace._checks_mail import capacity_kept, conserved, lane_order, leased_once, now_first
+from greenroom.trace._checks_mail import (
+    capacity_kept,
+    conserved,
+    lane_order,
+    leased_once,
+    now_first,
+    postponed_come_back,
+)
 from greenroom.trace._checks_service import (
     later_is_served,
     mail_gets_its_turn,
@@ -113,6 +120,7 @@ CHECKS: Final = (
     Check("I-15", "what a mailbox refused has left no gap in its numbers", refused_without_trace, FULL),
     Check("I-17", "a restart keeps the mail, save what was for the one incarnation", mail_outlives_restarts, FULL),
     Check("I-18", "later is served after at most 16 of next", later_is_served, FULL),
+    Check("I-19", "what was postponed comes back in order, with the next state", postponed_come_back, FULL),
     Check("I-22", "a turn is killed by its own scope only on request", abort_before_kill, TURNS),
     Check(
         "I-23",

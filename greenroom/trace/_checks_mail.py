@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
+
+import attrs
 
 from greenroom.trace._entries import Entry
 from greenroom.trace._needs import full_actors
 
 _Box: TypeAlias = str
 """Id of the actor whose mailbox it is."""
+_ENDS_A_LEASE: Final = ("message.acked", "message.returned", "message.postponed")
 
 
 def _mail(entries: Sequence[Entry]) -> Iterator[tuple[Entry, _Box, int]]:
@@ -82,6 +85,7 @@ def leased_once(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     """I-13: a message is leased by one turn at a time, and let go of once; a turn has the lease of its message."""
     full = full_actors(entries)
     leased: dict[_Box, set[int]] = defaultdict(set)
+    aside: dict[_Box, set[int]] = defaultdict(set)
     for entry in entries:
         box = entry.event.actor
         if box not in full or not (entry.kind == "turn.begin" or _is_mail(entry)):
@@ -94,22 +98,76 @@ def leased_once(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
             if message in leased[box]:
                 yield entry.seq, f"message {message} of {box} is leased twice"
             leased[box].add(message)
-        elif entry.kind in {"message.acked", "message.returned"} and message not in leased[box]:
+        elif entry.kind == "message.returned" and message in aside[box]:
+            aside[box].discard(message)
+        elif entry.kind in _ENDS_A_LEASE and message not in leased[box]:
             yield entry.seq, f"{entry.kind} of message {message} of {box}, which is not leased"
         elif entry.kind != "message.put":
             leased[box].discard(message)
+            if entry.kind == "message.postponed":
+                aside[box].add(message)
 
 
 def capacity_kept(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-14: `next` and `later`, leased ones included, keep within the capacity, where `actor.new` says it."""
+    """I-14: `next` and `later`, leased and postponed ones included, keep within the capacity, where `actor.new` says it."""
     capacity = {entry.event.actor: entry.get("capacity", 0) for entry in entries if entry.kind == "actor.new"}
-    held: Counter[_Box] = Counter()
+    held: dict[_Box, set[int]] = defaultdict(set)
     for entry, box, message in _mail(entries):
-        if entry["lane"] == "now":
-            continue
-        if entry.kind == "message.put":
-            held[box] += 1
-            if capacity.get(box) and held[box] > capacity[box]:
-                yield entry.seq, f"message {message} is the {held[box]}th of {box}, which holds {capacity[box]}"
+        if entry.kind == "message.put" and entry["lane"] != "now" and entry.get("is_counted", default=True):
+            held[box].add(message)
+            if capacity.get(box) and len(held[box]) > capacity[box]:
+                yield entry.seq, f"message {message} is the {len(held[box])}th of {box}, which holds {capacity[box]}"
         elif entry.kind in {"message.acked", "message.died"}:
-            held[box] -= 1
+            held[box].discard(message)
+
+
+@attrs.define
+class _Aside:
+    """What one mailbox has postponed, and what came back of it and was not leased since."""
+
+    waiting: dict[int, bool] = attrs.field(factory=dict)
+    """Message to whether its owner has changed its state since."""
+    back: dict[str, set[int]] = attrs.field(factory=lambda: defaultdict(set))
+    requeued: set[int] = attrs.field(factory=set)
+
+    def leased(self, message: int, lane: str) -> str:
+        """Say what is wrong with this lease, if anything."""
+        due = min((one for one, is_due in self.waiting.items() if is_due), default=0)
+        if message in self.waiting:
+            return "is leased, and was postponed"
+        if due:
+            return f"is leased, and {due}, which was postponed, has not come back in the new state"
+        first = min(self.back[lane], default=message)
+        is_early = first < message and message not in self.requeued
+        return f"is leased before {first}, which was postponed" if is_early else ""
+
+
+def postponed_come_back(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
+    """I-19: what was postponed comes back in the next state or incarnation, not before; in order, and before the newer."""
+    boxes: dict[_Box, _Aside] = {box: _Aside() for box in full_actors(entries)}
+    for entry in entries:
+        box = entry.event.actor
+        aside = boxes.get(box)
+        if aside is None:
+            continue
+        if entry.kind in {"actor.entered", "actor.end"}:
+            aside.waiting = dict.fromkeys(aside.waiting, True)
+        if not _is_mail(entry):
+            continue
+        message, lane = entry["msg"], entry["lane"]
+        if entry.kind == "message.leased" and not entry["is_picked"]:
+            fault = aside.leased(message, lane)
+            if fault:
+                yield entry.seq, f"message {message} of {box} {fault}"
+        elif entry.kind == "message.returned" and message in aside.waiting:
+            if not aside.waiting.pop(message):
+                yield entry.seq, f"message {message} of {box} comes back in the state in which it was postponed"
+            aside.back[lane].add(message)
+            continue
+        elif entry.kind == "message.returned":
+            aside.requeued.add(message)
+        aside.back[lane].discard(message)
+        aside.waiting.pop(message, None)
+        if entry.kind == "message.postponed":
+            aside.waiting[message] = False
+            aside.requeued.discard(message)

@@ -56,7 +56,7 @@ class _Box:
         """Take a death into account."""
         self.leased.pop(entry["msg"], None)
         incarnation, is_pinned = self.put_in.pop(entry["msg"], (0, False))
-        if self.ended is None or entry["reason"] == DeadReason.POISON:
+        if self.ended is None or entry["reason"] in {DeadReason.POISON, DeadReason.WITHDRAWN}:
             return
         # Journals that do not say what was pinned leave it open for what came in this incarnation.
         if entry["reason"] == DeadReason.ENDED and is_pinned and incarnation == self.ended.event.inc:

@@ -22,7 +22,9 @@ from greenroom.trace._spans import spans
 OPEN: Final = "open"
 ROOT: Final = "(root)"
 _BASE: Final = frozenset({"actor", "inc", "parent"})
-_EVERY_MESSAGE: Final = frozenset({"message.put", "message.leased", "message.acked", "message.returned"})
+_EVERY_MESSAGE: Final = frozenset(
+    {"message.put", "message.leased", "message.acked", "message.postponed", "message.returned"}
+)
 
 
 @final

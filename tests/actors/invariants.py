@@ -12,6 +12,7 @@ from greenroom.actors import (
     AbortRequested,
     ActorBegan,
     ActorCreated,
+    ActorEntered,
     ActorExited,
     ActorGone,
     KillRequested,
@@ -23,7 +24,7 @@ from greenroom.actors import (
     WatchFailed,
 )
 from greenroom.core import Event, Record, event_of
-from greenroom.mailbox import MessageAcked, MessageDied, MessageLeased, MessagePut, MessageReturned
+from greenroom.mailbox import MessageAcked, MessageDied, MessageLeased, MessagePostponed, MessagePut, MessageReturned
 
 LEGAL: Final = {
     ("", "pending"),
@@ -54,6 +55,7 @@ class Life:
     exit_seq: int = 0
     lanes: dict[str, deque[int]] = attrs.Factory(lambda: {"now": deque(), "next": deque(), "later": deque()})
     leased: dict[int, str] = attrs.Factory(dict)
+    postponed: dict[int, bool] = attrs.Factory(dict)
 
 
 class Checker:
@@ -106,11 +108,12 @@ class Checker:
         self.require(not life.is_in_turn, "I-5", event)
         self.move(life, event.state, event)
         life.exit_seq = self.seq
+        life.postponed = dict.fromkeys(life.postponed, True)
 
     def gone(self, life: Life, event: ActorGone) -> None:
         self.require(life.state in ENDED and not life.is_gone, "I-31", event)
         self.require(event.actor not in self.names.values(), "I-31", event)
-        self.require(not life.leased and not any(life.lanes.values()), "I-12", event)
+        self.require(not (life.leased or life.postponed) and not any(life.lanes.values()), "I-12", event)
         life.is_gone = True
 
     def turn_began(self, life: Life, event: TurnBegan) -> None:
@@ -151,6 +154,7 @@ class Checker:
 
     def message_leased(self, life: Life, event: MessageLeased) -> None:
         lane = life.lanes[event.lane]
+        self.require(not any(life.postponed.values()), "I-19", event)
         # A drain of some lanes, or of one class of messages, picks; what it picks may wait behind others.
         self.require(event.is_picked or event.lane == "now" or not life.lanes["now"], "I-11", event)
         self.require(event.msg not in life.leased, "I-13", event)
@@ -163,12 +167,27 @@ class Checker:
     def acked(self, life: Life, event: MessageAcked) -> None:
         self.require(life.leased.pop(event.msg, None), "I-13", event)
 
-    def returned(self, life: Life, event: MessageReturned) -> None:
+    def entered(self, life: Life, event: ActorEntered) -> None:
+        self.require(life.state == "running", "I-4", event)
+        life.postponed = dict.fromkeys(life.postponed, True)
+
+    def postpone(self, life: Life, event: MessagePostponed) -> None:
         self.require(life.leased.pop(event.msg, None), "I-13", event)
+        life.postponed[event.msg] = False
+
+    def returned(self, life: Life, event: MessageReturned) -> None:
+        if event.msg in life.postponed:
+            self.require(life.postponed.pop(event.msg), "I-19", event)
+            self.require(event.msg < min(life.lanes[event.lane], default=event.msg + 1), "I-19", event)
+        else:
+            self.require(life.leased.pop(event.msg, None), "I-13", event)
         life.lanes[event.lane].appendleft(event.msg)
 
     def died(self, life: Life, event: MessageDied) -> None:
         if not event.was_put or life.leased.pop(event.msg, ""):
+            return
+        if event.msg in life.postponed:
+            del life.postponed[event.msg]
             return
         if event.msg in life.lanes[event.lane]:
             life.lanes[event.lane].remove(event.msg)
@@ -184,6 +203,7 @@ class Checker:
 HANDLERS: Final[dict[type[Event], Any]] = {
     ActorCreated: Checker.created,
     ActorBegan: Checker.began,
+    ActorEntered: Checker.entered,
     ActorExited: Checker.exited,
     ActorGone: Checker.gone,
     TurnBegan: Checker.turn_began,
@@ -196,6 +216,7 @@ HANDLERS: Final[dict[type[Event], Any]] = {
     MessagePut: Checker.put,
     MessageLeased: Checker.message_leased,
     MessageAcked: Checker.acked,
+    MessagePostponed: Checker.postpone,
     MessageReturned: Checker.returned,
     MessageDied: Checker.died,
 }

@@ -170,8 +170,78 @@ async def test_an_ask_that_nobody_waits_for_any_more_is_not_run(is_timeout: bool
         await wait_all_tasks_blocked()
 
         assert runs == []
-        assert dead(opened) == {DeadReason.EXPIRED: 1}
+        assert dead(opened) == {DeadReason.EXPIRED if is_timeout else DeadReason.WITHDRAWN: 1}
         assert opened.statistics().open_timers == 0
+
+
+@pytest.mark.promise("I-14", "I-33")
+@pytest.mark.parametrize("timeout_s", [30, math.inf])
+async def test_a_cancelled_ask_is_taken_back_at_once_and_frees_its_place(timeout_s: float) -> None:
+    """However many there are, they leave nothing behind in the mailbox of an actor that is busy."""
+
+    class Small(Doer):
+        mailbox = MailboxPolicy(capacity=3)
+
+    gate = Gate()
+    seen: list[Any] = []
+    async with runtime() as opened:
+        actor = await opened.spawn(Small, seen)
+        actor.tell(gate)
+        actor.tell("before")
+        for _ in range(100):
+            with trio.move_on_after(1):
+                await actor.ask(Do(say_yes), timeout_s=timeout_s)
+        assert actor.statistics().next == 1
+        assert len(actor._cell.mailbox._next or ()) <= 20
+        actor.tell("after")
+        gate.opened.set()
+        await wait_all_tasks_blocked()
+
+        assert seen == ["before", "after"]
+        assert dead(opened) == {DeadReason.WITHDRAWN: 100}
+
+
+@pytest.mark.promise("I-33")
+async def test_a_cancelled_ask_that_was_postponed_is_taken_back_too() -> None:
+    async def postpone(ctx: Context) -> None:
+        ctx.postpone()
+
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer)
+        with trio.move_on_after(1):
+            await actor.ask(Do(postpone))
+
+        assert actor.statistics().postponed == 0
+        assert dead(opened) == {DeadReason.WITHDRAWN: 1}
+
+
+@pytest.mark.promise("I-22", "I-33")
+@pytest.mark.parametrize("cascade", [True, False])
+async def test_a_cancelled_ask_that_has_begun_aborts_its_turn_on_request(cascade: bool) -> None:
+    gate = Gate()
+    seen: list[Any] = []
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer, seen)
+        with trio.move_on_after(1):
+            await actor.ask(Do(gate), cascade=cascade)
+        actor.tell("next")
+        await wait_all_tasks_blocked()
+
+        assert seen == (["next"] if cascade else [])
+        assert actor.is_busy is not cascade
+        gate.opened.set()
+
+
+async def test_a_cancelled_ask_aborts_no_other_turn() -> None:
+    gate = Gate()
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer)
+        actor.tell(gate)
+        with trio.move_on_after(1):
+            await actor.ask(Do(say_yes), cascade=True)
+
+        assert actor.is_busy
+        gate.opened.set()
 
 
 @pytest.mark.promise("I-33")

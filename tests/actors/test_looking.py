@@ -122,6 +122,7 @@ def test_levels_of_the_events_are_those_of_the_design() -> None:
         "message.put",
         "message.leased",
         "message.acked",
+        "message.postponed",
         "message.returned",
     }
     assert {kind for kind, level in at.items() if level is Level.TURNS} == {
@@ -131,4 +132,5 @@ def test_levels_of_the_events_are_those_of_the_design() -> None:
         "turn.abort_requested",
         "turn.linked",
         "turn.unlinked",
+        "actor.entered",
     }

@@ -35,7 +35,7 @@ class Oops(Exception):
 
 @attrs.frozen
 class Job(Request[int]):
-    """What a handler does: `note`, `fail`, `wait` (for its gate), `reply`, `wait and reply`, `kill myself`."""
+    """What a handler does: `note`, `fail`, `wait` (for its gate), `reply`, `kill myself`, `enter`, `postpone`; some with `and`."""
 
     number: int
     what: str
@@ -68,6 +68,10 @@ class Again(Doer):
     unfinished = Unfinished.REQUEUE
 
 
+class Keeper(Doer):
+    unfinished = Unfinished.KEEP
+
+
 class Survivor(Doer):
     on_failure = "continue"
 
@@ -90,6 +94,11 @@ class PlainDoer(Behavior[Job]):
 def act(actor: Actor, message: Job, ctx: Context) -> None:
     if message.what == "fail":
         raise Oops
+    if "enter" in message.what:
+        ctx.enter(message.number)
+    if "postpone" in message.what and actor.begun[message.number] % 2:
+        ctx.postpone()
+        return
     if message.what == "kill myself":
         ctx.ref.kill("suicide")
     if "reply" in message.what:
@@ -137,9 +146,9 @@ class Watching:
     is_pinned: bool = False
 
 
-BEHAVIORS = st.sampled_from([Doer, Again, Survivor, PlainDoer])
-TOLD = st.sampled_from(["note", "note", "fail", "wait", "kill myself"])
-ASKED = st.sampled_from(["reply", "note", "fail", "wait and reply"])
+BEHAVIORS = st.sampled_from([Doer, Again, Keeper, Survivor, PlainDoer])
+TOLD = st.sampled_from(["note", "note", "fail", "wait", "kill myself", "postpone", "enter", "enter and postpone"])
+ASKED = st.sampled_from(["reply", "note", "fail", "wait and reply", "postpone or reply"])
 
 
 class ActorMachine(RuleBasedStateMachine):
@@ -211,7 +220,7 @@ class ActorMachine(RuleBasedStateMachine):
             what = what.replace("wait", "note")
         self.number += 1
         before = actor.ref.statistics()
-        held = before.next + before.later + before.leased
+        held = before.next + before.later + before.leased + before.postponed
         delivery = actor.ref.tell(Job(self.number, what), lane)
         if actor.ref.is_gone:
             assert delivery is Delivery.CLOSED
@@ -338,6 +347,7 @@ class ActorMachine(RuleBasedStateMachine):
             assert life.is_in_turn is actor.ref.is_busy
             statistics = actor.ref.statistics()
             assert statistics.leased == len(life.leased)
+            assert statistics.postponed == len(life.postponed)
             assert statistics.next == len(life.lanes["next"])
 
     @invariant()
@@ -370,7 +380,23 @@ class ActorMachine(RuleBasedStateMachine):
 TestActors: Any = ActorMachine.TestCase
 TestActors.pytestmark = [
     pytest.mark.promise(
-        *("I-1", "I-2", "I-3", "I-4", "I-5", "I-6", "I-8", "I-9", "I-12", "I-21", "I-22", "I-24", "I-28", "I-31"),
+        *(
+            "I-1",
+            "I-2",
+            "I-3",
+            "I-4",
+            "I-5",
+            "I-6",
+            "I-8",
+            "I-9",
+            "I-12",
+            "I-19",
+            "I-21",
+            "I-22",
+            "I-24",
+            "I-28",
+            "I-31",
+        ),
         *("I-32", "I-33", "I-35", "I-36", "I-42", "I-43", "I-47", "I-49"),
     ),
     pytest.mark.slow,

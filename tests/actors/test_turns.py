@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import ActorExited, Context, TurnBegan, TurnEnded, TurnNoted
+from greenroom.actors import ActorExited, Context, Down, TurnBegan, TurnEnded, TurnNoted
 from greenroom.core import TurnFailed, UsageError
 from greenroom.mailbox import DeadReason, Delivery, Lane
 from greenroom.supervisor import SupervisorSpec
@@ -292,6 +292,32 @@ async def test_more_messages_may_be_drained_in_a_turn_and_go_back_if_it_crashes(
 
     assert batches == [("a", "b"), ()]
     assert seen == ["a", "b"]
+
+
+async def test_a_signal_is_not_drained_whatever_the_class() -> None:
+    drained: list[Any] = []
+    seen: list[Any] = []
+    gate = Gate()
+
+    async def watch_and_drain(ctx: Context) -> None:
+        ctx.watch(watched)
+        await gate(ctx)
+        with ctx.drain(object, 9) as lease:
+            drained.extend(lease.messages)
+
+    async with runtime() as opened:
+        watched = await opened.spawn(Doer)
+        actor = await opened.spawn(Doer, seen)
+        actor.tell(watch_and_drain)
+        await gate.entered.wait()
+        watched.kill()
+        await watched.wait_ended()
+        actor.tell("a")
+        gate.opened.set()
+        await wait_all_tasks_blocked()
+
+    assert drained == ["a"]
+    assert [type(one) for one in seen] == [Down]
 
 
 async def test_an_actor_that_goes_on_after_failures_keeps_its_incarnation() -> None:

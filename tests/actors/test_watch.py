@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import Context, Down, State
+from greenroom.actors import Context, Down, State, Watch
 from greenroom.mailbox import DeadReason, Delivery
 from greenroom.supervisor import ChildSpec, Restart, SupervisorSpec
 from tests.actors.situations import AT_ONCE, Doer, Gate, Oops, PlainDoer, dead, fail, fail_plainly, runtime
@@ -233,3 +233,33 @@ async def test_a_watch_fires_after_the_last_incarnation_whatever_the_restart_typ
         assert len(downs) == (1 if restart is Restart.TEMPORARY else 0)
 
     assert len(downs) == 1
+
+
+@pytest.mark.promise("I-32")
+@pytest.mark.parametrize("is_served", [True, False])
+async def test_a_down_that_waits_is_taken_back_with_its_watch(is_served: bool) -> None:
+    watches: list[Watch] = []
+    gate = Gate()
+    seen: list[Any] = []
+    async with runtime() as opened:
+        watched = await opened.spawn(Doer)
+        watcher = await opened.spawn(Doer, seen)
+
+        async def watch(ctx: Context) -> None:
+            watches.append(ctx.watch(watched))
+
+        watcher.tell(watch)
+        await wait_all_tasks_blocked()
+        if not is_served:
+            watcher.tell(gate)
+            await gate.entered.wait()
+        watched.kill()
+        await watched.wait_ended()
+        await wait_all_tasks_blocked()
+        watches[0].cancel()
+        watches[0].cancel()
+        gate.opened.set()
+        await wait_all_tasks_blocked()
+
+        assert len(seen) == is_served
+        assert dead(opened) == ({} if is_served else {DeadReason.WITHDRAWN: 1})

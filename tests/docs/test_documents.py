@@ -14,6 +14,8 @@ import trio
 from greenroom.models import AnswerLike, Call
 from greenroom.testing import open_messages_server
 
+pytest_plugins = ("pytester",)
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -55,6 +57,30 @@ def test_an_example_runs_as_it_stands_and_fits_on_a_page(path: Path, capsys: pyt
 
     assert capsys.readouterr().out
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 60
+
+
+def test_the_tests_of_the_how_to_pass_and_fail_as_it_says(pytester: pytest.Pytester) -> None:
+    files = dict(zip(("seats", "jobs", "agents", "parts"), blocks_of("docs/how-to/test-your-team.md"), strict=True))
+    files["seats_broken"] = files["seats"].replace("# await point", "await point")
+    files["jobs_broken"] = files["jobs"].replace("    unfinished =", "    unused =")
+    assert len(set(files.values())) == len(files)
+    pytester.makeini(
+        "[pytest]\naddopts = -p greenroom.testing.pytest_plugin -p no:cacheprovider\nfilterwarnings = error\n"
+    )
+    for name, text in files.items():
+        (pytester.path / f"test_{name}.py").write_text(text, encoding="utf-8")
+
+    shown = pytester.runpytest_inprocess()
+
+    shown.assert_outcomes(passed=3 + 11, failed=2)
+    shown.stdout.fnmatch_lines_random(
+        [
+            "*assert 2 == 1*",
+            "*to repeat it: pytest test_seats_broken.py::test_no_seat_is_sold_twice --greenroom-replay *",
+            "*of monitor 'jobs' is hot since step*",
+            "*to repeat it: pytest test_jobs_broken.py::test_every_job_is_done --greenroom-replay *",
+        ]
+    )
 
 
 @pytest.mark.parametrize("path", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda path: path.name)

@@ -23,8 +23,10 @@ KERNEL_TESTS: Final = (
 )
 
 _CELL: Final = "greenroom.actors._cell"
+_INTAKE: Final = "greenroom.mailbox._intake"
 _LOOP: Final = "greenroom.actors._loop"
 _MAILBOX: Final = "greenroom.mailbox._mailbox"
+_STATES: Final = ("tests/actors/test_states.py",)
 _SUPERVISOR: Final = "greenroom.supervisor._supervisor"
 
 
@@ -150,7 +152,7 @@ MUTANTS: Final = (
         "            self._release(envelope)\n            envelope.attempts += counts",
         "            envelope.attempts += counts",
     ),
-    Mutant("one more than the capacity", ("I-14",), _MAILBOX, "or held >= self._capacity", "or held > self._capacity"),
+    Mutant("one more than the capacity", ("I-14",), _INTAKE, "or held >= self._capacity", "or held > self._capacity"),
     Mutant(
         "a cancelled producer stays in the queue",
         ("I-15",),
@@ -178,6 +180,38 @@ MUTANTS: Final = (
         _MAILBOX,
         "elif self._later and (not self._next or self._credit <= 0):",
         "elif self._later and not self._next:",
+    ),
+    Mutant(
+        "what was postponed comes back behind",
+        ("I-19",),
+        _MAILBOX,
+        "            self._lane(envelope.lane).appendleft(envelope)\n            if",
+        "            self._lane(envelope.lane).append(envelope)\n            if",
+        tests=_STATES,
+    ),
+    Mutant(
+        "what was postponed comes back in any order",
+        ("I-19",),
+        _MAILBOX,
+        "key=_number, reverse=True)",
+        "key=_number)",
+        tests=_STATES,
+    ),
+    Mutant(
+        "a state change brings nothing back",
+        ("I-19",),
+        "greenroom.actors._outbox",
+        "    cell.mailbox.recall(parent=seq)\n",
+        "    pass\n",
+        tests=_STATES,
+    ),
+    Mutant(
+        "a turn that failed changes the state",
+        ("I-19",),
+        "greenroom.actors._outbox",
+        "    if cell.is_busy:\n        outbox_of(cell).state",
+        "    if False:\n        outbox_of(cell).state",
+        tests=_STATES,
     ),
     Mutant(
         "nobody tells the producers",
@@ -274,9 +308,9 @@ MUTANTS: Final = (
     Mutant(
         "a reply is lost when a stop came",
         ("I-34",),
-        _CELL,
+        "greenroom.actors._commit",
         "elif not reply.answer(answer):",
-        "elif self.stop_cause is None and not reply.answer(answer):",
+        "elif cell.stop_cause is None and not reply.answer(answer):",
     ),
     Mutant("incarnations are left out", ("I-35",), _CELL, "self.incarnation += 1", "self.incarnation += 2"),
     Mutant(
@@ -446,6 +480,46 @@ MUTANTS: Final = (
         "deadline = cell.shared.timers.after(cell.start_timeout_s, scope.cancel)",
         "deadline = cell.shared.timers.after(math.inf, scope.cancel)",
         tests=("tests/actors/test_idle_ends.py", "tests/supervisor/test_spawn.py"),
+    ),
+    Mutant(
+        "a cancelled ask stays where it is",
+        ("I-33",),
+        "greenroom.actors._ref",
+        "            if slot.is_withdrawn:\n",
+        "            if False:\n",
+        tests=("tests/actors/test_asks.py",),
+    ),
+    Mutant(
+        "a Down arrives after its watch was cancelled",
+        ("I-32",),
+        "greenroom.actors._watch",
+        "            self._mailbox.withdraw(self._envelope)\n",
+        "            pass\n",
+        tests=("tests/actors/test_watch.py",),
+    ),
+    Mutant(
+        "timers of a turn that failed run",
+        (),
+        "greenroom.actors._outbox",
+        "    if cell.is_busy:\n        outbox_of(cell).timers",
+        "    if False:\n        outbox_of(cell).timers",
+        tests=("tests/actors/test_later.py",),
+    ),
+    Mutant(
+        "a place that was reserved is never free again",
+        (),
+        "greenroom.mailbox._intake",
+        "            self._reserved -= 1\n            self._held -= 1\n",
+        "            self._reserved -= 1\n",
+        tests=("tests/actors/test_later.py",),
+    ),
+    Mutant(
+        "a cancelled timer still delivers what waits",
+        (),
+        "greenroom.actors._later",
+        "            self._cell.mailbox.withdraw(self._envelope, parent=self._cell.here())\n",
+        "            pass\n",
+        tests=("tests/actors/test_later.py",),
     ),
     Mutant(
         "a clean-up is skipped when nothing runs",

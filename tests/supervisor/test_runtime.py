@@ -393,3 +393,16 @@ async def test_specs_refuse_what_cannot_work() -> None:
     ):
         with pytest.raises(UsageError):
             make()
+
+
+@pytest.mark.usefixtures("virtual_time")
+async def test_everything_that_queues_is_counted() -> None:
+    async with open_runtime(ports=virtual_ports()) as runtime:
+        actors = [await runtime.spawn(PlainDoer) for _ in range(3)]
+        for actor in actors:
+            actor.tell("something")
+        counted = runtime.statistics()
+        await wait_all_tasks_blocked()
+
+        assert (counted.ready_plain, runtime.statistics().ready_plain) == (3, 0)
+        assert (counted.open_timers, counted.dead_letters) == (0, 0)

@@ -115,6 +115,18 @@ class Stubborn(Worker):
     on_failure = "continue"
 
 
+class Shop(Worker):
+    """Serves customers by name while it is open."""
+
+    async def on_message(self, message: object, ctx: Context) -> None:
+        if message in {"open", "shut"}:
+            ctx.enter(message)
+        elif isinstance(message, str) and message != "boom" and ctx.state != "open":
+            ctx.postpone()
+        else:
+            await super().on_message(message, ctx)
+
+
 class Turns(Behavior[object]):
     """Served by the dispatcher, with turns in the journal."""
 
@@ -222,7 +234,16 @@ async def edges(runtime: Runtime) -> None:
     await team.ref.wait_ended()
 
 
-SCENARIOS: Final[tuple[Scenario, ...]] = (work, together, ends, edges)
+async def states(runtime: Runtime) -> None:
+    """Messages that wait for another state, and for the next incarnation."""
+    shop = await runtime.spawn(Shop, name="shop")
+    for message in ("ann", "bob", 0.125, "open", "cid", "shut", "dan", "boom", "eve", "open", "shut", "fay"):
+        shop.tell(message)
+    shop.tell("now or never", Lane.NOW)
+    await trio.sleep(3)
+
+
+SCENARIOS: Final[tuple[Scenario, ...]] = (work, together, ends, edges, states)
 
 
 def run_records(scenario: Scenario, seed: int = 1) -> list[Record]:

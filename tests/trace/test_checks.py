@@ -53,7 +53,7 @@ from tests.trace.planting import (
     repeat,
     same,
 )
-from tests.trace.scenarios import FOLDS, SCENARIOS, Scenario, edges, run_entries, together, work
+from tests.trace.scenarios import FOLDS, SCENARIOS, Scenario, edges, run_entries, states, together, work
 
 SOUND: Final = {scenario: run_entries(scenario) for scenario in SCENARIOS}
 WORK: Final = SOUND[work]
@@ -139,6 +139,7 @@ PLANTED: Final[dict[str, tuple[Scenario, Mutation]]] = {
         ),
     ),
     "I-18": (edges, change("message.leased", to={"lane": "next"}, lane="later")),
+    "I-19": (states, drop("actor.entered")),
     "I-22": (work, drop("turn.abort_requested")),
     "I-23": (
         work,
@@ -255,6 +256,19 @@ MORE: Final[dict[str, tuple[Scenario, Mutation, str]]] = {
         work,
         insert("actor.gone", lambda one: MessagePut(**same(one, msg=999, lane="now", type="int"))),
         "I-31",
+    ),
+    "what was postponed comes back too late": (
+        states,
+        lambda entries: move(
+            entries, place(entries, "message.returned", nth=1), place(entries, "message.leased", lane="next", nth=4)
+        ),
+        "I-19",
+    ),
+    "what was postponed is leased from where it waits": (states, drop("message.returned", nth=1), "I-19"),
+    "what was postponed comes back in another order": (
+        states,
+        change("message.leased", to={"msg": 2}, nth=4, lane="next"),
+        "I-19",
     ),
     "an incarnation left out": (work, change("actor.new", to={"inc": 3}, inc=2), "I-35"),
     "a restart of one who was asked to end": (

@@ -33,6 +33,7 @@ HOT: Final = {
     "message.put",
     "message.leased",
     "message.acked",
+    "message.postponed",
     "message.returned",
     "message.died",
     "turn.begin",

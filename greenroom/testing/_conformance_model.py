@@ -1,15 +1,21 @@
-"""A mailbox as a few lines of plain Python: what the real one is compared with."""
+"""A mailbox as a few lines of plain Python: what a real one is compared with.
+
+Must not know: Trio, the mailbox that is tested.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from typing import Final
 
 import attrs
 
 from greenroom.mailbox import Lane
 
-K = 16
+# Said again, and not imported: the model would believe whatever they are changed to.
+LATER_CREDIT: Final = 16
+MAX_ATTEMPTS: Final = 3
 
 
 @attrs.define(eq=False)
@@ -21,16 +27,20 @@ class Letter:
     size_bytes: int
     is_counted: bool
     attempts: int = 0
+    put: int = 0
+    """Place among the accepted ones; a producer that waited comes later than it came."""
 
 
 class Model:
     """Lanes, credit, capacity, producers, leases, dead letters."""
 
-    def __init__(self, capacity: int, capacity_bytes: int) -> None:
+    def __init__(self, capacity: int, capacity_bytes: int, stash_capacity: int = 0) -> None:
         self.capacity = capacity
+        self.stash_capacity = stash_capacity
         self.capacity_bytes = capacity_bytes
         self.lanes: dict[Lane, deque[Letter]] = {lane: deque() for lane in Lane}
         self.leased: list[Letter] = []
+        self.stash: list[Letter] = []
         self.producers: list[Letter] = []
         self.dead: list[tuple[int, str]] = []
         self.acked: list[int] = []
@@ -39,13 +49,16 @@ class Model:
         self.is_closed = False
 
     def held(self) -> list[Letter]:
-        return [one for queue in (*self.lanes.values(), self.leased) for one in queue if one.is_counted]
+        """Return what takes a place of the capacity."""
+        return [one for queue in (*self.lanes.values(), self.leased, self.stash) for one in queue if one.is_counted]
 
     def has_room(self, size_bytes: int) -> bool:
+        """Whether a message of this size fits now."""
         held = self.held()
         return len(held) < self.capacity and sum(one.size_bytes for one in held) + size_bytes <= self.capacity_bytes
 
     def put(self, letter: Letter) -> str:
+        """Put without waiting; return what becomes of it."""
         if self.is_closed:
             return "closed"
         if letter.is_counted and (self.producers or not self.has_room(letter.size_bytes)):
@@ -54,8 +67,10 @@ class Model:
         return "accepted"
 
     def accept(self, letter: Letter) -> None:
+        """Let a message in."""
         self.lanes[letter.lane].append(letter)
         self.accepted += 1
+        letter.put = self.accepted
 
     def admit(self) -> None:
         """Let in the producers that came first, as far as there is room."""
@@ -63,11 +78,12 @@ class Model:
             self.accept(self.producers.pop(0))
 
     def take(self, lanes: Iterable[Lane] = tuple(Lane)) -> Letter | None:
+        """Lease the next message of some lanes."""
         now, next_, later = (self.lanes[lane] if lane in set(lanes) else deque[Letter]() for lane in Lane)
         is_credited = {Lane.NEXT, Lane.LATER} <= set(lanes)
         if now:
             letter = now.popleft()
-        elif later and (not next_ or self.overtakings >= K):
+        elif later and (not next_ or self.overtakings >= LATER_CREDIT):
             letter = later.popleft()
             if is_credited:
                 self.overtakings = 0
@@ -80,24 +96,51 @@ class Model:
         return letter
 
     def ack(self, letter: Letter) -> None:
+        """Let go of a leased message."""
         self.leased.remove(letter)
         self.acked.append(letter.number)
         self.admit()
 
     def nack(self, letter: Letter) -> None:
+        """Take a leased message back, or bury it."""
         self.leased.remove(letter)
         if self.is_closed:
             self.dead.append((letter.number, "ended"))
-        elif letter.attempts + 1 >= 3:
+        elif letter.attempts + 1 >= MAX_ATTEMPTS:
             self.dead.append((letter.number, "poison"))
         else:
             letter.attempts += 1
             self.lanes[letter.lane].appendleft(letter)
         self.admit()
 
+    def postpone(self, letter: Letter) -> None:
+        """Put a leased message aside until `recall`."""
+        self.leased.remove(letter)
+        if self.is_closed or len(self.stash) == self.stash_capacity:
+            self.dead.append((letter.number, "ended" if self.is_closed else "stash_overflow"))
+        else:
+            self.stash.append(letter)
+        self.admit()
+
+    def withdraw(self, letter: Letter) -> None:
+        """Take a message that waits out of its lane."""
+        for queue in (*self.lanes.values(), self.stash):
+            if letter in queue:
+                queue.remove(letter)
+                self.dead.append((letter.number, "withdrawn"))
+        self.admit()
+
+    def recall(self) -> None:
+        """Put it back as if nothing had been taken: before what is newer, in the order of the puts."""
+        for lane, queue in self.lanes.items():
+            queue.extendleft(sorted((one for one in self.stash if one.lane is lane), key=lambda one: -one.put))
+        self.stash.clear()
+
     def close(self) -> None:
+        """Close: what waits is dead, what is leased is not yet."""
         if not self.is_closed:
             self.is_closed = True
+            self.recall()
             for queue in self.lanes.values():
                 self.dead += [(letter.number, "closed") for letter in queue]
                 queue.clear()

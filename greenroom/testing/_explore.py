@@ -1,0 +1,277 @@
+"""Runs a scenario under many schedules, and turns the first failure into a short list of choices that repeats it.
+
+Rule 1: the same seed gives the same runs. Rule 2: a failing list of choices is run again before it is believed, and made
+simple by runs that fail with the same type of error. Rule 3: what is no failure, such as Ctrl+C, leaves at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias, final
+
+import attrs
+import trio
+
+from greenroom.core import UsageError
+from greenroom.testing._scheduler import Choices, Picks, picker_of, replayed
+from greenroom.testing._search import ReplaySearch, Search, Trail, search_of
+from greenroom.testing._shrink import shrink, trimmed
+from greenroom.testing._sim import MAX_STEPS, Faults, Rules, Scenario, SimRun, run_sim
+from greenroom.testing._virtual import refuse_difference
+from greenroom.trace import diff_runs, entries_of
+
+SCHEDULES: Final = 200
+QUIET_WITHIN: Final = 1_000
+SHRINKS: Final = 500
+
+Failures: TypeAlias = tuple[type[BaseException], ...]
+_Kind: TypeAlias = tuple[type[BaseException], frozenset[type[BaseException]]]
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Exploration:
+    """What was explored, when no run failed."""
+
+    runs: int
+    journals: int
+    """Runs whose journals are distinct: two schedules that nobody can tell apart are one."""
+    most_choices: int
+    """In one run."""
+    is_exhaustive: bool
+    """Whether the search came to its end by itself."""
+    passed: Mapping[str, int]
+    """How often each fault point was passed, over all runs."""
+
+    def __str__(self) -> str:
+        end = ", all there are" if self.is_exhaustive else ""
+        return f"{self.runs:,} schedules{end}, {self.journals:,} distinct journals"
+
+
+@final
+class ExplorationFailed(AssertionError):
+    """A schedule was found under which the scenario fails; its error is the `__cause__`.
+
+    Attributes:
+        choices: The list of choices, made as simple as it could be.
+        strategy: The search that found it.
+        seed: What its chance started from.
+        runs: Schedules up to and including the failing one.
+        shrinks: Runs that it took to make the list simple.
+        is_repeatable: Whether the same choices failed again. If not, something else decides as well.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        choices: tuple[int, ...],
+        found: int,
+        strategy: str,
+        seed: int,
+        runs: int,
+        shrinks: int,
+        is_repeatable: bool,
+    ) -> None:
+        lines = [f"{what} (run {runs} of strategy {strategy}, seed {seed})", f"choices: {list(choices)}"]
+        if shrinks:
+            lines[-1] += f", {len(choices)} left of {found} after {shrinks} more runs"
+        lines.append(
+            f"to repeat it: explore(..., strategy=replay({list(choices)})), with the same scenario and faults"
+            if is_repeatable
+            else "the same choices did not fail again: something else decides too; assert_deterministic may show what"
+        )
+        super().__init__("\n".join(lines))
+        self.choices = choices
+        self.strategy = strategy
+        self.seed = seed
+        self.runs = runs
+        self.shrinks = shrinks
+        self.is_repeatable = is_repeatable
+
+
+def explore(
+    scenario: Scenario,
+    *,
+    schedules: int = SCHEDULES,
+    strategy: Search | str = "random",
+    faults: Faults | None = None,
+    seed: int = 0,
+    quiet_after: int | None = None,
+    quiet_within: int = QUIET_WITHIN,
+    max_steps: int = MAX_STEPS,
+    shrinks: int = SHRINKS,
+    failures: Failures = (Exception,),
+) -> Exploration:
+    """Run a scenario in virtual time under many schedules, with faults at its fault points.
+
+    Args:
+        scenario: An async function of a `Sim`. It makes everything anew, and raises if something is wrong.
+        schedules: So many runs at most.
+        strategy: `"fifo"`, `"random"`, `pct(depth)`, `dfs(bound)`, `replay(choices)`, the same as text, or a search of
+            your own.
+        faults: What may happen at fault points; by default up to 3 checkpoints.
+        seed: What the strategy's chance starts from.
+        quiet_after: Faults stop at this scheduler step, and the run has to be over `quiet_within` steps later.
+        quiet_within: See there.
+        max_steps: A run of so many steps has failed, with or without faults.
+        shrinks: So many runs at most to make a failing list of choices simple.
+        failures: What counts as a failure; anything else that a run raises leaves as it is.
+
+    Raises:
+        ExplorationFailed: A run failed; it has the error as its cause, and shows how to repeat the run.
+    """
+    if schedules < 1:
+        raise UsageError(f"schedules has to be at least 1, not {schedules!r}")
+    if trio.lowlevel.in_trio_run():
+        raise UsageError("explore runs Trio itself; call it from a plain function, or mark the test explore instead")
+    if quiet_after is not None:
+        max_steps = min(max_steps, quiet_after + quiet_within)
+    rules = Rules(faults=faults or Faults(), quiet_after=quiet_after, max_steps=max_steps)
+    tries = _Tries(scenario, rules, failures, shrinks)
+    return tries.go_through(search_of(strategy), seed=seed, schedules=schedules)
+
+
+@final
+class _Tries:
+    """Goes through a search and keeps count."""
+
+    def __init__(self, scenario: Scenario, rules: Rules, failures: Failures, shrinks: int) -> None:
+        self._scenario = scenario
+        self._rules = rules
+        self._failures = failures
+        self._shrinks = shrinks
+        self._runs = 0
+        self._most_choices = 0
+        self._journals: set[bytes] = set()
+        self._passed: Counter[str] = Counter()
+
+    def go_through(self, search: Search, *, seed: int, schedules: int) -> Exploration:
+        """Run until the search or the schedules are used up, or a run fails."""
+        choosers = search.choosers(seed)
+        chooser = next(choosers, None)
+        while chooser is not None and self._runs < schedules:
+            run = run_sim(self._scenario, chooser, self._rules)
+            self._runs += 1
+            if run.error is not None:
+                _check_failure(run.error, self._failures)
+                again = _Again(self._scenario, self._rules, self._failures, run.error)
+                raise again.failed(run, search, seed=seed, runs=self._runs, most=self._shrinks) from again.error
+            self._count(run)
+            try:
+                chooser = choosers.send(run.trail)
+            except StopIteration:
+                chooser = None
+        return Exploration(
+            runs=self._runs,
+            journals=len(self._journals),
+            most_choices=self._most_choices,
+            is_exhaustive=chooser is None,
+            passed=dict(self._passed),
+        )
+
+    def _count(self, run: SimRun) -> None:
+        self._journals.add(hashlib.blake2b(run.journal().encode(), digest_size=16).digest())
+        self._passed.update(run.passed)
+        self._most_choices = max(self._most_choices, len(run.trail.choices))
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for one in error.exceptions for leaf in _leaves(one)]
+    return [error]
+
+
+def _check_failure(error: BaseException, failures: Failures) -> None:
+    """Raise what is no failure, such as a KeyboardInterrupt, as it is."""
+    if not all(isinstance(leaf, failures) for leaf in _leaves(error)):
+        raise error
+
+
+def _kind(error: BaseException) -> _Kind:
+    """Return what two runs have to have in common to fail in the same way."""
+    return type(error), frozenset(type(leaf) for leaf in _leaves(error))
+
+
+@final
+class _Again:
+    """Runs a failing scenario again, with other choices."""
+
+    def __init__(self, scenario: Scenario, rules: Rules, failures: Failures, error: BaseException) -> None:
+        self._scenario = scenario
+        self._rules = rules
+        self._failures = failures
+        self._kind = _kind(error)
+        self.error = error
+        """Of the latest run that failed in the same way."""
+
+    def fails(self, choices: Sequence[int]) -> bool:
+        """Whether the run with these choices fails in the same way."""
+        run = run_sim(self._scenario, Picks(replayed(choices)), self._rules)
+        if run.error is None:
+            return False
+        _check_failure(run.error, self._failures)
+        if _kind(run.error) != self._kind:
+            return False
+        self.error = run.error
+        return True
+
+    def failed(self, run: SimRun, search: Search, *, seed: int, runs: int, most: int) -> ExplorationFailed:
+        """Make the choices of a run simple, and return the error that shows them."""
+        found, shrinks = trimmed(run.trail.choices), 0
+        choices = found
+        is_repeatable = self.fails(found)
+        if is_repeatable and not isinstance(search, ReplaySearch):
+            choices, shrinks = shrink(found, self.fails, most=most)
+        name = getattr(self._scenario, "__qualname__", repr(self._scenario))
+        return ExplorationFailed(
+            f"{name} failed: {type(self.error).__name__}{str(self.error) and f': {self.error}'}",
+            choices=choices,
+            found=len(run.trail.choices),
+            strategy=str(search),
+            seed=seed,
+            runs=runs,
+            shrinks=shrinks,
+            is_repeatable=is_repeatable,
+        )
+
+
+def assert_deterministic(scenario: Scenario, *, choices: Choices = None, faults: Faults | None = None) -> Trail:
+    """Run a scenario twice with the same choices; everything that was recorded has to be the same, byte for byte.
+
+    What the scenario raises leaves as it is.
+
+    Args:
+        scenario: As for `explore`.
+        choices: As for `run_virtual`; a seed draws what happens at fault points too.
+        faults: As for `explore`.
+
+    Returns:
+        What was chosen.
+
+    Raises:
+        Diverged: The two runs differ: time, chance, or an order that nobody chose has leaked in. A note shows the first
+            difference actor by actor, with what came before it.
+    """
+    rules = Rules(faults=faults or Faults())
+    first, second = (run_sim(scenario, Picks(picker_of(choices)), rules) for _ in range(2))
+    for run in (first, second):
+        if run.error is not None:
+            raise run.error
+    try:
+        refuse_difference(first.records, first.trail.choices, second.records, second.trail.choices)
+    except AssertionError as error:
+        _note_divergence(error, first, second)
+        raise
+    return first.trail
+
+
+def _note_divergence(error: BaseException, first: SimRun, second: SimRun) -> None:
+    """Say where the journals diverge as `greenroom replay --diff` would: in which actor, and after what."""
+    runs = [entries_of([record for record in run.records if record[0] > 0]) for run in (first, second)]
+    found = diff_runs(runs[0], runs[1])
+    if found is not None:
+        before = "".join(f"\n    {line}" for line in found.context)
+        error.add_note(f"in {found.actor}, event {found.place} of it:{before}\n  - {found.left}\n  + {found.right}")

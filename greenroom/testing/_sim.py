@@ -1,0 +1,290 @@
+"""One simulated run: its ports, its record, its fault points and monitors, and how it is carried out.
+
+Rule 1: which task runs first and what happens at a fault point are choices of one list. Rule 2: every run gets a `Sim` of
+its own, made anew, whose chance and ids are always the same: nothing but the choices tells two runs apart. Rule 3: a run
+ends: after too many steps, or too much virtual time, it is cancelled and has failed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Final, TypeAlias, final
+
+import attrs
+import trio
+import trio.testing
+
+from greenroom.core import Ports, Record, Recorder, UsageError, arm_points, event_of
+from greenroom.supervisor import Runtime, SupervisorSpec, open_runtime
+from greenroom.testing._monitors import Hot, Monitor, NotQuiescent, Read
+from greenroom.testing._ports import virtual_ports
+from greenroom.testing._scheduler import ChoiceRNG, Chooser, installed
+from greenroom.testing._search import Trail
+from greenroom.testing._sweep import Strike
+from greenroom.testing._virtual import record_lines
+
+RING: Final = 100_000
+"""Records that a run keeps."""
+FOR_EVER_S: Final = 100_000.0
+"""After so much virtual time, in seconds, a run waits for something that never comes."""
+MAX_STEPS: Final = 100_000
+
+Scenario: TypeAlias = "Callable[[Sim], Awaitable[object]]"
+Action: TypeAlias = Callable[[], Awaitable[object]]
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Faults:
+    """What may happen at fault points; that nothing happens is always among it."""
+
+    checkpoints: int = attrs.field(default=3)
+    """A point may let others run, up to so many times."""
+    sleeps_s: tuple[float, ...] = ()
+    """A point may sleep for one of these, in virtual seconds."""
+    errors: Mapping[str, Callable[[], Exception]] = attrs.field(factory=dict)
+    """By the name of a point: what makes the error that may be raised there, such as `OSError`."""
+    most: int = attrs.field(default=3)
+    """So many errors and strikes in one run; delays are not counted."""
+
+    @checkpoints.validator
+    @most.validator
+    def _not_negative(self, attribute: attrs.Attribute[int], value: int) -> None:
+        if value < 0:
+            raise UsageError(f"{attribute.name} of Faults has to be 0 or more, not {value!r}")
+
+
+@attrs.frozen(kw_only=True)
+class Rules:
+    """What holds for every run of an exploration."""
+
+    faults: Faults
+    quiet_after: int | None = None
+    """Faults stop at this step."""
+    max_steps: int = MAX_STEPS
+    """The run has to be over before this step."""
+
+
+@final
+class Sim:
+    """One simulated run, handed to the scenario. Made by `explore`.
+
+    Attributes:
+        ports: Virtual time, and the same ids and chance in every run.
+        recorder: Where the run's events go; what it holds is the run's journal.
+    """
+
+    def __init__(self, rules: Rules, fault: Callable[[int], int]) -> None:
+        self.ports: Final[Ports] = virtual_ports()
+        self.recorder: Final[Recorder] = Recorder(trio.current_time, capacity=RING)
+        self._rules = rules
+        self._fault = fault
+        self._clock = _StepClock(rules.max_steps)
+        self._strikes: dict[str | None, list[Strike]] = {}
+        self._struck = 0
+        self._monitors: list[Monitor] = []
+        self._followed: list[Recorder] = [self.recorder]
+        self._passed: Counter[str] = Counter()
+
+    def __repr__(self) -> str:
+        return f"<Sim at step {self.steps}>"
+
+    @property
+    def steps(self) -> int:
+        """Scheduler steps so far."""
+        return self._clock.count
+
+    @property
+    def clock(self) -> _StepClock:
+        """The instrument that counts steps."""
+        return self._clock
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether faults have stopped."""
+        return self._rules.quiet_after is not None and self.steps >= self._rules.quiet_after
+
+    @property
+    def passed(self) -> Mapping[str, int]:
+        """How often each fault point was passed."""
+        return self._passed
+
+    def open_runtime(self, spec: SupervisorSpec | None = None) -> AbstractAsyncContextManager[Runtime]:
+        """Open a runtime on the ports and the recorder of this run."""
+        return open_runtime(ports=self.ports, recorder=self.recorder, spec=spec)
+
+    def aim(self, strike: Strike, *, at: str | None = None) -> None:
+        """Let a strike be among what may happen at fault points: `scope.cancel`, `ref.abort_turn`, `ref.kill`.
+
+        Args:
+            strike: Called in the step of whoever passes the point, which yields once afterwards.
+            at: The name of the point; by default any.
+        """
+        self._strikes.setdefault(at, []).append(strike)
+
+    async def point(self, name: str) -> None:
+        """Pass a fault point; the same as `greenroom.core.point` in the code under test."""
+        self._passed[name] += 1
+        if self.is_quiet:
+            return
+        actions = self._actions(name)
+        chosen = self._fault(len(actions) + 1) if actions else 0
+        if chosen:
+            await actions[chosen - 1]()
+
+    def monitor(self, name: str, read: Read | None = None) -> Monitor:
+        """Return a new monitor; what is hot in it at the end of the run fails the run.
+
+        Args:
+            name: What violations call it.
+            read: Called with each event for the journal, to call `hot` and `cold` on what it says.
+        """
+        monitor = Monitor(name, self._now, read)
+        self._monitors.append(monitor)
+        for recorder in self._followed:
+            _let_read(monitor, recorder)
+        return monitor
+
+    def follow(self, recorder: Recorder) -> None:
+        """Take what another recorder holds into the journal, and let monitors read what it records from now on.
+
+        For what brings its own: `sim.follow(session.runtime.recorder)`.
+        """
+        self._followed.append(recorder)
+        for monitor in self._monitors:
+            _let_read(monitor, recorder)
+
+    def records(self) -> tuple[Record, ...]:
+        """Return everything that was recorded, one recorder after the other."""
+        return tuple(record for recorder in self._followed for record in recorder.latest())
+
+    def hot(self) -> tuple[Hot, ...]:
+        """Return what is hot in any monitor."""
+        return tuple(hot for monitor in self._monitors for hot in monitor.waiting())
+
+    def _now(self) -> tuple[int, float] | None:
+        now = trio.current_time()
+        return None if self._clock.is_over or now >= FOR_EVER_S else (self.steps, now)
+
+    def _actions(self, name: str) -> list[Action]:
+        """Return what may happen at a point, the mildest first."""
+        faults = self._rules.faults
+        actions: list[Action] = [_yielding(times) for times in range(1, faults.checkpoints + 1)]
+        actions += [_sleeping(seconds) for seconds in faults.sleeps_s]
+        if self._struck < faults.most:
+            if name in faults.errors:
+                actions.append(self._raising(faults.errors[name]))
+            strikes = [*self._strikes.get(None, ()), *self._strikes.get(name, ())]
+            actions += [self._striking(strike) for strike in strikes]
+        return actions
+
+    def _raising(self, make: Callable[[], Exception]) -> Action:
+        async def act() -> None:
+            self._struck += 1
+            raise make()
+
+        return act
+
+    def _striking(self, strike: Strike) -> Action:
+        async def act() -> None:
+            self._struck += 1
+            strike()
+            await trio.lowlevel.checkpoint()
+
+        return act
+
+
+def _let_read(monitor: Monitor, recorder: Recorder) -> None:
+    if monitor.reads:
+        recorder.listen(lambda record: monitor.read(event_of(record)))
+
+
+def _yielding(times: int) -> Action:
+    async def act() -> None:
+        for _ in range(times):
+            await trio.lowlevel.checkpoint()
+
+    return act
+
+
+def _sleeping(seconds: float) -> Action:
+    async def act() -> None:
+        await trio.sleep(seconds)
+
+    return act
+
+
+@final
+class _StepClock(trio.abc.Instrument):
+    """Counts scheduler steps, and cancels the run when there were too many."""
+
+    def __init__(self, max_steps: int) -> None:
+        self.count = 0
+        self.scope = trio.CancelScope()
+        self._max_steps = max_steps
+
+    @property
+    def is_over(self) -> bool:
+        return self.count >= self._max_steps
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self.count += 1
+        if self.count == self._max_steps:
+            self.scope.cancel("too many steps")
+
+
+@final
+@attrs.frozen(eq=False)
+class SimRun:
+    """What came of a run."""
+
+    trail: Trail
+    steps: int
+    records: tuple[Record, ...]
+    passed: Mapping[str, int]
+    error: BaseException | None
+    """What it raised."""
+
+    def journal(self) -> str:
+        """Return everything that was recorded, as text: equal text means equal runs."""
+        return "\n".join(record_lines(self.records))
+
+
+def run_sim(scenario: Scenario, chooser: Chooser, rules: Rules) -> SimRun:
+    """Carry out one run. What it raises is in the result, whatever it is."""
+    generator = ChoiceRNG(chooser)
+    generator.is_asking = False  # Trio's own tasks, which start and end around the scenario, are nobody's choice
+    sim = Sim(rules, generator.fault)
+    error: BaseException | None = None
+    clock = trio.testing.MockClock(autojump_threshold=0)
+    with installed(generator), arm_points(sim.point):
+        try:
+            trio.run(_limited, scenario, sim, generator, clock=clock, instruments=[sim.clock])
+        except BaseException as raised:  # noqa: BLE001, ASYNC103 - the caller says what is a failure, outside of Trio
+            error = raised
+    trail = Trail(tuple(generator.log), tuple(generator.widths))
+    return SimRun(trail, sim.steps, sim.records(), dict(sim.passed), error)
+
+
+async def _limited(scenario: Scenario, sim: Sim, generator: ChoiceRNG) -> None:
+    scope = sim.clock.scope
+    scope.deadline = FOR_EVER_S
+    generator.is_asking = True
+    try:
+        with scope:
+            await scenario(sim)
+    finally:
+        generator.is_asking = False
+    hot = sim.hot()
+    if scope.cancelled_caught:
+        raise NotQuiescent(_say_limit(sim), hot)
+    if hot:
+        raise NotQuiescent("the run has ended", hot)
+
+
+def _say_limit(sim: Sim) -> str:
+    if not sim.clock.is_over:
+        return f"the run still waits after {FOR_EVER_S:,.0f} virtual seconds"
+    return f"the run is still going at step {sim.steps}" + (", long after the faults have stopped" * sim.is_quiet)

@@ -1,0 +1,121 @@
+"""The pytest plugin: `@pytest.mark.explore` runs an async test under many schedules, in virtual time.
+
+    @pytest.mark.explore(schedules=500, strategy="pct(3)")
+    async def test_no_order_loses_money(sim: Sim) -> None: ...
+
+Options: `--greenroom-schedules N` instead of what the marks say, and `--greenroom-replay 0,0,3,1` to run the choices that a
+failure showed. Rule 1: loaded at the start of every pytest session, it imports nothing but pytest until a marked test
+runs. Rule 2: a marked test is a plain function for everybody else, so no other plugin runs it on a loop of its own.
+PYTEST_DONT_REWRITE
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import shlex
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from greenroom.testing._explore import ExplorationFailed
+    from greenroom.testing._sim import Sim
+
+REPLAY: Final = "--greenroom-replay"
+SCHEDULES: Final = "--greenroom-schedules"
+OPTIONS: Final = ("schedules", "strategy", "faults", "seed", "quiet_after", "quiet_within", "max_steps", "shrinks")
+MARK: Final = f"explore({', '.join(f'{name}=...' for name in OPTIONS)}): run an async test under many schedules, as \
+greenroom.testing.explore does"
+THIS_RUN: Final = object()
+"""What the fixture gives; each run gets a `Sim` of its own in its place."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add our options."""
+    group = parser.getgroup("greenroom", "greenroom: exploring schedules")
+    group.addoption(REPLAY, type=_choices, metavar="CHOICES", help="run explored tests with these choices, as 0,0,3,1")
+    group.addoption(SCHEDULES, type=int, metavar="N", help="run explored tests under so many schedules")
+
+
+def _choices(text: str) -> list[int]:
+    return [int(number) for number in text.split(",") if number.strip()]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make our mark known."""
+    config.addinivalue_line("markers", MARK)
+
+
+@pytest.fixture
+def sim(request: pytest.FixtureRequest) -> Sim:
+    """The run that the test is in: ports, recorder, fault points and monitors; for tests marked `explore`."""
+    if request.node.get_closest_marker("explore") is None:
+        pytest.fail(f"{request.node.name} asks for the fixture sim, so it needs @pytest.mark.explore", pytrace=False)
+    return THIS_RUN  # type: ignore[return-value]
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Put a plain function, which explores, in the place of a marked test."""
+    if isinstance(item, pytest.Function) and item.get_closest_marker("explore") is not None:
+        item.obj = _exploring(item, item.obj)
+
+
+def _exploring(item: pytest.Function, function: Callable[..., Any]) -> Callable[..., None]:
+    @functools.wraps(function)
+    def explore_it(**arguments: Any) -> None:
+        __tracebackhide__ = True
+        from greenroom.testing._explore import ExplorationFailed, explore
+        from greenroom.testing._search import replay
+
+        if not inspect.iscoroutinefunction(function):
+            pytest.fail(f"{item.name} is marked explore, so it has to be an async function", pytrace=False)
+        options = _options(item)
+        if (choices := item.config.getoption(REPLAY)) is not None:
+            options["strategy"] = replay(choices)
+
+        async def scenario(sim: Sim) -> None:
+            given = {name: sim if value is THIS_RUN else value for name, value in arguments.items()}
+            await function(**given)
+
+        try:
+            explore(scenario, failures=(Exception, pytest.fail.Exception), **options)
+        except ExplorationFailed as failed:
+            raise _shown(failed, item, function) from None
+
+    return explore_it
+
+
+def _options(item: pytest.Function) -> dict[str, Any]:
+    """Return what the marks say, the closest one first."""
+    options: dict[str, Any] = {}
+    for mark in item.iter_markers("explore"):
+        wrong = [*map(repr, mark.args), *(name for name in mark.kwargs if name not in OPTIONS)]
+        if wrong:
+            pytest.fail(f"{item.name}: explore does not take {', '.join(wrong)}; it takes {OPTIONS}", pytrace=False)
+        options = {**mark.kwargs, **options}
+    if (schedules := item.config.getoption(SCHEDULES)) is not None:
+        options["schedules"] = schedules
+    return options
+
+
+def _shown(failed: ExplorationFailed, item: pytest.Function, function: Callable[..., Any]) -> BaseException:
+    """Return the error of the test itself, from the test's own frame on, with a note that says how to repeat it."""
+    error = failed.__cause__
+    assert error is not None
+    error.add_note(f"found by greenroom in run {failed.runs} of strategy {failed.strategy}, seed {failed.seed}")
+    error.add_note(f"choices: {list(failed.choices)}")
+    if failed.is_repeatable:
+        error.add_note(f"to repeat it: {command(item.nodeid, failed.choices)}")
+    else:
+        error.add_note("the same choices did not fail again: something else decides too")
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code is not inspect.unwrap(function).__code__:
+        traceback = traceback.tb_next
+    return error.with_traceback(traceback)
+
+
+def command(nodeid: str, choices: Sequence[int]) -> str:
+    """Return the command that runs a test with these choices."""
+    return f"pytest {shlex.quote(nodeid)} {REPLAY} {','.join(map(str, choices)) or '0'}"
