@@ -1,6 +1,6 @@
 """Running a command: a process group of its own, told on stdin, ended with whoever waits for it.
 
-Rule 1: when `run_command` is left in any way, no process of the group is left: TERM, a grace, KILL. What wants to live
+Rule 1: when `run_command` is left in any way, the whole group has been ended: TERM, a grace, KILL. What wants to live
 longer has to make a session of its own. Rule 2: its environment is what it is given, nothing of ours. Rule 3: more output
 than is kept is read all the same, so that nobody waits for a full pipe.
 Must not know: hooks.
