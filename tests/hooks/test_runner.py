@@ -6,9 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
+import orjson
 import pytest
 import trio
 
+from greenroom.core import field_values
 from greenroom.hooks import (
     EVENTS,
     HookEvent,
@@ -19,6 +21,7 @@ from greenroom.hooks import (
     SessionEndInput,
     merge_hooks,
 )
+from greenroom.trace import Codec
 from tests.hooks.situations import CALL, HERE, STOP, ScriptedTools, hooks_of, tool
 
 if TYPE_CHECKING:
@@ -250,3 +253,22 @@ async def test_without_hooks_nothing_is_said() -> None:
 
     assert not runner.has(HookEvent.STOP)
     assert not (await runner.run(STOP, HERE)).is_blocked
+
+
+def test_what_ran_can_be_journalled_and_read_again() -> None:
+    event = HookRan(
+        actor="a1",
+        event="Stop",
+        subject="",
+        handler="command: make test",
+        source="settings.json",
+        state="completed",
+        decision="block",
+        duration_s=0.25,
+        error="",
+    )
+    codec = Codec(EVENTS)
+
+    line = codec.encode((1, 0.5, HookRan, *field_values(event)), 0.0)
+
+    assert codec.decode(orjson.loads(line)).event == event
