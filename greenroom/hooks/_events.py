@@ -17,7 +17,7 @@ TIMED_OUT: Final = "timed_out"
 @final
 @attrs.frozen(kw_only=True)
 class HookRan(Event):
-    """A handler of a hook has ended; what it answered took part in the outcome, unless it failed."""
+    """A handler of a hook has ended."""
 
     kind: ClassVar[str] = "hook.ran"
     level: ClassVar[Level] = Level.TURNS
@@ -31,9 +31,9 @@ class HookRan(Event):
     source: str
     """Where it was configured."""
     state: str
-    """`completed`, `failed` (no decision), `timed_out` (no decision) or `killed` (the turn was ended)."""
+    """`completed`, `failed` (see `error`), `timed_out` or `killed` (whoever waited for it was ended)."""
     decision: str
-    """`stop`, `block`, `allow`, `ask`, `defer`, `deny`, or empty."""
+    """`stop`, `block`, `allow`, `ask`, `defer`, `deny`, or empty. What could be understood counts, beside an error too."""
     duration_s: float
     error: str
 

@@ -30,7 +30,7 @@ from greenroom.hooks._asking import (
 )
 from greenroom.hooks._catalog import HookEvent
 from greenroom.hooks._command import KILL_GRACE_S, Finished, run_command, shell_line
-from greenroom.hooks._configuration import Hook, HookSet
+from greenroom.hooks._configuration import Hook, HookSet, SourceKind
 from greenroom.hooks._events import COMPLETED, FAILED, KILLED, TIMED_OUT, HookRan
 from greenroom.hooks._handlers import AgentHandler, CommandHandler, Handler, HttpHandler, McpToolHandler, PromptHandler
 from greenroom.hooks._http import post
@@ -39,7 +39,6 @@ from greenroom.hooks._outcomes import HookAnswer, HookOutcome, fold_answers
 from greenroom.hooks._overflow import cap_answer
 
 SESSION_END_LIMIT_S: Final = 1.5
-"""What all hooks of a session's end share, unless one of them is configured for longer."""
 SESSION_END_MOST_S: Final = 60.0
 
 
@@ -63,6 +62,7 @@ class LateAnswer:
     """Whether an idle agent is to take a turn for it (`asyncRewake` and exit code 2)."""
 
 
+@final
 @attrs.frozen(kw_only=True)
 class HookServices:
     """What handlers are run with. Composed by the session, the same for all of its agents."""
@@ -83,7 +83,10 @@ class HookServices:
     """Owner of asynchronous handlers; without one they do not run."""
     deliver: Callable[[LateAnswer], object] = lambda _: None
     """Called with what an asynchronous handler said, in its task."""
+    session_end_limit_s: float = SESSION_END_LIMIT_S
+    """What all hooks of `SessionEnd` share, in seconds, unless one of them is configured for longer."""
     kill_grace_s: float = KILL_GRACE_S
+    """How long a process may take to end after TERM, and after KILL, in seconds."""
 
 
 @final
@@ -119,7 +122,7 @@ class HookRunner:
         async def collect(at: int, hook: Hook, limit_s: float) -> None:
             answers[at] = await self._run_one(hook, told, context, encoded, limit_s)
 
-        most_s = _shared_limit_s(told.event, chosen)
+        most_s = _shared_limit_s(told.event, chosen, self._services.session_end_limit_s)
         async with trio.open_nursery() as nursery:
             for at, hook in enumerate(chosen):
                 if isinstance(hook.handler, CommandHandler) and hook.handler.is_async:
@@ -135,7 +138,7 @@ class HookRunner:
         notes: list[HookAnswer] = []
         for hook in self.hooks.find(told.event, told.subject):
             handler = hook.handler
-            if handler.work in chosen or (handler.once and (hook.source.name, handler.work) in self._spent):
+            if handler.work in chosen or (_is_once(hook) and (hook.source.name, handler.work) in self._spent):
                 continue
             try:
                 applies = self._applies(handler, told)
@@ -145,7 +148,7 @@ class HookRunner:
             if applies:
                 chosen[handler.work] = hook
         for hook in chosen.values():
-            if hook.handler.once:
+            if _is_once(hook):
                 self._spent.add((hook.source.name, hook.handler.work))
         return list(chosen.values()), notes
 
@@ -168,8 +171,9 @@ class HookRunner:
         try:
             with trio.move_on_after(limit_s) as scope:
                 answer = await self._ask(handler, told, context, encoded, limit_s)
-                answer = await cap_answer(answer, lambda text: self._keep(text, context))
                 state = COMPLETED
+            # Out here: a verdict that is there must not get lost because its text takes long to write.
+            answer = await cap_answer(answer, lambda text: self._keep(text, context))
             if scope.cancelled_caught:
                 state, error = TIMED_OUT, f"it did not end within {limit_s:g} s"
                 answer = HookAnswer(problems=(error,))
@@ -255,7 +259,7 @@ class HookRunner:
         if services.overflow_folder is None:
             return ""
         self._overflows += 1
-        path = services.overflow_folder / f"hook-{context.actor or 'session'}-{self._overflows}.txt"
+        path = services.overflow_folder / f"hook-{context.actor or 'session'}-{context.parent}-{self._overflows}.txt"
         try:
             await services.ports.blocking.run(services.ports.disk.make_folder, services.overflow_folder)
             await services.ports.blocking.run(services.ports.disk.write, path, text.encode(errors="replace"))
@@ -285,18 +289,22 @@ class HookRunner:
         return HookAnswer(hook=label)
 
 
+def _is_once(hook: Hook) -> bool:
+    return hook.handler.once and hook.source.kind is SourceKind.SKILL
+
+
 def _filled(part: str, exported: Mapping[str, str]) -> str:
     for name, value in exported.items():
         part = part.replace(f"${{{name}}}", value)
     return part
 
 
-def _shared_limit_s(event: HookEvent, chosen: Sequence[Hook]) -> float:
+def _shared_limit_s(event: HookEvent, chosen: Sequence[Hook], least_s: float) -> float:
     """Return what the hooks of one event share, however long each may take, in seconds."""
     if event is not HookEvent.SESSION_END:
         return math.inf
     configured = [hook.handler.timeout_s for hook in chosen if hook.handler.timeout_s is not None]
-    return min(SESSION_END_MOST_S, max([SESSION_END_LIMIT_S, *configured]))
+    return min(SESSION_END_MOST_S, max([least_s, *configured]))
 
 
 def _decision(answer: HookAnswer) -> str:

@@ -15,6 +15,7 @@ from greenroom.hooks import (
     HookSet,
     HookSource,
     PreToolUseInput,
+    SourceKind,
     StopInput,
     merge_hooks,
     parse_hooks,
@@ -31,9 +32,12 @@ STOP: Final = StopInput(stop_hook_active=False, last_assistant_message="Done.")
 HERE: Final = HookContext(session_id="20261120-225103-k3f9qz", cwd=Path("/"), actor="a0123456789abcdef")
 
 
-def hooks_of(event: str, *handlers: Mapping[str, Any], matcher: str = "") -> HookSet:
+def hooks_of(
+    event: str, *handlers: Mapping[str, Any], matcher: str = "", kind: SourceKind = SourceKind.USER
+) -> HookSet:
     """Return hooks as a settings file with these handlers gives them; it has to be without a problem."""
-    parsed = parse_hooks({"hooks": {event: [{"matcher": matcher, "hooks": list(handlers)}]}}, HookSource("settings"))
+    values = {"hooks": {event: [{"matcher": matcher, "hooks": list(handlers)}]}}
+    parsed = parse_hooks(values, HookSource("settings", kind))
     assert parsed.problems == ()
     return merge_hooks([parsed])
 

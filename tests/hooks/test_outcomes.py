@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any, Final
 
@@ -191,6 +192,7 @@ def test_a_permission_request_is_answered_in_the_place_of_a_person() -> None:
         is_allowed=False, message="no", interrupt=True
     )
     assert read(specific(event, decision={"behavior": "maybe"}), event).decision is None
+    assert read(specific(event, decision={"behavior": "allow", "updatedInput": "rm"}), event).decision is None
 
 
 def test_what_single_events_know() -> None:
@@ -304,6 +306,15 @@ def test_deny_beats_defer_beats_ask_beats_allow(answers: list[HookAnswer]) -> No
     strongest = next((one for one in ("deny", "defer", "ask", "allow") if one in said), None)
 
     assert fold_answers(PRE, answers).permission == strongest
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(Permission)))
+def test_of_all_four_deny_is_taken_and_of_the_rest_the_strongest(order: tuple[Permission, ...]) -> None:
+    for strongest in ("deny", "defer", "ask", "allow"):
+        answers = [HookAnswer(permission=one, permission_reason=f"r-{one}") for one in order]
+        outcome = fold_answers(PRE, answers)
+        assert (outcome.permission, outcome.permission_reason) == (strongest, f"r-{strongest}")
+        order = tuple(one for one in order if one != strongest)
 
 
 @given(ANSWERS)

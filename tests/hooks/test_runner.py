@@ -19,6 +19,7 @@ from greenroom.hooks import (
     HookServices,
     Permission,
     SessionEndInput,
+    SourceKind,
     merge_hooks,
 )
 from greenroom.trace import Codec
@@ -229,15 +230,27 @@ async def test_the_same_work_is_done_once_whichever_condition_holds() -> None:
 
 
 @pytest.mark.usefixtures("virtual_time")
-async def test_once_is_once_until_the_session_ends() -> None:
+async def test_of_the_same_work_the_first_that_applies_is_done() -> None:
+    handlers = [tool("never", timeout=limit_s, **{"if": rule}) for limit_s, rule in ((3, "Bash"), (50, "Bash(ls)"))]
+    began = trio.current_time()
+
+    await runner_of(hooks_of("PreToolUse", *handlers)).run(CALL, HERE)
+
+    assert trio.current_time() - began == pytest.approx(3)
+
+
+@pytest.mark.usefixtures("virtual_time")
+@pytest.mark.parametrize(("kind", "runs"), [(SourceKind.SKILL, 1), (SourceKind.USER, 3)])
+async def test_once_is_once_in_a_session_for_skills(kind: SourceKind, runs: int) -> None:
     records: list[dict[str, Any]] = []
-    runner = runner_of(hooks_of("PreToolUse", tool("at_once", once=True), tool("denies")), records)
+    hooks = hooks_of("PreToolUse", tool("at_once", once=True), tool("denies"), kind=kind)
+    runner = runner_of(hooks, records)
 
     for _ in range(3):
         await runner.run(CALL, HERE)
 
-    assert [one["handler"] for one in records].count("mcp_tool: s/at_once") == 1
-    assert len(records) == 4
+    assert [one["handler"] for one in records].count("mcp_tool: s/at_once") == runs
+    assert len(records) == runs + 3
 
 
 @pytest.mark.usefixtures("virtual_time")
