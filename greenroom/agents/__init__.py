@@ -3,7 +3,7 @@
 from greenroom.agents._agent import Agent
 from greenroom.agents._blocks import INTERRUPTED, decode_message, encode_message, open_calls, repaired, results_for
 from greenroom.agents._conversation import Conversation
-from greenroom.agents._definition import MAX_TURNS, AgentDefinition
+from greenroom.agents._definition import INHERIT, MAX_TURNS, AgentDefinition, AgentMcpServer, MemoryScope, Origin
 from greenroom.agents._events import EVENTS, AgentDefined, AgentSpoke, ModelBegan, ModelEnded, ToolBegan, ToolEnded
 from greenroom.agents._fold import FOLDS, AgentView
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
@@ -13,12 +13,14 @@ from greenroom.agents._turns import AgentTurn, OutOfTurns
 __all__ = [
     "EVENTS",
     "FOLDS",
+    "INHERIT",
     "INTERRUPTED",
     "MAX_TURNS",
     "Agent",
     "AgentDefined",
     "AgentDefinition",
     "AgentHome",
+    "AgentMcpServer",
     "AgentServices",
     "AgentSpoke",
     "AgentTurn",
@@ -26,9 +28,11 @@ __all__ = [
     "Answer",
     "Conversation",
     "Input",
+    "MemoryScope",
     "ModelBegan",
     "ModelEnded",
     "Note",
+    "Origin",
     "OutOfTurns",
     "Prompt",
     "ToolBegan",
