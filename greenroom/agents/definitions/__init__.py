@@ -3,7 +3,7 @@
 from greenroom.agents.definitions._builtin import BUILTINS, EXPLORE, GENERAL_PURPOSE, PLAN, builtin_definitions
 from greenroom.agents.definitions._catalogue import Definitions, Given, resolve_definitions
 from greenroom.agents.definitions._fields import FIELDS, facts_of, read_definition, read_json, read_markdown
-from greenroom.agents.definitions._source import DefinitionSource, load_definitions
+from greenroom.agents.definitions._source import DefinitionSource, load_definitions, read_files
 
 __all__ = [
     "BUILTINS",
@@ -18,6 +18,7 @@ __all__ = [
     "facts_of",
     "load_definitions",
     "read_definition",
+    "read_files",
     "read_json",
     "read_markdown",
     "resolve_definitions",

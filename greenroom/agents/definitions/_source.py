@@ -103,6 +103,23 @@ def load_definitions(
     return resolve_definitions(given, found)
 
 
+def read_files(path: Path) -> Definitions:
+    """Read the definitions of one file, or of all files below a folder, in this thread: to check them.
+
+    Args:
+        path: Absolute.
+    """
+    level = Level(scope=Scope.PROJECT, folder=path)
+    files = [one.path for one in find_files(path, _is_definition)] if path.is_dir() else [path]
+    readings = [reading for one in files for reading in _read(dict.fromkeys(files, level), one)]
+    given = [Given(definition=one, folder=path) for one, _ in readings if one is not None]
+    return resolve_definitions(given, [one for _, found in readings for one in found])
+
+
+def _is_definition(name: str) -> bool:
+    return name.endswith(_ENDINGS)
+
+
 def _fixed(
     more: Mapping[str, Any] | None, programs: Iterable[AgentDefinition], builtins: Iterable[AgentDefinition]
 ) -> tuple[list[Given], list[Diagnostic]]:
@@ -113,10 +130,7 @@ def _fixed(
 
 
 def _scan(places: Places, cache: FileCache[_Parsed]) -> tuple[list[Given], list[Diagnostic]]:
-    found = {
-        level: find_files(level.folder / FOLDER, lambda name: name.endswith(_ENDINGS))
-        for level in places.levels(*_SCOPES)
-    }
+    found = {level: find_files(level.folder / FOLDER, _is_definition) for level in places.levels(*_SCOPES)}
     # A folder may be reachable twice, through links or as the user's and the project's: the first one counts.
     owners: dict[Path, Level] = {}
     for level, files in found.items():
