@@ -8,6 +8,8 @@ from greenroom.agents._events import EVENTS, AgentDefined, AgentSpoke, ModelBega
 from greenroom.agents._fold import FOLDS, AgentView
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
 from greenroom.agents._services import AgentHome, AgentServices
+from greenroom.agents._skill_tool import ForkSkill, Preloaded, SkillTool, preload_skills
+from greenroom.agents._system_prompt import compose_system_prompt
 from greenroom.agents._turns import AgentTurn, OutOfTurns
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "AgentView",
     "Answer",
     "Conversation",
+    "ForkSkill",
     "Input",
     "MemoryScope",
     "ModelBegan",
@@ -34,13 +37,17 @@ __all__ = [
     "Note",
     "Origin",
     "OutOfTurns",
+    "Preloaded",
     "Prompt",
+    "SkillTool",
     "ToolBegan",
     "ToolEnded",
     "Work",
+    "compose_system_prompt",
     "decode_message",
     "encode_message",
     "open_calls",
+    "preload_skills",
     "render",
     "repaired",
     "results_for",

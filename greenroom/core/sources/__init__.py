@@ -15,7 +15,7 @@ from greenroom.core.sources._fields import (
     thawed,
     words,
 )
-from greenroom.core.sources._files import FILE_BYTES, FileCache, Found, Unusable, find_files, read_text
+from greenroom.core.sources._files import FILE_BYTES, FileCache, Found, Unusable, find_files, read_start, read_text
 from greenroom.core.sources._frontmatter import BadFrontmatter, Document, Entry, entries_of, read_frontmatter
 from greenroom.core.sources._places import OWN, THEIRS, Level, Places, Plugin, Scope, find_places
 
@@ -48,6 +48,7 @@ __all__ = [
     "positive",
     "read_fields",
     "read_frontmatter",
+    "read_start",
     "read_text",
     "text",
     "thawed",

@@ -90,16 +90,7 @@ def read_text(path: Path, *, most: int = FILE_BYTES) -> str:
     Raises:
         Unusable: It is no regular file, too large, no UTF-8, or the system refuses.
     """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise Unusable("it is no file")
-            content = file.read(most + 1)
-    except OSError as error:
-        raise Unusable(f"it cannot be read: {(error.strerror or str(error)).lower()}") from None
-    except ValueError:
-        raise Unusable("that is no path") from None
+    content = _read_bytes(path, most + 1)
     if len(content) > most:
         raise Unusable(f"it has more than {most:,} bytes; shorten it")
     try:
@@ -107,6 +98,29 @@ def read_text(path: Path, *, most: int = FILE_BYTES) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise Unusable(f"line {line} is no UTF-8; save it as UTF-8") from None
+
+
+def read_start(path: Path, most: int) -> str:
+    """Return the start of a file, of at most so many bytes; what is no UTF-8 is U+FFFD.
+
+    Raises:
+        Unusable: It is no regular file, or the system refuses.
+    """
+    return _read_bytes(path, most).decode("utf-8", "replace")
+
+
+def _read_bytes(path: Path, most: int) -> bytes:
+    try:
+        # NONBLOCK: opening a pipe would wait for its writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise Unusable("it is no file")
+            return file.read(most)
+    except OSError as error:
+        raise Unusable(f"it cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except ValueError:
+        raise Unusable("that is no path") from None
 
 
 @final

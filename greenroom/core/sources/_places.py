@@ -67,6 +67,8 @@ class Places:
     """The main checkout's root where `root` is a git worktree; else `root`."""
     project: tuple[Path, ...]
     """Folders of the project, nearest first; with the main checkout's behind those of a worktree."""
+    user: Path
+    """The user's home directory, what `~` stands for."""
     home: Path
     """The user's own folder, `~/.greenroom`."""
     their_home: Path
@@ -127,6 +129,7 @@ def find_places(
         root=root,
         main_root=main_root,
         project=(*own, *main),
+        user=user,
         home=_set_to(environ, HOME_VARIABLE, user / OWN),
         their_home=_set_to(environ, THEIR_HOME_VARIABLE, user / THEIRS),
         added=tuple(added),
