@@ -13,7 +13,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.core.sources import Diagnostic, Kind, Scope
+from greenroom.core.sources import Diagnostic, Kind, Scope, shown_path
 from greenroom.skills._skill import Skill
 
 ORDER: Final = (Scope.MANAGED, Scope.CLI, Scope.USER, Scope.PROJECT, Scope.PLUGIN, Scope.BUILTIN)
@@ -69,5 +69,5 @@ def resolve_skills(given: Iterable[Skill], found: Iterable[Diagnostic] = ()) -> 
         first = by_name.setdefault(one.name, one)
         if first is not one:
             text = f"{one.name!r} of {first.path} counts instead"
-            diagnostics.append(Diagnostic(kind=Kind.SHADOWED, source=str(one.path), text=text))
+            diagnostics.append(Diagnostic(kind=Kind.SHADOWED, source=shown_path(one.path), text=text))
     return Skills(by_name=by_name, diagnostics=tuple(diagnostics))

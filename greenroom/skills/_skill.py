@@ -28,6 +28,7 @@ from greenroom.core.sources import (
     positive,
     read_fields,
     read_frontmatter,
+    shown_path,
     text,
     words,
 )
@@ -269,9 +270,9 @@ def read_skill(
     try:
         document = read_frontmatter(content)
     except BadFrontmatter as error:
-        return None, [Diagnostic(kind=Kind.BROKEN, source=str(path), line=error.line, text=error.what)]
+        return None, [Diagnostic(kind=Kind.BROKEN, source=shown_path(path), line=error.line, text=error.what)]
     table = COMMAND_FIELDS if is_command else SKILL_FIELDS
-    values, found = read_fields(table, document.fields, source=str(path))
+    values, found = read_fields(table, document.fields, source=shown_path(path))
     if values is None:
         return None, found
     values.pop("", None)

@@ -28,6 +28,7 @@ from greenroom.core.sources import (
     Unusable,
     find_files,
     read_text,
+    shown_path,
 )
 from greenroom.skills._catalogue import Skills, resolve_skills
 from greenroom.skills._skill import Skill, read_skill
@@ -163,7 +164,7 @@ def _read(places: Mapping[Path, _Place], path: Path) -> _Parsed:
     try:
         content = read_text(path)
     except Unusable as error:
-        return None, [Diagnostic(kind=Kind.BROKEN, source=str(path), text=str(error))]
+        return None, [Diagnostic(kind=Kind.BROKEN, source=shown_path(path), text=str(error))]
     return read_skill(
         content,
         name=place.name,

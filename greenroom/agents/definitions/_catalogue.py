@@ -74,6 +74,14 @@ class Definitions(Mapping[str, AgentDefinition]):
         raise UsageError(f"{'several agents are' if meant else 'no agent is'} called {name!r}; there are: {there_are}")
 
 
+def agent_listing(definitions: Iterable[AgentDefinition]) -> str:
+    """Return one line for each agent, for whoever chooses one: its name, when to use it, its tools in words."""
+    return "\n".join(
+        f"- {one.name}: {' '.join((one.when_to_use or one.description).split())} (Tools: {one.tools_in_words()})"
+        for one in definitions
+    )
+
+
 def resolve_definitions(given: Iterable[Given], found: Iterable[Diagnostic] = ()) -> Definitions:
     """Return which definitions count.
 

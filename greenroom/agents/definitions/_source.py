@@ -30,6 +30,7 @@ from greenroom.core.sources import (
     find_files,
     read_frontmatter,
     read_text,
+    shown_path,
 )
 
 FOLDER: Final = "agents"
@@ -151,11 +152,11 @@ def _scan(places: Places, cache: FileCache[_Parsed]) -> tuple[list[Given], list[
 def _read(owners: Mapping[Path, Level], path: Path) -> _Parsed:
     level = owners[path]
     trusted = level.folder.parent if level.scope is Scope.PROJECT else None
-    origin = Origin(scope=level.scope, source=str(path), folder=trusted)
+    origin = Origin(scope=level.scope, source=shown_path(path), folder=trusted)
     try:
         content = read_text(path)
     except Unusable as error:
-        return [(None, [Diagnostic(kind=Kind.BROKEN, source=str(path), text=str(error))])]
+        return [(None, [Diagnostic(kind=Kind.BROKEN, source=origin.source, text=str(error))])]
     if path.suffix == ".json":
         return _read_json_file(content, origin)
     is_plugin = level.scope is Scope.PLUGIN

@@ -13,7 +13,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.core.sources import Diagnostic, Kind
+from greenroom.core.sources import Diagnostic, Kind, shown_path
 from greenroom.skills import Reference, parse_template
 
 HOPS: Final = 4
@@ -54,7 +54,7 @@ def follow(path: Path, reading: Reading, *, hops: int = HOPS) -> list[tuple[Path
         return []
     if not any(real.is_relative_to(root) for root in reading.roots):
         text = "it lies outside the project and the user's folders, so it is not imported"
-        reading.found.append(Diagnostic(kind=Kind.IGNORED, source=str(path), text=text))
+        reading.found.append(Diagnostic(kind=Kind.IGNORED, source=shown_path(path), text=text))
         return []
     content = reading.read(real)
     if content is None:

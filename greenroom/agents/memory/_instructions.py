@@ -26,9 +26,11 @@ from greenroom.core.sources import (
     Places,
     Unusable,
     find_files,
+    is_file,
     read_fields,
     read_frontmatter,
     read_text,
+    shown_path,
     words,
 )
 
@@ -177,7 +179,7 @@ class _Reader:
             except BadFrontmatter as error:
                 self._note(found.path, error.what, error.line)
                 continue
-            values, notes = read_fields(_RULE_FIELDS, document.fields, source=str(found.path))
+            values, notes = read_fields(_RULE_FIELDS, document.fields, source=shown_path(found.path))
             self._found += notes
             file = InstructionFile(found.path, kind, document.body)
             patterns = (values or {}).get("paths", ())
@@ -197,7 +199,7 @@ class _Reader:
             self._rules.append(rule)
 
     def _read(self, path: Path) -> str | None:
-        if not path.is_file():
+        if not is_file(path):
             return None
         try:
             return read_text(path).removeprefix("\ufeff").replace("\r\n", "\n")
@@ -206,7 +208,7 @@ class _Reader:
             return None
 
     def _note(self, path: Path, text: str, line: int) -> None:
-        self._found.append(Diagnostic(kind=Kind.BROKEN, source=str(path), line=line, text=text))
+        self._found.append(Diagnostic(kind=Kind.BROKEN, source=shown_path(path), line=line, text=text))
 
     def instructions(self) -> Instructions:
         files = tuple(one for one in self._files if one.text.strip())

@@ -15,7 +15,17 @@ from greenroom.core.sources._fields import (
     thawed,
     words,
 )
-from greenroom.core.sources._files import FILE_BYTES, FileCache, Found, Unusable, find_files, read_start, read_text
+from greenroom.core.sources._files import (
+    FILE_BYTES,
+    FileCache,
+    Found,
+    Unusable,
+    find_files,
+    is_file,
+    read_start,
+    read_text,
+    shown_path,
+)
 from greenroom.core.sources._frontmatter import BadFrontmatter, Document, Entry, entries_of, read_frontmatter
 from greenroom.core.sources._places import OWN, THEIRS, Level, Places, Plugin, Scope, find_places
 
@@ -42,6 +52,7 @@ __all__ = [
     "find_places",
     "flag",
     "frozen",
+    "is_file",
     "items",
     "mapping",
     "one_of",
@@ -50,6 +61,7 @@ __all__ = [
     "read_frontmatter",
     "read_start",
     "read_text",
+    "shown_path",
     "text",
     "thawed",
     "words",

@@ -84,6 +84,16 @@ def stamp_of(path: Path) -> tuple[int, int, int, int] | None:
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is a regular file, or a link to one, that can be looked at."""
+    return stamp_of(path) is not None
+
+
+def shown_path(path: Path) -> str:
+    """Return a path as text that any encoding can hold."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
 def read_text(path: Path, *, most: int = FILE_BYTES) -> str:
     """Return the text of a file.
 

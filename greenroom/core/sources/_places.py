@@ -8,17 +8,21 @@ folder or the environment of the process here: they are given.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 import attrs
+
+from greenroom.core._errors import UsageError
 
 OWN: Final = ".greenroom"
 THEIRS: Final = ".claude"
 HOME_VARIABLE: Final = "GREENROOM_HOME"
 THEIR_HOME_VARIABLE: Final = "CLAUDE_CONFIG_DIR"
+_PLUGIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Scope(StrEnum):
@@ -51,8 +55,13 @@ class Level:
 class Plugin:
     """A folder of somebody else's agents, skills and commands, and the name that goes before theirs."""
 
-    name: str
+    name: str = attrs.field()
     folder: Path
+
+    @name.validator
+    def _check_name(self, _: Any, value: str) -> None:
+        if not _PLUGIN_NAME.fullmatch(value):
+            raise UsageError(f"the name of a plugin is made of letters, digits, '.', '_' and '-', not {value!r}")
 
 
 @final
@@ -145,9 +154,16 @@ def _set_to(environ: Mapping[str, str], variable: str, otherwise: Path) -> Path:
 
 def _root_of(cwd: Path, user: Path) -> Path:
     around = (cwd, *cwd.parents)
-    repository = next((one for one in around if (one / ".git").exists()), None)
-    marked = next((one for one in around if one != user and (one / OWN).is_dir()), None)
+    repository = next((one for one in around if _is_there(one / ".git")), None)
+    marked = next((one for one in around if one != user and _is_there(one / OWN)), None)
     return repository or marked or cwd
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a folder further up may be closed to us
+        return False
 
 
 def _up(cwd: Path, root: Path) -> list[Path]:

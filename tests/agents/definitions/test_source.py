@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions, load_definitions
+from greenroom.agents.definitions import (
+    Definitions,
+    DefinitionSource,
+    agent_listing,
+    builtin_definitions,
+    load_definitions,
+)
 from greenroom.core import InlineBlocking, UsageError
 from greenroom.core.sources import Kind, Plugin, Scope, find_places
 from tests.agents.definitions.samples import JSON, agent, places_in, write
@@ -163,6 +169,31 @@ def test_a_name_is_found_whatever_its_case_and_separators() -> None:
     assert found.find("explore").name == "Explore"
     with pytest.raises(UsageError, match="there are: code-reviewer, general-purpose"):
         found.find("nobody")
+
+
+def test_a_listing_says_when_and_with_what() -> None:
+    given = {
+        "a": {"description": "d", "whenToUse": "when\n it rains", "disallowedTools": ["Bash"]},
+        "b": {"description": "d"},
+    }
+    found = load_definitions(None, more=given, builtins=())
+
+    assert agent_listing(found.values()) == (
+        "- a: when it rains (Tools: All tools except Bash)\n- b: d (Tools: All tools)"
+    )
+
+
+def test_a_plugins_name_is_one_word() -> None:
+    with pytest.raises(UsageError, match="name of a plugin"):
+        Plugin("a/b", Path("/"))
+
+
+def test_a_name_that_is_no_text_can_be_told(tmp_path: Path) -> None:
+    folder = tmp_path / "project/.claude/agents"
+    write(folder, x=agent("x"))
+    (folder / "x.md").rename(folder / os.fsdecode(b"\xff.md"))
+
+    load(tmp_path)["x"].origin.source.encode()
 
 
 def test_only_a_projects_own_code_needs_trust(tmp_path: Path) -> None:
