@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
+import trio
+from trio.testing import MockClock
 
-from greenroom.agents import SkillTool, preload_skills
+from greenroom.agents import Prompt, SkillTool, preload_skills
+from greenroom.models import Call, ScriptedModel, ToolResultBlock
 from greenroom.skills import Rendered, RenderPorts, Skill, resolve_skills
 from greenroom.tools import InvalidInput, ToolContext, ToolError
+from tests.agents.situations import open_stage
 from tests.skills.samples import HERE, skill
 from tests.tools.calls import call, context
 
@@ -89,6 +94,18 @@ async def test_a_skill_that_forks_is_handed_on() -> None:
     assert tool.invoked.texts_after_compaction() == ()
     with pytest.raises(ToolError, match="no agent can be started"):
         await call(tool_for(FORK), HERE, skill="audit")
+
+
+async def test_a_turn_takes_up_a_skill(autojump_clock: MockClock) -> None:
+    model = ScriptedModel([Call("Skill", {"skill": "fix", "args": "it"}), Call("Skill", {"skill": "deploy"}), "Done."])
+
+    async with open_stage(model, tools=[tool_for(FIX, USERS)]) as stage:
+        with trio.fail_after(60):
+            answer = await stage.agent.ask(Prompt("Go."), timeout_s=math.inf)
+
+    assert answer.text == "Done."
+    results = [block for message in stage.messages for block in message.content if isinstance(block, ToolResultBlock)]
+    assert [(str(one.content).endswith("Fix it."), one.is_error) for one in results] == [(True, False), (False, True)]
 
 
 async def test_what_it_does_is_shown() -> None:

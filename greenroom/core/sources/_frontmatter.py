@@ -153,7 +153,7 @@ def _loader_class() -> type[SafeLoader]:
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             event = self.peek_event()  # type: ignore[no-untyped-call]
-            if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+            if getattr(event, "anchor", None) is not None:
                 raise ComposerError(None, None, "anchors and aliases are not read here; write it out", event.start_mark)
             return super().compose_node(parent, index)
 
