@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 import attrs
 
@@ -54,6 +54,8 @@ class RenderPorts:
 
     cwd: Path
     project: Path
+    is_trusted: bool = False
+    """Whether the user trusts the project: else what its own skills allow themselves, and their hooks, count for nothing."""
     session: str = ""
     effort: str = ""
     plugin_data: Path | None = None
@@ -64,7 +66,7 @@ class RenderPorts:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, hash=False)
 class Rendered:
     """A skill with everything put in."""
 
@@ -73,7 +75,9 @@ class Rendered:
     text: str
     """One message for the model."""
     allowed_tools: tuple[str, ...] = ()
-    """The skill's, with folders put in."""
+    """The skill's, with folders put in; none of a project's that is not trusted."""
+    hooks: Mapping[str, Any] = attrs.field(factory=dict)
+    """The skill's; none of a project's that is not trusted."""
 
 
 async def render_skill(skill: Skill, arguments: str, ports: RenderPorts) -> Rendered:
@@ -91,7 +95,9 @@ async def render_skill(skill: Skill, arguments: str, ports: RenderPorts) -> Rend
     """
     given = Arguments(arguments, skill.arguments)
     variables = _variables(skill, ports)
-    allowed = tuple(substitute(one, Arguments(), variables) for one in skill.allowed_tools)
+    is_trusted = ports.is_trusted or skill.scope is not Scope.PROJECT
+    rules = skill.allowed_tools if is_trusted else ()
+    allowed = tuple(substitute(one, Arguments(), variables) for one in rules)
     pieces = parse_template(skill.body)
     for piece in pieces:
         if isinstance(piece, Shell):
@@ -114,7 +120,8 @@ async def render_skill(skill: Skill, arguments: str, ports: RenderPorts) -> Rend
     if len(body) > RENDERED_CHARACTERS:
         raise SkillFailed(skill.name, f"the skill {skill.name!r} comes to {len(body):,} characters, which is too long")
     head = "" if skill.is_command else f"Base directory for this skill: {skill.folder}\n\n"
-    return Rendered(skill=skill, arguments=arguments, text=f"{head}{body}", allowed_tools=allowed)
+    hooks = skill.hooks if is_trusted else {}
+    return Rendered(skill=skill, arguments=arguments, text=f"{head}{body}", allowed_tools=allowed, hooks=hooks)
 
 
 def _variables(skill: Skill, ports: RenderPorts) -> dict[str, str]:

@@ -17,7 +17,7 @@ from tests.agents.situations import open_stage
 from tests.skills.samples import HERE, skill
 from tests.tools.calls import call, context
 
-PORTS = RenderPorts(cwd=HERE, project=HERE)
+PORTS = RenderPorts(cwd=HERE, project=HERE, is_trusted=True)
 FIX = skill("Fix $ARGUMENTS.", description="Fixes.", allowed_tools=("Bash(git *)",))
 USERS = skill("Deploy.", name="deploy", for_models=False)
 FORK = skill("Audit.", name="audit", is_fork=True)

@@ -38,7 +38,7 @@ class Shells:
 
     @property
     def ports(self) -> RenderPorts:
-        return RenderPorts(cwd=HERE, project=HERE, session="s1", shell=self, may_run=self.may_run)
+        return RenderPorts(cwd=HERE, project=HERE, is_trusted=True, session="s1", shell=self, may_run=self.may_run)
 
 
 @attrs.define

@@ -169,9 +169,19 @@ async def test_a_session_without_a_shell_runs_none() -> None:
 async def test_allowed_tools_have_folders_put_in() -> None:
     one = skill("x", allowed_tools=("Bash(${CLAUDE_SKILL_DIR}/run *)",))
 
-    rendered = await render_skill(one, "", BARE)
+    rendered = await render_skill(one, "", attrs.evolve(BARE, is_trusted=True))
 
     assert rendered.allowed_tools == (f"Bash({one.folder}/run *)",)
+
+
+@pytest.mark.parametrize(("scope", "count"), [(Scope.PROJECT, 0), (Scope.USER, 1), (Scope.PLUGIN, 1)])
+async def test_what_a_project_allows_itself_counts_once_it_is_trusted(scope: Scope, count: int) -> None:
+    shells = Shells()
+    one = skill("!`make`", scope=scope, allowed_tools=("Bash(make)",), hooks={"Stop": []})
+
+    rendered = await render_skill(one, "", attrs.evolve(shells.ports, is_trusted=False))
+
+    assert (len(shells.rules), len(rendered.allowed_tools), len(rendered.hooks)) == (count, count, count)
 
 
 async def test_files_that_are_named_go_with_it() -> None:

@@ -12,6 +12,7 @@ from greenroom.core import InlineBlocking, UsageError
 from greenroom.core.sources import Kind, Plugin, find_places
 from greenroom.skills import (
     COMMAND_FIELDS,
+    SKILL_FIELDS,
     STACKED,
     InvokedSkills,
     RenderPorts,
@@ -63,6 +64,19 @@ def test_all_fields() -> None:
     assert (one.for_models, one.for_users, one.is_background) == (False, True, False)
     assert one.allowed_tools == ("Bash(git *)", "Read", "Grep")
     assert (one.paths, one.shell) == (("*.py", "src/**"), "powershell")
+
+
+@given(st.text(max_size=200) | st.text(max_size=200).map(lambda one: f"---\n{one}\n---\nbody"))
+def test_no_text_makes_reading_raise(content: str) -> None:
+    read_skill(content, name="x", path=HERE)
+
+
+@given(st.lists(st.sampled_from([*SKILL_FIELDS, "x"]), unique=True), st.data())
+def test_no_value_makes_reading_raise(keys: list[str], data: st.DataObject) -> None:
+    values = st.sampled_from(["", "a", "[a, b]", "{a: b}", "3", "true", "[1]", "-", "'('", "~", "[[]]"])
+    lines = "".join(f"{key}: {data.draw(values)}\n" for key in keys)
+
+    read_skill(f"---\n{lines}---\nbody", name="x", path=HERE)
 
 
 def test_a_command_has_neither_name_nor_paths() -> None:
