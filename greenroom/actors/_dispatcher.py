@@ -115,7 +115,7 @@ class PlainRunner:
             self._end(decide_outcome(error, requested=None, was_caught=False))
         else:
             cell.set_ready()
-            if len(cell.mailbox):
+            if len(cell.mailbox) or cell.drain_cause is not None:
                 self._nudged()
 
     def _nudged(self) -> None:
