@@ -30,7 +30,7 @@ class Mode(StrEnum):
     """As default, and the parent's terminal is asked: the mode of forks."""
 
 
-_ALIASES: Final = {"manual": Mode.DEFAULT}
+_NAMED: Final = {mode.value: mode for mode in Mode if mode is not Mode.BUBBLE} | {"manual": Mode.DEFAULT}
 _PARENT_WINS: Final = frozenset((Mode.BYPASS, Mode.ACCEPT_EDITS, Mode.AUTO))
 
 ChildPermission: TypeAlias = Literal["definition", "inherit", "clamped"]
@@ -43,11 +43,9 @@ def parse_mode(text: str) -> Mode:
     Raises:
         UsageError: There is none, or it is `bubble`, which only the runtime gives.
     """
-    mode = _ALIASES.get(text)
-    if mode is None and text in Mode and text != Mode.BUBBLE:
-        mode = Mode(text)
+    mode = _NAMED.get(text)
     if mode is None:
-        names = ", ".join(one for one in (*_ALIASES, *Mode) if one != Mode.BUBBLE)
+        names = ", ".join(_NAMED)
         raise UsageError(f"there is no permission mode {text!r}; use one of {names}")
     return mode
 

@@ -84,9 +84,7 @@ def matches_path(
         return False
     # A stand-in for everything below: it matches where all that lies in the folder would.
     probe = posixpath.join(path, "\x01")
-    if is_within(probe, base) and spec.check_file(probe[len(base) :].lstrip("/")).include:
-        return True
-    return is_wide and is_within(base, path) and base != path
+    return is_within(probe, base) and bool(spec.check_file(probe[len(base) :].lstrip("/")).include)
 
 
 def _anchored(pattern: str, root: str, cwd: str, home: str, *, is_wide: bool) -> tuple[str, str]:

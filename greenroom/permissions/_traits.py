@@ -49,15 +49,14 @@ class ToolTraits:
 
 
 def _table() -> dict[str, ToolTraits]:
-    file = {"subject": "file_path"}
-    notebook = {"subject": "notebook_path"}
+    edit = ToolTraits(kind=ToolKind.EDIT, subject="file_path")
     search = ToolTraits(kind=ToolKind.READ, subject="path", searches=True)
     table = {
-        "Read": ToolTraits(kind=ToolKind.READ, **file),
-        "NotebookRead": ToolTraits(kind=ToolKind.READ, **notebook),
+        "Read": ToolTraits(kind=ToolKind.READ, subject="file_path"),
+        "NotebookRead": ToolTraits(kind=ToolKind.READ, subject="notebook_path"),
         **dict.fromkeys(("Grep", "Glob", "LS"), search),
-        **dict.fromkeys(("Edit", "MultiEdit", "Write"), ToolTraits(kind=ToolKind.EDIT, **file)),
-        "NotebookEdit": ToolTraits(kind=ToolKind.EDIT, **notebook),
+        **dict.fromkeys(("Edit", "MultiEdit", "Write"), edit),
+        "NotebookEdit": ToolTraits(kind=ToolKind.EDIT, subject="notebook_path"),
         "Bash": ToolTraits(kind=ToolKind.SHELL, subject="command"),
         "PowerShell": ToolTraits(subject="command"),
         "WebFetch": ToolTraits(kind=ToolKind.NETWORK, subject="url"),
