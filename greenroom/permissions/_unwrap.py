@@ -185,8 +185,10 @@ def _trap(words: tuple[Word, ...], texts: list[str]) -> Iterator[tuple[Word, ...
 
 
 def _source(words: tuple[Word, ...], _texts: list[str]) -> Iterator[tuple[Word, ...]]:
-    if len(words) > 1 and (words[1].value is None or words[1].value in _STDIN):
-        yield (GAP,)
+    if len(words) > 1:
+        yield words[1:]
+        if words[1].value is None or words[1].value in _STDIN:
+            yield (GAP,)
 
 
 def _shell(words: tuple[Word, ...], command: Command, texts: list[str]) -> Iterator[tuple[Word, ...]]:
@@ -210,6 +212,8 @@ def _shell(words: tuple[Word, ...], command: Command, texts: list[str]) -> Itera
             index += 1
         index += 1
     rest = words[index:]
+    if rest:
+        yield rest  # a script by its name is looked for like a program
     if takes_text:
         yield from _text(rest[:1], texts) if rest else iter(((GAP,),))
     elif not rest or rest[0].value is None or rest[0].value in _STDIN or reads_stdin:

@@ -77,7 +77,7 @@ def read_update(values: Mapping[str, Any]) -> Update:
             mode=parse_mode(str(values["mode"])) if kind == "setMode" else None,
             directories=tuple(str(one) for one in values.get("directories", ())),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(f"the permission update {kind!r} cannot be read: {error!r}") from None
 
 

@@ -230,6 +230,8 @@ def test_the_documented_examples_are_decided_as_documented(subject: str, rules: 
         "echo $((1 + $(rm x)))",
         "[[ -n $(rm x) ]]",
         "flock /tmp/lock -c 'rm x'",
+        "bash rm x",
+        "((rm x))",
     ],
 )
 def test_cl_41_what_is_denied_is_denied_however_it_is_wrapped(command: str) -> None:
