@@ -64,7 +64,7 @@ class Policy:
     mode: Mode = Mode.DEFAULT
     rules: tuple[Rule, ...] = ()
     directories: tuple[str, ...] = ()
-    home: str = "/root"
+    home: str
     may_bypass: bool = True
 
     def of(self, effect: Effect) -> Iterable[Rule]:

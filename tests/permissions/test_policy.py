@@ -133,10 +133,10 @@ def test_1_45_the_mode_of_a_child(parent: Mode) -> None:
 
 
 def test_20_21_a_definition_cannot_bypass_where_the_user_did_not() -> None:
-    child, problems = Policy(mode=Mode.DEFAULT).for_child(Mode.BYPASS)
+    child, problems = Policy(mode=Mode.DEFAULT, home=HOME).for_child(Mode.BYPASS)
     assert (child.mode, len(problems)) == (Mode.ACCEPT_EDITS, 1)
 
-    child, problems = Policy(mode=Mode.BYPASS).for_child(Mode.BYPASS)
+    child, problems = Policy(mode=Mode.BYPASS, home=HOME).for_child(Mode.BYPASS)
     assert (child.mode, problems) == (Mode.BYPASS, ())
 
 
