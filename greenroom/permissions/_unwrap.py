@@ -129,7 +129,7 @@ def program(words: Sequence[Word]) -> str:
 
 def _behind(words: tuple[Word, ...], command: Command, texts: list[str]) -> Iterator[tuple[Word, ...]]:
     name = program(words)
-    if words[0].has_gap and len(words) > 1:
+    if len(words) > 1 and (words[0].has_gap or _ASSIGNMENT.match(words[0].raw)):
         yield words[1:]  # it may stand for nothing, or for a wrapper
     if name in _SHELLS:
         yield from _shell(words, command, texts)
