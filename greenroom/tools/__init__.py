@@ -7,6 +7,7 @@ from greenroom.tools._functions import FunctionTool, tool, tool_schema
 from greenroom.tools._inputs import validate
 from greenroom.tools._schemas import Arg, schema_of
 from greenroom.tools._tool import Tool, ToolSchema, ToolSet
+from greenroom.tools._workspace import Seen, SeenFiles, Stamp, Todo, Workspace
 
 __all__ = [
     "SIDE_BY_SIDE",
@@ -15,12 +16,17 @@ __all__ = [
     "InvalidInput",
     "OutsideRoots",
     "Problem",
+    "Seen",
+    "SeenFiles",
+    "Stamp",
+    "Todo",
     "Tool",
     "ToolContext",
     "ToolError",
     "ToolSchema",
     "ToolSet",
     "UnknownTool",
+    "Workspace",
     "plan_batches",
     "schema_of",
     "tool",

@@ -16,6 +16,7 @@ import attrs
 
 from greenroom.core import Blocking
 from greenroom.tools._errors import OutsideRoots, ToolError
+from greenroom.tools._workspace import Workspace
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,6 +35,8 @@ class ToolContext:
     """Id of the agent whose call it is."""
     tool_use_id: str
     """Id of the call, as the model gave it."""
+    workspace: Workspace = attrs.field(factory=Workspace, repr=False)
+    """What the agent keeps between its calls; the same object in all of them."""
     _blocking: Blocking = attrs.field(repr=False)
     _progress: Callable[[str], None] = attrs.field(repr=False, default=lambda _: None)
 
@@ -49,11 +52,16 @@ class ToolContext:
                 raise ValueError(f"a root has to be absolute, not {str(root)!r}")
 
     def for_call(self, tool_use_id: str) -> ToolContext:
-        """Return the same for another call. What links lead to is looked up anew, because it may have changed."""
+        """Return the same for another call, in the folder where the agent's shell stands now.
+
+        What links lead to is looked up anew, because it may have changed.
+        """
         made: ToolContext = object.__new__(ToolContext)
         values = made.__dict__
         values.update(self.__dict__)
         values["tool_use_id"] = tool_use_id
+        if self.workspace.cwd is not None:
+            values["cwd"] = self.workspace.cwd
         values.pop("real_cwd", None)
         values.pop("real_roots", None)
         return made
