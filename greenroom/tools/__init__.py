@@ -5,20 +5,28 @@ from greenroom.tools._context import ToolContext
 from greenroom.tools._errors import InvalidInput, OutsideRoots, Problem, ToolError, UnknownTool
 from greenroom.tools._functions import FunctionTool, tool, tool_schema
 from greenroom.tools._inputs import validate
+from greenroom.tools._outputs import INLINE_CHARACTERS, Output, read_output
+from greenroom.tools._processes import ProcessEnd, Processes, ProcessResult, SystemProcesses, open_processes
 from greenroom.tools._schemas import Arg, schema_of
 from greenroom.tools._tool import Tool, ToolSchema, ToolSet
 from greenroom.tools._workspace import Seen, SeenFiles, Stamp, Todo, Workspace
 
 __all__ = [
+    "INLINE_CHARACTERS",
     "SIDE_BY_SIDE",
     "Arg",
     "FunctionTool",
     "InvalidInput",
+    "Output",
     "OutsideRoots",
     "Problem",
+    "ProcessEnd",
+    "ProcessResult",
+    "Processes",
     "Seen",
     "SeenFiles",
     "Stamp",
+    "SystemProcesses",
     "Todo",
     "Tool",
     "ToolContext",
@@ -27,7 +35,9 @@ __all__ = [
     "ToolSet",
     "UnknownTool",
     "Workspace",
+    "open_processes",
     "plan_batches",
+    "read_output",
     "schema_of",
     "tool",
     "tool_schema",

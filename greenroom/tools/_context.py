@@ -7,7 +7,7 @@ Rule 1: a tool gets absolute paths from `resolve` and opens nothing else. Rule 2
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import ParamSpec, TypeVar, final
@@ -16,6 +16,7 @@ import attrs
 
 from greenroom.core import Blocking
 from greenroom.tools._errors import OutsideRoots, ToolError
+from greenroom.tools._processes import Processes, ProcessResult, run_process
 from greenroom.tools._workspace import Workspace
 
 P = ParamSpec("P")
@@ -38,6 +39,7 @@ class ToolContext:
     workspace: Workspace = attrs.field(factory=Workspace, repr=False)
     """What the agent keeps between its calls; the same object in all of them."""
     _blocking: Blocking = attrs.field(repr=False)
+    _processes: Processes | None = attrs.field(repr=False, default=None)
     _progress: Callable[[str], None] = attrs.field(repr=False, default=lambda _: None)
 
     @cwd.validator
@@ -117,3 +119,39 @@ class ToolContext:
         Cancellation waits for the function to end: do long work in several calls.
         """
         return await self._blocking.run(function, *args, **kwargs)
+
+    @property
+    def processes(self) -> Processes:
+        """The port through which processes are started, for tools that wait for more than one end.
+
+        Raises:
+            ToolError: This session starts none.
+        """
+        if self._processes is None:
+            raise ToolError("this session starts no programs")
+        return self._processes
+
+    async def run_process(
+        self,
+        command: Sequence[str],
+        *,
+        timeout_s: float,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> ProcessResult:
+        """Run a program to its end and return what it printed: output and errors in one, in order.
+
+        It has no input, and a process group of its own. That group is ended, whole, when the program ends, when the time is
+        up, and when the call is cancelled, before that takes effect; it takes a grace of some seconds at most.
+
+        Args:
+            command: The program and its arguments; no shell comes between.
+            timeout_s: Seconds until it is ended.
+            cwd: An absolute folder; without it, the agent's own.
+            env: Variables beside those of this program.
+
+        Raises:
+            ToolError: It cannot be started, or printed too much and was ended.
+        """
+        where = self.real_cwd if cwd is None else cwd
+        return await run_process(self.processes, self._blocking, command, cwd=where, timeout_s=timeout_s, env=env)
