@@ -15,8 +15,10 @@ from typing import ParamSpec, TypeVar, final
 import attrs
 
 from greenroom.core import Blocking
+from greenroom.tools._background import Background
 from greenroom.tools._errors import OutsideRoots, ToolError
 from greenroom.tools._processes import Processes, ProcessResult, run_process
+from greenroom.tools._questions import AskUser, QuestionAnswers, QuestionRequest
 from greenroom.tools._workspace import Workspace
 
 P = ParamSpec("P")
@@ -40,6 +42,8 @@ class ToolContext:
     """What the agent keeps between its calls; the same object in all of them."""
     _blocking: Blocking = attrs.field(repr=False)
     _processes: Processes | None = attrs.field(repr=False, default=None)
+    _background: Background | None = attrs.field(repr=False, default=None)
+    _ask_user: AskUser | None = attrs.field(repr=False, default=None)
     _progress: Callable[[str], None] = attrs.field(repr=False, default=lambda _: None)
 
     @cwd.validator
@@ -130,6 +134,27 @@ class ToolContext:
         if self._processes is None:
             raise ToolError("this session starts no programs")
         return self._processes
+
+    @property
+    def background(self) -> Background:
+        """The table of what may outlive a call.
+
+        Raises:
+            ToolError: This session has none.
+        """
+        if self._background is None:
+            raise ToolError("this session has no background tasks")
+        return self._background
+
+    async def ask_user(self, request: QuestionRequest) -> QuestionAnswers:
+        """Put questions before the person, and return what they answered. Cancelled, it takes the questions back.
+
+        Raises:
+            ToolError: There is nobody to ask.
+        """
+        if self._ask_user is None:
+            raise ToolError("there is nobody to ask in this session; decide, and say what was decided and why")
+        return await self._ask_user(request)
 
     async def run_process(
         self,

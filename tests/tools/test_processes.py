@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,23 +108,18 @@ async def test_a_whole_tree_ends_with_its_scope(tmp_path: Path, manners: str, wa
     line += "exit 0" if way == "exit" else "wait"
 
     async with system_processes(tmp_path) as processes:
-        async with trio.open_nursery() as nursery:
-            with trio.CancelScope() as scope:
-                if way == "cancel":
-
-                    async def cancel() -> None:
-                        await until(lambda: len(numbers_in(noted)) == 7)
-                        scope.cancel()
-
-                    nursery.start_soon(cancel)
-                    await processes.run(["sh", "-c", line], cwd=tmp_path, output=tmp_path / "out")
-                elif way == "exit":
-                    ended = await processes.run(["sh", "-c", line], cwd=tmp_path, output=tmp_path / "out")
-                    assert ended.left_others
-                    assert ended.exit_code == 0
-                else:
-                    done = await run(tmp_path, processes, "sh", "-c", line, timeout_s=1.5)
-                    assert done.has_timed_out
+        if way == "cancel":
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(partial(processes.run, ["sh", "-c", line], cwd=tmp_path, output=tmp_path / "out"))
+                await until(lambda: len(numbers_in(noted)) == 7)
+                nursery.cancel_scope.cancel()
+        elif way == "exit":
+            ended = await processes.run(["sh", "-c", line], cwd=tmp_path, output=tmp_path / "out")
+            assert ended.left_others
+            assert ended.exit_code == 0
+        else:
+            done = await run(tmp_path, processes, "sh", "-c", line, timeout_s=1.5)
+            assert done.has_timed_out
         numbers = numbers_in(noted)
         left = [pid for pid in numbers if is_running(pid)]
         end(left)
@@ -147,7 +143,7 @@ async def test_another_session_s_processes_are_left_alone(tmp_path: Path) -> Non
         async with trio.open_nursery() as nursery:
             line = ["sh", "-c", "echo $$ > number; exec sleep 1000"]
             work = nursery.cancel_scope
-            nursery.start_soon(lambda: one.run(line, cwd=tmp_path, output=tmp_path / "out"))
+            nursery.start_soon(partial(one.run, line, cwd=tmp_path, output=tmp_path / "out"))
             await until(lambda: numbers_in(tmp_path / "number") != [])
             async with system_processes(tmp_path, mark="two") as two:
                 await run(tmp_path, two, "true")
@@ -174,13 +170,14 @@ def cancelled_at(folder: Path, step: int) -> Sweep:
 
     async def main() -> None:
         output = folder / f"{step}.out"
-        async with system_processes(folder, mark=mark) as processes, trio.open_nursery() as nursery:
+        async with system_processes(folder, mark=mark) as processes:
             with trio.CancelScope() as scope:
                 instrument.aim(scope.cancel)
-                nursery.start_soon(give_up, scope, output)
-                await processes.run(["sh", "-c", line], cwd=folder, output=output)
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(give_up, scope, output)
+                    await processes.run(["sh", "-c", line], cwd=folder, output=output)
+                    nursery.cancel_scope.cancel()
             instrument.rest()
-            nursery.cancel_scope.cancel()
             groups.extend(marked(mark.encode()))
 
     async def give_up(scope: trio.CancelScope, output: Path) -> None:
@@ -194,6 +191,7 @@ def cancelled_at(folder: Path, step: int) -> Sweep:
     return Sweep(instrument.count, left, len(groups))
 
 
+@pytest.mark.slow
 def test_a_cancel_before_any_step_leaves_nothing(tmp_path: Path) -> None:
     """From the first step to past the last: never a process is left when the call has ended."""
     undisturbed = cancelled_at(tmp_path, 1_000_000)
@@ -221,6 +219,14 @@ trio.run(main)
 """
 
 
+def is_marked(mark: str) -> bool:
+    return marked(f"GREENROOM_REAPER={mark}".encode()) != []
+
+
+def is_gone(mark: str) -> bool:
+    return not is_marked(mark)
+
+
 def start_session(folder: Path, line: str, mark: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-c", SESSION, str(folder), line, mark]
     return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
@@ -246,6 +252,7 @@ async def test_a_killed_session_leaves_no_process(tmp_path: Path, manners: str) 
         end([pid for pid in numbers_in(noted) if is_running(pid)])
 
 
+@pytest.mark.slow
 async def test_a_session_killed_at_any_moment_leaves_no_process(tmp_path: Path) -> None:
     """Also between the start of a process and the word about it: what carries the mark is ended."""
     for number in range(6):
@@ -253,11 +260,11 @@ async def test_a_session_killed_at_any_moment_leaves_no_process(tmp_path: Path) 
         line = "echo x >> started; sleep 1000"
         session = start_session(tmp_path, line, mark)
         try:
-            await until(lambda mark=mark: marked(f"GREENROOM_REAPER={mark}".encode()) != [])
+            await until(partial(is_marked, mark))
         finally:
             session.kill()
             session.wait()
-        await until(lambda mark=mark: marked(f"GREENROOM_REAPER={mark}".encode()) == [])
+        await until(partial(is_gone, mark))
 
 
 def test_a_killed_reaper_is_followed_by_another_that_knows_all(tmp_path: Path) -> None:
