@@ -184,6 +184,7 @@ class SystemProcesses:
         return ProcessEnd(exit_code, left_others)
 
     def _start(self, command: list[str], cwd: Path, output: Path, env: dict[str, str]) -> _Group:
+        self._reaper.be_ready()
         output.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:

@@ -1,7 +1,7 @@
 """The session's end of its reaper: a helper process that ends what the session started if its process dies (DESIGN 12.36).
 
-Rule 1: it is told of a group in the same blocking call that starts it, and told to forget it while the number still
-belongs to that group. Rule 2: if the helper was killed, the next word to it starts another one, which is told of all
+Rule 1: it is there before the first process is, is told of a group in the same blocking call that starts it, and told to
+forget it while the number still belongs to that group. Rule 2: if the helper was killed, the next word to it starts another one, which is told of all
 groups. Rule 3: closing is the same end as dying, and what is left by then is ended in both.
 """
 
@@ -50,6 +50,18 @@ class Reaper:
         """The helper's process id; None before the first group."""
         return self._helper.pid if self._helper is not None else None
 
+    def be_ready(self) -> None:
+        """Start the helper, if that has not happened; to be called before a process is started.
+
+        Raises:
+            OSError: It cannot be started, or this session has ended.
+        """
+        with self._lock:
+            if self._is_closed:
+                raise OSError("the session has ended, and starts no process any more")
+            if self._helper is None:
+                self._start()
+
     def watch(self, group: int) -> None:
         """End this process group if the session dies.
 
@@ -70,6 +82,8 @@ class Reaper:
     def close(self) -> None:
         """End whatever is left, and the helper; returns when that is done."""
         with self._lock:
+            if self._helper is not None:
+                self._tell(".\n")
             self._is_closed = True
             self._leave()
 

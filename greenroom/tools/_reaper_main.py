@@ -17,6 +17,7 @@ from pathlib import Path
 GRACE_S = 1.0
 LIMIT_S = 4.0
 PAUSE_S = 0.02
+LINGER_S = 0.5
 NAME = "GREENROOM_REAPER"
 
 
@@ -33,46 +34,57 @@ def marked(mark: str) -> list[int]:
     return found
 
 
-def strike(groups: set[int], mark: str, number: int) -> bool:
-    """Send a signal to all that is left, and say whether anything was."""
-    is_left = False
-    for group in list(groups):
-        try:
-            os.killpg(group, number)
-            is_left = True
-        except OSError:
-            groups.discard(group)
-    for process in marked(mark):
-        try:
-            os.kill(process, number)
-            is_left = True
-        except OSError:
-            continue
-    return is_left
+def end_all(groups: set[int], mark: str, *, linger_s: float) -> None:
+    """Ask all to end, once each, and after a grace end them.
 
-
-def end_all(groups: set[int], mark: str) -> None:
-    """Ask all to end, and after a grace end them."""
-    is_left = strike(groups, mark, signal.SIGTERM)
+    Args:
+        groups: Those that are known.
+        mark: What the others carry.
+        linger_s: How long to look on when none is left: a process that was being started shows its mark a moment later.
+    """
+    asked: set[tuple[str, int]] = set()
     began = time.monotonic()
-    while is_left and time.monotonic() < began + LIMIT_S:
+    while True:
+        passed_s = time.monotonic() - began
+        left = [("group", number) for number in groups] + [("process", number) for number in marked(mark)]
+        is_left = False
+        for one in left:
+            number = signal.SIGKILL if passed_s > GRACE_S else 0 if one in asked else signal.SIGTERM
+            asked.add(one)
+            is_left = send(*one, number) or is_left
+        if passed_s > LIMIT_S or (not is_left and passed_s >= linger_s):
+            return
         time.sleep(PAUSE_S)
-        is_late = time.monotonic() > began + GRACE_S
-        is_left = strike(groups, mark, signal.SIGKILL if is_late else 0)
+
+
+def send(kind: str, target: int, number: int) -> bool:
+    """Send a signal, and say whether it was there."""
+    try:
+        if kind == "group":
+            os.killpg(target, number)
+        else:
+            os.kill(target, number)
+    except OSError:
+        return False
+    return True
 
 
 def main() -> None:
-    """Listen for `+GROUP` and `-GROUP`, one a line, until the pipe ends."""
+    """Listen for `+GROUP`, `-GROUP` and at last `.`, one a line, until the pipe ends; without the `.` the session died."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     groups: set[int] = set()
+    linger_s = LINGER_S
     while line := sys.stdin.buffer.readline():
+        if line == b".\n":
+            linger_s = 0.0
+            continue
         group = int(line[1:])
         if line.startswith(b"+"):
             groups.add(group)
         else:
             groups.discard(group)
-    end_all(groups, sys.argv[1])
+    end_all(groups, sys.argv[1], linger_s=linger_s)
 
 
 if __name__ == "__main__":

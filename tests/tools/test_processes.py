@@ -163,7 +163,7 @@ class Sweep:
 
 def cancelled_at(folder: Path, step: int) -> Sweep:
     """Run a tree of processes in a scope that is cancelled just before a step of the scheduler."""
-    mark = f"sweep-{folder.name}-{step}"
+    mark = f"sweep-{os.getpid()}-{step}"
     line = "sleep 1000 & sleep 1000 & echo ready; wait"
     instrument = CancelAt([step])
     groups: list[int] = []
@@ -236,7 +236,7 @@ def start_session(folder: Path, line: str, mark: str) -> subprocess.Popen[bytes]
 async def test_a_killed_session_leaves_no_process(tmp_path: Path, manners: str) -> None:
     """`kill -9` of the session: its three shells, their trees and what left its group end within five seconds."""
     program, noted = tree_program(tmp_path), tmp_path / "numbers"
-    mark = f"killed-{tmp_path.name}"
+    mark = f"killed-{os.getpid()}-{manners}"
     tree = f"{sys.executable} -S {program} 1 {manners} {noted}"
     line = f"{tree} & setsid {tree} & wait"
     session = start_session(tmp_path, line, mark)
@@ -256,7 +256,7 @@ async def test_a_killed_session_leaves_no_process(tmp_path: Path, manners: str) 
 async def test_a_session_killed_at_any_moment_leaves_no_process(tmp_path: Path) -> None:
     """Also between the start of a process and the word about it: what carries the mark is ended."""
     for number in range(6):
-        mark = f"moment-{tmp_path.name}-{number}"
+        mark = f"moment-{os.getpid()}-{number}"
         line = "echo x >> started; sleep 1000"
         session = start_session(tmp_path, line, mark)
         try:
@@ -264,7 +264,10 @@ async def test_a_session_killed_at_any_moment_leaves_no_process(tmp_path: Path) 
         finally:
             session.kill()
             session.wait()
-        await until(partial(is_gone, mark))
+        try:
+            await until(partial(is_gone, mark))
+        finally:
+            end(marked(mark.encode()))
 
 
 def test_a_killed_reaper_is_followed_by_another_that_knows_all(tmp_path: Path) -> None:
@@ -303,6 +306,22 @@ def test_a_reaper_ends_no_group_that_it_was_told_to_forget(tmp_path: Path) -> No
     finally:
         sleeper.kill()
         sleeper.wait()
+
+
+async def test_the_reaper_is_there_before_the_first_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or a session that is killed right after it started one would leave it for ever."""
+    started: list[str] = []
+    real = subprocess.Popen
+
+    def noting(command: list[str], **more: Any) -> subprocess.Popen[bytes]:
+        started.append("reaper" if "-I" in command else command[0])
+        return real(command, **more)
+
+    monkeypatch.setattr(subprocess, "Popen", noting)
+    async with system_processes(tmp_path) as processes:
+        await run(tmp_path, processes, "true")
+
+    assert started == ["reaper", "true"]
 
 
 async def test_a_session_that_starts_no_process_starts_no_reaper(tmp_path: Path) -> None:

@@ -318,7 +318,7 @@ def test_a_call_cancelled_at_any_step_leaves_nothing(tmp_path: Path) -> None:
     """No process, no running task, no notice: wherever the call was, before, within and behind the command."""
 
     def run(step: int) -> tuple[int, list[object]]:
-        mark = f"call-{tmp_path.name}-{step}"
+        mark = f"call-{os.getpid()}-{step}"
         instrument = CancelAt([step])
         left: list[object] = []
 
