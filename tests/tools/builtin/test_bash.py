@@ -313,6 +313,20 @@ async def test_an_agent_that_ends_takes_its_shells_with_it(tmp_path: Path) -> No
 # --- cancelled anywhere ----------------------------------------------------------------------------------------------
 
 
+async def test_a_cancelled_call_ends_its_command(tmp_path: Path) -> None:
+    async with shells(tmp_path) as one:
+        with trio.fail_after(10):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(one.bash, "sleep 1000 & touch begun; sleep 1000")
+                await until((tmp_path / "begun").exists)
+                task = one.tasks.running()[0]
+                nursery.cancel_scope.cancel()
+
+        assert task.state == "killed"
+        assert task.cause == Cause("a1", "the call that waited for it has ended")
+        assert marked(f"GREENROOM_REAPER=bash.{os.getpid()}".encode()) == []
+
+
 @pytest.mark.slow
 def test_a_call_cancelled_at_any_step_leaves_nothing(tmp_path: Path) -> None:
     """No process, no running task, no notice: wherever the call was, before, within and behind the command."""
