@@ -118,7 +118,9 @@ async def test_a_kill_ends_what_runs_and_what_has_not_begun(autojump_clock: obje
         late = start(tasks, work, 2)
         await trio.testing.wait_all_tasks_blocked()
         assert late.kill(ASKED)
+        assert late.kill(Cause("host", "too late to be the cause"))
         assert late.state == "running"
+        assert late.ending == "is running"
         await late.wait_finished()
 
     assert begun == [1]
