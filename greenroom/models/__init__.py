@@ -2,9 +2,19 @@
 
 from greenroom.models._answers import Answer, AnswerLike, Call, Part, Say, Think, as_answer, estimate_tokens
 from greenroom.models._anthropic import AnthropicModel
+from greenroom.models._choice import (
+    DEFAULT_ALIASES,
+    INHERIT,
+    ChoiceSource,
+    ModelChoice,
+    ModelNames,
+    choose_main_model,
+    choose_model,
+    known_names,
+)
 from greenroom.models._failures import RETRYABLE
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._names import CLAUDE_MODELS, DEFAULT_CLAUDE_MODEL
+from greenroom.models._names import CLAUDE_MODELS, DEFAULT_CLAUDE_MODEL, FAMILIES, family_of
 from greenroom.models._playbook import Play, PlaybookModel
 from greenroom.models._retry import GiveUp, RetryPolicy, Wait, plan_retry, retrying
 from greenroom.models._scripted import ScriptedModel, ScriptEntry, ScriptError, ScriptStep
@@ -32,17 +42,23 @@ from greenroom.models._types import (
 
 __all__ = [
     "CLAUDE_MODELS",
+    "DEFAULT_ALIASES",
     "DEFAULT_CLAUDE_MODEL",
+    "FAMILIES",
+    "INHERIT",
     "RETRYABLE",
     "Answer",
     "AnswerLike",
     "AnthropicModel",
     "Block",
     "Call",
+    "ChoiceSource",
     "Delta",
     "GiveUp",
     "Message",
     "Model",
+    "ModelChoice",
+    "ModelNames",
     "ModelRequest",
     "ModelResponse",
     "ModelStream",
@@ -72,7 +88,11 @@ __all__ = [
     "UsageDelta",
     "Wait",
     "as_answer",
+    "choose_main_model",
+    "choose_model",
     "estimate_tokens",
+    "family_of",
+    "known_names",
     "plan_retry",
     "retrying",
 ]
