@@ -13,22 +13,27 @@ from greenroom.models._choice import (
     known_names,
 )
 from greenroom.models._failures import RETRYABLE
+from greenroom.models._messages_api import request_body
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._names import CLAUDE_MODELS, DEFAULT_CLAUDE_MODEL, FAMILIES, family_of
 from greenroom.models._playbook import Play, PlaybookModel
-from greenroom.models._retry import GiveUp, RetryPolicy, Wait, plan_retry, retrying
+from greenroom.models._retry import GiveUp, KindPolicy, RetryBudget, RetryPolicy, Wait, plan_retry, retrying
 from greenroom.models._scripted import ScriptedModel, ScriptEntry, ScriptError, ScriptStep
 from greenroom.models._types import (
+    EFFORTS,
     Block,
     Delta,
+    Effort,
     Message,
     ModelRequest,
     ModelResponse,
+    Notice,
     Role,
     StopReason,
     StreamRestarted,
     TextBlock,
     TextDelta,
+    Thinking,
     ThinkingBlock,
     ThinkingDelta,
     ToolInputDelta,
@@ -38,12 +43,14 @@ from greenroom.models._types import (
     ToolUseStarted,
     Usage,
     UsageDelta,
+    read_effort,
 )
 
 __all__ = [
     "CLAUDE_MODELS",
     "DEFAULT_ALIASES",
     "DEFAULT_CLAUDE_MODEL",
+    "EFFORTS",
     "FAMILIES",
     "INHERIT",
     "RETRYABLE",
@@ -54,7 +61,9 @@ __all__ = [
     "Call",
     "ChoiceSource",
     "Delta",
+    "Effort",
     "GiveUp",
+    "KindPolicy",
     "Message",
     "Model",
     "ModelChoice",
@@ -62,9 +71,11 @@ __all__ = [
     "ModelRequest",
     "ModelResponse",
     "ModelStream",
+    "Notice",
     "Part",
     "Play",
     "PlaybookModel",
+    "RetryBudget",
     "RetryPolicy",
     "Role",
     "Say",
@@ -77,6 +88,7 @@ __all__ = [
     "TextBlock",
     "TextDelta",
     "Think",
+    "Thinking",
     "ThinkingBlock",
     "ThinkingDelta",
     "ToolInputDelta",
@@ -94,5 +106,7 @@ __all__ = [
     "family_of",
     "known_names",
     "plan_retry",
+    "read_effort",
+    "request_body",
     "retrying",
 ]

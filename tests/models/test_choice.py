@@ -141,8 +141,12 @@ def test_an_alias_of_our_own_goes_before_a_family_even_the_parents() -> None:
 
 
 def test_the_main_model_is_the_argument_then_the_environment_then_the_settings_then_the_default() -> None:
-    def chosen(**said: str) -> tuple[str, str]:
-        choice = choose_main_model(default=DEFAULT_CLAUDE_MODEL, **said)
+    def chosen(
+        argument: str | None = None, environment: str | None = None, settings: str | None = None
+    ) -> tuple[str, str]:
+        choice = choose_main_model(
+            argument=argument, environment=environment, settings=settings, default=DEFAULT_CLAUDE_MODEL
+        )
         return choice.name, choice.source
 
     assert chosen(argument="opus", environment="haiku", settings="fable") == ("claude-opus-5-5", "argument")
