@@ -12,6 +12,7 @@ from greenroom.models._choice import (
     choose_model,
     known_names,
 )
+from greenroom.models._deadlines import Deadlines, Phase, phase_after, with_deadlines
 from greenroom.models._failures import RETRYABLE
 from greenroom.models._messages_api import request_body
 from greenroom.models._model import Model, ModelStream
@@ -60,6 +61,7 @@ __all__ = [
     "Block",
     "Call",
     "ChoiceSource",
+    "Deadlines",
     "Delta",
     "Effort",
     "GiveUp",
@@ -73,6 +75,7 @@ __all__ = [
     "ModelStream",
     "Notice",
     "Part",
+    "Phase",
     "Play",
     "PlaybookModel",
     "RetryBudget",
@@ -105,8 +108,10 @@ __all__ = [
     "estimate_tokens",
     "family_of",
     "known_names",
+    "phase_after",
     "plan_retry",
     "read_effort",
     "request_body",
     "retrying",
+    "with_deadlines",
 ]
