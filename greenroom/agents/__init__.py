@@ -1,16 +1,19 @@
 """Agents: actors whose turns are rounds of a model request and tool calls, with a conversation that is always valid."""
 
 from greenroom.agents._agent import Agent
-from greenroom.agents._blocks import INTERRUPTED, decode_message, encode_message, open_calls, repaired, results_for
+from greenroom.agents._blocks import INTERRUPTED, decode_message, encode_message, open_calls, results_for
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._definition import MAX_TURNS, AgentDefinition
 from greenroom.agents._events import EVENTS, AgentDefined, AgentSpoke, ModelBegan, ModelEnded, ToolBegan, ToolEnded
 from greenroom.agents._fold import FOLDS, AgentView
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
+from greenroom.agents._loading import CONTINUE, Loaded, load_conversation
+from greenroom.agents._repair import Repaired, faults_of, repair
 from greenroom.agents._services import AgentHome, AgentServices
 from greenroom.agents._turns import AgentTurn, OutOfTurns
 
 __all__ = [
+    "CONTINUE",
     "EVENTS",
     "FOLDS",
     "INTERRUPTED",
@@ -26,18 +29,22 @@ __all__ = [
     "Answer",
     "Conversation",
     "Input",
+    "Loaded",
     "ModelBegan",
     "ModelEnded",
     "Note",
     "OutOfTurns",
     "Prompt",
+    "Repaired",
     "ToolBegan",
     "ToolEnded",
     "Work",
     "decode_message",
     "encode_message",
+    "faults_of",
+    "load_conversation",
     "open_calls",
     "render",
-    "repaired",
+    "repair",
     "results_for",
 ]
