@@ -8,11 +8,12 @@ Must not know: clock, disk, Trio.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from greenroom.core import UsageError
-from greenroom.models import Block, Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from greenroom.models import Block, Message, Role, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
+ROLES: Final = get_args(Role)
 INTERRUPTED: Final = "[Request interrupted by user for tool use]"
 """What a model reads for a call that never got its result (the leading coding agent's text)."""
 
@@ -70,8 +71,9 @@ def _decode(block: Mapping[str, Any]) -> Block:
 
 def decode_known(values: Mapping[str, Any]) -> tuple[Message | None, list[str]]:
     """Return what can be read of a message that anybody may have written, and what was left out of it."""
-    role, content = values.get("role"), values.get("content")
-    if role != "user" and role != "assistant":
+    role: Any = values.get("role")
+    content = values.get("content")
+    if role not in ROLES:
         return None, [f"a message of the role {role!r} was left out"]
     if isinstance(content, str):
         return Message(role, (TextBlock(content),)), []

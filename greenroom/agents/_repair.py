@@ -85,11 +85,10 @@ def repair(messages: Iterable[Message], *, closes: bool = True) -> Repaired:
     seen: set[str] = set()
     sound: list[Message] = []
     for role, blocks in _grouped(messages, seen, notes):
-        if role == "user":
-            calls = sound[-1].tool_uses if sound and sound[-1].role == "assistant" else ()
-            blocks = _answered(calls, blocks, notes)
-        if blocks:
-            _join(sound, role, blocks)
+        calls = sound[-1].tool_uses if sound else ()
+        kept = _answered(calls, blocks, notes) if role == "user" else blocks
+        if kept:
+            _join(sound, role, kept)
     if sound and sound[0].role == "assistant":
         notes.append("the conversation began with an answer")
         sound.insert(0, Message.user(LOST_BEGINNING))

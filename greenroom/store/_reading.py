@@ -115,7 +115,7 @@ def read_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Stored
         UsageError: The file cannot be read.
     """
     is_sidechain = path.name.startswith("agent-")
-    start, left_out, is_torn = _start_of(path, limit_bytes, is_sidechain)
+    start, left_out, is_torn = _start_of(path, limit_bytes, is_sidechain=is_sidechain)
     reader = read_transcript(path, start=start)
     lines = [one for one in reader if _is_message(one) and bool(one.get("isSidechain")) == is_sidechain]
     notes = []
@@ -176,7 +176,7 @@ def chain(lines: Sequence[Line]) -> list[Line]:
     return chained
 
 
-def _start_of(path: Path, limit_bytes: int, is_sidechain: bool) -> tuple[int, int, bool]:
+def _start_of(path: Path, limit_bytes: int, *, is_sidechain: bool) -> tuple[int, int, bool]:
     """Return where the conversation begins in a file, how many bytes were left out for their number, and if it is torn."""
     with _opened(path) as file:
         size = file.seek(0, os.SEEK_END)
@@ -191,7 +191,7 @@ def _start_of(path: Path, limit_bytes: int, is_sidechain: bool) -> tuple[int, in
             at = (piece + later).rfind(_SUMMARY)
             while at >= 0:
                 place = _line_start(file, begin + at, lowest)
-                if place is not None and _is_summary(file, place, is_sidechain):
+                if place is not None and _is_summary(file, place, is_sidechain=is_sidechain):
                     return place, 0, is_torn
                 at = (piece + later).rfind(_SUMMARY, 0, at)
             end, later = begin, piece[: len(_SUMMARY) - 1]
@@ -214,7 +214,7 @@ def _line_start(file: BinaryIO, inside: int, lowest: int) -> int | None:
     return 0 if lowest == 0 else None
 
 
-def _is_summary(file: BinaryIO, place: int, is_sidechain: bool) -> bool:
+def _is_summary(file: BinaryIO, place: int, *, is_sidechain: bool) -> bool:
     """Whether a whole line begins at `place` that says so itself: a tool may have shown another one's."""
     import orjson
 
