@@ -97,12 +97,14 @@ class ActorView:
     is_gone: bool = False
     is_lost: bool = False
     """It had not ended when its process did."""
+    is_past: bool = False
+    """Its process is over; in a later one it may begin anew, under the same id."""
 
     def lost(self) -> ActorView:
         """Return what is left when the process is gone."""
         if self.is_gone or self.state in TERMINAL:
-            return self
-        return attrs.evolve(self, is_lost=True, is_busy=False)
+            return attrs.evolve(self, is_past=True)
+        return attrs.evolve(self, is_past=True, is_lost=True, is_busy=False)
 
 
 @final
@@ -119,7 +121,7 @@ class NameView:
 
 def created(before: ActorView | None, event: ActorCreated) -> ActorView:
     """Begin an incarnation: the first one, or the next after a terminal state."""
-    if before is None or before.is_lost:  # whoever is lost may come back in another process, and begins anew
+    if before is None or before.is_past:  # an agent may come back in another process, and begins anew
         if event.inc != 1:
             raise _refused("absent", f"{event.kind} of incarnation {event.inc}")
     elif before.is_gone or before.state not in TERMINAL or event.inc != before.incarnation + 1:
@@ -133,7 +135,7 @@ def created(before: ActorView | None, event: ActorCreated) -> ActorView:
         journal=event.journal,
         incarnation=event.inc,
         turns=before.turns if before else TurnCounts(),
-        is_draining=before is not None and before.is_draining and not before.is_lost,
+        is_draining=before is not None and before.is_draining and not before.is_past,
     )
 
 

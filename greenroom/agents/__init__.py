@@ -1,18 +1,21 @@
 """Agents: actors whose turns are rounds of a model request and tool calls, with a conversation that is always valid."""
 
 from greenroom.agents._agent import Agent
-from greenroom.agents._blocks import INTERRUPTED, decode_message, encode_message, open_calls, repaired, results_for
+from greenroom.agents._blocks import INTERRUPTED, decode_message, encode_message, open_calls, results_for
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._definition import INHERIT, MAX_TURNS, AgentDefinition, AgentMcpServer, MemoryScope, Origin
 from greenroom.agents._events import EVENTS, AgentDefined, AgentSpoke, ModelBegan, ModelEnded, ToolBegan, ToolEnded
 from greenroom.agents._fold import FOLDS, AgentView
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
+from greenroom.agents._loading import CONTINUE, Loaded, load_conversation
+from greenroom.agents._repair import Repaired, faults_of, repair
 from greenroom.agents._services import AgentHome, AgentServices
 from greenroom.agents._skill_tool import ForkSkill, Preloaded, SkillTool, preload_skills
 from greenroom.agents._system_prompt import compose_system_prompt
 from greenroom.agents._turns import AgentTurn, OutOfTurns
 
 __all__ = [
+    "CONTINUE",
     "EVENTS",
     "FOLDS",
     "INHERIT",
@@ -32,6 +35,7 @@ __all__ = [
     "ForkSkill",
     "Input",
     "MemoryScope",
+    "Loaded",
     "ModelBegan",
     "ModelEnded",
     "Note",
@@ -40,15 +44,18 @@ __all__ = [
     "Preloaded",
     "Prompt",
     "SkillTool",
+    "Repaired",
     "ToolBegan",
     "ToolEnded",
     "Work",
     "compose_system_prompt",
     "decode_message",
     "encode_message",
+    "faults_of",
+    "load_conversation",
     "open_calls",
     "preload_skills",
     "render",
-    "repaired",
+    "repair",
     "results_for",
 ]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import trio
+
 from greenroom.actors import Behavior, Context
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import AgentDefined
-from greenroom.agents._inputs import Input
+from greenroom.agents._inputs import Input, Note, Prompt
+from greenroom.agents._loading import CONTINUE
 from greenroom.agents._services import AgentHome
 from greenroom.agents._turns import AgentTurn
-from greenroom.core import Level
+from greenroom.core import InternalError, Level
 
 
 class Agent(Behavior[Input]):
@@ -24,6 +27,8 @@ class Agent(Behavior[Input]):
     """
 
     on_failure = "continue"
+    goes_on: ClassVar[bool] = True
+    """Whether an incarnation that follows a turn which was cut begins with one that goes on with it (DESIGN 12.17)."""
     journal: ClassVar[Level] = Level.FULL
 
     def __init__(self, home: AgentHome) -> None:
@@ -35,7 +40,10 @@ class Agent(Behavior[Input]):
         if home.conversation is None:
             open_transcript = home.services.open_transcript
             transcript = open_transcript(ctx.ref.id) if open_transcript is not None else None
-            home.conversation = Conversation(transcript, home.history)
+            loaded = home.loaded
+            if transcript is not None and loaded is not None:
+                transcript.follow(loaded.last_uuid, is_torn=loaded.is_torn)
+            home.conversation = Conversation(transcript, home.history if loaded is None else loaded.messages)
             name = transcript.path.name if transcript is not None else ""
             ctx.recorder.emit(
                 AgentDefined(
@@ -48,9 +56,23 @@ class Agent(Behavior[Input]):
                 )
             )
         home.conversation.close_open_calls()
+        if home.is_cut and self.goes_on:
+            ctx.ref.tell(Note(CONTINUE, is_hidden=True))
+        home.is_cut = False
 
     async def on_message(self, message: Input, ctx: Context) -> None:
         """Run one turn."""
         conversation = self._home.conversation
         assert conversation is not None
-        await AgentTurn(home=self._home, ctx=ctx, conversation=conversation).run(message)
+        home = self._home
+        # Whoever asked is told of the failure, and decides; nobody else would hear of a turn that was cut (DESIGN 12.4).
+        may_be_cut = home.is_cut = not isinstance(message, Prompt)
+        try:
+            await AgentTurn(home=home, ctx=ctx, conversation=conversation).run(message)
+        except Exception as error:
+            home.is_cut = may_be_cut and isinstance(error, InternalError)
+            raise
+        except trio.Cancelled:
+            home.is_cut = may_be_cut and not ctx.turn.is_aborting
+            raise
+        home.is_cut = False

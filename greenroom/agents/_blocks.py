@@ -8,11 +8,12 @@ Must not know: clock, disk, Trio.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from greenroom.core import UsageError
-from greenroom.models import Block, Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from greenroom.models import Block, Message, Role, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
+ROLES: Final = get_args(Role)
 INTERRUPTED: Final = "[Request interrupted by user for tool use]"
 """What a model reads for a call that never got its result (the leading coding agent's text)."""
 
@@ -55,17 +56,61 @@ def decode_message(values: Mapping[str, Any], *, source: str) -> Message:
 def _decode(block: Mapping[str, Any]) -> Block:
     match block["type"]:
         case "text":
-            return TextBlock(block["text"])
+            return TextBlock(_text(block, "text"))
         case "tool_use":
-            return ToolUseBlock(block["id"], block["name"], block["input"])
+            return ToolUseBlock(_text(block, "id"), _text(block, "name"), _mapping(block, "input"))
         case "tool_result":
-            return ToolResultBlock(block["tool_use_id"], block["content"], bool(block.get("is_error")))
+            return ToolResultBlock(_text(block, "tool_use_id"), _shown(block), bool(block.get("is_error")))
         case "thinking":
-            return ThinkingBlock(block["thinking"], block["signature"])
+            return ThinkingBlock(_text(block, "thinking"), _text(block, "signature"))
         case "redacted_thinking":
-            return ThinkingBlock("", block["data"], is_redacted=True)
+            return ThinkingBlock("", _text(block, "data"), is_redacted=True)
         case other:
             raise UsageError(f"a block of type {other!r} is not known here")
+
+
+def decode_known(values: Mapping[str, Any]) -> tuple[Message | None, list[str]]:
+    """Return what can be read of a message that anybody may have written, and what was left out of it."""
+    role: Any = values.get("role")
+    content = values.get("content")
+    if role not in ROLES:
+        return None, [f"a message of the role {role!r} was left out"]
+    if isinstance(content, str):
+        return Message(role, (TextBlock(content),)), []
+    if not isinstance(content, list):
+        return None, ["a message without content was left out"]
+    blocks, notes = [], []
+    for block in content:
+        try:
+            blocks.append(_decode(block))
+        except (KeyError, TypeError, UsageError) as error:
+            notes.append(f"a block of a message was left out ({error})")
+    return Message(role, tuple(blocks)), notes
+
+
+def _text(block: Mapping[str, Any], key: str) -> str:
+    value = block[key]
+    if not isinstance(value, str):
+        raise TypeError(f"{key!r} is no text")
+    return value
+
+
+def _mapping(block: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = block[key]
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{key!r} is no object")
+    return value
+
+
+def _shown(block: Mapping[str, Any]) -> str:
+    """Return a result's text; other products write it as blocks too, of which the texts are kept."""
+    content = block.get("content") or ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        raise TypeError("'content' is neither text nor blocks")
+    texts = [one.get("text") for one in content if isinstance(one, Mapping)]
+    return "\n".join([text if isinstance(text, str) else "(left out)" for text in texts])
 
 
 def open_calls(messages: Sequence[Message]) -> tuple[ToolUseBlock, ...]:
@@ -80,12 +125,3 @@ def results_for(
 ) -> tuple[ToolResultBlock, ...]:
     """Return one result for each call, in their order; `missing` is the text of those that there are none for."""
     return tuple(results.get(call.id) or ToolResultBlock(call.id, missing, is_error=True) for call in calls)
-
-
-def repaired(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Return a conversation that the provider accepts: open calls get `INTERRUPTED` results.
-
-    A crash can only cut the end off, so only the end is looked at.
-    """
-    calls = open_calls(messages)
-    return (*messages, Message("user", results_for(calls, {}))) if calls else tuple(messages)

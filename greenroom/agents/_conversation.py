@@ -32,12 +32,15 @@ class Conversation:
         """What the model is sent: everything so far."""
         return tuple(self._messages)
 
-    def say(self, texts: Sequence[str], results: Sequence[ToolResultBlock] = ()) -> None:
-        """Append what the agent is told: results of its calls first, then texts; blank ones are refused by providers."""
+    def say(self, texts: Sequence[str], results: Sequence[ToolResultBlock] = (), *, is_hidden: bool = False) -> None:
+        """Append what the agent is told: results of its calls first, then texts; blank ones are refused by providers.
+
+        What is hidden is for the model: people who look at the conversation are not shown it.
+        """
         blocks: tuple[Block, ...] = tuple(results)
         if texts:
             blocks += tuple([TextBlock(text if text.strip() else BLANK) for text in texts])
-        self._append(Message("user", blocks))
+        self._append(Message("user", blocks), {"isMeta": True} if is_hidden else None)
 
     def answer(self, message: Message, extra: Mapping[str, Any] | None = None) -> None:
         """Append what the model said; an empty message is left out, because no provider accepts it."""
@@ -54,4 +57,8 @@ class Conversation:
         # The transcript first: if it refuses, neither has changed.
         if self._transcript is not None:
             self._transcript.append(message.role, encode_message(message), extra)
-        self._messages.append(message)
+        last = self._messages[-1] if self._messages else None
+        if last is not None and last.role == message.role:  # nothing was answered: providers want roles to alternate
+            self._messages[-1] = Message(last.role, last.content + message.content)
+        else:
+            self._messages.append(message)

@@ -31,6 +31,8 @@ class Note:
     text: str
     sender: str = ""
     """Name of the agent that sent it; empty for the host."""
+    is_hidden: bool = attrs.field(default=False, kw_only=True)
+    """Whether it is for the model only; people who look at the conversation are not shown it."""
 
 
 @final
@@ -49,6 +51,8 @@ class Prompt(Request[Answer]):
     """Text for an agent; the turn that it starts is answered with an `Answer`."""
 
     text: str
+    is_hidden: bool = attrs.field(default=False, kw_only=True)
+    """As of a note."""
     said: list[str] = attrs.field(factory=list, init=False, eq=False, repr=False)
     """Where the turn leaves what it had said, for an asker who gets an error instead of an answer."""
 

@@ -10,6 +10,7 @@ import attrs
 
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._definition import AgentDefinition
+from greenroom.agents._loading import Loaded
 from greenroom.core import Blocking
 from greenroom.models import Message, Model, ToolSchema, Usage
 from greenroom.store import Transcript
@@ -45,7 +46,11 @@ class AgentHome:
     last_text: str = ""
     """The latest text of the turn that runs, or of the last one; what is there when a turn is cut."""
     history: Sequence[Message] = ()
-    """A conversation to go on with."""
+    """Messages that a new conversation begins with; they are not written to its transcript."""
+    loaded: Loaded | None = None
+    """The agent's own conversation of an earlier process; its transcript is gone on with."""
+    is_cut: bool = False
+    """Whether the last turn ended with the incarnation, so that the next one has to go on with it."""
     _schemas: tuple[ToolSet, tuple[ToolSchema, ...]] | None = None
 
     def tool_context(self, agent: str) -> ToolContext:

@@ -18,7 +18,7 @@ from greenroom.actors import Context
 from greenroom.agents._calls import run_calls
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, AgentSpoke, ModelBegan, ModelEnded
-from greenroom.agents._inputs import Answer, Input, Note, Prompt, render
+from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
 from greenroom.agents._services import AgentHome
 from greenroom.core import PeerError
 from greenroom.mailbox import Lane
@@ -76,7 +76,7 @@ class AgentTurn:
         """
         home, conversation = self.home, self.conversation
         home.last_text = ""
-        self._take_in(render(message))
+        self._take_in(message)
         try:
             while True:
                 response = await self._ask_model()
@@ -94,10 +94,12 @@ class AgentTurn:
             if isinstance(message, Prompt):
                 message.said.append(home.last_text)
 
-    def _take_in(self, first: str) -> None:
+    def _take_in(self, message: Input) -> None:
         """Append what was sent and acknowledge it, in one step: a long turn never feeds an input twice."""
-        if not self.ctx.has_mail:
-            self.conversation.say([first])
+        first = render(message)
+        is_hidden = not isinstance(message, Work) and message.is_hidden
+        if is_hidden or not self.ctx.has_mail:
+            self.conversation.say([first], is_hidden=is_hidden)
             self.ctx.acknowledge()
             return
         with self.ctx.drain(Note, DRAINED, lanes=_EDGE_LANES) as lease:

@@ -13,10 +13,11 @@ from greenroom import actors, agents, mailbox, patterns, supervisor, teams
 from greenroom._version import __version__
 from greenroom.actors import State
 from greenroom.agents import AgentDefinition, AgentServices
-from greenroom.core import Ports, Recorder, UsageError, session_id
+from greenroom.core import Ports, UsageError, session_id
 from greenroom.models import Model
 from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
+from greenroom.session._resume import find_session, load_agent
 from greenroom.session._session import MAIN, Session, transcript_opener
 from greenroom.supervisor import Runtime, SupervisorSpec, open_runtime
 from greenroom.tools import Tool, ToolSet
@@ -53,6 +54,7 @@ async def open_session(
     main: AgentDefinition = MAIN,
     tools: Iterable[Tool] = READ_ONLY_TOOLS,
     ports: Ports | None = None,
+    resume: Path | str | None = None,
 ) -> AsyncIterator[Session]:
     """Open a session; leaving the block stops what runs, within 30 s.
 
@@ -63,21 +65,25 @@ async def open_session(
         main: The definition of the main agent.
         tools: The tools that every agent may have, as far as its definition allows.
         ports: Time, ids, chance, disk and threads; by default the machine's.
+        resume: A run to go on with, instead of a new one: its folder, its id, or `last`. The main agent has its
+            conversation, id and transcript again; `session.was_cut` says whether there is a turn to go on with.
 
     Raises:
-        UsageError: `cwd` is no folder.
+        UsageError: `cwd` is no folder; or there is no such run to resume.
         JournalError: The run folder cannot be written.
         RuntimeFailed: An agent crashed more often than it may be restarted.
     """
     folder = _existing(cwd)
     ports = ports or Ports()
-    new_id = session_id(ports.ids, ports.clock.wall())
-    run_folder = _runs(runs) / new_id
-    recorder = Recorder(ports.clock.bind())
-    async with (
-        model.open(),
-        open_journal(run_folder, ports=ports, recorder=recorder, catalogue=EVENTS, run=new_id) as journal,
-    ):
+    if resume is None:
+        run_folder = _runs(runs) / session_id(ports.ids, ports.clock.wall())
+    else:
+        run_folder = await ports.blocking.run(find_session, resume, _runs(runs))
+    new_id = run_folder.name
+    async with model.open(), open_journal(run_folder, ports=ports, catalogue=EVENTS, run=new_id) as journal:
+        recorder = journal.recorder
+        # Read under the lock of the run: nobody else writes the transcript now.
+        loaded = None if resume is None else await load_agent(run_folder, None, ports.blocking)
         recorder.emit(SessionBegan(session=new_id, model=model.name, cwd=str(folder)))
         state, error = State.FAILED, ""
         session: Session | None = None
@@ -86,7 +92,7 @@ async def open_session(
                 session = await _start(
                     new_id, run_folder, folder, model=model, tools=tools, ports=ports, runtime=runtime, journal=journal
                 )
-                await session.start_main(main)
+                await session.start_main(main, loaded)
                 yield session
             state = State.KILLED if session.was_killed or session.was_stopped else State.COMPLETED
         except trio.Cancelled:

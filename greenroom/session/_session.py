@@ -12,9 +12,10 @@ import attrs
 import trio
 
 from greenroom.actors import AbortResult, Ref
-from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentServices, Answer, Prompt
+from greenroom.agents import CONTINUE, Agent, AgentDefinition, AgentHome, AgentServices, Answer, Loaded, Note, Prompt
 from greenroom.core import Cause, Ports, Recorder, TurnFailed, TurnKilled, UsageError
 from greenroom.models import Usage
+from greenroom.session._resume import TRANSCRIPTS, load_agent, transcript_name
 from greenroom.session._stream import EventStream
 from greenroom.store import Transcript, TranscriptHeader
 from greenroom.supervisor import ChildSpec, Restart, Runtime, StopOrder, Supervisor, SupervisorSpec
@@ -84,6 +85,7 @@ class Session:
         self.was_killed = False
         """Whether `kill` was called."""
         self._agents: dict[str, tuple[Ref[Any], AgentHome]] = {}
+        self._resuming: set[str] = set()
         self._team: Team | None = None
         self._is_opening_team = False
         self._streams: dict[EventStream, None] = {}
@@ -97,10 +99,11 @@ class Session:
 
     # --- the main agent --------------------------------------------------------------------------------------------
 
-    async def start_main(self, definition: AgentDefinition) -> None:
-        """Start the main agent; called by `open_session`."""
+    async def start_main(self, definition: AgentDefinition, loaded: Loaded | None = None) -> None:
+        """Start the main agent, with the conversation of an earlier process if there is one; called by `open_session`."""
         home = self._main_home = self._make_home(definition, ())
-        spec = ChildSpec(restart=Restart.TRANSIENT)
+        home.loaded = loaded
+        spec = ChildSpec(restart=Restart.TRANSIENT, as_id=(loaded.agent_id or None) if loaded is not None else None)
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)
         self._adopt(self._main, home)
 
@@ -124,10 +127,25 @@ class Session:
         """
         if not text.strip():
             raise UsageError("a prompt needs text; this one is blank")
+        return await self._run(Prompt(text))
+
+    @property
+    def was_cut(self) -> bool:
+        """Whether this session was resumed and the main agent's last turn had not come to its end."""
+        home = self._main_home
+        return home is not None and home.loaded is not None and home.loaded.was_cut
+
+    async def go_on(self) -> Answer:
+        """Let the main agent go on with the turn in which an earlier process ended; the note that says so is hidden.
+
+        Raises as `run` does.
+        """
+        return await self._run(Prompt(CONTINUE, is_hidden=True))
+
+    async def _run(self, prompt: Prompt) -> Answer:
         self._recording.check_open()
-        prompt = Prompt(text)
         try:
-            answer = await self.main.ask(prompt, timeout_s=math.inf, size_bytes=len(text))
+            answer = await self.main.ask(prompt, timeout_s=math.inf, size_bytes=len(prompt.text))
         except (TurnFailed, TurnKilled) as error:
             error.partial = "".join(prompt.said)
             raise
@@ -150,6 +168,40 @@ class Session:
         """End everything in the session now; leaving its block then only waits for the clean-ups."""
         self.was_killed = True
         self.runtime.root.cell.request_kill(Cause("host", why))
+
+    # --- agents of an earlier process -------------------------------------------------------------------------------
+
+    async def resume(self, agent_id: str, *, definition: AgentDefinition, text: str = "") -> Ref[Any]:
+        """Start an agent again that ended with an earlier process of this run: same id, conversation and transcript.
+
+        Args:
+            agent_id: The id it had.
+            definition: What kind of agent it is.
+            text: What it is told; empty to let it go on if its last turn was cut, and wait otherwise.
+
+        Raises:
+            UsageError: It lives, is being resumed already, or this run has no conversation of it.
+            JournalError: The start could not be put on record.
+        """
+        if agent_id in self._resuming:
+            raise UsageError(f"the agent {agent_id!r} is already resuming")
+        if agent_id in self._agents:
+            raise UsageError(f"the agent {agent_id!r} belongs to this process already; send it a message")
+        self._resuming.add(agent_id)
+        try:
+            home = self._make_home(definition, ())
+            home.loaded = await load_agent(self.run_folder, agent_id, self._ports.blocking)
+            spec = ChildSpec(restart=Restart.TEMPORARY, as_id=agent_id)
+            ref: Ref[Any] = await self._supervisor.spawn(Agent, home, spec=spec)
+            self._adopt(ref, home)
+        finally:
+            self._resuming.discard(agent_id)
+        if text:
+            ref.tell(Note(text))
+        elif home.loaded.was_cut:
+            ref.tell(Note(CONTINUE, is_hidden=True))
+        await self._recording.commit()
+        return ref
 
     # --- teams -----------------------------------------------------------------------------------------------------
 
@@ -303,8 +355,7 @@ def transcript_opener(
         header = TranscriptHeader(
             session_id=session_id, agent_id=agent_id, is_sidechain=not is_main, cwd=str(cwd), version=version
         )
-        name = "main.jsonl" if is_main else f"agent-{agent_id}.jsonl"
-        path = run_folder / "transcripts" / name
+        path = run_folder / TRANSCRIPTS / transcript_name(agent_id, is_main=is_main)
         return Transcript(path, header, write=write, ids=ports.ids, wall=ports.clock.wall)
 
     return open_one

@@ -1,22 +1,22 @@
 """Transcripts: an append-only log of a conversation, one JSON object a line.
 
 Rule 1: a line is never changed. Rule 2: who writes and when it is durable is the caller's: bytes go out through a
-function. Rule 3: a torn last line is tolerated and told. The line format keeps the stable core of the leading coding
-agent's transcripts, so that tools which read those read these.
+function. Rule 3: what a crash tore is closed with a newline, and readers leave it out. The line format keeps the stable
+core of the leading coding agent's transcripts, so that tools which read those read these.
 Must not know: models, agents, Trio.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.core import Ids, UsageError
+from greenroom.core import Ids
 
 Line: TypeAlias = dict[str, Any]
 
@@ -73,6 +73,7 @@ class Transcript:
         self._ids = ids
         self._wall = wall
         self._last_uuid = last_uuid
+        self._is_torn = False
 
     def __repr__(self) -> str:
         return f"<Transcript {self.path.name!r}>"
@@ -88,18 +89,57 @@ class Transcript:
         Raises:
             Exception: Whatever `write` raises; the next line is linked as if this one had never been.
         """
-        uuid = new_uuid(self._ids)
-        line = self._base.copy()
-        line["parentUuid"] = self._last_uuid
-        line["type"] = kind
+        line = self._line(kind, self._last_uuid)
         line["message"] = message
         if extra:
             line.update(extra)
-        line["uuid"] = uuid
+        return self._store((line,))
+
+    def append_compaction(
+        self, message: Mapping[str, Any], *, trigger: str, pre_tokens: int, extra: Mapping[str, Any] | None = None
+    ) -> str:
+        """Append a boundary and the message that stands for all before it, in one piece; returns the message's uuid.
+
+        Args:
+            message: What the conversation begins with from here on.
+            trigger: `auto` or `manual`.
+            pre_tokens: Size of the conversation before.
+            extra: More fields of the message's line.
+
+        Raises:
+            Exception: Whatever `write` raises; nothing has changed then.
+        """
+        boundary = self._line("system", None)
+        boundary |= {
+            "subtype": "compact_boundary",
+            "content": "Conversation compacted",
+            "isMeta": False,
+            "logicalParentUuid": self._last_uuid,
+            "compactMetadata": {"trigger": trigger, "preTokens": pre_tokens},
+        }
+        line = self._line("user", boundary["uuid"])
+        line |= {"message": message, "isCompactSummary": True, **(extra or {})}
+        return self._store((boundary, line))
+
+    def follow(self, last_uuid: str | None, *, is_torn: bool = False) -> None:
+        """Go on behind a line of an earlier process; `is_torn` when the file does not end with a whole line."""
+        self._last_uuid = last_uuid
+        self._is_torn = is_torn
+
+    def _line(self, kind: str, parent: str | None) -> Line:
+        line = self._base.copy()
+        line["parentUuid"] = parent
+        line["type"] = kind
+        line["uuid"] = new_uuid(self._ids)
         line["timestamp"] = f"{self._wall().isoformat(timespec='milliseconds')[:23]}Z"
-        content = encode_line(line)
-        self._write(self.path, content)
-        self._last_uuid = uuid
+        return line
+
+    def _store(self, lines: Sequence[Line]) -> str:
+        """Write lines in one piece and return the uuid of the last."""
+        content = b"".join(map(encode_line, lines))
+        self._write(self.path, b"\n" + content if self._is_torn else content)
+        self._is_torn = False
+        self._last_uuid = uuid = str(lines[-1]["uuid"])
         return uuid
 
 
@@ -155,35 +195,3 @@ def _as_text(value: Any) -> str:
         except Exception:  # noqa: BLE001, S112 - a foreign object may raise anything, and the next way is tried
             continue
     return f"<{type(value).__name__}>"
-
-
-@attrs.frozen(kw_only=True)
-class TranscriptContent:
-    """What a transcript file holds."""
-
-    lines: tuple[Line, ...]
-    torn_bytes: int
-    """Bytes after the last whole line: what a crash cut."""
-
-
-def read_transcript(content: bytes, *, source: str) -> TranscriptContent:
-    """Read a transcript file's bytes.
-
-    Raises:
-        UsageError: A line before the last is no JSON object.
-    """
-    import orjson
-
-    whole, newline, torn = content.rpartition(b"\n")
-    if not newline:
-        return TranscriptContent(lines=(), torn_bytes=len(content))
-    lines: list[Line] = []
-    for number, raw in enumerate(whole.split(b"\n"), start=1):
-        try:
-            line = orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            line = None
-        if not isinstance(line, dict):
-            raise UsageError(f"{source}:{number}: this is no line of a transcript")
-        lines.append(line)
-    return TranscriptContent(lines=tuple(lines), torn_bytes=len(torn))

@@ -245,7 +245,7 @@ class Supervisor:
         self._house.check_open()
         if name is not None and (not name or "/" in name):
             raise UsageError(f"a name is not empty and holds no '/': {name!r}")
-        child_id = actor_id(self._house.ports.ids)
+        child_id = spec.as_id or actor_id(self._house.ports.ids)
         path = f"{self.path}/{name or child_id}".removeprefix("/")
         directory = self._house.shared.directory
         if directory.find(path) is not None:

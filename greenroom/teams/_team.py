@@ -21,6 +21,8 @@ from greenroom.tools import Tool
 class MateAgent(Agent):
     """An agent that asks the board for work whenever it has nothing else to do."""
 
+    goes_on = False  # an item whose turn was cut goes back to the board, which hands it out again
+
     def __init__(self, home: AgentHome, member: str, board: Ref[Any]) -> None:
         super().__init__(home)
         self._member = member

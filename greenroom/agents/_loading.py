@@ -1,0 +1,70 @@
+"""From a transcript file back to a conversation that can be gone on with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, final
+
+import attrs
+
+from greenroom.agents._blocks import decode_known
+from greenroom.agents._repair import repair
+from greenroom.models import Message
+from greenroom.store import RESUMED_BYTES, Line, read_conversation
+
+CONTINUE: Final = "Continue from where you left off."
+"""What an agent reads whose turn was cut (the leading coding agent's text)."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Loaded:
+    """A conversation from a transcript."""
+
+    messages: tuple[Message, ...]
+    """One that a provider accepts, save calls at its very end: the agent closes them when it starts, in its transcript too."""
+    agent_id: str
+    session_id: str
+    last_uuid: str | None
+    """What the transcript's next line follows."""
+    is_torn: bool
+    """Whether the transcript does not end with a whole line."""
+    notes: tuple[str, ...]
+    """What was left out or repaired, each in one sentence."""
+
+    @property
+    def was_cut(self) -> bool:
+        """Whether the last turn did not come to its end: the model has not answered, or its calls have no results."""
+        return bool(self.messages) and (self.messages[-1].role == "user" or bool(self.messages[-1].tool_uses))
+
+
+def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Loaded:
+    """Read the conversation that a transcript ends with and repair it; blocks, so call it through the port.
+
+    Args:
+        path: The transcript.
+        limit_bytes: The most that is read of the file's end.
+
+    Raises:
+        UsageError: The file cannot be read.
+    """
+    stored = read_conversation(path, limit_bytes=limit_bytes)
+    notes = list(stored.notes)
+    repaired = repair(_messages(stored.lines, notes), closes=False)
+    return Loaded(
+        messages=repaired.messages,
+        agent_id=stored.agent_id,
+        session_id=stored.session_id,
+        last_uuid=stored.last_uuid,
+        is_torn=stored.is_torn,
+        notes=(*notes, *repaired.notes),
+    )
+
+
+def _messages(lines: Sequence[Line], notes: list[str]) -> Iterator[Message]:
+    for line in lines:
+        message, left_out = decode_known(line["message"])
+        notes.extend(left_out)
+        if message is not None:
+            yield message

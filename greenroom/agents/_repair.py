@@ -1,0 +1,177 @@
+"""What a provider accepts as a conversation, and how any other one becomes one that it does.
+
+Rule 1: it begins with the user, roles alternate, no message and no text is empty. Rule 2: the calls of an answer have
+exactly one result each, all in the next message and in front of its text; there are no other results, and no two calls
+share an id. Rule 3: an answer does not end with thinking. Rule 4: what is sound already is returned as it is.
+Must not know: clock, disk, Trio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, final
+
+import attrs
+
+from greenroom.agents._blocks import INTERRUPTED
+from greenroom.models import Block, Message, Role, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+
+LOST_BEGINNING: Final = "(The beginning of this conversation is lost.)"
+
+
+@final
+@attrs.frozen
+class Repaired:
+    """A sound conversation."""
+
+    messages: tuple[Message, ...]
+    notes: tuple[str, ...]
+    """What was done, each in one sentence; empty where nothing had to be."""
+
+
+def faults_of(messages: Sequence[Message]) -> list[str]:
+    """Return what a provider would refuse in a conversation at rest, each in one sentence."""
+    faults = []
+    seen: set[str] = set()
+    calls: list[str] = []
+    for number, message in enumerate(messages):
+        place = f"message {number}"
+        expected = "assistant" if number % 2 else "user"
+        if message.role != expected:
+            faults.append(f"{place} is the {message.role}'s and should be the {expected}'s")
+        if not message.content:
+            faults.append(f"{place} is empty")
+        faults += [f"{place}: {one}" for one in _misplaced(message)]
+        results = [block.tool_use_id for block in message.content if isinstance(block, ToolResultBlock)]
+        if sorted(results) != sorted(calls):
+            faults.append(f"{place} holds the results {results}, and {calls} were asked for")
+        calls = [use.id for use in message.tool_uses]
+        faults += [f"{place}: two calls have the id {one!r}" for one in calls if one in seen]
+        seen.update(calls)
+        if len(set(calls)) < len(calls):
+            faults.append(f"{place}: two of the calls {calls} share an id")
+    if calls:
+        faults.append(f"the calls {calls} at the end have no results")
+    return faults
+
+
+def _misplaced(message: Message) -> list[str]:
+    faults = []
+    is_user, was_text = message.role == "user", False
+    for block in message.content:
+        if isinstance(block, TextBlock) and not block.text.strip():
+            faults.append("a text is blank")
+        if not _belongs(block, message.role):
+            faults.append(f"a {type(block).__name__} is not the {message.role}'s")
+        if is_user and isinstance(block, ToolResultBlock) and was_text:
+            faults.append("a result stands behind text")
+        was_text = was_text or isinstance(block, TextBlock)
+    if not is_user and message.content and isinstance(message.content[-1], ThinkingBlock):
+        faults.append("it ends with thinking")
+    return faults
+
+
+def repair(messages: Iterable[Message], *, closes: bool = True) -> Repaired:
+    """Return a conversation that the provider accepts, as near to the given one as can be.
+
+    A call without a result gets an `interrupted` one; a result that nobody asked for is dropped, as is a second call with
+    the same id; what is empty goes; messages of the same role in a row become one.
+
+    Args:
+        messages: Anything that was read, in order.
+        closes: Whether calls at the very end get their results too; else they stay open for whoever goes on.
+    """
+    notes: list[str] = []
+    seen: set[str] = set()
+    sound: list[Message] = []
+    for role, blocks in _grouped(messages, seen, notes):
+        calls = sound[-1].tool_uses if sound else ()
+        kept = _answered(calls, blocks, notes) if role == "user" else blocks
+        if kept:
+            _join(sound, role, kept)
+    if sound and sound[0].role == "assistant":
+        notes.append("the conversation began with an answer")
+        sound.insert(0, Message.user(LOST_BEGINNING))
+    if closes and sound and sound[-1].tool_uses:
+        _join(sound, "user", _answered(sound[-1].tool_uses, [], notes))
+    return Repaired(tuple(sound), tuple(notes))
+
+
+def _grouped(messages: Iterable[Message], seen: set[str], notes: list[str]) -> list[tuple[Role, list[Block]]]:
+    """Return the blocks that may stand where they are, alternately the user's and the model's; none is empty."""
+    groups: list[tuple[Role, list[Block]]] = []
+    for role, blocks in _runs(messages, seen, notes):
+        kept = blocks
+        while role == "assistant" and kept and isinstance(kept[-1], ThinkingBlock):
+            notes.append("thinking at the end of an answer was dropped")
+            kept = kept[:-1]
+        if not kept:
+            continue
+        if groups and groups[-1][0] == role:
+            groups[-1][1].extend(kept)
+        else:
+            groups.append((role, kept))
+    return groups
+
+
+def _runs(messages: Iterable[Message], seen: set[str], notes: list[str]) -> list[tuple[Role, list[Block]]]:
+    """Return the blocks of messages of one role in a row."""
+    runs: list[tuple[Role, list[Block]]] = []
+    for message in messages:
+        blocks = [block for block in message.content if _may_stay(block, message.role, seen, notes)]
+        if not message.content:
+            notes.append("an empty message was dropped")
+        if not blocks:
+            continue
+        if runs and runs[-1][0] == message.role:
+            notes.append(f"two messages of the {message.role} in a row were joined")
+            runs[-1][1].extend(blocks)
+        else:
+            runs.append((message.role, blocks))
+    return runs
+
+
+def _may_stay(block: Block, role: Role, seen: set[str], notes: list[str]) -> bool:
+    if not _belongs(block, role):
+        notes.append(f"a {type(block).__name__} of the {role} was dropped")
+        return False
+    if isinstance(block, TextBlock) and not block.text.strip():
+        notes.append("a blank text was dropped")
+        return False
+    if isinstance(block, ToolUseBlock):
+        if block.id in seen:
+            notes.append(f"a second call with the id {block.id!r} was dropped")
+            return False
+        seen.add(block.id)
+    return True
+
+
+def _belongs(block: Block, role: Role) -> bool:
+    if isinstance(block, TextBlock):
+        return True
+    return isinstance(block, ToolResultBlock) == (role == "user")
+
+
+def _answered(calls: Sequence[ToolUseBlock], blocks: Sequence[Block], notes: list[str]) -> list[Block]:
+    """Return exactly one result for each call, then what else there is."""
+    missing = {call.id: call for call in calls}
+    results: list[Block] = []
+    others: list[Block] = []
+    for block in blocks:
+        if not isinstance(block, ToolResultBlock):
+            others.append(block)
+        elif missing.pop(block.tool_use_id, None) is not None:
+            results.append(block)
+        else:
+            notes.append(f"a result of {block.tool_use_id!r}, which nobody had asked for, was dropped")
+    for call in missing.values():
+        notes.append(f"{call.name} got an interrupted result")
+        results.append(ToolResultBlock(call.id, INTERRUPTED, is_error=True))
+    return results + others
+
+
+def _join(sound: list[Message], role: Role, blocks: Sequence[Block]) -> None:
+    if sound and sound[-1].role == role:
+        sound[-1] = Message(role, sound[-1].content + tuple(blocks))
+    else:
+        sound.append(Message(role, tuple(blocks)))

@@ -1,0 +1,56 @@
+"""Going on with what an earlier process began: the run folder to reopen, and the conversations in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from greenroom.agents import Loaded, load_conversation
+from greenroom.core import Blocking, UsageError
+from greenroom.trace import JOURNAL, find_run
+
+TRANSCRIPTS: Final = "transcripts"
+MAIN_FILE: Final = "main.jsonl"
+
+
+def transcript_name(agent_id: str, *, is_main: bool) -> str:
+    """Return the name of an agent's transcript in its run folder."""
+    return MAIN_FILE if is_main else f"agent-{agent_id}.jsonl"
+
+
+def find_session(run: Path | str, runs: Path) -> Path:
+    """Return the run folder that is meant; it holds the main agent's conversation.
+
+    Args:
+        run: A run folder, the id of a session, or `last`.
+        runs: Where runs lie.
+
+    Raises:
+        UsageError: There is no such session.
+    """
+    try:
+        place = find_run(str(run), runs)
+    except UsageError:
+        raise UsageError(f"No conversation found with session ID: {run}") from None
+    folder = place.parent if place.name == JOURNAL else place
+    if not (folder / TRANSCRIPTS / MAIN_FILE).is_file():
+        raise UsageError(f"No conversation found with session ID: {run}")
+    return folder.absolute()
+
+
+async def load_agent(run_folder: Path, agent_id: str | None, blocking: Blocking) -> Loaded:
+    """Read the conversation of an agent of a run; None means the main agent's.
+
+    Raises:
+        UsageError: The run has no such agent, or the lines of its transcript are not its own.
+    """
+    name = transcript_name(agent_id or "", is_main=agent_id is None)
+    path = run_folder / TRANSCRIPTS / name
+    if agent_id is not None and not agent_id.isalnum():
+        raise UsageError(f"{agent_id!r} is no id of an agent")
+    if not await blocking.run(path.is_file):
+        raise UsageError(f"{run_folder.name} has no conversation of an agent {agent_id or 'main'!r}")
+    loaded = await blocking.run(load_conversation, path)
+    if agent_id is not None and loaded.agent_id not in {"", agent_id}:
+        raise UsageError(f"{name} of {run_folder.name} holds the conversation of another agent, {loaded.agent_id!r}")
+    return loaded

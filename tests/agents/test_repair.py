@@ -1,0 +1,128 @@
+"""Whatever happened to a conversation, what is made of it is one that a provider accepts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greenroom.agents import INTERRUPTED, faults_of, repair
+from greenroom.models import Block, Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+
+IDS = st.sampled_from("abcd")
+BLOCKS: st.SearchStrategy[Block] = st.one_of(
+    st.builds(TextBlock, st.sampled_from(["", " \n", "text", "more"])),
+    st.builds(ThinkingBlock, st.just("hm"), st.just("signed")),
+    st.builds(ToolUseBlock, IDS, st.just("Look"), st.just({})),
+    st.builds(ToolResultBlock, IDS, st.sampled_from(["", "seen"])),
+)
+ANYTHING = st.lists(st.builds(Message, st.sampled_from(["user", "assistant"]), st.lists(BLOCKS, max_size=5).map(tuple)))
+
+
+@st.composite
+def sound_conversations(draw: st.DrawFn) -> list[Message]:
+    """Draw a conversation as an agent has it: whole rounds, each call answered."""
+    messages = [Message.user("Go.")]
+    for number in range(draw(st.integers(0, 5))):
+        calls = [ToolUseBlock(f"{number}-{one}", "Look", {}) for one in range(draw(st.integers(0, 3)))]
+        said = (TextBlock("So."),) if not calls or draw(st.booleans()) else ()
+        thought = (ThinkingBlock("hm", "signed"),) if draw(st.booleans()) else ()
+        messages.append(Message("assistant", (*thought, *said, *calls)))
+        results = [ToolResultBlock(call.id, "seen") for call in draw(st.permutations(calls))]
+        note = (TextBlock("By the way."),) if not calls or draw(st.booleans()) else ()
+        messages.append(Message("user", (*results, *note)))
+    if draw(st.booleans()):
+        messages.append(Message("assistant", (TextBlock("Done."),)))
+    return messages
+
+
+@st.composite
+def damaged_conversations(draw: st.DrawFn) -> list[Message]:
+    """Draw a sound conversation of which messages and blocks were lost, doubled or moved."""
+    messages = draw(sound_conversations())
+    for _ in range(draw(st.integers(1, 4))):
+        if not messages:
+            break
+        place = draw(st.integers(0, len(messages) - 1))
+        match draw(st.sampled_from(["lose", "double", "move", "lose block", "empty", "cut"])):
+            case "lose":
+                del messages[place]
+            case "double":
+                messages.insert(place, messages[place])
+            case "move":
+                messages.insert(draw(st.integers(0, len(messages) - 1)), messages.pop(place))
+            case "lose block":
+                messages[place] = Message(messages[place].role, messages[place].content[1:])
+            case "empty":
+                messages[place] = Message(messages[place].role, ())
+            case _:
+                messages = messages[:place]
+    return messages
+
+
+@given(sound_conversations())
+def test_a_sound_conversation_is_returned_as_it_is(messages: list[Message]) -> None:
+    assert faults_of(messages) == []
+    repaired = repair(messages)
+    assert repaired.messages == tuple(messages)
+    assert repaired.notes == ()
+
+
+@given(damaged_conversations() | ANYTHING)
+def test_any_conversation_becomes_one_that_a_provider_accepts(messages: list[Message]) -> None:
+    repaired = repair(messages)
+
+    assert faults_of(repaired.messages) == []
+    assert repair(repaired.messages).messages == repaired.messages
+    if faults_of(messages):
+        assert repaired.notes or repaired.messages != tuple(messages)
+    else:
+        assert repaired.messages == tuple(messages)
+
+
+@given(damaged_conversations())
+def test_no_text_and_no_answered_call_is_lost(messages: list[Message]) -> None:
+    repaired = repair(messages).messages
+
+    def said(some: list[Message] | tuple[Message, ...]) -> list[str]:
+        return [b.text for m in some for b in m.content if isinstance(b, TextBlock) and not b.text.startswith("(The ")]
+
+    assert sorted(said(repaired)) == sorted(said(messages))
+    kept = {call.id for message in repaired for call in message.tool_uses}
+    assert kept == {call.id for message in messages for call in message.tool_uses}
+
+
+def call(name: str) -> ToolUseBlock:
+    return ToolUseBlock(name, "Look", {})
+
+
+@pytest.mark.parametrize(
+    ("messages", "fault"),
+    [
+        ([Message("assistant", (TextBlock("Hello."),))], "should be the user's"),
+        ([Message.user("a"), Message.user("b")], "should be the assistant's"),
+        ([Message("user", ())], "is empty"),
+        ([Message.user(" ")], "blank"),
+        ([Message.user("a"), Message("assistant", (call("1"),))], "have no results"),
+        ([Message("user", (ToolResultBlock("1", "x"),))], "were asked for"),
+        ([Message.user("a"), Message("assistant", (ThinkingBlock("hm", "s"),))], "ends with thinking"),
+        ([Message("user", (call("1"),))], "is not the user's"),
+    ],
+)
+def test_each_rule_of_the_provider_is_looked_at(messages: list[Message], fault: str) -> None:
+    assert any(fault in one for one in faults_of(messages))
+    assert faults_of(repair(messages).messages) == []
+
+
+def test_a_result_stands_in_front_of_text_and_belongs_to_one_call() -> None:
+    asked = Message("assistant", (call("1"), call("2")))
+    answer = (TextBlock("note"), ToolResultBlock("2", "two"), ToolResultBlock("2", "again"), ToolResultBlock("9", "?"))
+
+    repaired = repair([Message.user("a"), asked, Message("user", answer)])
+
+    assert repaired.messages[2].content == (
+        ToolResultBlock("2", "two"),
+        ToolResultBlock("1", INTERRUPTED, is_error=True),
+        TextBlock("note"),
+    )
+    assert len(repaired.notes) == 3

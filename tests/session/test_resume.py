@@ -1,0 +1,134 @@
+"""Going on with a session that an earlier process began."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from greenroom.agents import CONTINUE, INTERRUPTED, AgentDefinition, faults_of, load_conversation
+from greenroom.core import TurnKilled, UsageError
+from greenroom.models import Call, ScriptedModel
+from greenroom.session import EVENTS, FOLDS, Session, open_session
+from greenroom.store import read_transcript
+from greenroom.testing import virtual_ports
+from greenroom.tools import tool
+from greenroom.trace import JOURNAL, check_journal, read_journal
+from tests.session.crew import ITEMS, LEAD, MATE, make_folder, playbook, survey
+
+
+@tool(name="Wait")
+async def wait() -> str:
+    """Wait for ever."""
+    await trio.sleep_forever()
+    return ""
+
+
+def main_file(session: Session) -> Path:
+    return session.run_folder / "transcripts" / "main.jsonl"
+
+
+def violations_of(session: Session) -> list[str]:
+    journal = read_journal(session.run_folder / JOURNAL, EVENTS)
+    return [f"{one.id}: {one.text}" for one in check_journal(journal.entries, folds=FOLDS)]
+
+
+async def test_a_resumed_session_has_its_conversation_id_and_files(tmp_path: Path, autojump_clock: MockClock) -> None:
+    async with open_session(
+        model=ScriptedModel(["One."]), cwd=tmp_path, runs=tmp_path / "runs", ports=virtual_ports()
+    ) as first:
+        await first.run("First.")
+        main_id = first.main.id
+    model = ScriptedModel(["Two."])
+    async with open_session(
+        model=model, cwd=tmp_path, runs=tmp_path / "runs", resume="last", ports=virtual_ports(1)
+    ) as second:
+        assert not second.was_cut
+        assert (second.id, second.main.id) == (first.id, main_id)
+        await second.run("Second.")
+
+    assert [message.text for message in model.requests[0].messages] == ["First.", "One.", "Second."]
+    lines = list(read_transcript(main_file(second)))
+    assert [line["parentUuid"] for line in lines] == [None, *(line["uuid"] for line in lines[:-1])]
+    assert len(lines) == 4
+    assert violations_of(second) == []
+
+
+async def test_a_turn_that_was_cut_in_a_tool_is_gone_on_with(tmp_path: Path, autojump_clock: MockClock) -> None:
+    async with (
+        open_session(
+            model=ScriptedModel([Call("Wait")]), cwd=tmp_path, runs=tmp_path / "r", tools=[wait], ports=virtual_ports()
+        ) as first,
+        trio.open_nursery() as nursery,
+    ):
+
+        async def run() -> None:
+            with pytest.raises(TurnKilled):
+                await first.run("Wait.")
+
+        nursery.start_soon(run)
+        await trio.sleep(1)
+        content = main_file(first).read_bytes()
+        first.kill()
+    main_file(first).write_bytes(content + b'{"type":"us')  # what a crash in that moment leaves
+    model = ScriptedModel(["Done."])
+    async with open_session(
+        model=model, cwd=tmp_path, runs=tmp_path / "r", resume=first.id, ports=virtual_ports(1)
+    ) as second:
+        assert second.was_cut
+        assert (await second.go_on()).text == "Done."
+
+    (request,) = model.requests
+    assert faults_of(request.messages) == []
+    assert [block for block in request.messages[-1].content if getattr(block, "content", "") == INTERRUPTED]
+    assert request.messages[-1].text == CONTINUE
+    loaded = load_conversation(main_file(second))
+    assert faults_of(loaded.messages) == []
+    assert not loaded.was_cut
+    hidden = [line for line in read_transcript(main_file(second)) if line.get("isMeta")]
+    assert [line["message"]["content"][0]["text"] for line in hidden] == [CONTINUE]
+    assert violations_of(second) == []
+
+
+async def test_an_agent_of_an_earlier_process_goes_on_under_its_id(tmp_path: Path, autojump_clock: MockClock) -> None:
+    folder = make_folder(tmp_path / "project")
+    async with open_session(
+        model=playbook(), cwd=folder, runs=tmp_path / "runs", main=LEAD, ports=virtual_ports()
+    ) as first:
+        await survey(first, mates=1)
+        mate_id = first.agents()[1].id
+    before = load_conversation(first.run_folder / "transcripts" / f"agent-{mate_id}.jsonl")
+    model = ScriptedModel({"mate": ["I said what I know."]})
+    async with open_session(
+        model=model, cwd=folder, runs=tmp_path / "runs", main=LEAD, resume="last", ports=virtual_ports(1)
+    ) as second:
+        ref = await second.resume(mate_id, definition=MATE, text="What else?")
+        with pytest.raises(UsageError, match="belongs to this process"):
+            await second.resume(mate_id, definition=MATE)
+        await second.wait_quiet()
+        assert ref.id == mate_id
+
+    (request,) = model.requests
+    assert request.messages[: len(before.messages)] == before.messages
+    assert len(before.messages) > ITEMS
+    assert violations_of(second) == []
+
+
+@pytest.mark.parametrize("agent_id", ["a0000000000000000", "../main", "main"])
+async def test_an_agent_that_the_run_does_not_have_is_refused_and_nothing_is_stuck(
+    tmp_path: Path, autojump_clock: MockClock, agent_id: str
+) -> None:
+    definition = AgentDefinition(name="x")
+    async with open_session(model=ScriptedModel([]), cwd=tmp_path, runs=tmp_path, ports=virtual_ports()) as session:
+        for _ in range(2):  # the second one is refused for the same reason
+            with pytest.raises(UsageError, match="no conversation of an agent|is no id"):
+                await session.resume(agent_id, definition=definition)
+
+
+@pytest.mark.parametrize("run", ["last", "20260101-000000-aaaaaa", "nonsense"])
+async def test_a_session_that_is_not_there_is_refused_in_the_words_of_the_product(tmp_path: Path, run: str) -> None:
+    with pytest.raises(UsageError, match=f"^No conversation found with session ID: {run}$"):
+        async with open_session(model=ScriptedModel([]), cwd=tmp_path, runs=tmp_path / "runs", resume=run):
+            raise AssertionError
