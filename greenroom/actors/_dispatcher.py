@@ -154,7 +154,7 @@ class PlainRunner:
                         raise outcome.reraise
                     return
         self._end_if_asked()
-        if len(cell.mailbox):
+        if len(cell.mailbox) or cell.drain_cause is not None:
             self._nudged()
 
     def _run_turn(self, envelope: Any) -> Outcome:

@@ -158,8 +158,9 @@ class Shutdown:
 
         async def run_step(number: int) -> None:
             name, step = self._steps[phase][number]
+            scope = trio.CancelScope(deadline=ends)
             try:
-                with trio.CancelScope(deadline=ends) as scope:
+                with scope:
                     await step()
             except Exception as error:  # noqa: BLE001 - it keeps nothing from the others, and is in the report
                 failed[name] = error

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import ActorEntered, Behavior, Context, Request, Unfinished
+from greenroom.actors import ActorEntered, Behavior, Context, Request, State, Unfinished
 from greenroom.core import AskTimedOut, Level, StashFull, TurnFailed, UsageError
 from greenroom.mailbox import DeadReason, Delivery, Lane, MailboxPolicy, MessagePostponed
 from greenroom.supervisor import SupervisorSpec

@@ -137,13 +137,15 @@ async def test_a_stall_names_its_phase_and_may_pass(
 async def test_a_slow_but_healthy_answer_lives(autojump_clock: trio.testing.MockClock) -> None:
     """RC-64: a quarter of an hour to the first token, with the defaults."""
     at_s, error = await outcome((15 * 60, TEXT), (60, TEXT), limits=Deadlines())
-    assert (at_s, error) == (pytest.approx(16 * 60), None)
+    assert error is None
+    assert at_s == pytest.approx(16 * 60)
 
 
 async def test_an_answer_that_used_all_of_its_time_is_not_tried_again(autojump_clock: trio.testing.MockClock) -> None:
     at_s, error = await outcome(*[(9.0, TEXT)] * 200)
     assert error is not None
-    assert (at_s, error.kind, error.is_retryable) == (pytest.approx(1000), "timeout", False)
+    assert at_s == pytest.approx(1000)
+    assert (error.kind, error.is_retryable) == ("timeout", False)
 
 
 async def test_a_stall_is_tried_again_and_what_had_come_is_told(autojump_clock: trio.testing.MockClock) -> None:

@@ -239,8 +239,8 @@ def test_whichever_starts_fail_everybody_runs_in_the_end(
         spec = SupervisorSpec(strategy=strategy, intensity=100, backoff=Backoff(first_s=0.1, cap_s=1))
         async with runtime(spec) as opened:
             refs = await spawn_all(opened, children, Fragile)
-            for place, is_requested in crashes:
-                place %= len(children)
+            for number, is_requested in crashes:
+                place = number % len(children)
                 if is_requested:
                     await opened.root.restart(refs[place])
                 else:
