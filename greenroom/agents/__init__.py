@@ -4,15 +4,28 @@ from greenroom.agents._agent import Agent
 from greenroom.agents._blocks import INTERRUPTED, decode_message, encode_message, open_calls, results_for
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._definition import INHERIT, MAX_TURNS, AgentDefinition, AgentMcpServer, MemoryScope, Origin
-from greenroom.agents._events import EVENTS, AgentDefined, AgentSpoke, ModelBegan, ModelEnded, ToolBegan, ToolEnded
+from greenroom.agents._events import (
+    EVENTS,
+    AgentDefined,
+    AgentNoticed,
+    AgentSpoke,
+    ModelBegan,
+    ModelEnded,
+    PermissionAnswered,
+    PermissionAsked,
+    PermissionDenied,
+    ToolBegan,
+    ToolEnded,
+)
 from greenroom.agents._fold import FOLDS, AgentView
+from greenroom.agents._hooking import StoppedByHook
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
 from greenroom.agents._loading import CONTINUE, Loaded, load_conversation
 from greenroom.agents._repair import Repaired, faults_of, repair
-from greenroom.agents._services import AgentHome, AgentServices
+from greenroom.agents._services import AgentHome, AgentServices, CanUseTool, Denial, Question
 from greenroom.agents._skill_tool import ForkSkill, Preloaded, SkillTool, preload_skills
 from greenroom.agents._system_prompt import compose_system_prompt
-from greenroom.agents._turns import AgentTurn, OutOfTurns
+from greenroom.agents._turns import AgentTurn, OutOfTurns, PromptBlocked
 
 __all__ = [
     "CONTINUE",
@@ -26,12 +39,15 @@ __all__ = [
     "AgentDefinition",
     "AgentHome",
     "AgentMcpServer",
+    "AgentNoticed",
     "AgentServices",
     "AgentSpoke",
     "AgentTurn",
     "AgentView",
     "Answer",
+    "CanUseTool",
     "Conversation",
+    "Denial",
     "ForkSkill",
     "Input",
     "Loaded",
@@ -41,10 +57,16 @@ __all__ = [
     "Note",
     "Origin",
     "OutOfTurns",
+    "PermissionAnswered",
+    "PermissionAsked",
+    "PermissionDenied",
     "Preloaded",
     "Prompt",
+    "PromptBlocked",
+    "Question",
     "Repaired",
     "SkillTool",
+    "StoppedByHook",
     "ToolBegan",
     "ToolEnded",
     "Work",

@@ -14,9 +14,11 @@ import trio
 from trio.lowlevel import checkpoint_if_cancelled
 
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, ToolBegan, ToolEnded
+from greenroom.agents._guard import Guard
+from greenroom.agents._hooking import StoppedByHook
 from greenroom.agents._services import AgentHome
 from greenroom.models import ToolResultBlock, ToolUseBlock
-from greenroom.tools import ToolContext, ToolError, plan_batches
+from greenroom.tools import Tool, ToolContext, ToolError, plan_batches
 
 SUMMARY_CHARS: Final = 80
 
@@ -32,12 +34,19 @@ class Caller(Protocol):
     round: int
     emit: Callable[..., int]
     tool_context: ToolContext
+    guard: Guard | None
+    """What stands before the calls; None where all of them run."""
+    stopped: StoppedByHook | None
+    """Where to say that nothing is to follow these calls."""
 
 
 async def run_calls(calls: Sequence[ToolUseBlock], turn: Caller, results: dict[str, ToolResultBlock]) -> None:
     """Run calls and put each result into `results` as soon as there is one.
 
     Cancelled, it leaves the results that were there; whoever called gives the others theirs.
+
+    Raises:
+        StoppedByHook: A hook wants an end; the results of its batch are there.
     """
     for batch in (calls,) if len(calls) == 1 else plan_batches(calls, turn.home.tools):
         if len(batch) == 1:
@@ -48,6 +57,8 @@ async def run_calls(calls: Sequence[ToolUseBlock], turn: Caller, results: dict[s
                     nursery.start_soon(_collect, call, turn, results)
         # An abort that came during the batch ends the turn here, also where a tool swallowed it (DESIGN 12.10).
         await checkpoint_if_cancelled()
+        if turn.stopped is not None:
+            raise turn.stopped
 
 
 async def _collect(call: ToolUseBlock, turn: Caller, results: dict[str, ToolResultBlock]) -> None:
@@ -55,7 +66,7 @@ async def _collect(call: ToolUseBlock, turn: Caller, results: dict[str, ToolResu
 
 
 async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
-    emit, home = turn.emit, turn.home
+    emit, home, guard = turn.emit, turn.home, turn.guard
     summary = summarize(call.input)
     # Whose it is, which turn, which round: the same in both events, save the number that each of them follows.
     place = (turn.turn, turn.round, call.id, call.name)
@@ -64,16 +75,44 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
     state, error = KILLED, ""
     text = ""
     try:
-        text = await home.tools.find(call.name).call(call.input, turn.tool_context.for_call(call.id))
+        tool = home.tools.find(call.name)
+        context = turn.tool_context.for_call(call.id)
+        text = await (
+            tool.call(call.input, context) if guard is None else _run_guarded(call, tool, context, guard, turn)
+        )
         state = COMPLETED
     except ToolError as problem:
         state, error, text = FAILED, type(problem).__name__, str(problem)
+    except StoppedByHook as stopped:
+        state, error, text = FAILED, type(stopped).__name__, str(stopped)
+        turn.stopped = stopped
     except Exception as bug:  # noqa: BLE001 - a tool is foreign code: its bug is an error result, and on record
         state, error = FAILED, f"{type(bug).__name__}: {bug}"
-        text = f"{call.name} failed because of a bug in it: {error}"
+        text = _in_words(call.name, bug)
     finally:
         emit(ToolEnded, turn.agent, turn.incarnation, began, *place, state, len(text), error)
     return ToolResultBlock(call.id, text or "(no output)", is_error=state is FAILED)
+
+
+async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, guard: Guard, turn: Caller) -> str:
+    """Run a call between its guards; what hooks have to say of it is heard before its result is given back."""
+    values = await guard.admit(call, tool, turn.round)
+    began_s = trio.current_time()
+    try:
+        text = await tool.call(values, context)
+    except Exception as error:
+        text = str(error) if isinstance(error, ToolError) else _in_words(call.name, error)
+        await guard.tell_failure(call, values, text, trio.current_time() - began_s)
+        raise
+    try:
+        return await guard.tell_result(call, values, text, trio.current_time() - began_s)
+    except StoppedByHook as stopped:  # the call is done, and keeps its result
+        turn.stopped = stopped
+        return text
+
+
+def _in_words(name: str, bug: BaseException) -> str:
+    return f"{name} failed because of a bug in it: {type(bug).__name__}: {bug}"
 
 
 def summarize(values: Mapping[str, Any]) -> str:

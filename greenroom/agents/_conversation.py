@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, final
 
 from greenroom.agents._blocks import encode_message, open_calls, results_for
@@ -26,6 +27,11 @@ class Conversation:
 
     def __len__(self) -> int:
         return len(self._messages)
+
+    @property
+    def path(self) -> Path | None:
+        """Where the transcript lies; None where there is none."""
+        return None if self._transcript is None else self._transcript.path
 
     @property
     def messages(self) -> tuple[Message, ...]:

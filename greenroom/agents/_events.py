@@ -105,4 +105,69 @@ class AgentSpoke(_AgentEvent):
     """The beginning of the text, in at most 200 characters; the transcript has it all."""
 
 
-EVENTS: Final = (AgentDefined, ModelBegan, ModelEnded, ToolBegan, ToolEnded, AgentSpoke)
+@attrs.frozen(kw_only=True)
+class _CallEvent(_AgentEvent):
+    call: str
+    """The model's id of the call."""
+    tool: str
+
+
+@final
+@attrs.frozen(kw_only=True)
+class PermissionAsked(_CallEvent):
+    """A call waits for somebody's answer."""
+
+    kind: ClassVar[str] = "permission.asked"
+
+    reason: str
+    """Why it is asked."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class PermissionAnswered(_CallEvent):
+    """A question has its answer, or will never have one."""
+
+    kind: ClassVar[str] = "permission.answered"
+
+    answer: str
+    """`allowed`, `denied`, or `withdrawn` with the turn that asked."""
+    by: str
+    """`person`, `host` (its function), `hook`, `deadline` or `nobody`; empty where it was withdrawn."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class PermissionDenied(_CallEvent):
+    """A call was not run; the model reads why."""
+
+    kind: ClassVar[str] = "permission.denied"
+
+    reason: str
+
+
+@final
+@attrs.frozen(kw_only=True)
+class AgentNoticed(Event):
+    """Something that people should see, such as what a hook has to say."""
+
+    kind: ClassVar[str] = "agent.noticed"
+
+    source: str
+    """What it comes from, such as the event of a hook."""
+    text: str
+    """In at most 500 characters."""
+
+
+EVENTS: Final = (
+    AgentDefined,
+    ModelBegan,
+    ModelEnded,
+    ToolBegan,
+    ToolEnded,
+    PermissionAsked,
+    PermissionAnswered,
+    PermissionDenied,
+    AgentSpoke,
+    AgentNoticed,
+)

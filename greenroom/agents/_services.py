@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import final
+from typing import Any, TypeAlias, final
 
 import attrs
 
@@ -12,9 +12,44 @@ from greenroom.agents._conversation import Conversation
 from greenroom.agents._definition import AgentDefinition
 from greenroom.agents._loading import Loaded
 from greenroom.core import Blocking
+from greenroom.hooks import HookRunner
 from greenroom.models import Message, Model, ToolSchema, Usage
+from greenroom.permissions import Allow, ApprovalQueue, Deny, Policy, Update, Verdict
 from greenroom.store import Transcript
-from greenroom.tools import ToolContext, ToolSet
+from greenroom.tools import AskUser, Background, Processes, ToolContext, ToolSet, Workspace
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Question:
+    """A call that somebody has to decide about."""
+
+    agent: str
+    """Id of the agent that asks."""
+    label: str
+    """What people call that agent."""
+    tool: str
+    input: Mapping[str, Any]
+    """What the call would run with."""
+    verdict: Verdict
+    """Why it is asked, and what would settle it for good."""
+    call_id: str
+    """The model's id of the call."""
+
+
+CanUseTool: TypeAlias = Callable[[Question], Awaitable[Allow | Deny | None]]
+"""The host's answer to a question; None leaves it to the session's queue. Cancelled with the turn that asks."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Denial:
+    """A call that was not run because it may not."""
+
+    tool: str
+    call: str
+    """The model's id of the call."""
+    input: Mapping[str, Any]
 
 
 @final
@@ -28,6 +63,17 @@ class AgentServices:
     blocking: Blocking
     open_transcript: Callable[[str], Transcript] | None = None
     """Makes the transcript of an agent, given its id; None keeps none."""
+    session_id: str = ""
+    main_transcript: Path | None = None
+    """The main agent's transcript, which hooks are told of."""
+    can_use_tool: CanUseTool | None = None
+    approvals: ApprovalQueue | None = None
+    """Where questions wait that the host has not answered; None refuses them."""
+    keep_updates: Callable[[str, Sequence[Update]], Awaitable[None]] | None = None
+    """Puts lasting answers in force for the whole session; called with the id of the agent that asked."""
+    processes: Processes | None = None
+    background: Background | None = None
+    ask_user: AskUser | None = None
 
 
 @final
@@ -49,6 +95,16 @@ class AgentHome:
     """Messages that a new conversation begins with; they are not written to its transcript."""
     loaded: Loaded | None = None
     """The agent's own conversation of an earlier process; its transcript is gone on with."""
+    policy: Policy | None = None
+    """What decides about its tool calls; None lets all of them run."""
+    hooks: HookRunner | None = None
+    is_child: bool = False
+    """Whether it is not the session's main agent."""
+    reminders: list[str] = attrs.field(factory=list)
+    """What the model is to read with the next message, besides."""
+    denials: list[Denial] = attrs.field(factory=list)
+    """Calls that were refused, in order."""
+    workspace: Workspace = attrs.field(factory=Workspace)
     is_cut: bool = False
     """Whether the last turn ended with the incarnation, so that the next one has to go on with it."""
     _schemas: tuple[ToolSet, tuple[ToolSchema, ...]] | None = None
@@ -65,9 +121,18 @@ class AgentHome:
             roots=services.roots,
             actor=agent,
             tool_use_id="",
+            workspace=self.workspace,
             blocking=services.blocking,
+            processes=services.processes,
+            background=services.background,
+            ask_user=services.ask_user,
             progress=show,
         )
+
+    @property
+    def cwd(self) -> Path:
+        """Where the agent stands now."""
+        return self.workspace.cwd or self.services.cwd
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:

@@ -9,6 +9,7 @@ after every batch and before the end.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, final
 
 import attrs
@@ -18,9 +19,22 @@ from greenroom.actors import Context
 from greenroom.agents._calls import run_calls
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, AgentSpoke, ModelBegan, ModelEnded
+from greenroom.agents._guard import Guard
+from greenroom.agents._hooking import Hooking, StoppedByHook, reminder
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
 from greenroom.agents._services import AgentHome
-from greenroom.core import PeerError
+from greenroom.core import PeerError, ProviderError
+from greenroom.hooks import (
+    BatchedCall,
+    HookEvent,
+    HookInput,
+    PostToolBatchInput,
+    StopFailureInput,
+    StopGuard,
+    StopInput,
+    SubagentStopInput,
+    UserPromptSubmitInput,
+)
 from greenroom.mailbox import Lane
 from greenroom.models import ModelRequest, ModelResponse, ModelStream, ToolResultBlock, ToolUseBlock, Usage
 from greenroom.tools import ToolContext
@@ -41,6 +55,15 @@ class OutOfTurns(PeerError):
 
 
 @final
+class PromptBlocked(PeerError):
+    """A hook refused what a person said; the model never saw it."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"a hook refused the prompt: {reason}")
+        self.reason = reason
+
+
+@final
 @attrs.define(kw_only=True, eq=False)
 class AgentTurn:
     """The state of one turn while it runs."""
@@ -57,13 +80,27 @@ class AgentTurn:
     """Number of the event with which this turn began."""
     emit: Callable[..., int] = attrs.field(init=False)
     tool_context: ToolContext = attrs.field(init=False)
+    hooking: Hooking = attrs.field(init=False)
+    guard: Guard | None = attrs.field(init=False, default=None)
+    stopped: StoppedByHook | None = attrs.field(init=False, default=None)
+    stop_guard: StopGuard = attrs.field(init=False, factory=StopGuard)
 
     def __attrs_post_init__(self) -> None:
         self.usage_before = self.home.usage
         self.agent, self.incarnation, self.turn = self.ctx.turn.token
         self.seq = self.ctx.seq
         self.emit = self.ctx.recorder.emit_fields
-        self.tool_context = self.home.tool_context(self.agent)
+        home = self.home
+        self.tool_context = home.tool_context(self.agent)
+        self.hooking = Hooking(home=home, token=self.ctx.turn.token, seq=self.seq, recorder=self.ctx.recorder)
+        if home.policy is not None or home.hooks is not None:
+            self.guard = Guard(
+                home=home,
+                hooking=self.hooking,
+                place=(self.agent, self.incarnation, self.seq, self.turn),
+                emit=self.emit,
+                interrupt=lambda why: self.ctx.ref.abort_turn(why=why),
+            )
 
     async def run(self, message: Input) -> None:
         """Take the message and run rounds until the model has finished; a prompt is answered.
@@ -73,38 +110,95 @@ class AgentTurn:
         Raises:
             ProviderError: The model could not be asked.
             OutOfTurns: The definition's `max_turns` were used up.
+            PromptBlocked: A hook refused the prompt; the conversation does not hold it.
+            StoppedByHook: A hook wanted an end.
         """
         home, conversation = self.home, self.conversation
         home.last_text = ""
+        if isinstance(message, Prompt) and self.hooking.has(HookEvent.USER_PROMPT_SUBMIT):
+            await self._submit(message.text)
         self._take_in(message)
         try:
-            while True:
-                response = await self._ask_model()
-                calls = response.tool_uses
-                if not calls:
-                    await checkpoint_if_cancelled()
-                    answer = self._finish(response)
-                    if isinstance(message, Prompt):
-                        self.ctx.reply(answer)
-                    return
-                await self._run_tools(calls)
+            answer = await self._run_rounds()
+            if isinstance(message, Prompt):
+                self.ctx.reply(answer)
+        except ProviderError as error:
+            await self._tell_of_failure(error)
+            raise
         finally:
             home.activity = ""
             conversation.close_open_calls()
             if isinstance(message, Prompt):
                 message.said.append(home.last_text)
 
+    async def _run_rounds(self) -> Answer:
+        while True:
+            response = await self._ask_model()
+            calls = response.tool_uses
+            if calls:
+                await self._run_tools(calls)
+                continue
+            await checkpoint_if_cancelled()
+            if not await self._goes_on(response):
+                return self._finish(response)
+
     def _take_in(self, message: Input) -> None:
         """Append what was sent and acknowledge it, in one step: a long turn never feeds an input twice."""
-        first = render(message)
+        first = [render(message), *self.hooking.take_reminders()]
+        if self.home.definition.initial_prompt and not len(self.conversation):
+            first.insert(0, self.home.definition.initial_prompt)
+        if self.home.definition.critical_reminder:
+            first.append(reminder(self.home.definition.critical_reminder))
         is_hidden = not isinstance(message, Work) and message.is_hidden
         if is_hidden or not self.ctx.has_mail:
-            self.conversation.say([first], is_hidden=is_hidden)
+            self.conversation.say(first, is_hidden=is_hidden)
             self.ctx.acknowledge()
             return
         with self.ctx.drain(Note, DRAINED, lanes=_EDGE_LANES) as lease:
-            self.conversation.say([first, *map(render, lease.messages)])
+            self.conversation.say([*first, *map(render, lease.messages)])
             self.ctx.acknowledge()
+
+    # --- hooks of the turn -----------------------------------------------------------------------------------------
+
+    async def _submit(self, prompt: str) -> None:
+        """Let hooks see what a person said, before the model does."""
+        outcome = await self.hooking.run(UserPromptSubmitInput(prompt=prompt))
+        if outcome.is_blocked:
+            raise PromptBlocked(outcome.reason)
+
+    async def _goes_on(self, response: ModelResponse) -> bool:
+        """Say whether hooks keep a turn going that has said its last word."""
+        event = HookEvent.SUBAGENT_STOP if self.home.is_child else HookEvent.STOP
+        if not self.hooking.has(event):
+            return False
+        is_active, text = self.stop_guard.is_active, response.text
+        told: HookInput
+        if self.home.is_child:
+            told = SubagentStopInput(
+                stop_hook_active=is_active,
+                last_assistant_message=text,
+                agent_id=self.agent,
+                agent_type=self.home.definition.name,
+                agent_transcript_path=self.conversation.path or Path(),
+            )
+        else:
+            told = StopInput(stop_hook_active=is_active, last_assistant_message=text)
+        before = list(self.hooking.reminders)
+        verdict = self.stop_guard.decide(await self.hooking.run(told))
+        self.hooking.reminders[:] = before  # what it says is in the verdict
+        if verdict.warning:
+            self.hooking.notice(event.value, verdict.warning)
+        if verdict.goes_on:
+            self.conversation.say([reminder(text) for text in verdict.said], is_hidden=True)
+            await checkpoint_if_cancelled()
+        return verdict.goes_on
+
+    async def _tell_of_failure(self, error: ProviderError) -> None:
+        if self.hooking.has(HookEvent.STOP_FAILURE):
+            text = self.home.last_text
+            await self.hooking.run(
+                StopFailureInput(error=error.kind, error_details=str(error), last_assistant_message=text or None)
+            )
 
     # --- the model -------------------------------------------------------------------------------------------------
 
@@ -182,8 +276,24 @@ class AgentTurn:
             self.conversation.close_open_calls(results)
             raise
         in_order = [results[call.id] for call in calls]
+        if self.hooking.has(HookEvent.POST_TOOL_BATCH):
+            await self._tell_of_batch(calls, in_order)
+        reminders = self.hooking.take_reminders()
         if not self.ctx.has_mail:
-            self.conversation.say((), in_order)
+            self.conversation.say(reminders, in_order)
             return
         with self.ctx.drain(Note, DRAINED, lanes=_EDGE_LANES) as lease:
-            self.conversation.say([*map(render, lease.messages)], in_order)
+            self.conversation.say([*reminders, *map(render, lease.messages)], in_order)
+
+    async def _tell_of_batch(self, calls: tuple[ToolUseBlock, ...], results: list[ToolResultBlock]) -> None:
+        batch = [
+            BatchedCall(tool_name=call.name, tool_input=call.input, tool_use_id=call.id, tool_response=result.content)
+            for call, result in zip(calls, results, strict=True)
+        ]
+        try:
+            outcome = await self.hooking.run(PostToolBatchInput(tool_calls=tuple(batch)))
+            if outcome.is_blocked:
+                raise StoppedByHook(outcome.reason)
+        except BaseException:
+            self.conversation.say(self.hooking.take_reminders(), results)
+            raise

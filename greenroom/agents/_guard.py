@@ -1,0 +1,247 @@
+"""What stands before a tool call, and what is said of its result: hooks, rules, and whoever can be asked.
+
+The order (agents 1.122): PreToolUse hooks, which may rewrite the input; the rules and the mode, about what they made of it;
+where these say ask, PermissionRequest hooks, then the host's function, then the queue of the session. Rule 1: a refusal is
+an error result, and the agent goes on (agents 1.49). Rule 2: an input that was put in the place of the model's is decided
+about anew. Rule 3: nobody's text counts as consent: an answer comes through the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias, final
+
+import attrs
+
+from greenroom.agents._events import PermissionAnswered, PermissionAsked, PermissionDenied
+from greenroom.agents._hooking import Hooking
+from greenroom.agents._services import AgentHome, Denial, Question
+from greenroom.hooks import (
+    HookEvent,
+    HookOutcome,
+    Permission,
+    PermissionDeniedInput,
+    PermissionRequestInput,
+    PostToolUseFailureInput,
+    PostToolUseInput,
+    PreToolUseInput,
+)
+from greenroom.models import ToolUseBlock
+from greenroom.permissions import Allow, Deny, Effect, Mode, Request, Update, Verdict, check, read_update, traits_of
+from greenroom.tools import Tool, ToolError
+
+REASON_CHARS: Final = 500
+_MAX_ROUNDS: Final = 3
+"""How often one call is decided about, when each answer rewrites it."""
+
+Emit: TypeAlias = Callable[..., int]
+
+
+@final
+class Refused(ToolError):
+    """A call may not run; the model reads why."""
+
+
+@final
+@attrs.define(kw_only=True, eq=False)
+class Guard:
+    """Stands before the calls of one turn."""
+
+    home: AgentHome
+    hooking: Hooking
+    place: tuple[str, int, int, int]
+    """Agent, incarnation, `seq` of the turn's begin, turn: what each event begins with."""
+    emit: Emit
+    interrupt: Callable[[str], object]
+    """Ends the turn, when a person wants that together with a refusal."""
+
+    async def admit(self, call: ToolUseBlock, tool: Tool, round_number: int) -> Mapping[str, Any]:
+        """Return the input that a call is to run with.
+
+        Cancelled, a question that waits is withdrawn.
+
+        Raises:
+            Refused: It may not run.
+            StoppedByHook: Nothing may.
+        """
+        values: Mapping[str, Any] = call.input
+        hook: Effect | None = None
+        if self.hooking.has(HookEvent.PRE_TOOL_USE):
+            outcome = await self.hooking.run(
+                PreToolUseInput(tool_name=call.name, tool_input=values, tool_use_id=call.id)
+            )
+            if outcome.is_blocked or outcome.permission is Permission.DENY:
+                why = outcome.reason or outcome.permission_reason or "no reason was given"
+                raise self._refused(call, values, f"a hook denies it: {why}", round_number)
+            if outcome.updated_input is not None:
+                values = outcome.updated_input
+            hook = _EFFECT_OF.get(outcome.permission) if outcome.permission is not None else None
+        policy = self.home.policy
+        if policy is None:
+            return values
+        for _ in range(_MAX_ROUNDS):
+            verdict = await self._decide(call.name, tool, values, hook)
+            if verdict.effect is Effect.ALLOW:
+                return values
+            if verdict.effect is Effect.DENY:
+                await self._tell_denied(call, values, verdict)
+                raise self._refused(call, values, verdict.reason, round_number)
+            rewritten = await self._ask(call, values, verdict, round_number)
+            if rewritten is None:
+                return values
+            values, hook = rewritten, Effect.ALLOW
+        raise self._refused(call, values, "it was rewritten again and again", round_number)
+
+    async def _decide(self, name: str, tool: Tool, values: Mapping[str, Any], hook: Effect | None) -> Verdict:
+        home = self.home
+        assert home.policy is not None
+        request = Request(
+            tool=name,
+            input=values,
+            cwd=str(home.cwd),
+            policy=home.policy,
+            traits=traits_of(name, is_read_only=tool.is_read_only),
+            hook=hook,
+        )
+        return await check(request, home.services.blocking)
+
+    async def _tell_denied(self, call: ToolUseBlock, values: Mapping[str, Any], verdict: Verdict) -> None:
+        policy = self.home.policy
+        if policy is not None and policy.mode is Mode.AUTO and self.hooking.has(HookEvent.PERMISSION_DENIED):
+            await self.hooking.run(
+                PermissionDeniedInput(
+                    tool_name=call.name, tool_input=values, tool_use_id=call.id, reason=verdict.reason
+                )
+            )
+
+    async def _ask(
+        self, call: ToolUseBlock, values: Mapping[str, Any], verdict: Verdict, round_number: int
+    ) -> Mapping[str, Any] | None:
+        """Return None if the call may run as it is, or the input that it is to run with instead.
+
+        Raises:
+            Refused: It may not.
+        """
+        agent, incarnation, began, turn = self.place
+        began = self.emit(
+            PermissionAsked, agent, incarnation, began, turn, round_number, call.id, call.name, verdict.reason
+        )
+        activity, self.home.activity = self.home.activity, f"waits for permission: {call.name}"
+        answer: Allow | Deny | None = None
+        who = ""
+        try:
+            answer, who = await self._answer(call, values, verdict)
+        finally:
+            self.home.activity = activity
+            how = "withdrawn" if answer is None else "allowed" if isinstance(answer, Allow) else "denied"
+            self.emit(PermissionAnswered, agent, incarnation, began, turn, round_number, call.id, call.name, how, who)
+        if isinstance(answer, Deny):
+            if answer.interrupts:
+                self.interrupt(answer.message)
+            raise self._refused(call, values, answer.message, round_number)
+        if answer.updates and self.home.services.keep_updates is not None:
+            await self.home.services.keep_updates(agent, answer.updates)
+        return answer.input
+
+    async def _answer(
+        self, call: ToolUseBlock, values: Mapping[str, Any], verdict: Verdict
+    ) -> tuple[Allow | Deny, str]:
+        services = self.home.services
+        if self.hooking.has(HookEvent.PERMISSION_REQUEST):
+            suggestions = [one.to_json() for one in verdict.suggestions]
+            told = PermissionRequestInput(tool_name=call.name, tool_input=values, permission_suggestions=suggestions)
+            answer = _read_decision(await self.hooking.run(told))
+            if answer is not None:
+                return answer, "hook"
+        agent = self.place[0]
+        label = self.home.definition.name
+        if services.can_use_tool is not None:
+            question = Question(
+                agent=agent, label=label, tool=call.name, input=values, verdict=verdict, call_id=call.id
+            )
+            answer = await services.can_use_tool(question)
+            if answer is not None:
+                return answer, "host"
+        if services.approvals is None:
+            return Deny(message=f"{verdict.reason}, and nobody can be asked in this session", cause="closed"), "nobody"
+        ended = await services.approvals.ask(
+            agent=agent, label=label, tool=call.name, input=values, verdict=verdict, call_id=call.id
+        )
+        if ended.answer is None:
+            return Deny(message="the question was withdrawn", cause="closed"), "nobody"
+        if isinstance(ended.answer, Allow):
+            return ended.answer, "person"
+        who = {"person": "person", "deadline": "deadline", "closed": "nobody"}[ended.answer.cause]
+        why = f"{verdict.reason}; {ended.answer.message}" if who != "person" else ended.answer.message
+        return attrs.evolve(ended.answer, message=why), who
+
+    def _refused(self, call: ToolUseBlock, values: Mapping[str, Any], why: str, round_number: int) -> Refused:
+        agent, incarnation, began, turn = self.place
+        self.home.denials.append(Denial(tool=call.name, call=call.id, input=values))
+        self.emit(
+            PermissionDenied, agent, incarnation, began, turn, round_number, call.id, call.name, why[:REASON_CHARS]
+        )
+        return Refused(
+            f"{call.name} was not run: {why}. The refusal is about this call alone; go on another way, or say what you need."
+        )
+
+    # --- afterwards ------------------------------------------------------------------------------------------------
+
+    async def tell_result(self, call: ToolUseBlock, values: Mapping[str, Any], text: str, took_s: float) -> str:
+        """Tell hooks of a result, and return what the model is to read.
+
+        Raises:
+            StoppedByHook: A hook wants an end of everything.
+        """
+        if not self.hooking.has(HookEvent.POST_TOOL_USE):
+            return text
+        outcome = await self.hooking.run(
+            PostToolUseInput(
+                tool_name=call.name,
+                tool_input=values,
+                tool_use_id=call.id,
+                tool_response=text,
+                duration_ms=round(took_s * 1000),
+            )
+        )
+        self._remind(call, outcome)
+        extras = outcome.extras
+        is_mcp = call.name.startswith("mcp__") and extras.updated_mcp_tool_output is not None
+        updated = extras.updated_mcp_tool_output if is_mcp else extras.updated_tool_output
+        return text if updated is None else str(updated)
+
+    async def tell_failure(self, call: ToolUseBlock, values: Mapping[str, Any], error: str, took_s: float) -> None:
+        """Tell hooks that a call failed; a refusal and a cancel are no failures."""
+        if self.hooking.has(HookEvent.POST_TOOL_USE_FAILURE):
+            outcome = await self.hooking.run(
+                PostToolUseFailureInput(
+                    tool_name=call.name,
+                    tool_input=values,
+                    tool_use_id=call.id,
+                    error=error,
+                    duration_ms=round(took_s * 1000),
+                )
+            )
+            self._remind(call, outcome)
+
+    def _remind(self, call: ToolUseBlock, outcome: HookOutcome) -> None:
+        """Let the model read what hooks say of a result: the call is done, so nothing is blocked by it."""
+        for reason in outcome.block_reasons:
+            self.hooking.reminders.append(f"A hook objects to {call.name}: {reason}")
+
+
+_EFFECT_OF: Final = {
+    Permission.ALLOW: Effect.ALLOW,
+    Permission.ASK: Effect.ASK,
+    Permission.DEFER: Effect.ASK,  # nobody is there to defer it to: whoever can be asked is
+}
+
+
+def _read_decision(outcome: HookOutcome) -> Allow | Deny | None:
+    decision = outcome.decision
+    if decision is None:
+        return None
+    if not decision.is_allowed:
+        return Deny(message=decision.message or "a hook denies it", interrupts=decision.interrupt)
+    updates: tuple[Update, ...] = tuple(read_update(one) for one in decision.updated_permissions)
+    return Allow(input=decision.updated_input, updates=updates)

@@ -1,0 +1,98 @@
+"""The hooks of one turn: what each is told of the agent, and what they add to what the model reads.
+
+Rule 1: what hooks say for the model goes into the conversation with the next message, as reminders that stay there (agents
+3.41). Rule 2: what they say for people is an event.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+import attrs
+
+from greenroom.agents._events import AgentNoticed
+from greenroom.agents._services import AgentHome
+from greenroom.core import PeerError, Recorder
+from greenroom.hooks import HookContext, HookEvent, HookInput, HookOutcome
+
+NOTICE_CHARS: Final = 500
+
+
+@final
+class StoppedByHook(PeerError):
+    """A hook said that everything is to end (`continue: false`)."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"a hook stopped it: {reason}" if reason else "a hook stopped it")
+        self.reason = reason
+
+
+def reminder(text: str) -> str:
+    """Return text as the model reads what no person said."""
+    return f"<system-reminder>\n{text.strip()}\n</system-reminder>"
+
+
+@final
+@attrs.define(kw_only=True, eq=False)
+class Hooking:
+    """Runs the hooks of one turn."""
+
+    home: AgentHome
+    token: tuple[str, int, int]
+    """Agent, incarnation, turn."""
+    seq: int
+    recorder: Recorder
+    reminders: list[str] = attrs.field(factory=list)
+    """What the model reads with the next message."""
+
+    def has(self, event: HookEvent) -> bool:
+        """Whether anything could run at this event."""
+        hooks = self.home.hooks
+        return hooks is not None and hooks.has(event)
+
+    async def run(self, told: HookInput) -> HookOutcome:
+        """Run the hooks of an event; their contexts become reminders, their messages notices.
+
+        Raises:
+            StoppedByHook: One of them wants an end of everything.
+        """
+        hooks = self.home.hooks
+        assert hooks is not None
+        outcome = await hooks.run(told, self._context())
+        self.reminders += outcome.contexts
+        for text in (*outcome.system_messages, *outcome.problems):
+            self.notice(told.event.value, text)
+        if outcome.stops and told.event not in _DECIDE_ON_STOPPING:
+            raise StoppedByHook(outcome.stop_reason)
+        return outcome
+
+    def notice(self, source: str, text: str) -> None:
+        """Tell people."""
+        agent, incarnation, _ = self.token
+        self.recorder.emit_fields(AgentNoticed, agent, incarnation, self.seq, source, text[:NOTICE_CHARS])
+
+    def take_reminders(self) -> list[str]:
+        """Return what waits for the model, wrapped; it waits no more."""
+        waiting, self.reminders = [*self.home.reminders, *self.reminders], []
+        self.home.reminders.clear()
+        return [reminder(text) for text in waiting]
+
+    def _context(self) -> HookContext:
+        home = self.home
+        agent, incarnation, _ = self.token
+        child: dict[str, Any] = {"agent_id": agent, "agent_type": home.definition.name} if home.is_child else {}
+        return HookContext(
+            session_id=home.services.session_id,
+            cwd=home.cwd,
+            transcript_path=home.services.main_transcript,
+            permission_mode=home.policy.mode.value if home.policy is not None else None,
+            effort=None if home.definition.effort is None else str(home.definition.effort),
+            actor=agent,
+            incarnation=incarnation,
+            parent=self.seq,
+            **child,
+        )
+
+
+_DECIDE_ON_STOPPING: Final = frozenset((HookEvent.STOP, HookEvent.SUBAGENT_STOP, HookEvent.STOP_FAILURE))
+"""There `continue: false` only means that the turn may end."""
