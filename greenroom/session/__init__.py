@@ -2,7 +2,9 @@
 
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._open import EVENTS, FOLDS, open_session
-from greenroom.session._session import MAIN, AgentStatus, Session, transcript_opener
+from greenroom.session._resume import transcript_opener
+from greenroom.session._session import MAIN, AgentStatus, Session
+from greenroom.session._settings import SessionSettings, SettingSource
 from greenroom.session._stream import EventStream
 
 __all__ = [
@@ -14,6 +16,8 @@ __all__ = [
     "Session",
     "SessionBegan",
     "SessionEnded",
+    "SessionSettings",
+    "SettingSource",
     "open_session",
     "transcript_opener",
 ]
