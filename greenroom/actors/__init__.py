@@ -41,6 +41,7 @@ from greenroom.actors._lifecycle import (
     State,
     decide_outcome,
     step,
+    text_of,
 )
 from greenroom.actors._links import Link
 from greenroom.actors._looking import drain
@@ -120,4 +121,5 @@ __all__ = [
     "is_plain",
     "run_cell",
     "step",
+    "text_of",
 ]

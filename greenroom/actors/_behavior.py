@@ -33,7 +33,8 @@ class Unfinished(StrEnum):
     REQUEUE = "requeue"
     """Back to the front of its lane; after 3 attempts dead letter `poison`. For work that may run twice."""
     KEEP = "keep"
-    """Postponed, as by `ctx.postpone()`: back in the next state, or after a restart, as often as it takes."""
+    """Postponed, as by `ctx.postpone()`: back in the next state, or after a restart. The third failure makes it a dead
+    letter `poison`; aborts are not counted."""
 
 
 class Behavior(Generic[M]):

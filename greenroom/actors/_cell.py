@@ -24,6 +24,7 @@ from greenroom.actors._events import (
     ActorCreated,
     ActorExited,
     ActorGone,
+    DrainRequested,
     KillRequested,
     StopRequested,
     TurnBegan,
@@ -82,6 +83,7 @@ class Cell(Generic[M]):
         "is_acked",
         "is_busy",
         "is_committing",
+        "is_drain_noted",
         "is_gone",
         "is_held",
         "is_named",
@@ -168,7 +170,7 @@ class Cell(Generic[M]):
         )
         self.incarnation = 0
         self.state = State.PENDING
-        self.is_gone = self.is_unwanted = self.is_telling = False
+        self.is_gone = self.is_unwanted = self.is_telling = self.is_drain_noted = False
         self.down = self.drain_cause = None
         self.past: deque[Down] | None = None
         """How the incarnations before the last one ended."""
@@ -228,6 +230,7 @@ class Cell(Generic[M]):
             self.mailbox.capacity,
             self.restart,
         )
+        self.note_drain()
 
     def begin(self) -> None:
         """`pending -> running`."""
@@ -291,8 +294,13 @@ class Cell(Generic[M]):
 
     def commit(self, envelope: Envelope[M], began_t: float) -> float:
         """Make a turn's result true in one step: answer, acknowledgement, event. Returns the clock's reading."""
-        if envelope.reply is not None or self.is_acked or self.outbox is not None or self.level is not Level.LIFECYCLE:
+        if self.is_acked or self.outbox is not None or self.level is not Level.LIFECYCLE:
             return self._commit_in_full()
+        reply = envelope.reply
+        if reply is not None:
+            if self.answer is NOTHING or not reply.answer(self.answer):  # forgotten, or too late
+                return self._commit_in_full()
+            self.answer = NOTHING
         self.mailbox.ack(envelope)
         self.is_busy = False
         self.envelope = None
@@ -384,6 +392,12 @@ class Cell(Generic[M]):
         self.is_unwanted = True
         if self.is_held:
             self.owner.let_go(self)
+
+    def note_drain(self) -> None:
+        """Put the request to drain on record; one that found the actor between two incarnations, with the next."""
+        if self.drain_cause is not None and not self.is_drain_noted and self.state not in TERMINAL:
+            self.is_drain_noted = True
+            self.recorder.emit_fields(DrainRequested, self.id, self.incarnation, self.here(), self.drain_cause)
 
     def request_stop(self, cause: Cause, grace_s: float) -> None:
         """Flag the actor to end after its current turn, and wake it."""

@@ -62,6 +62,7 @@ def _give_up(cell: Cell[Any], envelope: Envelope[Any], outcome: Outcome) -> None
         is_failed = outcome.state is State.FAILED
         cell.mailbox.bury(envelope, DeadReason.FAILED if is_failed else DeadReason.ABORTED)
     elif policy is Unfinished.KEEP:
-        cell.mailbox.postpone(envelope)
+        # An abort says nothing against a message; one that fails whoever takes it would be taken for ever.
+        cell.mailbox.postpone(envelope, counts=outcome.state is State.FAILED)
     else:
         cell.mailbox.nack(envelope)

@@ -115,7 +115,7 @@ class PlainRunner:
             self._end(decide_outcome(error, requested=None, was_caught=False))
         else:
             cell.set_ready()
-            if len(cell.mailbox):
+            if len(cell.mailbox) or cell.drain_cause is not None:
                 self._nudged()
 
     def _nudged(self) -> None:
@@ -154,7 +154,7 @@ class PlainRunner:
                         raise outcome.reraise
                     return
         self._end_if_asked()
-        if len(cell.mailbox):
+        if len(cell.mailbox) or cell.drain_cause is not None:
             self._nudged()
 
     def _run_turn(self, envelope: Any) -> Outcome:

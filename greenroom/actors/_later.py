@@ -2,7 +2,7 @@
 
 Rule 1: a timer ends with its incarnation, and on request with the state that it was set in; one that was set in a turn
 runs from the turn's commit, counted from the call. Rule 2: who cancels a timer hears nothing more of it, not even what
-is queued. Rule 3: at most one message of a timer waits at once; they are notices of the runtime, never refused.
+is queued. Rule 3: a timer sends nothing while a message of it waits; they are notices of the runtime, never refused.
 Must not know: how turns are run.
 """
 
@@ -27,11 +27,11 @@ class SendTimer:
 
     __slots__ = (
         "_cell",
-        "_envelope",
         "_lane",
         "_message",
         "_parent",
         "_period_s",
+        "_sent",
         "_timer",
         "due_t",
         "for_state",
@@ -50,7 +50,8 @@ class SendTimer:
         self._lane = lane
         self._period_s = period_s
         self._timer: Timer | None = None
-        self._envelope: Envelope[Any] | None = None
+        self._sent: list[Envelope[Any]] = []
+        """The last message, and earlier ones that are not over: a turn that handled one may give it back."""
         self._parent = cell.seq
         self.due_t = cell.recorder.now() + delay_s
         """When the message comes next, by the run's clock."""
@@ -81,13 +82,13 @@ class SendTimer:
         self.end()
         if self._cell.timers is not None:
             self._cell.timers.pop(self, None)
-        if self._envelope is not None:
-            self._cell.mailbox.withdraw(self._envelope, parent=self._cell.here())
+        for envelope in self._sent:
+            self._cell.mailbox.withdraw(envelope, parent=self._cell.here())
 
     @property
     def is_waiting(self) -> bool:
-        """Whether its last message waits in the mailbox."""
-        return self._envelope is not None and self._cell.mailbox.is_waiting(self._envelope)
+        """Whether a message of it waits in the mailbox."""
+        return any(self._cell.mailbox.is_waiting(envelope) for envelope in self._sent)
 
     def end(self) -> None:
         """Send nothing any more."""
@@ -103,7 +104,8 @@ class SendTimer:
         if not self.is_waiting:
             cell.mailbox.put_nowait(self._message, self._lane, parent=self._parent, is_system=True)
             cell.mailbox.pin_last(self._lane)
-            self._envelope = cell.mailbox.last(self._lane)
+            leased = cell.mailbox.leased
+            self._sent = [*(one for one in self._sent if one in leased), cell.mailbox.last(self._lane)]
         if self._period_s is not None:
             missed = (cell.recorder.now() - self.due_t) // self._period_s
             self.due_t += (missed + 1) * self._period_s

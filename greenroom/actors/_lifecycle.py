@@ -183,8 +183,16 @@ def describe(error: BaseException | None) -> str:
         return ""
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(describe(one) for one in error.exceptions)
-    text = " ".join(str(error).split())
+    text = text_of(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def text_of(error: BaseException) -> str:
+    """Return what an error says, in one line; a class whose `str()` raises must not harm whoever reports it."""
+    try:
+        return " ".join(str(error).split())
+    except Exception as broken:  # noqa: BLE001 - users write these classes, and a dispatcher serves many of them
+        return f"(no text: its str() raised {type(broken).__name__})"
 
 
 def masked_error(error: BaseException) -> str:

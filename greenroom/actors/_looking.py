@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from greenroom.actors._events import ActorResumed, ActorSuspended, DrainRequested
+from greenroom.actors._events import ActorResumed, ActorSuspended
 from greenroom.actors._lifecycle import TERMINAL
 from greenroom.core import Cause, UsageError
 
@@ -41,9 +41,9 @@ def resume(cell: Cell[Any], cause: Cause) -> bool:
 
 def drain(cell: Cell[Any], cause: Cause) -> None:
     """Let an actor take nothing new, and stop once its mailbox is empty."""
-    if cell.drain_cause is None and cell.state not in TERMINAL:
+    if cell.drain_cause is None and not cell.is_gone:  # also one that has ended and is held for a restart
         cell.drain_cause = cause
-        cell.recorder.emit_fields(DrainRequested, cell.id, cell.incarnation, cell.here(), cause)
+        cell.note_drain()
         cell.mailbox.refuse_new(cause.why)
 
 

@@ -49,13 +49,14 @@ class _Letter:
 class Outbox:
     """What one turn asked for."""
 
-    __slots__ = ("is_postponed", "mail", "polled", "state", "timers")
+    __slots__ = ("is_postponed", "mail", "polled", "state", "state_text", "timers")
 
     def __init__(self) -> None:
         self.is_postponed = False
         """Whether the message in hand is to come back in another state."""
         self.state: Any = NOTHING
         """What to enter."""
+        self.state_text = ""
         self.timers: list[SendTimer] = []
         self.mail: list[_Letter] = []
         self.polled: list[Envelope[Any]] = []
@@ -66,7 +67,7 @@ class Outbox:
         for envelope in self.polled:
             cell.mailbox.ack(envelope)
         if self.state is not NOTHING:
-            _change(cell, self.state)
+            _change(cell, self.state, self.state_text)
         for timer in self.timers:
             timer.start()
         for letter in self.mail:
@@ -101,10 +102,14 @@ def enter(cell: Cell[Any], state: Hashable) -> None:
         raise UsageError(
             f"{cell.behavior_name} enters {state!r}, which has no hash; use a frozen value, such as an enum"
         ) from None
+    # The value's own code runs here, where it may raise, and not in the commit.
+    is_change = bool(cell.entered != state)
+    text = (state if isinstance(state, str) else repr(state))[:STATE_TEXT] if cell.level >= Level.TURNS else ""
     if cell.is_busy:
-        outbox_of(cell).state = state
-    else:
-        _change(cell, state)
+        outbox = outbox_of(cell)
+        outbox.state, outbox.state_text = (state, text) if is_change else (NOTHING, "")
+    elif is_change:
+        _change(cell, state, text)
 
 
 def postpone(cell: Cell[Any]) -> None:
@@ -169,13 +174,10 @@ def refuse_postponed(cell: Cell[Any], what: str) -> None:
         raise UsageError(f"{what} came too late: the message was postponed in this turn")
 
 
-def _change(cell: Cell[Any], state: Hashable) -> None:
-    if cell.entered == state:
-        return
+def _change(cell: Cell[Any], state: Hashable, text: str) -> None:
     cell.entered = state
     end_state_timers(cell)
     seq = 0
     if cell.level >= Level.TURNS:
-        text = state if isinstance(state, str) else repr(state)
-        seq = cell.recorder.emit_fields(ActorEntered, cell.id, cell.incarnation, cell.seq, text[:STATE_TEXT])
+        seq = cell.recorder.emit_fields(ActorEntered, cell.id, cell.incarnation, cell.seq, text)
     cell.mailbox.recall(parent=seq)

@@ -42,6 +42,7 @@ class Hearing:
         delivery = self._mailbox.put_nowait(down, Lane.NOW, parent=down.seq, is_system=True)
         if delivery is Delivery.ACCEPTED:
             self._envelope = self._mailbox.last(Lane.NOW)
+            self._mailbox.pin_last(Lane.NOW)  # the next incarnation watches what it wants to hear of itself
 
     def unhear(self) -> None:
         """Take it back, unless it is being handled or was."""

@@ -3,47 +3,58 @@
 from greenroom.agents._agent import Agent
 from greenroom.agents._blocks import INTERRUPTED, decode_message, encode_message, open_calls, results_for
 from greenroom.agents._conversation import Conversation
-from greenroom.agents._definition import MAX_TURNS, AgentDefinition
+from greenroom.agents._definition import INHERIT, MAX_TURNS, AgentDefinition, AgentMcpServer, MemoryScope, Origin
 from greenroom.agents._events import EVENTS, AgentDefined, AgentSpoke, ModelBegan, ModelEnded, ToolBegan, ToolEnded
 from greenroom.agents._fold import FOLDS, AgentView
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
 from greenroom.agents._loading import CONTINUE, Loaded, load_conversation
 from greenroom.agents._repair import Repaired, faults_of, repair
 from greenroom.agents._services import AgentHome, AgentServices
+from greenroom.agents._skill_tool import ForkSkill, Preloaded, SkillTool, preload_skills
+from greenroom.agents._system_prompt import compose_system_prompt
 from greenroom.agents._turns import AgentTurn, OutOfTurns
 
 __all__ = [
     "CONTINUE",
     "EVENTS",
     "FOLDS",
+    "INHERIT",
     "INTERRUPTED",
     "MAX_TURNS",
     "Agent",
     "AgentDefined",
     "AgentDefinition",
     "AgentHome",
+    "AgentMcpServer",
     "AgentServices",
     "AgentSpoke",
     "AgentTurn",
     "AgentView",
     "Answer",
     "Conversation",
+    "ForkSkill",
     "Input",
     "Loaded",
+    "MemoryScope",
     "ModelBegan",
     "ModelEnded",
     "Note",
+    "Origin",
     "OutOfTurns",
+    "Preloaded",
     "Prompt",
     "Repaired",
+    "SkillTool",
     "ToolBegan",
     "ToolEnded",
     "Work",
+    "compose_system_prompt",
     "decode_message",
     "encode_message",
     "faults_of",
     "load_conversation",
     "open_calls",
+    "preload_skills",
     "render",
     "repair",
     "results_for",

@@ -2,29 +2,100 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final, final
 
 import attrs
 
 from greenroom.core import UsageError
+from greenroom.core.sources import Scope, frozen
 
 MAX_TURNS: Final = 200
 """Model requests in one turn unless the definition says otherwise: a loop that never ends costs money."""
+INHERIT: Final = "inherit"
+"""The model of a definition that takes its caller's."""
+
+
+class MemoryScope(StrEnum):
+    """Where an agent keeps its memory."""
+
+    USER = "user"
+    """With the user: the same in every project."""
+    PROJECT = "project"
+    """With the project: to be shared with those who work on it."""
+    LOCAL = "local"
+    """With this checkout of the project."""
+
+
+@final
+@attrs.frozen(hash=False)
+class AgentMcpServer:
+    """A server whose tools an agent has."""
+
+    name: str
+    config: Mapping[str, Any] | None = attrs.field(default=None, converter=frozen)
+    """How to start one that lives and dies with the agent; None for the session's own of that name."""
 
 
 @final
 @attrs.frozen(kw_only=True)
+class Origin:
+    """Where a definition came from."""
+
+    scope: Scope = Scope.CLI
+    source: str = ""
+    """The file, or a word such as `--agents`; empty for one made by a program."""
+    folder: Path | None = None
+    """The folder that has to be trusted before hooks and servers of the definition run; None where nothing has to."""
+
+
+@final
+@attrs.frozen(kw_only=True, hash=False)
 class AgentDefinition:
     """A kind of agent."""
 
     name: str = attrs.field()
+    description: str = ""
+    """What it is for, for lists and for whoever chooses an agent."""
+    when_to_use: str = ""
+    """An explicit hint on when to choose it; the description where there is none."""
     system_prompt: str = ""
     tools: tuple[str, ...] | None = None
     """Names of the tools it may use; None for all that the session has."""
+    disallowed_tools: tuple[str, ...] = ()
+    """Names that are taken away first; `Tool(pattern)` denies the calls that fit and leaves the tool."""
+    model: str = INHERIT
+    """An alias, the id of a model, or `inherit`."""
+    permission_mode: str | None = None
+    """The mode of its permissions; None leaves it to the session's setting."""
     max_turns: int = attrs.field(default=MAX_TURNS)
     """Model requests in one turn (the field's name for it); the turn fails when they are used up."""
     max_tokens: int = 8_192
     """The most that the model may write in one answer."""
+    skills: tuple[str, ...] = ()
+    """Skills whose text it starts with."""
+    mcp_servers: tuple[AgentMcpServer, ...] = ()
+    required_mcp_servers: tuple[str, ...] = ()
+    """Patterns of servers without whose tools it does not start."""
+    hooks: Mapping[str, Any] = attrs.field(factory=dict, converter=frozen)
+    """Hooks that hold while it runs."""
+    memory: MemoryScope | None = None
+    is_background: bool = False
+    """Whether it always runs in the background."""
+    effort: str | int | None = None
+    """How hard the model thinks: a word or a number; None for the session's."""
+    isolation: str | None = None
+    """`worktree` or `remote`; None for where its caller works."""
+    color: str | None = None
+    initial_prompt: str = ""
+    """Goes before what the agent is told first."""
+    critical_reminder: str = ""
+    """Repeated to the model in every turn."""
+    reads_instructions: bool = True
+    """Whether it gets the project's instruction files; the built-in searchers do without. No file can set it."""
+    origin: Origin = attrs.field(factory=Origin, eq=False)
 
     @name.validator
     def _check_name(self, _: Any, value: str) -> None:
@@ -35,3 +106,29 @@ class AgentDefinition:
     def _check_max_turns(self, _: Any, value: int) -> None:
         if value < 1:
             raise UsageError(f"max_turns has to be at least 1, not {value!r}")
+
+    def tools_in_words(self) -> str:
+        """Return which tools it may use, as a list of agents says it: `Read, Grep`, `All tools except Bash`, `All tools`.
+
+        With both lists the rest is named; a denied pattern such as `Bash(rm *)` takes no tool away.
+        """
+        denied = tuple(one for one in self.disallowed_tools if "(" not in one)
+        if self.tools is not None:
+            return ", ".join(one for one in self.tools if one not in denied) or "No tools"
+        return f"All tools except {', '.join(denied)}" if denied else "All tools"
+
+    def hooks_while_running(self) -> Mapping[str, Any]:
+        """Return its hooks as they hold for an agent below another one: what it wrote for `Stop` is `SubagentStop`."""
+        renamed: dict[str, Any] = {}
+        for event, hooks in self.hooks.items():
+            name = "SubagentStop" if event == "Stop" else event
+            renamed[name] = (*renamed[name], *hooks) if name in renamed else hooks
+        return renamed
+
+    def runs_own_code(self, trusted: Iterable[Path]) -> bool:
+        """Whether its hooks and its own servers may run: a project's only once that very folder is trusted.
+
+        Args:
+            trusted: The folders that the user has trusted. A trusted parent does not count.
+        """
+        return self.origin.folder is None or self.origin.folder in set(trusted)

@@ -29,6 +29,11 @@ INTERRUPTED: Final = 130
 HELP: Final = "The actor runtime for teams of LLM agents."
 MOST_AGENTS: Final = 1_000
 _ONE_OF_THEM: Final = {"swarm": "one folder at a time", "replay": "one run at a time (--diff compares two)"}
+_AGENTS_COMMANDS: Final = {
+    "list": "List the agents that can be used in the current folder.",
+    "show": "Show one agent: where it comes from, what it may do, what it is told.",
+    "check": "Check the files of agents; exit code 1 when one should be changed.",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -97,6 +102,10 @@ def _make_app() -> App:
     app.command(
         "greenroom.cli._replay:replay_command", name="replay", help="Show what a run did, check it, compare it."
     )
+    agents = App(name="agents", help="Show which agents are defined here, and check their files.")
+    for name, text in _AGENTS_COMMANDS.items():
+        agents.command(f"greenroom.cli._agents:{name}_command", name=name, help=text)
+    app.command(agents)
     return app
 
 

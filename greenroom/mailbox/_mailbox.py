@@ -263,10 +263,14 @@ class Mailbox(Intake[M]):
         """Whether there is room for one more postponed message."""
         return len(self._stash or ()) < self._policy.stash_capacity
 
-    def postpone(self, envelope: Envelope[M]) -> None:
+    def postpone(self, envelope: Envelope[M], *, counts: bool = False) -> None:
         """Set a leased message aside until `recall`; for want of room it is a dead letter `stash_overflow`.
 
         It keeps its place of the capacity.
+
+        Args:
+            envelope: The leased message.
+            counts: Whether this was an attempt; after 3 of them the message is a dead letter `poison`.
 
         Raises:
             UsageError: The message is not leased.
@@ -274,7 +278,11 @@ class Mailbox(Intake[M]):
         if self.is_over or not self.can_postpone:
             self.bury(envelope, DeadReason.ENDED if self.is_over else DeadReason.STASH_OVERFLOW)
             return
+        if counts and envelope.attempts + 1 >= MAX_ATTEMPTS:
+            self.bury(envelope, DeadReason.POISON)
+            return
         self._release(envelope)
+        envelope.attempts += counts
         if self._stash is None:
             self._stash = deque()
         self._stash.append(envelope)

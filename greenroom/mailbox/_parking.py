@@ -3,7 +3,7 @@
 The documented pair costs 1.6 to 2.9 us a switch; with both shortcuts it is 0.8 to 2.0 us:
 
 * `trap`: `wait_task_rescheduled(f)` makes one object and two coroutine frames a wait. The object only carries `f`, so
-  one per waiting place is enough. It is got through the public function (start it, take what it yields, drop it).
+  one per waiting place is enough. Its class is got through the public function (start it, look at what it yields).
 * `WAKE`: `reschedule(task)` makes an `outcome.Value(None)` a wake and unwraps it. One object whose `unwrap()` returns
   None does the same.
 
@@ -34,36 +34,31 @@ class _Wake:
 WAKE: Final = cast("outcome.Outcome[None]", _Wake())
 
 
-def make_trap(abort: Callable[[Any], Abort]) -> object:
-    """Return the object that a task yields to Trio in order to sleep until it is rescheduled."""
-    waiting = wait_task_rescheduled(abort)  # noqa: ASYNC105 - driven by hand
-    trap: object = waiting.send(None)
-    waiting.close()
-    return trap
-
-
-def _self_test() -> bool:
-    """Whether this Trio keeps the abort function in the trap, and only unwraps what it is sent."""
+def _self_test() -> Callable[[Callable[[Any], Abort]], object] | None:
+    """Return the class of traps, if this Trio keeps only the abort function in one, and only unwraps what it is sent."""
 
     def abort(_: object) -> Abort:
         raise AssertionError
 
     waiting = wait_task_rescheduled(abort)  # noqa: ASYNC105 - driven by hand
+    found: type[Any] | None = None
     try:
         trap = waiting.send(None)
-        if any(getattr(one, "abort_func", None) is not abort for one in (trap, make_trap(abort))):
-            return False
+        found = type(trap)
+        if any(getattr(one, "abort_func", None) is not abort for one in (trap, found(abort))):
+            return None
         waiting.send(WAKE)
     except StopIteration as stop:
-        return stop.value is None
+        return found if stop.value is None else None
     except Exception:  # noqa: BLE001 - whatever it is, the documented calls are there
-        return False
+        return None
     finally:
         waiting.close()
-    return False
+    return None
 
 
-SHORTCUTS: Final = _self_test()
+_TRAP: Final = _self_test()
+SHORTCUTS: Final = _TRAP is not None
 """Whether the shortcuts are used; False means that Trio has changed and every switch costs its documented price."""
 
 
@@ -80,7 +75,7 @@ def _keep(abort: Callable[[Any], Abort]) -> object:
     return abort
 
 
-prepare: Final[Callable[[Callable[[Any], Abort]], object]] = make_trap if SHORTCUTS else _keep
+prepare: Final[Callable[[Callable[[Any], Abort]], object]] = _TRAP or _keep
 """Makes what `sleep` needs from an abort function; once per waiting place."""
 sleep: Final[Callable[[Any], Awaitable[None]]] = _sleep_on_trap if SHORTCUTS else _sleep_documented
 """Sleeps until `wake`, or until cancelled."""

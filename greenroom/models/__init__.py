@@ -2,23 +2,39 @@
 
 from greenroom.models._answers import Answer, AnswerLike, Call, Part, Say, Think, as_answer, estimate_tokens
 from greenroom.models._anthropic import AnthropicModel
+from greenroom.models._choice import (
+    DEFAULT_ALIASES,
+    INHERIT,
+    ChoiceSource,
+    ModelChoice,
+    ModelNames,
+    choose_main_model,
+    choose_model,
+    known_names,
+)
+from greenroom.models._deadlines import Deadlines, Phase, phase_after, with_deadlines
 from greenroom.models._failures import RETRYABLE
+from greenroom.models._messages_api import request_body
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._names import CLAUDE_MODELS, DEFAULT_CLAUDE_MODEL
+from greenroom.models._names import CLAUDE_MODELS, DEFAULT_CLAUDE_MODEL, FAMILIES, family_of
 from greenroom.models._playbook import Play, PlaybookModel
-from greenroom.models._retry import GiveUp, RetryPolicy, Wait, plan_retry, retrying
+from greenroom.models._retry import GiveUp, KindPolicy, RetryBudget, RetryPolicy, Wait, plan_retry, retrying
 from greenroom.models._scripted import ScriptedModel, ScriptEntry, ScriptError, ScriptStep
 from greenroom.models._types import (
+    EFFORTS,
     Block,
     Delta,
+    Effort,
     Message,
     ModelRequest,
     ModelResponse,
+    Notice,
     Role,
     StopReason,
     StreamRestarted,
     TextBlock,
     TextDelta,
+    Thinking,
     ThinkingBlock,
     ThinkingDelta,
     ToolInputDelta,
@@ -28,27 +44,41 @@ from greenroom.models._types import (
     ToolUseStarted,
     Usage,
     UsageDelta,
+    read_effort,
 )
 
 __all__ = [
     "CLAUDE_MODELS",
+    "DEFAULT_ALIASES",
     "DEFAULT_CLAUDE_MODEL",
+    "EFFORTS",
+    "FAMILIES",
+    "INHERIT",
     "RETRYABLE",
     "Answer",
     "AnswerLike",
     "AnthropicModel",
     "Block",
     "Call",
+    "ChoiceSource",
+    "Deadlines",
     "Delta",
+    "Effort",
     "GiveUp",
+    "KindPolicy",
     "Message",
     "Model",
+    "ModelChoice",
+    "ModelNames",
     "ModelRequest",
     "ModelResponse",
     "ModelStream",
+    "Notice",
     "Part",
+    "Phase",
     "Play",
     "PlaybookModel",
+    "RetryBudget",
     "RetryPolicy",
     "Role",
     "Say",
@@ -61,6 +91,7 @@ __all__ = [
     "TextBlock",
     "TextDelta",
     "Think",
+    "Thinking",
     "ThinkingBlock",
     "ThinkingDelta",
     "ToolInputDelta",
@@ -72,7 +103,15 @@ __all__ = [
     "UsageDelta",
     "Wait",
     "as_answer",
+    "choose_main_model",
+    "choose_model",
     "estimate_tokens",
+    "family_of",
+    "known_names",
+    "phase_after",
     "plan_retry",
+    "read_effort",
+    "request_body",
     "retrying",
+    "with_deadlines",
 ]

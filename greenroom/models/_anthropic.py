@@ -23,13 +23,13 @@ class AnthropicModel:
     """A Claude model. Every request is streamed; nothing is retried here, see `retrying`.
 
     Args:
-        name: The provider's name of the model, see `CLAUDE_MODELS`.
+        name: The provider's name of the model, see `CLAUDE_MODELS`; a request may name another one.
         api_key: None: as the SDK finds it (`ANTHROPIC_API_KEY` first).
         base_url: None: `ANTHROPIC_BASE_URL`, else the provider's own.
         max_connections: Requests that may be in flight at once; more wait for their turn.
         connect_timeout_s: The longest that making a connection may take.
         idle_timeout_s: The longest silence before and inside an answer, and the longest wait for a free connection.
-        extra_body: Fields added to every request, such as `{"thinking": {"type": "adaptive"}}`.
+        extra_body: Fields added to every request, such as `{"service_tier": "auto"}`; they go before the request's own.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class AnthropicModel:
         """Ask; the first read of the stream sends the request.
 
         Raises:
-            UsageError: The model is not open.
+            UsageError: The model is not open, or the request asks for more thinking than it may write.
         """
         if self._client is None:
             raise UsageError(f"model {self._name!r} is not open: use `async with model.open()`")
-        body = {"model": self._name, **request_body(request)}
+        body = {"model": request.model or self._name, **request_body(request)}
         return AnswerStream(self._client.ask(body, self._extra_body))
 
     def _connect(self) -> AnthropicClient:

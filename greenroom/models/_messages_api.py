@@ -5,9 +5,10 @@ Must not know: the SDK, sockets, Trio.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from greenroom.core import UsageError
 from greenroom.models._assembly import Assembly
 from greenroom.models._clean_text import clean, clean_json
 from greenroom.models._failures import failure, kind_of_type
@@ -17,6 +18,7 @@ from greenroom.models._types import (
     Message,
     ModelRequest,
     TextBlock,
+    Thinking,
     ThinkingBlock,
     ToolResultBlock,
     ToolSchema,
@@ -29,27 +31,58 @@ JsonObject: TypeAlias = dict[str, Any]
 # --- requests --------------------------------------------------------------------------------------------------------
 
 _CACHE_UP_TO_HERE: Final = {"type": "ephemeral"}
+MOST_MARKS: Final = 4
+"""Of `cache_control` in one request."""
 
 
 def request_body(request: ModelRequest) -> JsonObject:
     """Return the body of a request, without the model's name.
 
-    The provider caches the prefix up to each mark and takes four marks: the tools, which agents share; the system text;
-    and the last two messages of the user. The last one is where the next request will read; the one before it is where
-    this request reads what the previous one wrote, since the provider looks back over no more than 20 blocks, which one
-    round of parallel tool calls exceeds.
+    The provider caches the prefix up to each mark and takes four marks: messages of the user, see `_marked`; the system
+    text; and where one is left the tools, which agents share.
+
+    Raises:
+        UsageError: Thinking may take all that may be written.
     """
     messages = [_message(message) for message in request.messages]
     messages = [message for message in messages if message["content"]]
-    for message in [message for message in messages if message["role"] == "user"][-2:]:
-        message["content"][-1]["cache_control"] = _CACHE_UP_TO_HERE
+    marked = _marked([message["role"] for message in messages])
+    for index in marked:
+        messages[index]["content"][-1]["cache_control"] = _CACHE_UP_TO_HERE
     body: JsonObject = {"messages": messages, "max_tokens": request.max_tokens}
     if request.system.strip():
         body["system"] = [{"type": "text", "text": clean(request.system), "cache_control": _CACHE_UP_TO_HERE}]
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
-        body["tools"][-1]["cache_control"] = _CACHE_UP_TO_HERE
+        if len(marked) + len(body.get("system", ())) < MOST_MARKS:
+            body["tools"][-1]["cache_control"] = _CACHE_UP_TO_HERE
+    if request.thinking is not None:
+        body["thinking"] = _thinking(request.thinking, request.max_tokens)
+    if request.effort is not None:
+        body["output_config"] = {"effort": request.effort}
     return body
+
+
+def _marked(roles: Sequence[str]) -> set[int]:
+    """Return which messages are marked, given who said each: three at most.
+
+    A request ends with a message of the user: that is where the next one will read. The one before the last answer is
+    where the previous request ended, so this one reads there what that one wrote; the provider looks back over no more
+    than 20 blocks, which one round of parallel tool calls exceeds. Where the user was the last to speak twice, the previous
+    request may as well have ended between the two, and got no answer.
+    """
+    users = [index for index, role in enumerate(roles) if role == "user"]
+    answer = max((index for index, role in enumerate(roles) if role != "user"), default=0)
+    asked = [index for index in users if index < answer]
+    unanswered = users[-2:-1] if list(roles[-2:]) == ["user", "user"] else []
+    return {*users[-1:], *asked[-1:], *unanswered}
+
+
+def _thinking(thinking: Thinking, max_tokens: int) -> JsonObject:
+    if thinking.budget_tokens is not None and thinking.budget_tokens >= max_tokens:
+        raise UsageError(f"thinking may take {thinking.budget_tokens} tokens, but the whole answer only {max_tokens}")
+    fields = {"type": thinking.mode, "budget_tokens": thinking.budget_tokens, "display": thinking.display}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _message(message: Message) -> JsonObject:

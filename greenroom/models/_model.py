@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
 
-    from greenroom.models._types import Delta, ModelRequest, ModelResponse
+    from greenroom.models._types import Delta, ModelRequest, ModelResponse, Notice
 
 
 class ModelStream(Protocol):
@@ -35,8 +36,11 @@ class ModelStream(Protocol):
         """
         ...
 
-    async def wait_response(self) -> ModelResponse:
+    async def wait_response(self, on_notice: Callable[[Notice], object] | None = None) -> ModelResponse:
         """Read what is left of the stream and return the final response.
+
+        Args:
+            on_notice: Called with each `StreamRestarted`, at once, so that it is on record before what follows it.
 
         Raises:
             ProviderError: The request failed, or the stream was cut.

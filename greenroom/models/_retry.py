@@ -2,21 +2,48 @@
 
 Rule 1: only what may succeed later is tried again. Rule 2: a provider that says when to come back is obeyed, and one that
 says "much later" is given up at once, so that the owner can decide. Rule 3: a restart is told before it is waited for.
-Rule 4: what failed attempts used was used, and is counted.
+Rule 4: what failed attempts used was used, and is counted. Rule 5: a
+crowd that shares a budget of retries never sends much more than it would if all went well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import TypeAlias, TypeVar, final
+from typing import Any, Final, TypeAlias, TypeVar, final
 
 import attrs
 import trio
 
-from greenroom.core import Chance, Ports, ProviderError
+from greenroom.core import Chance, Ports, ProviderError, UsageError
+from greenroom.models._failures import RETRYABLE
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._stream import AnswerStream
 from greenroom.models._types import Delta, ModelRequest, ModelResponse, StreamRestarted, Usage, UsageDelta
+
+
+@attrs.frozen(kw_only=True)
+class KindPolicy:
+    """What is different for one kind of error; None: as in the policy it belongs to."""
+
+    attempts: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(1)))
+    first_wait_s: float | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
+    longest_wait_s: float | None = attrs.field(
+        default=None, validator=attrs.validators.optional(attrs.validators.ge(0))
+    )
+
+
+BY_KIND: Final[Mapping[str, KindPolicy]] = {
+    "timeout": KindPolicy(attempts=3),  # each of them may have waited for minutes
+    "protocol": KindPolicy(attempts=3),  # a provider that sends garbage three times will not mend while we wait
+}
+"""Where a kind of error is retried otherwise than the others."""
+
+
+def _check_kinds(_: object, attribute: attrs.Attribute[Any], value: Mapping[str, KindPolicy]) -> None:
+    unknown = sorted(value.keys() - RETRYABLE.keys())
+    if unknown:
+        raise UsageError(f"{attribute.name}: no error is of the kind {unknown[0]!r}; there are {', '.join(RETRYABLE)}")
 
 
 @attrs.frozen(kw_only=True)
@@ -33,6 +60,67 @@ class RetryPolicy:
     """The part of a back-off that chance may take away, so that a crowd does not come back at once."""
     longest_retry_after_s: float = attrs.field(default=60.0, validator=attrs.validators.ge(0))
     """The longest `retry-after` that is obeyed, in seconds; a longer one is given up."""
+    by_kind: Mapping[str, KindPolicy] = attrs.field(default=BY_KIND, validator=_check_kinds)
+    """What is different for a kind of error, see `RETRYABLE` for the kinds. It decides how often and how soon; whether a
+    request may be sent again at all is the error's own `is_retryable`."""
+
+    def for_kind(self, kind: str) -> RetryPolicy:
+        """Return the policy for one kind of error."""
+        special = self.by_kind.get(kind)
+        if special is None:
+            return self
+        fields = attrs.asdict(special, filter=lambda _, value: value is not None)
+        return attrs.evolve(self, by_kind={}, **fields)
+
+
+@final
+@attrs.define(kw_only=True, eq=False)
+class RetryBudget:
+    """Retries that a whole session has in common, so that a crowd does not bury a provider that is in trouble.
+
+    It begins full. Each first attempt adds a part of a retry, each retry takes one; in between it fills by itself. Share one
+    object between the models of a session. Pure: the time is passed in.
+    """
+
+    capacity: float = attrs.field(default=1000.0, validator=attrs.validators.ge(0))
+    """Retries that it holds at most."""
+    per_request: float = attrs.field(default=0.2, validator=attrs.validators.ge(0))
+    """Retries that each first attempt adds."""
+    per_second: float = attrs.field(default=2.0, validator=attrs.validators.ge(0))
+    """Retries that each second adds, so that a session that waits for its provider comes back to life."""
+    _held: float = attrs.field(init=False)
+    _filled_at_s: float | None = attrs.field(init=False, default=None)
+
+    def __attrs_post_init__(self) -> None:
+        self._held = self.capacity
+
+    @property
+    def held(self) -> float:
+        """Retries that could be taken when it was last looked at."""
+        return self._held
+
+    def add_request(self) -> None:
+        """Note that a request is sent for the first time."""
+        self._held = min(self.capacity, self._held + self.per_request)
+
+    def try_take(self, now_s: float) -> bool:
+        """Take one retry, if there is one."""
+        since_s = 0.0 if self._filled_at_s is None else now_s - self._filled_at_s
+        self._filled_at_s = now_s
+        self._held = min(self.capacity, self._held + since_s * self.per_second)
+        if self._held < 1:
+            return False
+        self._held -= 1
+        return True
+
+
+@attrs.frozen(kw_only=True)
+class _Retries:
+    """What all streams of one model have in common."""
+
+    policy: RetryPolicy
+    chance: Chance
+    budget: RetryBudget | None
 
 
 @attrs.frozen
@@ -58,6 +146,7 @@ def plan_retry(error: ProviderError, attempt: int, policy: RetryPolicy, chance: 
     """
     if not error.is_retryable:
         return GiveUp(f"{error.kind} does not pass by itself")
+    policy = policy.for_kind(error.kind)
     if attempt >= policy.attempts:
         return GiveUp(f"{attempt} attempts have failed")
     if error.retry_after_s is None:
@@ -69,7 +158,13 @@ def plan_retry(error: ProviderError, attempt: int, policy: RetryPolicy, chance: 
     return Wait(error.retry_after_s + policy.first_wait_s * policy.jitter * chance.random())
 
 
-def retrying(model: Model, policy: RetryPolicy | None = None, *, chance: Chance | None = None) -> Model:
+def retrying(
+    model: Model,
+    policy: RetryPolicy | None = None,
+    *,
+    chance: Chance | None = None,
+    budget: RetryBudget | None = None,
+) -> Model:
     """Return a model that sends again what failed for a passing reason.
 
     A stream that was cut starts anew: its deltas so far are void, which a `StreamRestarted` says before the wait. The
@@ -78,19 +173,21 @@ def retrying(model: Model, policy: RetryPolicy | None = None, *, chance: Chance 
     Args:
         policy: None for the defaults.
         chance: Where the jitter comes from; None for the machine's.
+        budget: Retries that are shared with other models; None for no limit but the policy's.
     """
-    return _RetryingModel(model, policy or RetryPolicy(), chance or Ports().chance)
+    return _RetryingModel(
+        model, _Retries(policy=policy or RetryPolicy(), chance=chance or Ports().chance, budget=budget)
+    )
 
 
 @final
 class _RetryingModel:
-    def __init__(self, model: Model, policy: RetryPolicy, chance: Chance) -> None:
+    def __init__(self, model: Model, retries: _Retries) -> None:
         self._model = model
-        self._policy = policy
-        self._chance = chance
+        self._retries = retries
 
     def __repr__(self) -> str:
-        return f"<retrying {self._model!r}, {self._policy.attempts} attempts>"
+        return f"<retrying {self._model!r}, {self._retries.policy.attempts} attempts>"
 
     @property
     def name(self) -> str:
@@ -101,7 +198,7 @@ class _RetryingModel:
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
         first = self._model.stream(request)  # here, so that a mistake of the caller's is raised by the call
-        return AnswerStream(_RetryingSource(self._model, request, first, self._policy, self._chance))
+        return AnswerStream(_RetryingSource(self._model, request, first, self._retries))
 
 
 _Manager: TypeAlias = AbstractAsyncContextManager[ModelStream]
@@ -110,13 +207,10 @@ _Counted = TypeVar("_Counted", ModelResponse, UsageDelta)
 
 @final
 class _RetryingSource:
-    def __init__(
-        self, model: Model, request: ModelRequest, first: _Manager, policy: RetryPolicy, chance: Chance
-    ) -> None:
+    def __init__(self, model: Model, request: ModelRequest, first: _Manager, retries: _Retries) -> None:
         self._model = model
         self._request = request
-        self._policy = policy
-        self._chance = chance
+        self._retries = retries
         self._next_manager: _Manager | None = first
         self._attempt = 1
         self._resume_at_s = 0.0
@@ -151,12 +245,19 @@ class _RetryingSource:
         except StopAsyncIteration:
             return None
         except ProviderError as error:
-            plan = plan_retry(error, self._attempt, self._policy, self._chance)
+            plan = self._plan(error)
             if isinstance(plan, GiveUp):
                 error.add_note(f"given up: {plan.why}")
                 raise
             await self.close()
-            return self._restart(error.kind, plan.seconds)
+            return self._restart(error, plan.seconds)
+
+    def _plan(self, error: ProviderError) -> Wait | GiveUp:
+        retries = self._retries
+        plan = plan_retry(error, self._attempt, retries.policy, retries.chance)
+        if isinstance(plan, Wait) and retries.budget is not None and not retries.budget.try_take(trio.current_time()):
+            return GiveUp("the retries that the session shares are used up")
+        return plan
 
     @property
     def is_holding(self) -> bool:
@@ -169,17 +270,19 @@ class _RetryingSource:
     async def _start(self) -> ModelStream:
         if self._attempt > 1:
             await trio.sleep_until(self._resume_at_s)
+        elif self._retries.budget is not None:
+            self._retries.budget.add_request()
         manager = self._next_manager or self._model.stream(self._request)
         self._next_manager = None
         return await self._entered.enter_async_context(manager)
 
-    def _restart(self, reason: str, wait_s: float) -> StreamRestarted:
+    def _restart(self, error: ProviderError, wait_s: float) -> StreamRestarted:
         lost = self._so_far.usage
         self._lost += lost
         self._attempt += 1
         self._resume_at_s = trio.current_time() + wait_s
         self._so_far = _nothing(self._model)
-        return StreamRestarted(reason, self._attempt, wait_s, lost)
+        return StreamRestarted(error.kind, self._attempt, wait_s, lost, error.status)
 
 
 def _nothing(model: Model) -> ModelResponse:

@@ -6,13 +6,14 @@ generator, so that leaving a stream early leaves nothing for the garbage collect
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Protocol, Self, final
 
 import trio
 
 from greenroom.core import Closed
-from greenroom.models._types import Delta, ModelResponse
+from greenroom.models._types import Delta, ModelResponse, Notice
 
 CLOSE_GRACE_S: Final = 2.0
 """The longest that closing may take, in seconds: it says good-bye to a peer (TLS) who may be gone."""
@@ -90,8 +91,8 @@ class AnswerStream:
         """The valid part of what has arrived; the final response once the stream has ended."""
         return self._source.so_far
 
-    async def wait_response(self) -> ModelResponse:
-        """Read what is left and return the final response.
+    async def wait_response(self, on_notice: Callable[[Notice], object] | None = None) -> ModelResponse:
+        """Read what is left and return the final response, see `ModelStream`.
 
         Raises:
             ProviderError: The request failed, or the stream was cut.
@@ -104,8 +105,9 @@ class AnswerStream:
             self._has_ended = await self._source.finish()
             self._is_readable = True
             if not self._has_ended:
-                async for _ in self:
-                    pass
+                async for delta in self:
+                    if on_notice is not None and isinstance(delta, Notice):
+                        on_notice(delta)
         return self.so_far
 
     async def __aenter__(self) -> Self:

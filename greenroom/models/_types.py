@@ -7,9 +7,11 @@ clock or Trio.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import attrs
+
+from greenroom.core import UsageError
 
 
 @attrs.frozen
@@ -116,6 +118,56 @@ class Usage:
         return self.input_tokens + self.output_tokens + self.cache_creation_input_tokens + self.cache_read_input_tokens
 
 
+Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
+"""How thorough the model is to be; more takes longer and costs more."""
+
+EFFORTS: Final[tuple[Effort, ...]] = ("low", "medium", "high", "xhigh", "max")
+
+# Numbers are the leading agent's second way to say it; each row is the highest number of its level.
+_EFFORT_UP_TO: Final[tuple[tuple[int, Effort], ...]] = ((50, "low"), (85, "medium"), (100, "high"))
+
+LEAST_THINKING_TOKENS: Final = 1024
+
+
+def read_effort(said: str | int) -> Effort:
+    """Return the effort that a definition or setting asks for: a level, or a number from 0 (`low`) to 100 (`high`).
+
+    Raises:
+        UsageError: It is neither.
+    """
+    if isinstance(said, int) and not isinstance(said, bool) and said >= 0:
+        return next((level for most, level in _EFFORT_UP_TO if said <= most), "max")
+    level = next((level for level in EFFORTS if isinstance(said, str) and said.strip().lower() == level), None)
+    if level is None:
+        raise UsageError(f"an effort is one of {', '.join(EFFORTS)}, or a number from 0 to 100; not {said!r}")
+    return level
+
+
+@attrs.frozen
+class Thinking:
+    """Whether the model thinks before it answers, and whether its thoughts are shown."""
+
+    mode: Literal["adaptive", "enabled", "disabled"] = attrs.field(
+        default="adaptive", validator=attrs.validators.in_(("adaptive", "enabled", "disabled"))
+    )
+    """`adaptive`: as much as the model finds right; `enabled`: up to `budget_tokens`, for models before adaptive ones."""
+    budget_tokens: int | None = attrs.field(default=None)
+    """The most that it may think, in tokens, within the request's `max_tokens`; with `enabled`, and only then."""
+    display: Literal["summarized", "omitted"] | None = attrs.field(
+        default=None, validator=attrs.validators.optional(attrs.validators.in_(("summarized", "omitted")))
+    )
+    """Whether thinking blocks come with a text or only with their signature; None: as the model does it."""
+
+    @budget_tokens.validator
+    def _check_budget(self, _: Any, value: int | None) -> None:
+        if (value is not None) != (self.mode == "enabled"):
+            raise UsageError(
+                f"thinking takes budget_tokens with the mode 'enabled', and only then: {self.mode!r}, {value!r}"
+            )
+        if value is not None and value < LEAST_THINKING_TOKENS:
+            raise UsageError(f"budget_tokens of thinking has to be at least {LEAST_THINKING_TOKENS}, not {value!r}")
+
+
 @attrs.frozen(slots=False)  # made once a round and soon gone: without slots it is made in a third of the time
 class ModelRequest:
     """One request to a model."""
@@ -129,6 +181,12 @@ class ModelRequest:
     """Name of the agent definition; a playbook picks its function by it."""
     agent: str = ""
     """Id of the agent that asks; never sent to a provider."""
+    model: str = ""
+    """The provider's exact name of the model; empty: the one that the model object was made for."""
+    effort: Effort | None = None
+    """None: the model's own default. A change of it, as of `thinking`, voids what the provider has cached."""
+    thinking: Thinking | None = None
+    """None: the model's own default."""
 
 
 StopReason: TypeAlias = Literal[
@@ -226,6 +284,11 @@ class StreamRestarted:
     """Seconds until then."""
     lost: Usage = Usage()
     """What the failed attempt had used; the provider may bill it. The usage of the response counts it already."""
+    status: int | None = None
+    """The HTTP status of the failure, if it had one."""
 
+
+Notice: TypeAlias = StreamRestarted
+"""What happened to a request on its way, as opposed to a piece of its answer."""
 
 Delta: TypeAlias = TextDelta | ThinkingDelta | ToolUseStarted | ToolInputDelta | UsageDelta | StreamRestarted

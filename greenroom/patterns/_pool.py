@@ -179,7 +179,7 @@ async def open_pool(
         Stopping: The parent is ending.
         NameTaken: A living child of the parent has that name.
     """
-    if size < 1 or size != int(size):
+    if type(size) is not int or size < 1:
         raise UsageError(f"size has to be a whole number, at least 1, not {size!r}")
     if not max_waiting >= 0:
         raise UsageError(f"max_waiting has to be 0 or more, not {max_waiting!r}")

@@ -158,11 +158,13 @@ class Shutdown:
 
         async def run_step(number: int) -> None:
             name, step = self._steps[phase][number]
-            with trio.CancelScope(deadline=ends):
-                try:
+            scope = trio.CancelScope(deadline=ends)
+            try:
+                with scope:
                     await step()
-                except Exception as error:  # noqa: BLE001 - it keeps nothing from the others, and is in the report
-                    failed[name] = error
+            except Exception as error:  # noqa: BLE001 - it keeps nothing from the others, and is in the report
+                failed[name] = error
+            if not scope.cancelled_caught:
                 del left[number]
 
         if phase in IN_REVERSE:

@@ -63,6 +63,10 @@ class Decider(Protocol):
         """Restart a child that somebody wants restarted."""
         ...
 
+    def go_on_with(self, decision: Batch | Escalation) -> None:
+        """Carry out a decision, or what is left of it, after this turn."""
+        ...
+
     def refuse(self, message: object) -> None:
         """Make a dead letter of what is no decision."""
         ...
@@ -93,7 +97,11 @@ class SupervisorBehavior(Parent[object]):
         ctx.acknowledge()
         match message:
             case Escalation(error=error):
-                await self._supervisor.stop_children()
+                try:
+                    await self._supervisor.stop_children()
+                except trio.Cancelled:
+                    self._supervisor.go_on_with(message)
+                    raise
                 raise error
             case Batch():
                 await self._supervisor.carry_out(message)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, final
+from typing import Any, ClassVar, Final, final
 
 import attrs
 
-from greenroom.core import Event
+from greenroom.actors import Cell
+from greenroom.core import Event, Recorder
+from greenroom.supervisor._spec import SupervisorSpec
 
 
 @final
@@ -77,3 +79,20 @@ class SupervisorFinished(Event):
 
 
 EVENTS: Final = (SupervisorOpened, DependencyDeclared, ChildRestarted, SupervisorEscalated, SupervisorFinished)
+
+
+def record_opened(recorder: Recorder, cell: Cell[Any], spec: SupervisorSpec) -> None:
+    """Record that a supervisor can take children."""
+    recorder.emit(
+        SupervisorOpened(
+            actor=cell.id,
+            inc=cell.incarnation,
+            parent=cell.seq,
+            strategy=spec.strategy.value,
+            intensity=spec.intensity,
+            period_s=spec.period_s,
+            stop_order=spec.stop_order.value,
+            stop_budget_s=spec.stop_budget_s,
+            ends_with=spec.ends_with.value,
+        )
+    )

@@ -9,7 +9,7 @@ from typing import Any, final, get_type_hints
 import attrs
 import trio
 
-from greenroom.actors import Behavior, Cell, Dispatcher, Surroundings, current_of
+from greenroom.actors import Behavior, Cell, Dispatcher, Surroundings, current_of, text_of
 from greenroom.core import Cause, Ports, StartFailed, UsageError
 
 
@@ -66,5 +66,5 @@ async def wait_started(cell: Cell[Any]) -> None:
         raise
     if not cell.was_ready:
         cause = cell.down.cause if cell.down is not None else None
-        why = str(cell.failure) if cell.failure else (cause.why if cause else "it ended before it was ready")
+        why = text_of(cell.failure) if cell.failure else (cause.why if cause else "it ended before it was ready")
         raise StartFailed(cell.id, why) from cell.failure

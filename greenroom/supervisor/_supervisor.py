@@ -27,7 +27,7 @@ from greenroom.supervisor._events import (
     DependencyDeclared,
     SupervisorEscalated,
     SupervisorFinished,
-    SupervisorOpened,
+    record_opened,
 )
 from greenroom.supervisor._house import House, behavior_class_of, wait_started
 from greenroom.supervisor._ladder import end_child
@@ -42,6 +42,7 @@ from greenroom.supervisor._strategy import (
     ends_supervisor,
     plan_exit,
     plan_restart,
+    restart_scope,
     stop_order,
     stopped_to_start,
 )
@@ -230,20 +231,7 @@ class Supervisor:
         """Take the nursery that children are started in, at the begin of an incarnation."""
         self._nursery = nursery
         self._is_closed, self._gave_up = False, None
-        spec, cell = self.spec, self.cell
-        self._house.shared.recorder.emit(
-            SupervisorOpened(
-                actor=cell.id,
-                inc=cell.incarnation,
-                parent=cell.seq,
-                strategy=spec.strategy.value,
-                intensity=spec.intensity,
-                period_s=spec.period_s,
-                stop_order=spec.stop_order.value,
-                stop_budget_s=spec.stop_budget_s,
-                ends_with=spec.ends_with.value,
-            )
-        )
+        record_opened(self._house.shared.recorder, self.cell, self.spec)
 
     def _make_cell(
         self,
@@ -410,15 +398,24 @@ class Supervisor:
 
     async def _take_steps(self, rest: deque[Step], cause: Cause) -> None:
         try:
-            while rest and await self._carry_out_one(rest[0], cause):
-                rest.popleft()
+            while rest:
+                if await self._carry_out_one(rest[0], cause):
+                    rest.popleft()
+                else:  # another plan, which is on its way, is about it and those that it takes along
+                    start_order, child = list(self._specs), rest[0].child
+                    others = restart_scope(self.spec.strategy, start_order, child, self._depends_on)
+                    rest = deque(one for one in rest if one.child not in others)
         except trio.Cancelled:
-            if not self._is_stopping():  # somebody aborted this turn; nobody may be left behind
-                self.cell.mailbox.put_nowait(Batch(tuple(rest)), Lane.NOW, is_system=True)
+            self.go_on_with(Batch(tuple(rest)))
             raise
 
+    def go_on_with(self, decision: Batch | Escalation) -> None:
+        """Carry out a decision, or what is left of it, after this turn, which somebody aborted."""
+        if self.cell.stop_cause is None and self.cell.kill_cause is None:
+            self.cell.mailbox.put_nowait(decision, Lane.NOW, is_system=True)
+
     async def _carry_out_one(self, one: Step, cause: Cause) -> bool:
-        """Take one step; False when the rest of the plan is out of date."""
+        """Take one step; False when a child was started and failed to, so that another plan is about it."""
         cell = self._children.get(one.child)
         if cell is None or self._is_stopping():
             return True
@@ -431,7 +428,6 @@ class Supervisor:
                 cell.renew(one.delay_s)
                 self._launch(cell)
             await cell.wait_ready(or_held=True)
-            # If it failed to start, the next plan, which is on its way, is about the rest as well.
             return cell.is_ready or cell.is_gone
         return True
 

@@ -7,6 +7,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from greenroom.testing._cache_prefixes import CacheMiss, check_cache_prefixes
     from greenroom.testing._cancels import SeesCancels
     from greenroom.testing._conformance_mailbox import MailboxConformance, MailboxLike
     from greenroom.testing._conformance_supervisor import Opened, SupervisorConformance
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _MODULE_OF: "Mapping[str, str]" = {
     "VIRTUAL_START": "greenroom.testing._ports",
+    "CacheMiss": "greenroom.testing._cache_prefixes",
     "CancelAt": "greenroom.testing._sweep",
     "ChoiceRNG": "greenroom.testing._scheduler",
     "Choices": "greenroom.testing._scheduler",
@@ -55,6 +57,7 @@ _MODULE_OF: "Mapping[str, str]" = {
     "VirtualRun": "greenroom.testing._virtual",
     "assert_deterministic": "greenroom.testing._explore",
     "cancel_sweep": "greenroom.testing._sweep",
+    "check_cache_prefixes": "greenroom.testing._cache_prefixes",
     "dfs": "greenroom.testing._search",
     "double_run": "greenroom.testing._virtual",
     "explore": "greenroom.testing._explore",
@@ -72,6 +75,7 @@ _MODULE_OF: "Mapping[str, str]" = {
 
 __all__ = [
     "VIRTUAL_START",
+    "CacheMiss",
     "CancelAt",
     "ChoiceRNG",
     "Choices",
@@ -103,6 +107,7 @@ __all__ = [
     "VirtualRun",
     "assert_deterministic",
     "cancel_sweep",
+    "check_cache_prefixes",
     "dfs",
     "double_run",
     "explore",

@@ -113,12 +113,15 @@ class Model:
             self.lanes[letter.lane].appendleft(letter)
         self.admit()
 
-    def postpone(self, letter: Letter) -> None:
-        """Put a leased message aside until `recall`."""
+    def postpone(self, letter: Letter, *, counts: bool = False) -> None:
+        """Put a leased message aside until `recall`, or bury it."""
         self.leased.remove(letter)
         if self.is_closed or len(self.stash) == self.stash_capacity:
             self.dead.append((letter.number, "ended" if self.is_closed else "stash_overflow"))
+        elif counts and letter.attempts + 1 >= MAX_ATTEMPTS:
+            self.dead.append((letter.number, "poison"))
         else:
+            letter.attempts += counts
             self.stash.append(letter)
         self.admit()
 

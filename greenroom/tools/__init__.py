@@ -1,27 +1,53 @@
 """Tools: what a model can call, with schemas from signatures, checked inputs, and a plan of what runs side by side."""
 
+from greenroom.tools._background import Background, BackgroundInfo, BackgroundTask
 from greenroom.tools._batches import SIDE_BY_SIDE, plan_batches
 from greenroom.tools._context import ToolContext
 from greenroom.tools._errors import InvalidInput, OutsideRoots, Problem, ToolError, UnknownTool
 from greenroom.tools._functions import FunctionTool, tool, tool_schema
 from greenroom.tools._inputs import validate
+from greenroom.tools._outputs import INLINE_CHARACTERS, Output, read_output
+from greenroom.tools._processes import ProcessEnd, Processes, ProcessResult, SystemProcesses, open_processes
+from greenroom.tools._questions import AskUser, Option, Question, QuestionAnswers, QuestionRequest
 from greenroom.tools._schemas import Arg, schema_of
 from greenroom.tools._tool import Tool, ToolSchema, ToolSet
+from greenroom.tools._workspace import Seen, SeenFiles, Stamp, Todo, Workspace
 
 __all__ = [
+    "INLINE_CHARACTERS",
     "SIDE_BY_SIDE",
     "Arg",
+    "AskUser",
+    "Background",
+    "BackgroundInfo",
+    "BackgroundTask",
     "FunctionTool",
     "InvalidInput",
+    "Option",
+    "Output",
     "OutsideRoots",
     "Problem",
+    "ProcessEnd",
+    "ProcessResult",
+    "Processes",
+    "Question",
+    "QuestionAnswers",
+    "QuestionRequest",
+    "Seen",
+    "SeenFiles",
+    "Stamp",
+    "SystemProcesses",
+    "Todo",
     "Tool",
     "ToolContext",
     "ToolError",
     "ToolSchema",
     "ToolSet",
     "UnknownTool",
+    "Workspace",
+    "open_processes",
     "plan_batches",
+    "read_output",
     "schema_of",
     "tool",
     "tool_schema",

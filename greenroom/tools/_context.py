@@ -7,7 +7,7 @@ Rule 1: a tool gets absolute paths from `resolve` and opens nothing else. Rule 2
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import ParamSpec, TypeVar, final
@@ -15,7 +15,11 @@ from typing import ParamSpec, TypeVar, final
 import attrs
 
 from greenroom.core import Blocking
+from greenroom.tools._background import Background
 from greenroom.tools._errors import OutsideRoots, ToolError
+from greenroom.tools._processes import Processes, ProcessResult, run_process
+from greenroom.tools._questions import AskUser, QuestionAnswers, QuestionRequest
+from greenroom.tools._workspace import Workspace
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,7 +38,12 @@ class ToolContext:
     """Id of the agent whose call it is."""
     tool_use_id: str
     """Id of the call, as the model gave it."""
+    workspace: Workspace = attrs.field(factory=Workspace, repr=False)
+    """What the agent keeps between its calls; the same object in all of them."""
     _blocking: Blocking = attrs.field(repr=False)
+    _processes: Processes | None = attrs.field(repr=False, default=None)
+    _background: Background | None = attrs.field(repr=False, default=None)
+    _ask_user: AskUser | None = attrs.field(repr=False, default=None)
     _progress: Callable[[str], None] = attrs.field(repr=False, default=lambda _: None)
 
     @cwd.validator
@@ -49,11 +58,16 @@ class ToolContext:
                 raise ValueError(f"a root has to be absolute, not {str(root)!r}")
 
     def for_call(self, tool_use_id: str) -> ToolContext:
-        """Return the same for another call. What links lead to is looked up anew, because it may have changed."""
+        """Return the same for another call, in the folder where the agent's shell stands now.
+
+        What links lead to is looked up anew, because it may have changed.
+        """
         made: ToolContext = object.__new__(ToolContext)
         values = made.__dict__
         values.update(self.__dict__)
         values["tool_use_id"] = tool_use_id
+        if self.workspace.cwd is not None:
+            values["cwd"] = self.workspace.cwd
         values.pop("real_cwd", None)
         values.pop("real_roots", None)
         return made
@@ -109,3 +123,60 @@ class ToolContext:
         Cancellation waits for the function to end: do long work in several calls.
         """
         return await self._blocking.run(function, *args, **kwargs)
+
+    @property
+    def processes(self) -> Processes:
+        """The port through which processes are started, for tools that wait for more than one end.
+
+        Raises:
+            ToolError: This session starts none.
+        """
+        if self._processes is None:
+            raise ToolError("this session starts no programs")
+        return self._processes
+
+    @property
+    def background(self) -> Background:
+        """The table of what may outlive a call.
+
+        Raises:
+            ToolError: This session has none.
+        """
+        if self._background is None:
+            raise ToolError("this session has no background tasks")
+        return self._background
+
+    async def ask_user(self, request: QuestionRequest) -> QuestionAnswers:
+        """Put questions before the person, and return what they answered. Cancelled, it takes the questions back.
+
+        Raises:
+            ToolError: There is nobody to ask.
+        """
+        if self._ask_user is None:
+            raise ToolError("there is nobody to ask in this session; decide, and say what was decided and why")
+        return await self._ask_user(request)
+
+    async def run_process(
+        self,
+        command: Sequence[str],
+        *,
+        timeout_s: float,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> ProcessResult:
+        """Run a program to its end and return what it printed: output and errors in one, in order.
+
+        It has no input, and a process group of its own. That group is ended, whole, when the program ends, when the time is
+        up, and when the call is cancelled, before that takes effect; it takes a grace of some seconds at most.
+
+        Args:
+            command: The program and its arguments; no shell comes between.
+            timeout_s: Seconds until it is ended.
+            cwd: An absolute folder; without it, the agent's own.
+            env: Variables beside those of this program.
+
+        Raises:
+            ToolError: It cannot be started, or printed too much and was ended.
+        """
+        where = self.real_cwd if cwd is None else cwd
+        return await run_process(self.processes, self._blocking, command, cwd=where, timeout_s=timeout_s, env=env)

@@ -67,7 +67,7 @@ class Stubborn(Doer):
 
 
 class Keeper(Doer):
-    """Its messages are run again as often as it takes."""
+    """Its messages are run again in the next state, or after a restart."""
 
     unfinished = Unfinished.KEEP
 

@@ -13,7 +13,7 @@ from trio.testing import wait_all_tasks_blocked
 from greenroom.actors import DrainRequested, Request, State
 from greenroom.core import Closed, UsageError
 from greenroom.mailbox import DeadReason, Delivery, Lane, Mailbox, MailboxPolicy
-from greenroom.supervisor import ChildSpec, Restart, SupervisorSpec
+from greenroom.supervisor import Backoff, ChildSpec, Restart, Strategy, SupervisorSpec
 from greenroom.testing import run_virtual
 from tests.actors.situations import AT_ONCE, Deaf, Doer, Gate, PlainDoer, dead, events, fail, fail_plainly, runtime
 
@@ -39,6 +39,7 @@ def test_whatever_was_accepted_is_handled_and_nothing_else_is(
 
     async def scenario() -> None:
         async with runtime(SupervisorSpec(intensity=100, backoff=AT_ONCE)) as opened:
+            began = trio.current_time()
             actor: Any = await opened.spawn(PlainDoer if is_plain else Doer, seen, spec=ChildSpec(restart=restart))
             for number, (what, lane) in enumerate(before):
                 job = fail_plainly if is_plain else fail
@@ -47,6 +48,7 @@ def test_whatever_was_accepted_is_handled_and_nothing_else_is(
             assert [actor.tell("late", lane) for lane in Lane] == [Delivery.CLOSED] * 3
             down = await actor.wait_ended()
 
+            assert trio.current_time() == began, "it waited for its grace"
             assert down.state is State.COMPLETED
             assert sorted(seen) == [number for number, (what, _) in enumerate(before) if what == "message"]
             failed = sum(what == "fail" for what, _ in before)
@@ -176,3 +178,34 @@ async def test_a_producer_that_waits_for_a_place_is_told() -> None:
     assert not mailbox.is_draining
     with pytest.raises(Closed, match="over"):
         await mailbox.get()
+
+
+@virtually
+@pytest.mark.promise("I-3", "I-12")
+@KINDS
+@pytest.mark.parametrize("first_s", [0.0, 2.0])
+async def test_who_is_between_two_incarnations_takes_nothing_new_and_handles_the_rest(
+    behavior: Any, first_s: float
+) -> None:
+    """It is held while its supervisor waits for the turn of a neighbour, or backs off."""
+    seen: list[Any] = []
+    job = fail_plainly if behavior is PlainDoer else fail
+    spec = SupervisorSpec(strategy=Strategy.ONE_FOR_ALL, backoff=Backoff(first_s=first_s, jitter=0))
+    async with runtime(spec) as opened:
+        actor = await opened.spawn(behavior, seen)
+        neighbour = await opened.spawn(Doer)
+        deaf = Deaf(2)
+        neighbour.tell(deaf)
+        for message in (job, "waits"):
+            actor.tell(message)
+        await deaf.entered.wait()
+        await wait_all_tasks_blocked()
+        actor.drain()
+        assert actor.tell("late") is Delivery.CLOSED
+        assert seen == []
+        began = trio.current_time()
+        down = await actor.wait_ended()
+
+        assert (seen, down.state) == (["waits"], State.COMPLETED)
+        assert trio.current_time() - began <= 2 + first_s
+        assert len(events(opened, DrainRequested)) == 1

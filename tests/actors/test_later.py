@@ -15,7 +15,20 @@ from greenroom.core import UsageError
 from greenroom.mailbox import DeadReason, Delivery, Lane, MailboxPolicy
 from greenroom.supervisor import SupervisorSpec
 from greenroom.testing import run_virtual
-from tests.actors.situations import AT_ONCE, Do, Doer, Gate, Oops, PlainDoer, Stubborn, Survivor, dead, fail, runtime
+from tests.actors.situations import (
+    AT_ONCE,
+    Do,
+    Doer,
+    Gate,
+    Keeper,
+    Oops,
+    PlainDoer,
+    Stubborn,
+    Survivor,
+    dead,
+    fail,
+    runtime,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -472,3 +485,33 @@ async def test_an_ask_is_not_polled_and_a_suspended_actor_polls_nothing() -> Non
 
         assert polled == ["a", None, "b"]
         assert answers == ["answer"]
+
+
+@virtual
+@pytest.mark.promise("I-46")
+@pytest.mark.parametrize("behavior", [Stubborn, Keeper])
+async def test_who_cancels_a_periodic_timer_hears_nothing_more_of_a_message_that_its_turn_gave_back(
+    behavior: Any,
+) -> None:
+    """While the turn handled it the next one was sent, so that two of them wait."""
+    ticks: list[float] = []
+    timers: list[SendTimer] = []
+
+    async def tick(ctx: Context) -> None:
+        ticks.append(trio.current_time())
+        await trio.sleep(1.5)
+
+    def cancel(ctx: Context) -> None:
+        timers[0].cancel()
+        ctx.enter("cancelled")
+
+    async with runtime() as opened:
+        actor = await opened.spawn(behavior)
+        actor.tell(Job(lambda ctx: timers.append(ctx.send_every(1, tick))))
+        await trio.sleep(2.25)
+        actor.tell(Job(cancel), Lane.NOW)
+        actor.abort_turn()
+        await trio.sleep(5)
+
+        assert len(ticks) == 1
+        assert dead(opened) == {DeadReason.WITHDRAWN: 2}

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_shortcuts_are_on_with_the_trio_that_is_locked() -> None:
     """If this fails, a new Trio has changed what they rest on: everything works, each switch costs twice as much."""
     assert SHORTCUTS
-    assert prepare is _parking.make_trap
+    assert prepare is _parking._TRAP
 
 
 def test_the_self_test_notices_a_trio_that_keeps_the_abort_function_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:

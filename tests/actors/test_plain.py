@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import AbortStatus, Behavior, Context, State, TurnEnded, is_plain
+from greenroom.actors import AbortStatus, ActorExited, Behavior, Context, State, TurnEnded, is_plain
 from greenroom.core import InternalError, UsageError
 from greenroom.mailbox import BUDGET, DeadReason, Delivery, Lane
 from greenroom.supervisor import Backoff, ChildSpec, Restart, Strategy, SupervisorSpec
@@ -313,3 +313,26 @@ async def test_a_neighbour_that_is_restarted_with_mail_waiting_is_served_by_its_
 
         assert down.state is State.KILLED
         assert killed == [down.incarnation]
+
+
+@pytest.mark.promise("I-38")
+@pytest.mark.parametrize("behavior", [Doer, PlainDoer])
+async def test_an_error_whose_text_cannot_be_had_fails_nobody_else(behavior: Any) -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise Oops
+
+    def fail_mutely(ctx: Context) -> None:
+        raise Mute
+
+    async def fail_and_wait(ctx: Context) -> None:
+        fail_mutely(ctx)
+
+    async with runtime(SupervisorSpec(backoff=AT_ONCE)) as opened:
+        actor = await opened.spawn(behavior)
+        neighbour = await opened.spawn(PlainDoer)
+        actor.tell(fail_mutely if behavior is PlainDoer else fail_and_wait)
+        await wait_all_tasks_blocked()
+
+        assert (actor.state, neighbour.state) == (State.RUNNING, State.RUNNING)
+        assert events(opened, ActorExited)[0].error == "Mute: (no text: its str() raised Oops)"

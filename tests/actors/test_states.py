@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import ActorEntered, Behavior, Context, Request, Unfinished
+from greenroom.actors import ActorEntered, Behavior, Context, Request, State, Unfinished
 from greenroom.core import AskTimedOut, Level, StashFull, TurnFailed, UsageError
 from greenroom.mailbox import DeadReason, Delivery, Lane, MailboxPolicy, MessagePostponed
 from greenroom.supervisor import SupervisorSpec
@@ -458,3 +458,40 @@ class Picky(Doer):
             ctx.reply(message.number)
         elif not isinstance(message, int):
             await super().on_message(message, ctx)
+
+
+class NoRepr:
+    def __repr__(self) -> str:
+        raise Oops
+
+
+class NoEq:
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        raise Oops
+
+
+@virtual
+@pytest.mark.promise("I-12", "I-38")
+@pytest.mark.parametrize("behavior", [Doer, PlainDoer])
+@pytest.mark.parametrize("state", [NoRepr, NoEq])
+async def test_a_state_that_raises_fails_the_turn_that_enters_it_and_nothing_else(behavior: Any, state: Any) -> None:
+    """Its own code runs at the call: in the commit it would leave half of it undone, and take the dispatcher along."""
+    async with runtime(SupervisorSpec(backoff=AT_ONCE)) as opened:
+        actor = await opened.spawn(behavior)
+        neighbour = await opened.spawn(PlainDoer)
+
+        def enter(ctx: Context) -> None:
+            ctx.tell_on_commit(neighbour, "never")
+            ctx.enter(state())
+
+        async def enter_and_wait(ctx: Context) -> None:
+            enter(ctx)
+
+        actor.tell(enter if behavior is PlainDoer else enter_and_wait)
+        await wait_all_tasks_blocked()
+
+        assert (actor.state, neighbour.state) == (State.RUNNING, State.RUNNING)
+        assert dead(opened) == {DeadReason.FAILED: 1}
+        assert neighbour.statistics().reserved == 0

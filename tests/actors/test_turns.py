@@ -218,21 +218,42 @@ async def test_a_requeued_message_is_tried_three_times_and_then_poison() -> None
         assert seen == ["behind"]
 
 
-async def test_a_kept_message_comes_back_as_often_as_it_takes() -> None:
+@pytest.mark.parametrize(("failures", "is_poison"), [(2, False), (9, True)])
+async def test_a_kept_message_comes_back_until_it_has_failed_three_times(failures: int, is_poison: bool) -> None:
+    """Else one message that fails whoever takes it would end its actor, and then its supervisor."""
     attempts = 0
 
-    async def fail_four_times(ctx: Context) -> None:
+    async def fail_first(ctx: Context) -> None:
         nonlocal attempts
         attempts += 1
-        if attempts < 5:
+        if attempts <= failures:
             raise Oops
 
     async with runtime(SupervisorSpec(backoff=AT_ONCE, intensity=9)) as opened:
         actor = await opened.spawn(Keeper)
-        actor.tell(fail_four_times)
+        actor.tell(fail_first)
         await wait_all_tasks_blocked()
 
-        assert attempts == 5
+        assert attempts == 3
+        assert dead(opened) == ({DeadReason.POISON: 1} if is_poison else {})
+
+
+async def test_aborts_are_not_held_against_a_kept_message() -> None:
+    async def enter_another_state(ctx: Context) -> None:
+        ctx.enter(object())
+
+    async with runtime() as opened:
+        actor = await opened.spawn(Keeper)
+        actor.tell(Gate())
+        for _ in range(5):
+            await wait_all_tasks_blocked()
+            assert actor.is_busy
+            actor.abort_turn()
+            await wait_all_tasks_blocked()
+            actor.tell(enter_another_state)
+        await wait_all_tasks_blocked()
+
+        assert actor.is_busy
         assert dead(opened) == {}
 
 

@@ -8,7 +8,7 @@ import pytest
 from trio.testing import wait_all_tasks_blocked
 
 from greenroom.actors import Context, Down, State, Watch
-from greenroom.mailbox import DeadReason, Delivery
+from greenroom.mailbox import DeadReason, Delivery, Lane
 from greenroom.supervisor import ChildSpec, Restart, SupervisorSpec
 from tests.actors.situations import AT_ONCE, Doer, Gate, Oops, PlainDoer, dead, fail, fail_plainly, runtime
 
@@ -263,3 +263,31 @@ async def test_a_down_that_waits_is_taken_back_with_its_watch(is_served: bool) -
 
         assert len(seen) == is_served
         assert dead(opened) == ({} if is_served else {DeadReason.WITHDRAWN: 1})
+
+
+@pytest.mark.promise("I-32")
+@pytest.mark.parametrize("is_restarted", [True, False])
+async def test_a_down_that_waits_is_heard_only_by_the_incarnation_that_watched(is_restarted: bool) -> None:
+    """The next one watches again, and would hear of the same end twice."""
+    heard: list[Any] = []
+
+    class Watches(Doer):
+        async def on_start(self, ctx: Context) -> None:
+            ctx.watch(other)
+
+        async def on_signal(self, signal: Any, ctx: Context) -> None:
+            heard.append((ctx.incarnation, signal.actor))
+
+    async with runtime(SupervisorSpec(backoff=AT_ONCE)) as opened:
+        other = await opened.spawn(Doer)
+        watcher = await opened.spawn(Watches)
+        gate = Gate()
+        for job in (gate, *([fail] if is_restarted else [])):
+            watcher.tell(job, Lane.NOW)
+        await gate.entered.wait()
+        other.stop()
+        gate.opened.set()
+        await wait_all_tasks_blocked()
+
+        assert heard == [(1 + is_restarted, other.id)]
+        assert dead(opened) == ({DeadReason.FAILED: 1, DeadReason.ENDED: 1} if is_restarted else {})

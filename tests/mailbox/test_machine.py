@@ -53,14 +53,14 @@ class MailboxMachine(MailboxConformance):
         self.settle()
 
     @precondition(lambda self: bool(self.handed))
-    @rule(data=st.data())
-    def postpone(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), counts=st.booleans())
+    def postpone(self, data: st.DataObject, counts: bool) -> None:
         handed = data.draw(st.sampled_from(self.handed))
         letter, envelope = handed.letters.pop(), handed.lease.envelopes.pop()
         if not handed.letters:
             self.handed.remove(handed)
-        self.mailbox.postpone(envelope)
-        self.model.postpone(letter)
+        self.mailbox.postpone(envelope, counts=counts)
+        self.model.postpone(letter, counts=counts)
         self.settle()
 
     @rule()

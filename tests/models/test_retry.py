@@ -7,12 +7,14 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import ProviderError
+from greenroom.core import ProviderError, UsageError
 from greenroom.models import (
     RETRYABLE,
     Answer,
     GiveUp,
+    KindPolicy,
     Model,
+    RetryBudget,
     RetryPolicy,
     Say,
     ScriptedModel,
@@ -221,3 +223,94 @@ async def test_over_real_sockets_a_cut_stream_and_a_refusal_are_overcome() -> No
     restarts = [delta for delta in deltas if isinstance(delta, StreamRestarted)]
     assert [(one.reason, one.attempt) for one in restarts] == [("cut", 2), ("overloaded", 3), ("rate_limited", 4)]
     assert model.name == "claude-test"
+
+
+# --- kinds of errors -------------------------------------------------------------------------------------------------
+
+
+def test_a_kind_of_error_may_have_limits_of_its_own() -> None:
+    policy = RetryPolicy(by_kind={"rate_limited": KindPolicy(attempts=2, first_wait_s=4, longest_wait_s=5)})
+    assert plan_retry(provider_error("rate_limited"), 1, policy, Fixed(0)) == Wait(4)
+    assert isinstance(plan_retry(provider_error("rate_limited"), 2, policy, Fixed(0)), GiveUp)
+    assert plan_retry(provider_error("overloaded"), 2, policy, Fixed(0)) == Wait(1)
+
+
+def test_what_waits_for_minutes_is_tried_three_times_by_default() -> None:
+    assert isinstance(plan_retry(provider_error("timeout"), 2, RetryPolicy(), Fixed(0)), Wait)
+    assert isinstance(plan_retry(provider_error("timeout"), 3, RetryPolicy(), Fixed(0)), GiveUp)
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"by_kind: no error is of the kind 'overload'; there are .*overloaded"):
+        RetryPolicy(by_kind={"overload": KindPolicy(attempts=2)})
+
+
+async def test_a_restart_tells_the_status(autojump_clock: trio.testing.MockClock) -> None:
+    refusal = ProviderError("busy", kind="overloaded", status=529, is_retryable=True)
+    _, model = patient([refusal, "ok"])
+    notices: list[object] = []
+    async with model.open(), model.stream(HELLO) as stream:
+        response = await stream.wait_response(notices.append)
+
+    assert response.text == "ok"
+    assert notices == [StreamRestarted("overloaded", 2, 0.5, status=529)]
+
+
+# --- what a session shares -------------------------------------------------------------------------------------------
+
+
+@given(
+    capacity=st.floats(0, 20),
+    per_request=st.floats(0, 2),
+    per_second=st.floats(0, 2),
+    steps=st.lists(st.booleans() | st.floats(0, 5), max_size=60),
+)
+def test_no_more_retries_than_were_put_in(
+    capacity: float, per_request: float, per_second: float, steps: list[bool | float]
+) -> None:
+    """`True` is a first attempt, `False` a wish to retry, a number are seconds that pass."""
+    budget = RetryBudget(capacity=capacity, per_request=per_request, per_second=per_second)
+    now_s, requests, taken = 0.0, 0, 0
+    for step in steps:
+        if step is True:
+            requests += 1
+            budget.add_request()
+        elif step is False:
+            taken += budget.try_take(now_s)
+        else:
+            now_s += step
+        assert 0 <= budget.held <= capacity
+    assert taken <= capacity + requests * per_request + now_s * per_second + 1e-6
+
+
+async def test_a_crowd_gives_up_when_the_shared_retries_are_used_up(autojump_clock: trio.testing.MockClock) -> None:
+    """Mechanism: `_plan` asks the budget; without it 20 requests would be sent 160 times."""
+    scripted = ScriptedModel({"*": [provider_error("overloaded") for _ in range(25)]})
+    budget = RetryBudget(capacity=5, per_request=0, per_second=0)
+    model = retrying(scripted, chance=Fixed(0.0), budget=budget)
+    errors: list[ProviderError] = []
+
+    async def ask() -> None:
+        async with model.stream(HELLO) as stream:
+            with pytest.raises(ProviderError) as caught:
+                await stream.wait_response()
+            errors.append(caught.value)
+
+    async with model.open(), trio.open_nursery() as nursery:
+        for _ in range(20):
+            nursery.start_soon(ask)
+
+    assert len(scripted.requests) == 25
+    assert {tuple(error.__notes__) for error in errors} == {
+        ("given up: the retries that the session shares are used up",)
+    }
+
+
+async def test_shared_retries_come_back_with_time_and_with_requests(autojump_clock: trio.testing.MockClock) -> None:
+    budget = RetryBudget(capacity=1, per_request=0.5, per_second=0.1)
+    assert budget.try_take(0)
+    assert not budget.try_take(9)
+    assert budget.try_take(11)
+    budget.add_request()
+    budget.add_request()
+    assert budget.try_take(11)

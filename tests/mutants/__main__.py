@@ -51,7 +51,9 @@ def run(mutant: Mutant) -> Verdict:
     except subprocess.TimeoutExpired:
         return Verdict(mutant, is_killed=True, by=f"nothing that ends within {LIMIT_S} s", seconds=LIMIT_S)
     seconds = time.monotonic() - began
-    found = re.search(r"^(?:FAILED|ERROR) (\S+::\S+)", done.stdout, re.MULTILINE)
+    found = re.search(
+        r"^(?:FAILED|ERROR) (\S+\.py\S*)", done.stdout, re.MULTILINE
+    )  # also one that breaks the collection
     if done.returncode == TESTS_FAILED and found is not None:
         return Verdict(mutant, is_killed=True, by=found[1], seconds=seconds)
     if done.returncode == 0:

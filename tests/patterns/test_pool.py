@@ -157,3 +157,11 @@ async def test_nonsense_is_refused_in_one_line(options: dict[str, Any], message:
     async with runtime() as opened:
         with pytest.raises(UsageError, match=message):
             await open_pool(opened, "pool", Doer, **options)
+
+
+@virtually
+@pytest.mark.parametrize("size", [0, -1, 2.0, float("inf"), float("nan"), True, "2"])
+async def test_a_size_is_a_whole_number(size: Any) -> None:
+    async with runtime() as opened:
+        with pytest.raises(UsageError, match="size has to be a whole number"):
+            await open_pool(opened, "pool", Doer, size=size)

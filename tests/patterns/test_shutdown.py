@@ -155,3 +155,29 @@ async def test_drain_lets_a_whole_tree_finish_its_mail() -> None:
         assert opened.root.children() == []
         assert team.ref.state is State.COMPLETED
         assert not events(opened, ShutdownBegan)
+
+
+@virtually
+async def test_a_step_that_is_cut_and_fails_in_its_clean_up_keeps_nothing_from_the_others() -> None:
+    """Its nursery raises a group of a `Cancelled` and an error."""
+    ran: list[str] = []
+
+    async def clean_up_badly() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise RuntimeError("clean-up")
+
+    async def bad() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(clean_up_badly)
+            nursery.start_soon(trio.sleep_forever)
+
+    shutdown = Shutdown(recorder(), budgets_s={"drain": 1})
+    shutdown.add("drain", bad, name="bad")
+    shutdown.add("flush", sleeper(ran, "flush", 0))
+    report = await shutdown.run("over")
+
+    assert ran == ["+flush", "-flush"]
+    drained = report.phases[PHASES.index("drain")]
+    assert (drained.cut, [*drained.failed]) == (("bad",), ["bad"])

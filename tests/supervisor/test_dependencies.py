@@ -12,7 +12,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from greenroom.actors import State, StopRequested
 from greenroom.core import Cause, UsageError
-from greenroom.supervisor import ChildRestarted, ChildSpec, Restart, Strategy, SupervisorSpec
+from greenroom.supervisor import Backoff, ChildRestarted, ChildSpec, Restart, Strategy, SupervisorSpec
 from greenroom.testing import run_virtual
 from tests.actors.situations import AT_ONCE, Deaf, Doer, PlainDoer, events, fail, fail_plainly, runtime
 from tests.supervisor.test_restarts import life_of
@@ -210,6 +210,47 @@ async def test_a_restart_whose_start_fails_is_a_failure_like_any_other() -> None
 
         assert len(starts) == 4
         assert down.state is State.FAILED
+
+
+@pytest.mark.promise("I-36", "I-38", "I-40")
+@given(
+    CHILDREN,
+    st.sampled_from(Strategy),
+    st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=3),
+    st.sets(st.tuples(st.integers(0, 5), st.integers(2, 4)), max_size=6),
+    st.lists(st.integers(0, 5), max_size=30),
+)
+def test_whichever_starts_fail_everybody_runs_in_the_end(
+    children: list[tuple[set[int], bool, bool]],
+    strategy: Strategy,
+    crashes: list[tuple[int, bool]],
+    failing: set[tuple[int, int]],
+    choices: list[int],
+) -> None:
+    """A start that fails in the middle of a batch is the matter of another batch, and of those that build on it only."""
+    children = [(on, False, is_plain) for on, _, is_plain in children]
+
+    class Fragile(Doer):
+        async def on_start(self, ctx: Any) -> None:
+            if (NAMES.index(ctx.path), ctx.incarnation) in failing:
+                raise RuntimeError("no")
+
+    async def scenario() -> None:
+        spec = SupervisorSpec(strategy=strategy, intensity=100, backoff=Backoff(first_s=0.1, cap_s=1))
+        async with runtime(spec) as opened:
+            refs = await spawn_all(opened, children, Fragile)
+            for number, is_requested in crashes:
+                place = number % len(children)
+                if is_requested:
+                    await opened.root.restart(refs[place])
+                else:
+                    refs[place].tell(fail_plainly if children[place][2] else fail)
+                    await trio.sleep(0.05)
+            await trio.sleep(100)
+
+            assert [ref.state for ref in refs] == [State.RUNNING] * len(refs)
+
+    run_virtual(scenario, choices=choices)
 
 
 @virtually

@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import assert_checkpoints, wait_all_tasks_blocked
 
-from greenroom.actors import ActorCreated, ActorExited, Behavior, Context, State
+from greenroom.actors import AbortStatus, ActorCreated, ActorExited, Behavior, Context, State
 from greenroom.core import ActorEnded, RuntimeFailed, SupervisorFailed, TurnFailed
 from greenroom.mailbox import DeadReason, Lane, MailboxPolicy
 from greenroom.supervisor import ChildSpec, Restart, Strategy, SupervisorEscalated, SupervisorSpec, open_runtime
@@ -257,3 +257,24 @@ async def test_the_record_says_how_much_an_actor_holds_and_when_it_comes_back() 
 
     said = {event.actor: (event.capacity, event.restart) for event in events(opened, ActorCreated)}
     assert said == {opened.root.id: (1_000, ""), small.id: (7, "permanent"), team.id: (1_000, "temporary")}
+
+
+@pytest.mark.promise("I-44")
+async def test_a_supervisor_that_gives_up_does_so_although_its_turn_is_aborted() -> None:
+    async with runtime() as opened:
+        team = await opened.spawn_supervisor("team", NEVER, escalates=False)
+        busy, fragile = [await team.spawn(Doer) for _ in range(2)]
+        gate = Gate()
+        busy.tell(gate)
+        await gate.entered.wait()
+        fragile.tell(fail)
+        await wait_all_tasks_blocked()
+        for _ in range(2):
+            assert team.ref.abort_turn().status is AbortStatus.ABORTED
+            await wait_all_tasks_blocked()
+        assert not busy.is_gone
+        gate.opened.set()
+        down = await team.join()
+
+        assert (down.state, type(down.error)) == (State.FAILED, SupervisorFailed)
+        assert gate.is_through

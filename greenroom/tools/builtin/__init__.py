@@ -1,8 +1,37 @@
-"""The tools that come with greenroom: Read, Glob and Grep."""
+"""The tools that come with greenroom: for files, text and the shell."""
 
+from greenroom.tools.builtin._ask import ask_user_question_tool
+from greenroom.tools.builtin._bash import CommandFailed, bash_tool
+from greenroom.tools.builtin._edit import edit_tool
 from greenroom.tools.builtin._glob import glob_tool
 from greenroom.tools.builtin._grep import grep_tool
+from greenroom.tools.builtin._http import HttpFetcher
 from greenroom.tools.builtin._read import read_tool
 from greenroom.tools.builtin._read_only import READ_ONLY_TOOLS
+from greenroom.tools.builtin._standard import STANDARD_TOOLS
+from greenroom.tools.builtin._tasks import task_output_tool, task_stop_tool
+from greenroom.tools.builtin._todo import todo_write_tool
+from greenroom.tools.builtin._web_fetch import Digest, Fetcher, Page, Permit, make_web_fetch_tool
+from greenroom.tools.builtin._write import write_tool
 
-__all__ = ["READ_ONLY_TOOLS", "glob_tool", "grep_tool", "read_tool"]
+__all__ = [
+    "READ_ONLY_TOOLS",
+    "STANDARD_TOOLS",
+    "CommandFailed",
+    "Digest",
+    "Fetcher",
+    "HttpFetcher",
+    "Page",
+    "Permit",
+    "ask_user_question_tool",
+    "bash_tool",
+    "edit_tool",
+    "glob_tool",
+    "grep_tool",
+    "make_web_fetch_tool",
+    "read_tool",
+    "task_output_tool",
+    "task_stop_tool",
+    "todo_write_tool",
+    "write_tool",
+]

@@ -6,12 +6,13 @@ Rule 3: what cannot be read becomes a reason in words, never an exception that e
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Protocol, final
 
 import attrs
 
@@ -21,6 +22,7 @@ BINARY_PROBE_BYTES: Final = 8 * 1024
 """A NUL byte in the first so many makes a file binary; git looks at as many."""
 LINE_BYTES: Final = 64 * 1024
 """What is kept of a line; the rest of it is skipped over."""
+DIGEST_BYTES: Final = 16
 _CONTINUATION: Final = bytes(range(0x80, 0xC0))
 
 _KINDS: Final = (
@@ -136,7 +138,40 @@ def refuse_binary(file: BinaryIO) -> None:
         raise Binary("it is a binary file")
 
 
-def blocks_of(file: BinaryIO) -> Iterator[Block]:
+class Readable(Protocol):
+    """What bytes can be read from."""
+
+    def read(self, most: int, /) -> bytes:
+        """Return the next bytes, none at the end."""
+        ...
+
+
+@final
+class Digesting:
+    """A file on its way to a reader, and the digest of what went through."""
+
+    def __init__(self, file: Readable) -> None:
+        self._file = file
+        self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES)
+
+    def read(self, most: int, /) -> bytes:
+        """Return the next bytes, none at the end."""
+        content = self._file.read(most)
+        self._hash.update(content)
+        return content
+
+    @property
+    def digest(self) -> bytes:
+        """Of all that was read so far."""
+        return self._hash.digest()
+
+
+def digest_of(content: bytes) -> bytes:
+    """Return what tells one content from another."""
+    return hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest()
+
+
+def blocks_of(file: Readable) -> Iterator[Block]:
     """Return the text of a file, block by block.
 
     Only a line feed ends a line, and a carriage return before it goes with it. A block in the middle of a very long line

@@ -10,11 +10,12 @@ from typing import Annotated, Final
 
 import attrs
 
-from greenroom.tools import Arg, ToolContext, ToolError, tool
+from greenroom.tools import Arg, Seen, Stamp, ToolContext, ToolError, tool
 from greenroom.tools.builtin._answers import MAX_ANSWER_CHARACTERS, clipped
 from greenroom.tools.builtin._files import (
     FILE,
     FOLDER,
+    Digesting,
     Missing,
     Unreadable,
     blocks_of,
@@ -59,26 +60,38 @@ async def read_tool(
         raise ToolError(f"{name} cannot be read: {error.reason}") from error
     except OSError as error:
         raise ToolError(f"{name} cannot be read: {reason_of(error)}") from error
-    return _answer(page, name, offset)
+    answer = _answer(page, name, offset)
+    ctx.workspace.seen.note(path, page.as_seen(offset))
+    return answer
 
 
 @attrs.define
 class _Page:
     """The lines that were asked for, numbered."""
 
+    stamp: Stamp
     lines: list[str] = attrs.field(factory=list)
     seen: int = 0
     """Lines of the file that were read, those before the page too."""
     has_more: bool = False
     is_utf8: bool = True
+    digest: bytes | None = None
+    """Of the whole file; None where its end was not reached."""
+
+    def as_seen(self, offset: int) -> Seen:
+        """Return what an agent that reads the page has seen of the file."""
+        ranges = ((offset, offset + len(self.lines) - 1),) if self.lines else ()
+        return Seen(stamp=self.stamp, digest=self.digest, ranges=ranges, lines=None if self.has_more else self.seen)
 
 
 def _read(path: Path, offset: int, limit: int) -> Work[_Page]:
-    page = _Page()
     room = MAX_ANSWER_CHARACTERS
     with open_regular(path) as file:
+        # As it was before the first byte was read: what is written meanwhile then shows as a change.
+        page = _Page(Stamp.of(os.fstat(file.fileno())))
         refuse_binary(file)
-        for block in blocks_of(file):
+        content = Digesting(file)
+        for block in blocks_of(content):
             first = page.seen + 1
             page.seen += block.count
             if page.seen >= offset:
@@ -94,6 +107,7 @@ def _read(path: Path, offset: int, limit: int) -> Work[_Page]:
                         return page
                     page.lines.append(line)
             yield len(block.text) + 1
+        page.digest = content.digest
     return page
 
 

@@ -1,0 +1,84 @@
+"""Definitions that are always there; a file of the same name replaces one.
+
+They follow the reference documents: two read-only searchers, one agent for everything, and two helpers for people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from greenroom.agents._definition import AgentDefinition, Origin
+from greenroom.core.sources import Scope
+
+_SEARCHING: Final = ("Read", "Grep", "Glob")
+_BUILTIN: Final = Origin(scope=Scope.BUILTIN, source="built-in")
+
+GENERAL_PURPOSE: Final = AgentDefinition(
+    name="general-purpose",
+    description="Handles a task of many steps from end to end: searching, reading, changing, checking.",
+    when_to_use="For work of several steps that fits no other agent, or for a search that may take many attempts.",
+    system_prompt=(
+        "You do one task for another agent, from end to end. Do all that was asked and nothing beyond it. Search widely "
+        "where you do not know the place, read what you rely on, and change existing files rather than adding new ones. "
+        "End with a short report: what you did or found, with absolute paths, and what is left open."
+    ),
+    origin=_BUILTIN,
+)
+EXPLORE: Final = AgentDefinition(
+    name="Explore",
+    description="Searches and explores a code base without changing it.",
+    when_to_use="To find files, names or how something works. Say how thorough: quick, medium or very thorough.",
+    system_prompt=(
+        "You search a code base for another agent. You only read. Find names with Glob and contents with Grep, several at "
+        "once, and read what decides the question. Answer with absolute paths and line numbers, and say what you did not "
+        "find."
+    ),
+    tools=_SEARCHING,
+    model="haiku",
+    reads_instructions=False,
+    origin=_BUILTIN,
+)
+PLAN: Final = AgentDefinition(
+    name="Plan",
+    description="Gathers what a plan needs and writes the plan, without changing anything.",
+    when_to_use="Before a change that touches several places: to learn what is there and in what order to go.",
+    system_prompt=(
+        "You plan a change for another agent. You only read. Learn the conventions of the place, trace what the change "
+        "touches, weigh the ways to do it. Answer with the steps in order, what each depends on, and the files that matter "
+        "most, by their absolute paths."
+    ),
+    tools=_SEARCHING,
+    reads_instructions=False,
+    origin=_BUILTIN,
+)
+STATUSLINE_SETUP: Final = AgentDefinition(
+    name="statusline-setup",
+    description="Configures the user's status line.",
+    system_prompt="You configure the status line in the user's settings. Change nothing else, and say what you changed.",
+    tools=("Read", "Edit"),
+    origin=_BUILTIN,
+)
+GUIDE: Final = AgentDefinition(
+    name="claude-code-guide",
+    description="Answers questions on how to use this program and its settings, hooks, agents and skills.",
+    system_prompt="You answer questions on how to use this program, from its documentation. Say where you found it.",
+    tools=("Read", "Grep", "Glob", "WebFetch", "WebSearch"),
+    origin=_BUILTIN,
+)
+BUILTINS: Final = (GENERAL_PURPOSE, EXPLORE, PLAN, STATUSLINE_SETUP, GUIDE)
+
+
+def builtin_definitions(environ: Mapping[str, str], *, is_headless: bool = False) -> tuple[AgentDefinition, ...]:
+    """Return the built-in definitions that the environment leaves.
+
+    Args:
+        environ: `GREENROOM_DISABLE_EXPLORE_PLAN_AGENTS=1` takes the two searchers away, and in a headless run
+            `GREENROOM_DISABLE_BUILTIN_AGENTS=1` takes all.
+        is_headless: Whether nobody is there to answer.
+    """
+    if is_headless and environ.get("GREENROOM_DISABLE_BUILTIN_AGENTS") == "1":
+        return ()
+    if environ.get("GREENROOM_DISABLE_EXPLORE_PLAN_AGENTS") == "1":
+        return tuple(one for one in BUILTINS if one.name not in {EXPLORE.name, PLAN.name})
+    return BUILTINS

@@ -1,0 +1,111 @@
+"""Which definition counts where several have one name.
+
+Rule 1: an administrator's before those given to the program, before the project's, the user's, plugins', built-in ones.
+Rule 2: within a project the nearest folder wins, and `.greenroom` before `.claude`. Rule 3: what does not count is never
+silent. Must not know: the disk.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, final
+
+import attrs
+
+from greenroom.agents._definition import AgentDefinition
+from greenroom.core import UsageError
+from greenroom.core.sources import Diagnostic, Kind, Scope
+
+ORDER: Final = (Scope.MANAGED, Scope.CLI, Scope.PROJECT, Scope.USER, Scope.PLUGIN, Scope.BUILTIN)
+_SEPARATORS: Final = re.compile(r"[\s_-]+")
+
+
+def _read_only(by_name: Mapping[str, AgentDefinition]) -> Mapping[str, AgentDefinition]:
+    return MappingProxyType(dict(by_name))
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Given:
+    """A definition that was read, and how near the folder is that it came from."""
+
+    definition: AgentDefinition
+    folder: Path | None = None
+    """Two of one folder and one name are a mistake; None for those that lie in none."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Definitions(Mapping[str, AgentDefinition]):
+    """The definitions that count, by name, in the order in which they come first; and what was found on the way."""
+
+    by_name: Mapping[str, AgentDefinition] = attrs.field(factory=dict, converter=_read_only)
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def __getitem__(self, name: str) -> AgentDefinition:
+        return self.by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.by_name)
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    @property
+    def problems(self) -> tuple[Diagnostic, ...]:
+        """What somebody should change."""
+        return tuple(one for one in self.diagnostics if one.is_problem)
+
+    def find(self, name: str) -> AgentDefinition:
+        """Return the definition that is meant: by its name, or else whatever its case and separators.
+
+        Raises:
+            UsageError: There is none, or more than one; the text says which there are.
+        """
+        if name in self.by_name:
+            return self.by_name[name]
+        meant = [one for one in self.by_name if _plain(one) == _plain(name)]
+        if len(meant) == 1:
+            return self.by_name[meant[0]]
+        there_are = ", ".join(meant or self.by_name) or "none"
+        raise UsageError(f"{'several agents are' if meant else 'no agent is'} called {name!r}; there are: {there_are}")
+
+
+def agent_listing(definitions: Iterable[AgentDefinition]) -> str:
+    """Return one line for each agent, for whoever chooses one: its name, when to use it, its tools in words."""
+    return "\n".join(
+        f"- {one.name}: {' '.join((one.when_to_use or one.description).split())} (Tools: {one.tools_in_words()})"
+        for one in definitions
+    )
+
+
+def resolve_definitions(given: Iterable[Given], found: Iterable[Diagnostic] = ()) -> Definitions:
+    """Return which definitions count.
+
+    Args:
+        given: Of each scope the nearest first; the scopes in any order.
+        found: What reading them has found.
+    """
+    by_name: dict[str, AgentDefinition] = {}
+    folders: dict[str, Path | None] = {}
+    diagnostics = list(found)
+    for one in sorted(given, key=lambda each: ORDER.index(each.definition.origin.scope)):
+        name, origin = one.definition.name, one.definition.origin
+        first = by_name.setdefault(name, one.definition)
+        if first is one.definition:
+            folders[name] = one.folder
+            continue
+        if one.folder is not None and one.folder == folders[name]:
+            text = f"{name!r} is also in {first.origin.source}, which counts; rename or remove one"
+            diagnostics.append(Diagnostic(kind=Kind.DUPLICATE, source=origin.source, text=text))
+        else:
+            text = f"{name!r} of {first.origin.source} counts instead"
+            diagnostics.append(Diagnostic(kind=Kind.SHADOWED, source=origin.source, text=text))
+    return Definitions(by_name=by_name, diagnostics=tuple(diagnostics))
+
+
+def _plain(name: str) -> str:
+    return _SEPARATORS.sub("-", name.strip().lower())

@@ -1,0 +1,194 @@
+"""Reading definitions from where they lie, again and again: only what has changed is read.
+
+Rule 1: a broken file takes only itself out. Rule 2: a definition is a value: who holds one keeps it, whatever becomes of its
+file. Rule 3: the disk is touched in `Blocking` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeAlias, final
+
+import attrs
+
+from greenroom.agents._definition import AgentDefinition, Origin
+from greenroom.agents.definitions._builtin import BUILTINS
+from greenroom.agents.definitions._catalogue import Definitions, Given, resolve_definitions
+from greenroom.agents.definitions._fields import Reading, read_json, read_markdown, with_prefix
+from greenroom.core import Blocking
+from greenroom.core.sources import (
+    BadFrontmatter,
+    Diagnostic,
+    FileCache,
+    Kind,
+    Level,
+    Places,
+    Scope,
+    Unusable,
+    find_files,
+    read_frontmatter,
+    read_text,
+    shown_path,
+)
+
+FOLDER: Final = "agents"
+_ENDINGS: Final = (".md", ".json")
+_SCOPES: Final = (Scope.MANAGED, Scope.PROJECT, Scope.USER, Scope.PLUGIN)
+_Parsed: TypeAlias = list[Reading]
+
+
+@final
+class DefinitionSource:
+    """The definitions of a session, live.
+
+    Args:
+        places: Where to look; None reads no files.
+        blocking: Where the disk is looked at.
+        more: Definitions as JSON objects by their names (`--agents`), each before those of files.
+        programs: Definitions made by the program; they count like those of `more`.
+        builtins: Those that are always there.
+    """
+
+    def __init__(
+        self,
+        places: Places | None,
+        *,
+        blocking: Blocking,
+        more: Mapping[str, Any] | None = None,
+        programs: Iterable[AgentDefinition] = (),
+        builtins: Iterable[AgentDefinition] = BUILTINS,
+    ) -> None:
+        self._places = places
+        self._blocking = blocking
+        self._fixed, self._fixed_found = _fixed(more, programs, builtins)
+        self._cache: FileCache[_Parsed] = FileCache()
+        self._begun = 0
+        self._shown = 0
+        self.current = resolve_definitions(self._fixed, self._fixed_found)
+        """What counted at the latest refresh; before the first one, what lies in no file."""
+
+    @property
+    def parsed(self) -> int:
+        """How many files were read so far; a refresh in which nothing has changed adds none."""
+        return self._cache.parsed
+
+    async def refresh(self) -> Definitions:
+        """Look for what is new, changed or gone, and return what counts now; it never fails for a file.
+
+        Agents that run keep the definition that they have. Cancelled, it leaves `current` as it was.
+        """
+        if self._places is None:
+            return self.current
+        self._begun += 1
+        number = self._begun
+        given, found = await self._blocking.run(self._scan, self._places)
+        if number > self._shown:  # of two that overlap, the one that began later counts
+            self._shown = number
+            self.current = resolve_definitions([*self._fixed, *given], [*self._fixed_found, *found])
+        return self.current
+
+    def _scan(self, places: Places) -> tuple[list[Given], list[Diagnostic]]:
+        return _scan(places, self._cache)
+
+
+def load_definitions(
+    places: Places | None, *, more: Mapping[str, Any] | None = None, builtins: Iterable[AgentDefinition] = BUILTINS
+) -> Definitions:
+    """Read the definitions once, in this thread: for commands. The arguments are those of `DefinitionSource`."""
+    given, found = _fixed(more, (), builtins)
+    if places is not None:
+        more_given, more_found = _scan(places, FileCache())
+        given, found = [*given, *more_given], [*found, *more_found]
+    return resolve_definitions(given, found)
+
+
+def read_files(path: Path) -> Definitions:
+    """Read the definitions of one file, or of all files below a folder, in this thread: to check them.
+
+    Args:
+        path: Absolute.
+    """
+    level = Level(scope=Scope.PROJECT, folder=path)
+    files = [one.path for one in find_files(path, _is_definition)] if path.is_dir() else [path]
+    readings = [reading for one in files for reading in _read(dict.fromkeys(files, level), one)]
+    given = [Given(definition=one, folder=path) for one, _ in readings if one is not None]
+    return resolve_definitions(given, [one for _, found in readings for one in found])
+
+
+def _is_definition(name: str) -> bool:
+    return name.endswith(_ENDINGS)
+
+
+def _fixed(
+    more: Mapping[str, Any] | None, programs: Iterable[AgentDefinition], builtins: Iterable[AgentDefinition]
+) -> tuple[list[Given], list[Diagnostic]]:
+    read = read_json(more, origin=Origin(scope=Scope.CLI, source="--agents")) if more is not None else []
+    given = [Given(definition=one) for one, _ in read if one is not None]
+    given += [Given(definition=one) for one in (*programs, *builtins)]
+    return given, [one for _, found in read for one in found]
+
+
+def _scan(places: Places, cache: FileCache[_Parsed]) -> tuple[list[Given], list[Diagnostic]]:
+    found = {level: find_files(level.folder / FOLDER, _is_definition) for level in places.levels(*_SCOPES)}
+    # A folder may be reachable twice, through links or as the user's and the project's: the first one counts.
+    owners: dict[Path, Level] = {}
+    for level, files in found.items():
+        for file in files:
+            owners.setdefault(file.path, level)
+    parsed = cache.parse([file for files in found.values() for file in files], partial(_read, owners))
+    given: list[Given] = []
+    diagnostics: list[Diagnostic] = []
+    for path, readings in parsed.items():
+        folder = owners[path].folder
+        for definition, notes in readings:
+            diagnostics += notes
+            if definition is not None:
+                given.append(Given(definition=definition, folder=folder))
+    return given, diagnostics
+
+
+def _read(owners: Mapping[Path, Level], path: Path) -> _Parsed:
+    level = owners[path]
+    trusted = level.folder.parent if level.scope is Scope.PROJECT else None
+    origin = Origin(scope=level.scope, source=shown_path(path), folder=trusted)
+    try:
+        content = read_text(path)
+    except Unusable as error:
+        return [(None, [Diagnostic(kind=Kind.BROKEN, source=origin.source, text=str(error))])]
+    if path.suffix == ".json":
+        return _read_json_file(content, origin)
+    is_plugin = level.scope is Scope.PLUGIN
+    definition, notes = read_markdown(content, origin=origin, fallback_name=path.stem if is_plugin else "")
+    if is_plugin and definition is None and not _has_usable_head(content):
+        definition = _bare(content, path.stem, origin)
+    if definition is not None and is_plugin:
+        inner = path.parent.relative_to(level.folder / FOLDER).parts
+        definition = with_prefix(definition, ":".join([level.plugin, *inner]))
+    return [(definition, notes)]
+
+
+def _has_usable_head(content: str) -> bool:
+    try:
+        read_frontmatter(content)
+    except BadFrontmatter:
+        return False
+    return True
+
+
+def _bare(content: str, name: str, origin: Origin) -> AgentDefinition | None:
+    """Return what is left of a plugin's file whose frontmatter cannot be read: its text, under its name, without tools."""
+    definition, _ = read_markdown("", origin=origin, fallback_name=name)
+    return None if definition is None else attrs.evolve(definition, system_prompt=content.strip(), tools=())
+
+
+def _read_json_file(content: str, origin: Origin) -> _Parsed:
+    import orjson
+
+    try:
+        values = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        text = f"this is no JSON: {error.msg}"
+        return [(None, [Diagnostic(kind=Kind.BROKEN, source=origin.source, line=error.lineno, text=text)])]
+    return read_json(values, origin=origin)

@@ -1,0 +1,192 @@
+"""The commands `greenroom agents list | show | check`: which agents there are here, and what is wrong with their files.
+
+Rule 1: it only reads, and runs nothing that a definition names. Rule 2: exit codes are 0, 1 for an agent that is not there
+or a file that should be changed, 2 for a mistake in the command. Rule 3: what `--json` prints keeps its keys.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from cyclopts import Parameter
+
+from greenroom.agents import AgentDefinition
+from greenroom.agents.definitions import Definitions, facts_of, load_definitions, read_files
+from greenroom.cli._output import complain, typed
+from greenroom.cli._replay_page import Page, counted
+from greenroom.cli._words import printable
+from greenroom.core import UsageError
+from greenroom.core.sources import Diagnostic, find_places
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+FOUND: Final = 0
+NOT_FOUND: Final = 1
+
+AgentsJson = Annotated[str | None, Parameter(name="--agents")]
+
+
+def list_command(*, agents: AgentsJson = None, json: bool = False) -> int:
+    """List the agents that can be used in the current folder.
+
+    Parameters
+    ----------
+    agents
+        More agents, as a JSON object of definitions by their names.
+    json
+        Print one JSON object instead of a table.
+    """
+    found = _load(agents)
+    if json:
+        Page(
+            facts={"agents": [_row(one) for one in found.values()], "found": _facts(found.diagnostics)}, lines=()
+        ).print(is_json=True)
+        return FOUND
+    _print_table(_table(found))
+    if found.problems:
+        files = counted(len({one.source for one in found.problems}), "file")
+        print(f"\n{files} should be changed: greenroom agents check")
+    return FOUND
+
+
+def show_command(name: str, /, *, agents: AgentsJson = None, json: bool = False) -> int:
+    """Show one agent: where it comes from, what it may do, what it is told.
+
+    Parameters
+    ----------
+    name
+        The name of the agent; case and separators do not matter.
+    agents
+        More agents, as a JSON object of definitions by their names.
+    json
+        Print one JSON object, in the form that definitions have as JSON.
+    """
+    found = _load(agents)
+    try:
+        one = found.find(name)
+    except UsageError as error:
+        return complain(str(error), code=NOT_FOUND)
+    about = tuple(
+        each for each in found.diagnostics if each.source == one.origin.source or f"{one.name!r}" in each.text
+    )
+    origin = {"scope": one.origin.scope.value, "source": one.origin.source}
+    lines = [f"{one.name}  ({origin['scope']}: {_short(one.origin.source)})", printable(one.description, 400), ""]
+    lines += [f"{key:<20} {_worded(value)}" for key, value in _settings(one).items()]
+    lines += ["", *one.system_prompt.splitlines()]
+    lines += ["", *map(_line, about)] if about else []
+    Page(facts={**facts_of(one), "origin": origin, "found": _facts(about)}, lines=lines).print(is_json=json)
+    return FOUND
+
+
+def check_command(path: Path | None = None, /, *, json: bool = False) -> int:
+    """Check the files of agents; the exit code is 1 when one should be changed.
+
+    Parameters
+    ----------
+    path
+        A file, or a folder of them; by default all that count in the current folder.
+    json
+        Print one JSON object instead of lines.
+    """
+    if path is None:
+        found = _load(None)
+    elif path.exists():
+        found = read_files(path.absolute())
+    else:
+        raise UsageError(f"{str(path)!r} is not there; name a file of an agent, or a folder of them")
+    loaded = [one for one in found.values() if one.origin.scope.value != "builtin"]
+    problems = found.problems
+    verdict = "nothing to change" if not problems else f"{counted(len(problems), 'problem')} to repair"
+    facts = {
+        "ok": not problems,
+        "loaded": [{"name": one.name, "source": one.origin.source} for one in loaded],
+        "found": _facts(found.diagnostics),
+    }
+    lines = [f"{one.name}: {_short(one.origin.source)}" for one in loaded]
+    lines += [*map(_line, found.diagnostics), f"{counted(len(loaded), 'agent')}, {verdict}"]
+    Page(facts=facts, lines=lines).print(is_json=json)
+    return NOT_FOUND if problems else FOUND
+
+
+# --- pieces -----------------------------------------------------------------------------------------------------------
+
+
+def _load(agents: str | None) -> Definitions:
+    return load_definitions(find_places(Path.cwd()), more=_parsed(agents))
+
+
+def _parsed(agents: str | None) -> dict[str, Any] | None:
+    if agents is None:
+        return None
+    import orjson
+
+    try:
+        values = orjson.loads(agents)
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"--agents is no JSON (column {error.colno}: {error.msg})") from None
+    if not isinstance(values, dict):
+        raise UsageError("--agents has to be a JSON object of definitions by their names")
+    return values
+
+
+def _row(one: AgentDefinition) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "description": one.description,
+        "model": one.model,
+        "tools": one.tools_in_words(),
+        "scope": one.origin.scope.value,
+        "source": one.origin.source,
+    }
+
+
+def _settings(one: AgentDefinition) -> dict[str, Any]:
+    facts = facts_of(one)
+    for key in ("name", "description", "prompt", "tools", "disallowedTools"):
+        facts.pop(key, None)
+    denied = [pattern for pattern in one.disallowed_tools if "(" in pattern]
+    refused = {"refused calls": denied} if denied else {}
+    return {"tools": one.tools_in_words(), **refused, "model": one.model, **facts}
+
+
+def _worded(value: object) -> str:
+    return printable(", ".join(map(str, value)) if isinstance(value, list) else str(value), 400)
+
+
+def _facts(found: Sequence[Diagnostic]) -> list[dict[str, Any]]:
+    return [{"kind": one.kind.value, "source": one.source, "line": one.line, "text": one.text} for one in found]
+
+
+def _line(one: Diagnostic) -> str:
+    place = f"{_short(one.source)}:{one.line}" if one.line else _short(one.source)
+    return f"{place}: {one.kind.value}: {one.text}"
+
+
+def _short(source: str) -> str:
+    return typed(Path(source)) if source.startswith("/") else source
+
+
+def _table(found: Definitions) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("name", "from", "model", "tools", "description"):
+        table.add_column(title, overflow="ellipsis", no_wrap=title in {"name", "from"})
+    for one in found.values():
+        row = (one.name, one.origin.scope.value, one.model, one.tools_in_words(), one.description)
+        table.add_row(*(Text(printable(each, 100)) for each in row))
+    return table
+
+
+def _print_table(table: Table) -> None:
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
+    if not console.is_terminal:
+        console.width = 200
+    console.print(table)

@@ -1,0 +1,160 @@
+"""Finding and reading small text files that somebody else made; each is parsed again only when it has changed.
+
+Rule 1: only regular files of bounded size are read, and opening never blocks. Rule 2: folders behind links are followed, each
+once. Rule 3: what cannot be read is a reason in words. Everything here blocks: call it through `Blocking`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, Generic, TypeVar, final
+
+import attrs
+
+T = TypeVar("T")
+
+FILE_BYTES: Final = 1_000_000
+"""A file with more is not read."""
+_MOST_FILES: Final = 10_000
+_MOST_FOLDERS: Final = 10_000
+
+
+@final
+class Unusable(Exception):
+    """A file that cannot be used; the text says why, and follows the file's name."""
+
+
+@final
+@attrs.frozen
+class Found:
+    """A file that was found, and what tells one state of it from another."""
+
+    path: Path
+    stamp: tuple[int, int, int, int]
+
+
+def find_files(folder: Path, is_wanted: Callable[[str], bool], *, depth: int = 16) -> list[Found]:
+    """Return the wanted files below a folder, in a fixed order; none where the folder cannot be read.
+
+    Args:
+        folder: Where to look; links are followed, and no folder is looked at twice.
+        is_wanted: Says by its name whether a file is wanted.
+        depth: How many folders deep to look; 1 for this one alone.
+    """
+    found: list[Found] = []
+    seen: set[tuple[int, int]] = set()
+    for path in _walk(folder, depth, seen):
+        if is_wanted(path.name):
+            stamp = stamp_of(path)
+            if stamp is not None:
+                found.append(Found(path, stamp))
+        if len(found) >= _MOST_FILES:
+            break
+    return found
+
+
+def _walk(folder: Path, depth: int, seen: set[tuple[int, int]]) -> Iterator[Path]:
+    try:
+        status = folder.stat()
+        identity = (status.st_dev, status.st_ino)
+        if not depth or identity in seen or len(seen) >= _MOST_FOLDERS:
+            return
+        seen.add(identity)
+        with os.scandir(folder) as entries:
+            listed = sorted((entry.name, entry.is_dir()) for entry in entries)
+    except OSError:
+        return
+    yield from (folder / name for name, is_folder in listed if not is_folder)
+    for name, is_folder in listed:
+        if is_folder:
+            yield from _walk(folder / name, depth - 1, seen)
+
+
+def stamp_of(path: Path) -> tuple[int, int, int, int] | None:
+    """Return what changes whenever a file does; None where there is no regular file."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a regular file, or a link to one, that can be looked at."""
+    return stamp_of(path) is not None
+
+
+def shown_path(path: Path) -> str:
+    """Return a path as text that any encoding can hold."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def read_text(path: Path, *, most: int = FILE_BYTES) -> str:
+    """Return the text of a file.
+
+    Raises:
+        Unusable: It is no regular file, too large, no UTF-8, or the system refuses.
+    """
+    content = _read_bytes(path, most + 1)
+    if len(content) > most:
+        raise Unusable(f"it has more than {most:,} bytes; shorten it")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise Unusable(f"line {line} is no UTF-8; save it as UTF-8") from None
+
+
+def read_start(path: Path, most: int) -> str:
+    """Return the start of a file, of at most so many bytes; what is no UTF-8 is U+FFFD.
+
+    Raises:
+        Unusable: It is no regular file, or the system refuses.
+    """
+    return _read_bytes(path, most).decode("utf-8", "replace")
+
+
+def _read_bytes(path: Path, most: int) -> bytes:
+    try:
+        # NONBLOCK: opening a pipe would wait for its writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise Unusable("it is no file")
+            return file.read(most)
+    except OSError as error:
+        raise Unusable(f"it cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except ValueError:
+        raise Unusable("that is no path") from None
+
+
+@final
+class FileCache(Generic[T]):
+    """What files were parsed to; a file is read again when its stamp has changed, and forgotten when it is gone."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, tuple[tuple[int, int, int, int], T]] = {}
+        self.parsed = 0
+        """How many files were parsed so far."""
+
+    def parse(self, found: list[Found], parse: Callable[[Path], T]) -> dict[Path, T]:
+        """Return what each of these files is parsed to; others are forgotten.
+
+        Args:
+            found: The files that there are.
+            parse: Called with the path of each new or changed one; must not raise.
+        """
+        known: dict[Path, tuple[tuple[int, int, int, int], T]] = {}
+        for one in found:
+            before = self._known.get(one.path)
+            if before is None or before[0] != one.stamp:
+                before = (one.stamp, parse(one.path))
+                self.parsed += 1
+            known[one.path] = before
+        self._known = known
+        return {path: parsed for path, (_, parsed) in known.items()}

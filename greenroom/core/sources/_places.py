@@ -1,0 +1,187 @@
+"""Where files for agents lie: the levels of a project, the user's folder, plugins, what an administrator set.
+
+Rule 1: nearest first. A project's levels go from the working folder up to the root of its repository; inside a git worktree
+the main checkout's follow. Rule 2: at each level `.greenroom` comes before `.claude`. Rule 3: nobody asks for the working
+folder or the environment of the process here: they are given.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, final
+
+import attrs
+
+from greenroom.core._errors import UsageError
+
+OWN: Final = ".greenroom"
+THEIRS: Final = ".claude"
+HOME_VARIABLE: Final = "GREENROOM_HOME"
+THEIR_HOME_VARIABLE: Final = "CLAUDE_CONFIG_DIR"
+_PLUGIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class Scope(StrEnum):
+    """Whose a file is."""
+
+    MANAGED = "managed"
+    """An administrator's."""
+    CLI = "cli"
+    """Given on the command line, or by the program."""
+    PROJECT = "project"
+    USER = "user"
+    PLUGIN = "plugin"
+    BUILTIN = "builtin"
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Level:
+    """One folder that holds `agents`, `skills`, `commands` and the like."""
+
+    scope: Scope
+    folder: Path
+    """Such as `.../project/.claude`."""
+    plugin: str = ""
+    """The plugin's name, for those of plugins."""
+
+
+@final
+@attrs.frozen
+class Plugin:
+    """A folder of somebody else's agents, skills and commands, and the name that goes before theirs."""
+
+    name: str = attrs.field()
+    folder: Path
+
+    @name.validator
+    def _check_name(self, _: Any, value: str) -> None:
+        if not _PLUGIN_NAME.fullmatch(value):
+            raise UsageError(f"the name of a plugin is made of letters, digits, '.', '_' and '-', not {value!r}")
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Places:
+    """The folders of one session; made by `find_places`."""
+
+    cwd: Path
+    root: Path
+    """The root of the repository around `cwd`, or `cwd` itself."""
+    main_root: Path
+    """The main checkout's root where `root` is a git worktree; else `root`."""
+    project: tuple[Path, ...]
+    """Folders of the project, nearest first; with the main checkout's behind those of a worktree."""
+    user: Path
+    """The user's home directory, what `~` stands for."""
+    home: Path
+    """The user's own folder, `~/.greenroom`."""
+    their_home: Path
+    """The user's folder of the tool whose files are read as well, `~/.claude`."""
+    added: tuple[Path, ...] = ()
+    """Further folders that the user works in."""
+    plugins: tuple[Plugin, ...] = ()
+    managed: Path | None = None
+
+    def levels(self, *scopes: Scope) -> Iterator[Level]:
+        """Return the levels of these scopes, in this order, nearest first."""
+        for scope in scopes:
+            match scope:
+                case Scope.MANAGED if self.managed is not None:
+                    yield Level(scope=scope, folder=self.managed)
+                case Scope.PROJECT:
+                    users = {self.home, self.their_home}
+                    for folder in (*self.project, *self.added):
+                        for name in (OWN, THEIRS):
+                            if folder / name not in users:
+                                yield Level(scope=scope, folder=folder / name)
+                case Scope.USER:
+                    yield Level(scope=scope, folder=self.home)
+                    yield Level(scope=scope, folder=self.their_home)
+                case Scope.PLUGIN:
+                    for plugin in self.plugins:
+                        yield Level(scope=scope, folder=plugin.folder, plugin=plugin.name)
+                case _:
+                    pass
+
+
+def find_places(
+    cwd: Path,
+    *,
+    environ: Mapping[str, str] | None = None,
+    added: Iterable[Path] = (),
+    plugins: Iterable[Plugin] = (),
+    managed: Path | None = None,
+) -> Places:
+    """Return where files for agents lie, seen from a folder. It looks at the disk: call it through `Blocking`.
+
+    Args:
+        cwd: The absolute folder that the agents work in.
+        environ: By default the environment of the process: `GREENROOM_HOME` stands for `~/.greenroom`,
+            `CLAUDE_CONFIG_DIR` for `~/.claude`.
+        added: Further folders that the user works in (`--add-dir`).
+        plugins: In the order in which they count.
+        managed: An administrator's folder.
+    """
+    environ = os.environ if environ is None else environ
+    user = Path(environ.get("HOME") or Path.home())
+    root = _root_of(cwd, user)
+    main_root = _main_checkout(root) or root
+    own = _up(cwd, root)
+    main = [main_root / one.relative_to(root) for one in own] if main_root != root else []
+    return Places(
+        cwd=cwd,
+        root=root,
+        main_root=main_root,
+        project=(*own, *main),
+        user=user,
+        home=_set_to(environ, HOME_VARIABLE, user / OWN),
+        their_home=_set_to(environ, THEIR_HOME_VARIABLE, user / THEIRS),
+        added=tuple(added),
+        plugins=tuple(plugins),
+        managed=managed,
+    )
+
+
+def _set_to(environ: Mapping[str, str], variable: str, otherwise: Path) -> Path:
+    value = environ.get(variable)
+    return Path(value).expanduser().absolute() if value else otherwise
+
+
+def _root_of(cwd: Path, user: Path) -> Path:
+    around = (cwd, *cwd.parents)
+    repository = next((one for one in around if _is_there(one / ".git")), None)
+    marked = next((one for one in around if one != user and _is_there(one / OWN)), None)
+    return repository or marked or cwd
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a folder further up may be closed to us
+        return False
+
+
+def _up(cwd: Path, root: Path) -> list[Path]:
+    return [one for one in (cwd, *cwd.parents) if one.is_relative_to(root)]
+
+
+def _main_checkout(root: Path) -> Path | None:
+    """Return the main checkout of a git worktree, None for what is none: `.git` is a file that names its folder there."""
+    mark = root / ".git"
+    try:
+        if not mark.is_file():
+            return None
+        head, _, where = mark.read_text(encoding="utf-8")[:4096].strip().partition(": ")
+        if head != "gitdir" or not where:
+            return None
+        folder = Path(os.path.normpath(root / where))
+        common = Path(os.path.normpath(folder / (folder / "commondir").read_text(encoding="utf-8")[:4096].strip()))
+    except (OSError, ValueError):
+        return None
+    # A submodule has such a file as well, and no `commondir`; a bare repository has no checkout.
+    return common.parent if common.name == ".git" and common.parent.is_dir() else None

@@ -1,0 +1,268 @@
+"""Reading what a handler answered: exit codes, text, JSON, HTTP bodies, a model's verdict. Nothing here ever raises.
+
+Rule 1: exit code 2 blocks whatever was printed. Rule 2: any other exit code blocks nothing by itself: JSON alone decides.
+Rule 3: what cannot be understood is a problem on record and decides nothing; an allow whose rewritten input cannot be
+used is no allow.
+Must not know: how the answer came here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from greenroom.hooks._catalog import CATALOG, EventRow, Exit, HookEvent, Refusal
+from greenroom.hooks._outcomes import Extras, HookAnswer, Permission, PermissionDecision
+
+NON_BLOCKING: Final = "Failed with non-blocking status code:"
+_LEGACY: Final = {"approve": Permission.ALLOW, "block": Permission.DENY}
+_BLOCKING_EXIT: Final = 2
+_MAX_DEPTH: Final = 100
+
+
+def read_command(event: HookEvent, exit_code: int, stdout: str, stderr: str) -> HookAnswer:
+    """Read how a process ended and what it printed."""
+    row = CATALOG[event]
+    values, problem = _object_in(stdout)
+    if exit_code == _BLOCKING_EXIT or (exit_code and row.exits is Exit.MUST_SUCCEED):
+        return _read_blocking_exit(event, row, values, stderr.strip())
+    if values is not None:
+        answer = read_object(event, values)
+    elif problem:
+        answer = HookAnswer(problems=(problem,))
+    else:
+        answer = _read_text(event, row, stdout) if not exit_code else HookAnswer()
+    if exit_code and values is None:
+        notice = f"{NON_BLOCKING} {exit_code} {stderr.strip()}".rstrip()
+        return attrs.evolve(answer, problems=(*answer.problems, notice))
+    return answer
+
+
+def read_http(event: HookEvent, status: int, body: str) -> HookAnswer:
+    """Read a reply; only a JSON object in a 2xx reply decides anything."""
+    if not 200 <= status < 300:
+        return HookAnswer(problems=(f"{NON_BLOCKING} {status}",))
+    if not body.strip():
+        return HookAnswer()
+    values, problem = _object_in(body)
+    if values is None:
+        return HookAnswer(problems=(problem or "the reply is text; only a JSON object can say something",))
+    return read_object(event, values)
+
+
+def read_verdict(event: HookEvent, text: str, *, continue_on_block: bool, on_idle: bool = False) -> HookAnswer:
+    """Read a model's `{ok, reason, impossible?}`, which may stand in a code fence."""
+    begin, end = text.find("{"), text.rfind("}")
+    values, problem = _object_in(text[begin : end + 1]) if 0 <= begin < end else (None, "")
+    if values is None or not isinstance(values.get("ok"), bool):
+        return HookAnswer(problems=(problem or "the model did not answer {'ok': true or false, 'reason': ...}",))
+    if values["ok"]:
+        return HookAnswer()
+    reason = _Taker(values).text("reason") or "the model said no"
+    if values.get("impossible") is True and event in {HookEvent.STOP, HookEvent.SUBAGENT_STOP}:
+        return HookAnswer(system_message=reason)
+    halts = HookAnswer(stops=True, stop_reason=reason)
+    blocks = HookAnswer(blocks=True, block_reason=reason)
+    refusal = CATALOG[event].refusal
+    if event is HookEvent.TASK_COMPLETED and on_idle:
+        refusal = Refusal.HALTS
+    if refusal is Refusal.HALTS:
+        return blocks if continue_on_block else halts
+    if refusal is Refusal.DENIES:
+        denial = HookAnswer if continue_on_block else _halting
+        return denial(permission=Permission.DENY, permission_reason=reason)
+    return HookAnswer() if refusal is Refusal.IGNORED else blocks
+
+
+def _halting(*, permission: Permission, permission_reason: str) -> HookAnswer:
+    return HookAnswer(
+        stops=True, stop_reason=permission_reason, permission=permission, permission_reason=permission_reason
+    )
+
+
+def _read_text(event: HookEvent, row: EventRow, stdout: str) -> HookAnswer:
+    lines = stdout.split("\n")
+    if event is HookEvent.WORKTREE_CREATE:
+        path = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return HookAnswer(extras=Extras(worktree_path=path)) if path else HookAnswer()
+    return HookAnswer(context=stdout.strip()) if row.takes_text else HookAnswer()
+
+
+def _read_blocking_exit(event: HookEvent, row: EventRow, values: Mapping[str, Any] | None, stderr: str) -> HookAnswer:
+    """Exit 2 beats what the JSON decided, but for the reason, and for what ends even more."""
+    said = HookAnswer() if values is None else read_object(event, values)
+    reason = said.permission_reason if said.permission is Permission.DENY else said.block_reason
+    reason = reason or stderr
+    kept = HookAnswer(stops=said.stops, stop_reason=said.stop_reason, system_message=said.system_message)
+    if row.exits is Exit.IS_NOTED:
+        return attrs.evolve(kept, problems=(f"{NON_BLOCKING} 2 {reason}".rstrip(),))
+    if event is HookEvent.PRE_TOOL_USE:
+        return attrs.evolve(kept, permission=Permission.DENY, permission_reason=reason)
+    return attrs.evolve(kept, blocks=True, block_reason=reason)
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def read_object(event: HookEvent, values: Mapping[str, Any]) -> HookAnswer:
+    """Read the JSON object of an answer."""
+    row = CATALOG[event]
+    top = _Taker(values)
+    specific = _specific(event, top)
+    stops = row.can_stop and top.flag("continue") is False
+    blocks, permission = False, None
+    if (word := top.text("decision")) is not None:
+        if row.decides and word == "block":
+            blocks = True
+        elif event is HookEvent.PRE_TOOL_USE and word in _LEGACY:
+            permission = _LEGACY[word]
+        elif word != "approve":
+            top.problems.append(f"`decision` {word[:40]!r} means nothing for {event}")
+    reason = top.text("reason") or ""
+    answer = HookAnswer(
+        stops=stops,
+        stop_reason=(top.text("stopReason") or "") if stops else "",
+        blocks=blocks,
+        block_reason=reason if blocks else "",
+        permission=permission,
+        permission_reason=reason if permission else "",
+        context=specific.text("additionalContext") or "",
+        system_message=top.text("systemMessage") or "",
+        terminal_sequence=top.text("terminalSequence") or "",
+        suppress_output=top.flag("suppressOutput") or False,
+        decision=_permission_decision(specific),
+        extras=_extras(specific),
+    )
+    answer = _with_permission(answer, specific)
+    return attrs.evolve(answer, problems=(*top.problems, *specific.problems))
+
+
+def _specific(event: HookEvent, top: _Taker) -> _Taker:
+    """Return the part for this event, with only the fields that mean something there."""
+    values = top.object("hookSpecificOutput")
+    if values is None:
+        return _Taker({})
+    name = values.get("hookEventName")
+    if name != event.value:
+        said = "is missing" if name is None else f"is {str(name)[:40]!r}"
+        top.problems.append(f"`hookSpecificOutput.hookEventName` {said}, not {event.value!r}: all of it is left out")
+        return _Taker({})
+    known = CATALOG[event].specific | {"hookEventName"}
+    unknown = sorted(str(key)[:40] for key in values if key not in known)
+    specific = _Taker({key: value for key, value in values.items() if key in known})
+    if unknown:
+        specific.problems.append(f"`hookSpecificOutput` of {event} has no {', '.join(unknown)}")
+    return specific
+
+
+def _with_permission(answer: HookAnswer, specific: _Taker) -> HookAnswer:
+    word = specific.text("permissionDecision")
+    updated = specific.object("updatedInput")
+    permission, reason = answer.permission, answer.permission_reason
+    if word is not None:
+        try:
+            permission, reason = Permission(word), specific.text("permissionDecisionReason") or reason
+        except ValueError:
+            specific.problems.append(f"`permissionDecision` {word[:40]!r} is none of {', '.join(Permission)}")
+            updated = None
+    if "updatedInput" in specific.refused and permission is Permission.ALLOW:
+        permission = None
+    return attrs.evolve(answer, permission=permission, permission_reason=reason, updated_input=updated)
+
+
+def _permission_decision(specific: _Taker) -> PermissionDecision | None:
+    values = specific.object("decision")
+    if values is None:
+        return None
+    inner = _Taker(values)
+    behavior = inner.text("behavior")
+    updated = inner.object("updatedInput")
+    permissions = inner.list("updatedPermissions")
+    decision = PermissionDecision(
+        is_allowed=behavior == "allow",
+        updated_input=updated if behavior == "allow" else None,
+        updated_permissions=tuple(permissions or ()) if behavior == "allow" else (),
+        message=inner.text("message") or "",
+        interrupt=inner.flag("interrupt") or False,
+    )
+    specific.problems.extend(inner.problems)
+    if behavior not in {"allow", "deny"}:
+        specific.problems.append("`decision.behavior` is neither 'allow' nor 'deny'")
+        return None
+    return None if decision.is_allowed and "updatedInput" in inner.refused else decision
+
+
+def _extras(specific: _Taker) -> Extras:
+    paths = specific.list("watchPaths")
+    return Extras(
+        updated_tool_output=specific.values.get("updatedToolOutput"),
+        updated_mcp_tool_output=specific.values.get("updatedMCPToolOutput"),
+        classifier_context=specific.text("classifierContext"),
+        retry=specific.flag("retry"),
+        initial_user_message=specific.text("initialUserMessage"),
+        session_title=specific.text("sessionTitle"),
+        watch_paths=None if paths is None else tuple(one for one in paths if isinstance(one, str)),
+        reload_skills=specific.flag("reloadSkills"),
+        suppress_original_prompt=specific.flag("suppressOriginalPrompt"),
+        worktree_path=specific.text("worktreePath"),
+    )
+
+
+class _Taker:
+    """Takes values out of an object by their type; what does not fit is a problem and counts as not said."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+        self.problems: list[str] = []
+        self.refused: set[str] = set()
+
+    def text(self, key: str) -> str | None:
+        found: str | None = self._take(key, str, "a text")
+        return found
+
+    def flag(self, key: str) -> bool | None:
+        found: bool | None = self._take(key, bool, "true or false")
+        return found
+
+    def object(self, key: str) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = self._take(key, dict, "an object")
+        return found
+
+    def list(self, key: str) -> list[Any] | None:
+        found: list[Any] | None = self._take(key, list, "a list")
+        return found
+
+    def _take(self, key: str, wanted: type, words: str) -> Any:
+        value = self.values.get(key)
+        if value is None or isinstance(value, wanted):
+            return value
+        self.problems.append(f"`{key}` is not {words}")
+        self.refused.add(key)
+        return None
+
+
+def _object_in(text: str) -> tuple[dict[str, Any] | None, str]:
+    """Return the JSON object that a text is, or None and what is wrong with it; text that does not try is not wrong."""
+    if not text.lstrip().startswith("{"):
+        return None, ""
+    try:
+        found = _clean(json.loads(text), _MAX_DEPTH)
+    except (ValueError, RecursionError) as error:
+        return None, f"it printed JSON that cannot be read ({str(error)[:80]})"
+    return (found, "") if isinstance(found, dict) else (None, "it printed JSON that is no object")
+
+
+def _clean(value: Any, depth: int) -> Any:
+    """Return a value without lone surrogates, which no transcript and no provider takes."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode(errors="replace").decode()
+    if not isinstance(value, dict | list):
+        return value
+    if not depth:
+        raise ValueError(f"more than {_MAX_DEPTH} levels")
+    if isinstance(value, list):
+        return [_clean(inner, depth - 1) for inner in value]
+    return {_clean(key, depth): _clean(inner, depth - 1) for key, inner in value.items()}

@@ -1,0 +1,174 @@
+"""Deadlines around any model: how long an answer may stand still, by what it is doing, and how long it may take in all.
+
+Rule 1: waiting for the first token, writing, and writing a tool's input stand still for different times, so each phase has a
+limit of its own. Rule 2: only progress counts as progress: a provider's `ping` keeps a connection alive, not an answer.
+Rule 3: a stall may pass, so it is retryable; an answer that used up its whole time would use it up again, so it is not.
+Rule 4: a limit is one scope around one read; nothing is left open between reads.
+Must not know: the machine's clock, only Trio's; tools that run, whose limits are the engine's.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from enum import StrEnum
+from typing import Final, final
+
+import attrs
+import trio
+
+from greenroom.models._failures import failure
+from greenroom.models._model import Model, ModelStream
+from greenroom.models._stream import AnswerStream
+from greenroom.models._types import (
+    Delta,
+    ModelRequest,
+    ModelResponse,
+    StreamRestarted,
+    TextDelta,
+    ThinkingDelta,
+    ToolInputDelta,
+    ToolUseStarted,
+    Usage,
+    UsageDelta,
+)
+
+
+class Phase(StrEnum):
+    """What an answer is doing."""
+
+    FIRST_TOKEN = "first token"  # noqa: S105  no password
+    """Nothing of it has come; the model may think without showing it."""
+    STREAMING = "streaming"
+    """Text or thinking is coming."""
+    TOOL_INPUT = "tool input"
+    """The input of a tool is coming; providers hold back long ones to send them in one piece."""
+
+
+_PHASE_AFTER: Final[dict[type, Phase | None]] = {
+    TextDelta: Phase.STREAMING,
+    ThinkingDelta: Phase.STREAMING,
+    ToolUseStarted: Phase.TOOL_INPUT,
+    ToolInputDelta: Phase.TOOL_INPUT,
+    StreamRestarted: Phase.FIRST_TOKEN,
+    UsageDelta: None,  # as before: the first one comes with the head of the answer
+}
+
+
+def phase_after(phase: Phase, delta: Delta) -> Phase:
+    """Return the phase that an answer is in once `delta` has come."""
+    return _PHASE_AFTER[type(delta)] or phase
+
+
+@attrs.frozen(kw_only=True)
+class Deadlines:
+    """How long one request may take, in seconds of Trio's clock; `inf` for as long as it likes."""
+
+    first_token_s: float = attrs.field(default=1200.0, validator=attrs.validators.gt(0))
+    """From sending the request to the first piece of the answer."""
+    streaming_s: float = attrs.field(default=300.0, validator=attrs.validators.gt(0))
+    """Between two pieces, and from the last piece to the end."""
+    tool_input_s: float = attrs.field(default=600.0, validator=attrs.validators.gt(0))
+    """The same once a tool use has begun."""
+    request_s: float = attrs.field(default=3600.0, validator=attrs.validators.gt(0))
+    """The whole answer, from sending the request to its end."""
+
+    def limit_s(self, phase: Phase) -> float:
+        """Return how long an answer may stand still in this phase."""
+        limits = {
+            Phase.FIRST_TOKEN: self.first_token_s,
+            Phase.STREAMING: self.streaming_s,
+            Phase.TOOL_INPUT: self.tool_input_s,
+        }
+        return limits[phase]
+
+
+def with_deadlines(model: Model, deadlines: Deadlines | None = None) -> Model:
+    """Return a model whose answers fail with `timeout` when they stand still or take too long.
+
+    Put it inside of `retrying`, so that each attempt has its own time and a stall is tried again.
+
+    Args:
+        deadlines: None for the defaults.
+    """
+    return _TimedModel(model, deadlines or Deadlines())
+
+
+@final
+class _TimedModel:
+    def __init__(self, model: Model, deadlines: Deadlines) -> None:
+        self._model = model
+        self._deadlines = deadlines
+
+    def __repr__(self) -> str:
+        return f"<with deadlines {self._model!r}>"
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return self._model.open()
+
+    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
+        manager = self._model.stream(request)  # here, so that a mistake of the caller's is raised by the call
+        return AnswerStream(_TimedSource(manager, self._deadlines, self._model.name))
+
+
+@final
+class _TimedSource:
+    def __init__(self, manager: AbstractAsyncContextManager[ModelStream], deadlines: Deadlines, model: str) -> None:
+        self._manager = manager
+        self._deadlines = deadlines
+        self._entered = AsyncExitStack()
+        self._stream: ModelStream | None = None
+        self._phase = Phase.FIRST_TOKEN
+        self._ends_at_s = math.inf
+        self._moved_at_s = 0.0
+        self._nothing = ModelResponse((), None, Usage(), model)
+
+    @property
+    def so_far(self) -> ModelResponse:
+        return self._nothing if self._stream is None else self._stream.so_far
+
+    async def finish(self) -> bool:
+        """Take no short cut: every delta is read."""
+        return False
+
+    async def next_delta(self) -> Delta | None:
+        if self._stream is None:
+            self._stream = await self._entered.enter_async_context(self._manager)
+            self._moved_at_s = trio.current_time()
+            self._ends_at_s = self._moved_at_s + self._deadlines.request_s
+        stalls_at_s = self._moved_at_s + self._deadlines.limit_s(self._phase)
+        delta: Delta | None = None
+        with trio.CancelScope(deadline=min(stalls_at_s, self._ends_at_s)) as scope:
+            try:
+                delta = await anext(self._stream)
+            except StopAsyncIteration:
+                return None
+        if scope.cancelled_caught or delta is None:
+            raise self._failed(stalls_at_s)
+        self._note(delta)
+        return delta
+
+    def _note(self, delta: Delta) -> None:
+        self._phase = phase_after(self._phase, delta)
+        if not isinstance(delta, UsageDelta):
+            self._moved_at_s = trio.current_time()
+        if isinstance(delta, StreamRestarted):
+            self._moved_at_s += delta.wait_s  # nobody expects anything until then
+
+    def _failed(self, stalls_at_s: float) -> Exception:
+        if self._ends_at_s <= stalls_at_s:
+            why = f"the answer was not complete after {self._deadlines.request_s:g} s"
+            return failure("timeout", why, is_retryable=False)
+        why = f"the answer stood still for {self._deadlines.limit_s(self._phase):g} s ({self._phase})"
+        return failure("timeout", why)
+
+    @property
+    def is_holding(self) -> bool:
+        return self._stream is not None
+
+    async def close(self) -> None:
+        await self._entered.aclose()

@@ -1,0 +1,193 @@
+"""The decision: what happens to a tool call.
+
+The order, first match decides (agents 1.113, 1.121, 1.122):
+  1. a hook's deny   2. deny rules   3. ask rules, a hook's ask   4. what needs a person in every mode: doubts about the
+  command, critical deletions, tools that ask the user   5. bypassPermissions   6. protected paths   7. a hook's allow
+  8. the mode   9. allow rules   10. ask; in dontAsk, deny.
+Rule 1: pure: no disk, no clock, no Trio; equal requests give equal verdicts. Rule 2: it never raises on input of a model.
+Rule 3: what is in doubt is asked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Final
+
+import attrs
+
+from greenroom.core import Blocking
+from greenroom.permissions._findings import Findings, Need, tool_findings, whole_tool_rule
+from greenroom.permissions._modes import Mode
+from greenroom.permissions._place import Place
+from greenroom.permissions._policy import Policy
+from greenroom.permissions._request import Request, Reviewer, Verdict
+from greenroom.permissions._rules import Effect, Rule, Scope
+from greenroom.permissions._shell_findings import MAX_SUGGESTED, shell_findings
+from greenroom.permissions._traits import ToolKind
+from greenroom.permissions._updates import Update
+
+_ACCEPTS_EDITS: Final = frozenset((Mode.ACCEPT_EDITS, Mode.AUTO))
+
+
+def decide(request: Request) -> Verdict:
+    """Return what is to happen to a call: run, ask, or refuse.
+
+    Links are followed as far as `request.links` tells; `check` fills it.
+    """
+    return _decide(request, _find(request, Place(request)))
+
+
+def paths_of(request: Request) -> tuple[str, ...]:
+    """Return the absolute paths that a decision depends on, `..` not resolved: what `real_paths` is to look up."""
+    place = Place(request)
+    _find(request, place)
+    return tuple(place.asked)
+
+
+def real_paths(paths: Iterable[str]) -> dict[str, str]:
+    """Return where paths lead, for those that lead elsewhere than they say. Looks at the disk; blocks."""
+    found = {}
+    for path in paths:
+        try:
+            real = os.path.realpath(path)
+        except (OSError, ValueError):
+            continue
+        if real != path:
+            found[path] = real
+    return found
+
+
+async def check(request: Request, blocking: Blocking) -> Verdict:
+    """Look up where the paths of a call lead, and decide. What an engine calls before each tool call.
+
+    A cancelled caller still waits for the look-up, which reads only.
+    """
+    links = await blocking.run(real_paths, paths_of(request))
+    return decide(attrs.evolve(request, links=links))
+
+
+def hidden_tools(policy: Policy, tools: Iterable[str]) -> frozenset[str]:
+    """Return the tools that deny rules take away entirely, so that the model is not shown them (agents 1.123)."""
+    return frozenset(
+        tool
+        for tool in tools
+        if whole_tool_rule(Request(tool=tool, input={}, cwd="/", policy=policy), Effect.DENY) is not None
+    )
+
+
+def _find(request: Request, place: Place) -> Findings:
+    if request.traits.kind is ToolKind.SHELL:
+        return shell_findings(request, place)
+    return tool_findings(request, place)
+
+
+def _decide(request: Request, found: Findings) -> Verdict:
+    mode = request.policy.mode
+    if request.hook is Effect.DENY:
+        return Verdict(effect=Effect.DENY, reason="a hook denies it")
+    if found.denied:
+        text, rule = found.denied[0]
+        return Verdict(effect=Effect.DENY, reason=_said(text, rule, "denies"), rule=rule)
+    if found.asked:
+        text, rule = found.asked[0]
+        return _ask(mode, _said(text, rule, "asks about"), rule=rule)
+    if request.hook is Effect.ASK:
+        return _ask(mode, "a hook asks about it")
+    if found.doubts:
+        return _ask(mode, found.doubts[0])
+    if request.traits.kind is ToolKind.INTERACTIVE:
+        return _ask(mode, f"{request.tool} asks the user")
+    if mode is Mode.BYPASS:
+        return Verdict(effect=Effect.ALLOW, reason="the mode bypassPermissions runs everything")
+    if found.protected:
+        return _ask(mode, f"it would write {found.protected[0]}", by_classifier=True)
+    if request.hook is Effect.ALLOW:
+        return Verdict(effect=Effect.ALLOW, reason="a hook allows it")
+    missing = [need for need in found.needs if not _is_met(need, request)]
+    if not missing:
+        return _allowed(request, found.needs)
+    blocked = next((need.blocked_path for need in missing if need.blocked_path), None)
+    return _ask(
+        mode,
+        _missing(missing[0], mode),
+        by_classifier=True,
+        suggestions=() if mode is Mode.PLAN else _suggestions(missing),
+        blocked_path=blocked,
+    )
+
+
+def _is_met(need: Need, request: Request) -> bool:
+    if need.is_read or request.traits.kind is ToolKind.SESSION:
+        return True
+    if request.policy.mode is Mode.PLAN:
+        return need.rule is not None and not need.changes
+    return need.rule is not None or (need.is_edit and request.policy.mode in _ACCEPTS_EDITS)
+
+
+def _allowed(request: Request, needs: Iterable[Need]) -> Verdict:
+    rule = next((need.rule for need in needs if need.rule is not None and not need.is_read), None)
+    if rule is not None and request.traits.kind is not ToolKind.SESSION:
+        return Verdict(effect=Effect.ALLOW, reason=f"{rule} ({rule.source.label}) allows it", rule=rule)
+    if any(not need.is_read for need in needs) and request.traits.kind is not ToolKind.SESSION:
+        return Verdict(
+            effect=Effect.ALLOW, reason=f"the mode {request.policy.mode} accepts edits in the working directories"
+        )
+    return Verdict(effect=Effect.ALLOW, reason="it changes nothing outside the session")
+
+
+def _ask(
+    mode: Mode,
+    why: str,
+    *,
+    rule: Rule | None = None,
+    by_classifier: bool = False,
+    suggestions: tuple[Update, ...] = (),
+    blocked_path: str | None = None,
+) -> Verdict:
+    if mode is Mode.DONT_ASK:
+        reason = f"{why}; the mode dontAsk denies what would be asked"
+        return Verdict(effect=Effect.DENY, reason=reason, rule=rule, blocked_path=blocked_path)
+    reviewer: Reviewer = "classifier" if by_classifier and mode is Mode.AUTO else "person"
+    return Verdict(
+        effect=Effect.ASK,
+        reason=why,
+        rule=rule,
+        reviewer=reviewer,
+        suggestions=suggestions,
+        blocked_path=blocked_path,
+    )
+
+
+def _said(text: str, rule: Rule, does: str) -> str:
+    return f"{rule} ({rule.source.label}) {does} {text}"
+
+
+def _missing(need: Need, mode: Mode) -> str:
+    if mode is Mode.PLAN and need.changes:
+        return f"{need.text} may change something, which the mode plan does not approve"
+    if need.blocked_path is not None:
+        return f"{need.blocked_path} is outside the working directories"
+    return f"no rule allows {need.text}"
+
+
+def _suggestions(missing: Iterable[Need]) -> tuple[Update, ...]:
+    """Return changes after which all that is missing would be allowed; nothing where there is none for some part."""
+    rules: dict[Scope, dict[str, None]] = {}
+    folders: dict[str, None] = {}
+    modes: dict[Mode, None] = {}
+    for need in missing:
+        if not need.updates:
+            return ()
+        for update in need.updates:
+            rules.setdefault(update.destination, {}).update(dict.fromkeys(update.rules))
+            folders.update(dict.fromkeys(update.directories))
+            modes.update({update.mode: None} if update.mode is not None else {})
+    added = [(scope, tuple(texts)) for scope, texts in rules.items() if texts]
+    if sum(len(texts) for _, texts in added) > MAX_SUGGESTED:
+        return ()
+    return (
+        *(Update(kind="addRules", destination=scope, rules=texts) for scope, texts in added),
+        *([Update(kind="addDirectories", destination=Scope.SESSION, directories=tuple(folders))] if folders else []),
+        *(Update(kind="setMode", destination=Scope.SESSION, mode=mode) for mode in modes),
+    )

@@ -1,0 +1,292 @@
+"""What is found out about a call before anything is decided: which rules speak, what it needs, what stands in the way.
+
+Everything is found, whatever else was found before; the order in which it counts is the decision's (`_decide`).
+Must not know: modes.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import Any, Final, final
+from urllib.parse import urlsplit
+
+import attrs
+
+from greenroom.permissions._modes import Mode
+from greenroom.permissions._path_patterns import normal
+from greenroom.permissions._place import Place, rule_tools
+from greenroom.permissions._request import Request
+from greenroom.permissions._rules import PARAMETER, Effect, Rule, Scope
+from greenroom.permissions._text_patterns import TextPattern
+from greenroom.permissions._traits import EDIT_TOOLS, FILE_TOOLS, READ_TOOLS, ToolKind, canonical_name
+from greenroom.permissions._updates import Update
+
+_HOST: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?")
+_PLAIN_FOLDER: Final = re.compile(r"(?:/(?!\s)[^*?\[\]!#\\\n\x00/]*(?<!\s))+")
+_PLAIN_URL: Final = re.compile(r"https?://[^\s\\]+", re.IGNORECASE)
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Need:
+    """Something that the call does and that has to be approved: it runs when all its needs are.
+
+    Attributes:
+        text: What it does, for people.
+        is_read: It only looks, in places where that is free.
+        is_edit: It changes files in the working directories.
+        changes: It may change something.
+        rule: The allow rule that covers it.
+        blocked_path: A path outside the working directories.
+        updates: What would settle it for good.
+    """
+
+    text: str
+    is_read: bool = False
+    is_edit: bool = False
+    changes: bool = True
+    rule: Rule | None = None
+    blocked_path: str | None = None
+    updates: tuple[Update, ...] = ()
+
+
+@final
+@attrs.define
+class Findings:
+    """What was found out about one call."""
+
+    denied: list[tuple[str, Rule]] = attrs.field(factory=list)
+    asked: list[tuple[str, Rule]] = attrs.field(factory=list)
+    doubts: list[str] = attrs.field(factory=list)
+    """Why a person has to look in every mode."""
+    protected: list[str] = attrs.field(factory=list)
+    """Protected paths that it would write."""
+    needs: list[Need] = attrs.field(factory=list)
+
+    def note(self, effect: Effect, text: str, rule: Rule | None) -> None:
+        """Note a deny or ask rule that speaks; None is no rule."""
+        if rule is not None:
+            (self.denied if effect is Effect.DENY else self.asked).append((text, rule))
+
+
+def names_tool(rule: Rule, tool: str) -> bool:
+    """Whether a rule is about a tool: by its name, its server, a pattern, or its family (`Edit` covers `Write`)."""
+    name = rule.tool
+    if name == tool or (name == "Edit" and tool in EDIT_TOOLS) or (name == "Read" and tool in READ_TOOLS):
+        return True
+    if "*" in name:
+        return TextPattern(name).matches(tool)
+    return name.startswith("mcp__") and name.count("__") == 1 and tool.startswith(name + "__")
+
+
+def whole_tool_rule(request: Request, effect: Effect) -> Rule | None:
+    """Return the first rule with that effect about every use of the tool."""
+    tool = canonical_name(request.tool)
+    return next((one for one in request.policy.of(effect) if one.content is None and names_tool(one, tool)), None)
+
+
+def tool_findings(request: Request, place: Place) -> Findings:
+    """Find out about a call of any tool but a shell."""
+    found = Findings()
+    for effect in (Effect.DENY, Effect.ASK):
+        found.note(effect, request.tool, whole_tool_rule(request, effect))
+        found.note(effect, request.tool, _content_rule(request, effect))
+    if canonical_name(request.tool) == "WebFetch" and host_of(request.input.get("url")) is None:
+        found.doubts.append("the host of the URL cannot be told")
+    paths = list(_paths(request))
+    if paths:
+        for path in paths:
+            _path_findings(path, request, place, found)
+    elif request.traits.kind is ToolKind.EDIT or (request.traits.subject and request.traits.kind is ToolKind.READ):
+        found.doubts.append(f"the call does not say which file: {request.traits.subject!r} is missing or no text")
+    else:
+        found.needs.append(_plain_need(request))
+    return found
+
+
+def _plain_need(request: Request) -> Need:
+    kind, tool = request.traits.kind, canonical_name(request.tool)
+    rule = whole_tool_rule(request, Effect.ALLOW) or _content_rule(request, Effect.ALLOW)
+    text = tool
+    if tool == "WebFetch":
+        host = host_of(request.input.get("url"))
+        text = f"WebFetch(domain:{host})"
+    updates = (Update(kind="addRules", destination=Scope.LOCAL, rules=(text,)),)
+    return Need(
+        text=text,
+        is_read=kind is ToolKind.READ,
+        changes=kind not in (ToolKind.READ, ToolKind.NETWORK, ToolKind.SESSION),
+        rule=rule,
+        updates=updates if re.fullmatch(r"[A-Za-z][\w.-]*(?:\(domain:[^()]+\))?", text) else (),
+    )
+
+
+# --- paths ------------------------------------------------------------------------------------------------------------
+
+
+def _paths(request: Request) -> Iterator[str]:
+    traits = request.traits
+    if traits.kind not in (ToolKind.READ, ToolKind.EDIT) or not traits.subject:
+        return
+    path = request.input.get(traits.subject)
+    if path is None and traits.searches:
+        path = request.cwd
+    if not isinstance(path, str) or not path or "\x00" in path:
+        return
+    yield path
+    pattern = request.input.get("pattern")
+    if request.tool == "Glob" and isinstance(pattern, str):
+        fixed = re.split(r"[*?\[{]", pattern, maxsplit=1)[0].rpartition("/")[0]
+        if pattern.startswith(("/", "~")):
+            yield fixed or "/"
+        elif ".." in pattern:
+            # Where `..` stands behind a wildcard, nobody knows what it leads to.
+            yield f"{path.rstrip('/')}/{fixed}" if ".." not in pattern[len(fixed) :] else "/"
+
+
+def _path_findings(path: str, request: Request, place: Place, found: Findings) -> None:
+    kind, searches = request.traits.kind, request.traits.searches
+    absolute = place.absolute(path)
+    if absolute is None:
+        found.doubts.append(f"{path!r} is in the home folder of another user")
+        return
+    at = absolute[0]
+    for effect in (Effect.DENY, Effect.ASK):
+        names = rule_tools(request.tool, kind, effect)
+        found.note(effect, path, place.speaks(effect, at, names, searches=searches))
+    allowed = whole_tool_rule(request, Effect.ALLOW)
+    allowed = allowed or place.speaks(Effect.ALLOW, at, rule_tools(request.tool, kind, Effect.ALLOW), searches=searches)
+    found.needs.append(
+        path_need(path, at, place, is_edit=kind is ToolKind.EDIT, rule=allowed, found=found, searches=searches)
+    )
+
+
+def path_need(
+    text: str, at: str, place: Place, *, is_edit: bool, rule: Rule | None, found: Findings, searches: bool = False
+) -> Need:
+    """Return what reading or editing one path needs; a protected path that would be written is noted."""
+    is_home = place.is_at_home(at)
+    if is_edit and (part := place.protected(at)) is not None:
+        found.protected.append(f"{text} ({part} is protected)")
+    return Need(
+        text=text,
+        is_read=not is_edit and is_home,
+        is_edit=is_edit and is_home,
+        changes=is_edit,
+        rule=rule,
+        blocked_path=None if is_home else normal(at),
+        updates=_edit_updates(at, place, is_home=is_home) if is_edit else _read_updates(at, place, searches=searches),
+    )
+
+
+def _edit_updates(at: str, place: Place, *, is_home: bool) -> tuple[Update, ...]:
+    accept = Update(kind="setMode", destination=Scope.SESSION, mode=Mode.ACCEPT_EDITS)
+    if is_home:
+        return (accept,)
+    folders = tuple(posixpath.dirname(name) for name in place.names(at) if not place.is_at_home(name))
+    if "/" in folders:
+        return ()
+    return (Update(kind="addDirectories", destination=Scope.SESSION, directories=folders), accept)
+
+
+def _read_updates(at: str, place: Place, *, searches: bool) -> tuple[Update, ...]:
+    folders = [name if searches else posixpath.dirname(name) for name in place.names(at)]
+    if any(folder == "/" or not _PLAIN_FOLDER.fullmatch(folder) for folder in folders):
+        return ()
+    rules = tuple(f"Read(/{folder}/**)" for folder in folders)
+    return (Update(kind="addRules", destination=Scope.SESSION, rules=rules),)
+
+
+# --- specifiers -------------------------------------------------------------------------------------------------------
+
+
+def _content_rule(request: Request, effect: Effect) -> Rule | None:
+    tool = canonical_name(request.tool)
+    for rule in request.policy.of(effect):
+        if rule.content is not None and names_tool(rule, tool) and _content_matches(rule, tool, request):
+            return rule
+    return None
+
+
+def _content_matches(rule: Rule, tool: str, request: Request) -> bool:
+    content = rule.content or ""
+    if rule.effect is not Effect.ALLOW and parameter_matches(content, request):
+        return True
+    if tool in FILE_TOOLS:
+        return False  # by path, elsewhere
+    if tool == "WebFetch":
+        return _host_matches(content, request.input.get("url"))
+    subject = request.traits.subject
+    value = request.input.get(subject) if subject else None
+    if value is None and subject:
+        value = request.traits.default_subject or None
+    if tool == "Agent":
+        return isinstance(value, str) and TextPattern(_agent_name(content)).matches(_agent_name(value))
+    if tool == "Skill":
+        return isinstance(value, str) and _skill_matches(rule, value, request.input.get("args"))
+    pattern = _tailed(content)
+    if subject:
+        return isinstance(value, str) and pattern.matches(value)
+    # What such a tool's calls are about is not known: to deny, any of its inputs may match; to allow, none does.
+    return rule.effect is not Effect.ALLOW and any(pattern.matches(_scalar(one)) for one in request.input.values())
+
+
+def _tailed(content: str) -> TextPattern:
+    for tail in (":*", " *"):
+        if content.endswith(tail) and content != tail:
+            return TextPattern(content[:-2], has_tail=True)
+    return TextPattern(content)
+
+
+def parameter_matches(content: str, request: Request) -> bool:
+    """Whether `name:value` names an input of the call, other than its subject, that has this value."""
+    found = PARAMETER.fullmatch(content)
+    if found is None or found[1] not in request.input or found[1] == request.traits.subject:
+        return False
+    value = request.input[found[1]]
+    if value is None or isinstance(value, dict | list):
+        return False
+    return TextPattern(found[2].strip()).matches(_scalar(value))
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, str | int | float) else ""
+
+
+def _agent_name(text: str) -> str:
+    return re.sub(r"[\s_]+", "-", text.strip().lower())
+
+
+def _skill_matches(rule: Rule, name: str, arguments: Any) -> bool:
+    name = name.strip().removeprefix("/")
+    whole = f"{name} {arguments}".strip() if arguments else name
+    pattern = _tailed((rule.content or "").removeprefix("/"))
+    return pattern.matches(whole) or (rule.effect is not Effect.ALLOW and pattern.matches(whole.split(" ")[0]))
+
+
+def host_of(url: Any) -> str | None:
+    """Return the host of a URL in lower case; None where programs could differ about which it is."""
+    if not isinstance(url, str):
+        return None
+    if "://" not in url:
+        url = "https://" + url
+    if not _PLAIN_URL.fullmatch(url):
+        return None
+    try:
+        host = urlsplit(url).hostname
+    except ValueError:
+        return None
+    host = (host or "").rstrip(".")
+    return host if _HOST.fullmatch(host) else None
+
+
+def _host_matches(content: str, url: Any) -> bool:
+    host = host_of(url)
+    if host is None:
+        return False
+    domain = content.removeprefix("domain:").strip().lower().rstrip(".")
+    return host.endswith(domain[1:]) if domain.startswith("*.") else domain in ("*", host)

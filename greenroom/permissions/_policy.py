@@ -1,0 +1,200 @@
+"""What holds for a session: its mode, its rules from all sources, its folders. A child's policy is a copy (agents 20.20).
+
+Rule 1: rules of all sources add up; of single values the first source that has one wins. Rule 2: without trust, a
+workspace's settings only take away: its deny and ask rules count, its allow rules, mode and folders do not. Rule 3: what an
+agent is denied, those below it are denied too.
+Must not know: where settings lie on disk; mappings are handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, final
+
+import attrs
+
+from greenroom.core import SettingsError, UsageError
+from greenroom.permissions._modes import ChildPermission, Mode, child_mode, parse_mode
+from greenroom.permissions._path_patterns import absolute_path, normal
+from greenroom.permissions._rules import Diagnostic, Effect, Rule, Scope, Source, parse_rule
+
+_LISTS: Final = {Effect.DENY: "deny", Effect.ASK: "ask", Effect.ALLOW: "allow"}
+_KEYS: Final = frozenset(
+    ("allow", "ask", "deny", "defaultMode", "additionalDirectories", "disableBypassPermissionsMode")
+)
+_WORKSPACE: Final = frozenset((Scope.PROJECT, Scope.LOCAL))
+_ORDER: Final = (Scope.MANAGED, Scope.CLI, Scope.SESSION, Scope.LOCAL, Scope.PROJECT, Scope.USER)
+
+
+@final
+@attrs.frozen(kw_only=True)
+class PermissionSettings:
+    """The key `permissions` of one source, read.
+
+    Attributes:
+        source: Where it comes from.
+        rules: Its rules; those that stand in for bad ones included.
+        mode: Its `defaultMode`.
+        directories: Its `additionalDirectories`, as they are written.
+        forbids_bypass: Whether it switches bypassPermissions off.
+        diagnostics: What could not be used as written.
+    """
+
+    source: Source
+    rules: tuple[Rule, ...] = ()
+    mode: Mode | None = None
+    directories: tuple[str, ...] = ()
+    forbids_bypass: bool = False
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Policy:
+    """What decides about tool calls, apart from the call.
+
+    Attributes:
+        mode: How calls are treated that no deny or ask rule speaks about.
+        rules: All rules.
+        directories: Absolute folders, beside the current one, in which reading and editing count as at home.
+        home: The user's home folder, absolute.
+        may_bypass: Whether bypassPermissions can be used.
+    """
+
+    mode: Mode = Mode.DEFAULT
+    rules: tuple[Rule, ...] = ()
+    directories: tuple[str, ...] = ()
+    home: str
+    may_bypass: bool = True
+
+    def of(self, effect: Effect) -> Iterable[Rule]:
+        """Return the rules with that effect, in the order of their sources."""
+        return (rule for rule in self.rules if rule.effect is effect)
+
+    def with_mode(self, mode: Mode) -> Policy:
+        """Return the policy in another mode; where bypassPermissions is switched off, default is taken for it."""
+        return attrs.evolve(self, mode=Mode.DEFAULT if mode is Mode.BYPASS and not self.may_bypass else mode)
+
+    def for_child(
+        self,
+        definition: Mode | None = None,
+        *,
+        setting: ChildPermission = "definition",
+        deny: Sequence[str] = (),
+        agent: str = "",
+    ) -> tuple[Policy, tuple[Diagnostic, ...]]:
+        """Return the policy of a child: the same rules, its own mode, and what its definition denies besides.
+
+        Args:
+            definition: The `permissionMode` of its definition.
+            setting: The setting `child_permission`.
+            deny: Scoped entries of `disallowedTools` (agents 1.56); they hold for the child and those below it.
+            agent: The definition's name, for messages.
+        """
+        source = Source(scope=Scope.AGENT, name=f"agent {agent}" if agent else "")
+        rules, problems = _read_rules(deny, Effect.DENY, source, "disallowedTools")
+        if definition is Mode.BYPASS and not (self.may_bypass and self.mode is Mode.BYPASS):
+            where = f"{source.label}: permissionMode"
+            problems += (
+                Diagnostic(where, "bypassPermissions counts only in a session that skips permissions; ignored"),
+            )
+        bypasses = self.may_bypass and self.mode is Mode.BYPASS
+        mode = child_mode(self.mode, definition, setting=setting, may_bypass=bypasses)
+        return attrs.evolve(self.with_mode(mode), rules=self.rules + rules), problems
+
+
+def read_permissions(values: Mapping[str, Any], source: Source) -> PermissionSettings:
+    """Read the value of the key `permissions` of one settings source.
+
+    Args:
+        values: As the file held it.
+        source: Where it comes from; whether it is strict about unknown keys.
+
+    Raises:
+        SettingsError: A strict source has an unknown key, or a value of the wrong kind. A source that is not strict gives
+            diagnostics instead, and a deny or ask list that cannot be read makes every tool be asked.
+    """
+    problems: list[str] = []
+    found: list[Diagnostic] = []
+    rules: tuple[Rule, ...] = ()
+    for effect, key in _LISTS.items():
+        listed = values.get(key, [])
+        if not isinstance(listed, list | tuple):
+            problems.append(f"permissions.{key}: is no list")
+            listed = [] if effect is Effect.ALLOW else [listed]
+        read, diagnostics = _read_rules(listed, effect, source, f"permissions.{key}")
+        rules += read
+        found += diagnostics
+    mode = None
+    if values.get("defaultMode") is not None:
+        try:
+            mode = parse_mode(str(values["defaultMode"]))
+        except UsageError as error:
+            problems.append(f"permissions.defaultMode: {error}")
+    listed = values.get("additionalDirectories", [])
+    if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
+        problems.append("permissions.additionalDirectories: is no list of folders")
+        listed = []
+    problems += [
+        f"permissions: unknown key {key!r}" for key in sorted(set(values) - _KEYS, key=str) if source.is_strict
+    ]
+    if problems and source.is_strict:
+        raise SettingsError(source.label, tuple(problems))
+    found += (Diagnostic(source.label, f"{problem}; it is ignored") for problem in problems)
+    return PermissionSettings(
+        source=source,
+        rules=rules,
+        mode=mode,
+        directories=tuple(listed),
+        # Anything but a clear "no" switches it off.
+        forbids_bypass=values.get("disableBypassPermissionsMode") not in (None, False, "", "enable"),
+        diagnostics=tuple(found),
+    )
+
+
+def _read_rules(
+    listed: Iterable[Any], effect: Effect, source: Source, key: str
+) -> tuple[tuple[Rule, ...], tuple[Diagnostic, ...]]:
+    rules: list[Rule] = []
+    diagnostics: list[Diagnostic] = []
+    for index, text in enumerate(listed):
+        rule, problem = parse_rule(text, effect, source, where=f"{key}[{index}]")
+        rules += [rule] if rule is not None else []
+        diagnostics += [problem] if problem is not None else []
+    return tuple(rules), tuple(diagnostics)
+
+
+def merge_permissions(
+    sources: Iterable[PermissionSettings], *, cwd: str, home: str, mode: Mode | None = None
+) -> tuple[Policy, tuple[Diagnostic, ...]]:
+    """Return the policy that the sources give together.
+
+    Args:
+        sources: In any order; managed settings come first, then the command line, the session, the local, the project's
+            and the user's settings.
+        cwd: The folder that relative folders of sources without a root lie in; absolute.
+        home: The user's home folder; absolute.
+        mode: The mode that was asked for (`--permission-mode`), before any setting.
+    """
+    ordered = sorted(sources, key=lambda one: _ORDER.index(one.source.scope) if one.source.scope in _ORDER else 0)
+    rules: list[Rule] = []
+    directories: list[str] = []
+    diagnostics: list[Diagnostic] = []
+    for one in ordered:
+        diagnostics += one.diagnostics
+        counts = one.source.is_trusted or one.source.scope not in _WORKSPACE
+        rules += [rule for rule in one.rules if counts or rule.effect is not Effect.ALLOW]
+        if not counts:
+            if one.mode or one.directories or any(rule.effect is Effect.ALLOW for rule in one.rules):
+                what = "the workspace is not trusted; its allow rules, mode and folders do not count"
+                diagnostics.append(Diagnostic(one.source.label, what))
+            continue
+        mode = mode or one.mode
+        for folder in one.directories:
+            path = absolute_path(folder, cwd=one.source.root or cwd, home=home)
+            directories += [normal(path)] if path is not None else []
+    may_bypass = not any(one.forbids_bypass for one in ordered)
+    if mode is Mode.BYPASS and not may_bypass:
+        diagnostics.append(Diagnostic("permissions", "bypassPermissions is switched off; the mode is default"))
+    policy = Policy(rules=tuple(rules), directories=tuple(dict.fromkeys(directories)), home=home, may_bypass=may_bypass)
+    return policy.with_mode(mode or Mode.DEFAULT), tuple(diagnostics)

@@ -1,0 +1,61 @@
+"""What is decided about, and what is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias, final
+
+import attrs
+
+from greenroom.permissions._policy import Policy
+from greenroom.permissions._rules import Effect, Rule
+from greenroom.permissions._traits import ToolTraits, traits_of
+from greenroom.permissions._updates import Update
+
+Reviewer: TypeAlias = Literal["person", "classifier"]
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Request:
+    """One tool call that wants to run.
+
+    Attributes:
+        tool: The tool's name.
+        input: Its input, as it would run: after every rewrite by hooks.
+        cwd: The current folder of the agent, absolute.
+        policy: What holds for that agent.
+        traits: What is known about the tool; by default what its name says.
+        hook: What PreToolUse hooks decided, if they did.
+        links: Where paths lead that are or go through symbolic links; see `paths_of`.
+    """
+
+    tool: str
+    input: Mapping[str, Any]
+    cwd: str
+    policy: Policy
+    traits: ToolTraits = attrs.Factory(lambda self: traits_of(self.tool), takes_self=True)
+    hook: Effect | None = None
+    links: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Verdict:
+    """What is to happen to a call.
+
+    Attributes:
+        effect: Run it, ask first, or refuse it.
+        reason: Why, as one sentence for people and models.
+        rule: The rule that decided, if one did.
+        reviewer: Who is to be asked; `classifier` only in the mode auto.
+        suggestions: Changes of settings after which the same call would run unasked; empty where none would do.
+        blocked_path: The path that is in the way, if one is.
+    """
+
+    effect: Effect
+    reason: str
+    rule: Rule | None = None
+    reviewer: Reviewer = "person"
+    suggestions: tuple[Update, ...] = ()
+    blocked_path: str | None = None

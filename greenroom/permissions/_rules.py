@@ -1,0 +1,192 @@
+"""Rules: `Tool` and `Tool(specifier)`, read from text.
+
+Rule 1: a text that is no rule gives one diagnostic that says what is wrong, and where. Rule 2: a bad allow rule is
+dropped. A bad deny or ask rule becomes an ask rule for the whole tool that it names, or for every tool where no name can
+be read: a slip of the pen never makes things more open.
+Must not know: clock, disk, Trio, and which tools there are beyond the names in the tables.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Any, Final, final
+
+import attrs
+
+from greenroom.permissions._path_patterns import path_problem
+from greenroom.permissions._traits import FILE_TOOLS, PARAMETERS, canonical_name
+
+
+class Effect(StrEnum):
+    """What a rule, or a verdict, says."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+class Scope(StrEnum):
+    """Where rules come from, by the names that updates use for destinations (agents 1.134)."""
+
+    MANAGED = "managedSettings"
+    CLI = "cliArg"
+    SESSION = "session"
+    LOCAL = "localSettings"
+    PROJECT = "projectSettings"
+    USER = "userSettings"
+    AGENT = "agent"
+    """The definition of one agent; its deny rules hold for that agent and those below it."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Source:
+    """One place that rules come from.
+
+    Attributes:
+        scope: Which kind of place.
+        name: What messages call it, such as the path of the file.
+        root: The absolute folder that `/path` is relative to; empty for the current folder of the call.
+        is_strict: Whether unknown keys are refused (ours), instead of ignored (`.claude/`).
+        is_trusted: Whether the person trusts the workspace; without, its allow rules, mode and directories do not count.
+    """
+
+    scope: Scope
+    name: str = ""
+    root: str = ""
+    is_strict: bool = False
+    is_trusted: bool = True
+
+    @property
+    def label(self) -> str:
+        return self.name or self.scope.value
+
+
+@final
+@attrs.frozen
+class Diagnostic:
+    """Something in the settings that cannot be used as it is written.
+
+    Attributes:
+        where: Source and place in it, such as `.claude/settings.json: permissions.deny[2]`.
+        what: What is wrong, and what is done instead.
+    """
+
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+@final
+@attrs.frozen
+class Rule:
+    """One rule.
+
+    Attributes:
+        effect: What it says about calls that it matches.
+        tool: The name of a tool, `mcp__server`, or a pattern of names.
+        content: What is in the parentheses; None for every use.
+        source: Where it comes from.
+    """
+
+    effect: Effect
+    tool: str
+    content: str | None
+    source: Source
+
+    def __str__(self) -> str:
+        return self.tool if self.content is None else f"{self.tool}({self.content})"
+
+
+_FORM: Final = re.compile(r"([^\s()]+)(?:\((.*)\))?", re.DOTALL)
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+_NAME_PATTERN: Final = re.compile(r"[A-Za-z0-9_.*-]+")
+_LEADING_NAME: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9_-]*)")
+_MCP_ALLOW_PATTERN: Final = re.compile(r"mcp__(?:(?!__)[A-Za-z0-9_.-])+__[A-Za-z0-9_.*-]*")
+_DOMAIN: Final = re.compile(r"domain:(?:\*\.)?[A-Za-z0-9_.-]+|domain:\*")
+PARAMETER: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):(.+)", re.DOTALL)
+
+
+def parse_rule(
+    text: Any, effect: Effect, source: Source, *, where: str = "rule"
+) -> tuple[Rule | None, Diagnostic | None]:
+    """Return the rule that a text stands for, and what is wrong with it.
+
+    Args:
+        text: As it stands in a settings file; anything, as files hold anything.
+        effect: The list that it stands in.
+        source: Where it comes from.
+        where: Its place in the source, for the diagnostic.
+
+    Returns:
+        A rule and None; or a diagnostic with None (a bad allow rule) or with the ask rule that stands in for a bad one.
+    """
+    problem, rule = _read(text, effect, source)
+    if problem is None:
+        return rule, None
+    place = f"{source.label}: {where}"
+    if effect is Effect.ALLOW:
+        return None, Diagnostic(place, f"{text!r} {problem}; it is ignored")
+    named = _LEADING_NAME.match(text) if isinstance(text, str) else None
+    tool = "*"
+    if named is not None and "*" not in text.partition("(")[0]:
+        tool = canonical_name(named[1])
+    instead = "every tool" if tool == "*" else f"every use of {tool}"
+    stand_in = Rule(Effect.ASK, tool, None, source)
+    return stand_in, Diagnostic(place, f"{text!r} {problem}; until it is corrected, {instead} is asked")
+
+
+def _read(text: Any, effect: Effect, source: Source) -> tuple[str | None, Rule | None]:
+    if not isinstance(text, str):
+        return "is not a text", None
+    form = _FORM.fullmatch(text.strip())
+    if form is None:
+        return "is neither Tool nor Tool(specifier)", None
+    name, content = form[1], form[2]
+    problem = _name_problem(name, effect)
+    if problem is not None:
+        return problem, None
+    tool = canonical_name(name)
+    if content is not None:
+        content = content.strip()
+        if content in ("", "*"):
+            # `Tool()` says nothing about which uses, so it is not taken for all of them.
+            if not content:
+                return "has nothing in its parentheses", None
+            content = None
+    if content is not None:
+        problem = _content_problem(tool, content, effect)
+        if problem is not None:
+            return problem, None
+    return None, Rule(effect, tool, content, source)
+
+
+def _name_problem(name: str, effect: Effect) -> str | None:
+    if "*" not in name:
+        return None if _NAME.fullmatch(name) else "does not begin with the name of a tool"
+    if not _NAME_PATTERN.fullmatch(name):
+        return "does not begin with a pattern of names"
+    if effect is Effect.ALLOW and not _MCP_ALLOW_PATTERN.fullmatch(name):
+        return "allows by a pattern of names, which only works after mcp__<server>__"
+    return None
+
+
+def _content_problem(tool: str, content: str, effect: Effect) -> str | None:
+    if "\n" in content or "\x00" in content:
+        return "has a line break in its parentheses"
+    if effect is Effect.ALLOW and is_parameter(tool, content):
+        return "names a parameter, which only deny and ask rules can"
+    if tool == "WebFetch" and not is_parameter(tool, content) and not _DOMAIN.fullmatch(content):
+        return "is not of the form WebFetch(domain:example.com)"
+    if tool in FILE_TOOLS and not is_parameter(tool, content):
+        return path_problem(content)
+    return None
+
+
+def is_parameter(tool: str, content: str) -> bool:
+    """Whether the specifier names a parameter of the tool that is known to be one (agents 1.131)."""
+    found = PARAMETER.fullmatch(content)
+    return found is not None and found[1] in PARAMETERS.get(tool, ())

@@ -1,0 +1,49 @@
+"""Which skills a conversation has taken up: to say it once, and to bring them back after a compaction.
+
+Rule 1: the same skill with the same text is not said twice. Rule 2: after a compaction the newest text of each comes back,
+newest first, within two limits. Must not know: conversations.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from greenroom.skills._render import Rendered
+
+SKILL_TOKENS: Final = 5_000
+ALL_TOKENS: Final = 25_000
+_CHARACTERS_PER_TOKEN: Final = 4
+"""A rough rule, as good as it needs to be for a limit."""
+
+
+@final
+class InvokedSkills:
+    """The skills of one conversation; made anew with it, empty after `clear`."""
+
+    def __init__(self) -> None:
+        self._latest: dict[str, Rendered] = {}
+
+    def say(self, rendered: Rendered) -> str:
+        """Return what enters the conversation: the text, or a note where the very same is there already."""
+        name = rendered.skill.name
+        before = self._latest.pop(name, None)
+        self._latest[name] = rendered
+        if before is not None and before.text == rendered.text:
+            return f"The skill {name} is loaded already, with the same text; go on with it."
+        return rendered.text
+
+    def texts_after_compaction(self) -> tuple[str, ...]:
+        """Return the texts to say again, the newest first."""
+        left = ALL_TOKENS * _CHARACTERS_PER_TOKEN
+        found: list[str] = []
+        for rendered in reversed(self._latest.values()):
+            text = rendered.text[: min(SKILL_TOKENS * _CHARACTERS_PER_TOKEN, left)]
+            if not text:
+                break
+            found.append(text)
+            left -= len(text)
+        return tuple(found)
+
+    def clear(self) -> None:
+        """Forget all; the conversation begins anew."""
+        self._latest.clear()

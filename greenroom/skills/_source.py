@@ -1,0 +1,175 @@
+"""Reading skills and commands from where they lie, again and again: only what has changed is read.
+
+Rule 1: a malformed one takes only itself out. Rule 2: what lies below the working folder is read once a file there was
+touched. Rule 3: the disk is looked at in `Blocking` only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeAlias, final
+
+import attrs
+
+from greenroom.core import Blocking
+from greenroom.core.sources import (
+    OWN,
+    THEIRS,
+    Diagnostic,
+    FileCache,
+    Found,
+    Kind,
+    Level,
+    Places,
+    Scope,
+    Unusable,
+    find_files,
+    read_text,
+    shown_path,
+)
+from greenroom.skills._catalogue import Skills, resolve_skills
+from greenroom.skills._skill import Skill, read_skill
+
+SKILL_FILE: Final = "SKILL.md"
+_SCOPES: Final = (Scope.MANAGED, Scope.USER, Scope.PROJECT, Scope.PLUGIN)
+_DEPTH: Final = 6
+_Parsed: TypeAlias = tuple[Skill | None, list[Diagnostic]]
+
+
+@final
+@attrs.frozen(kw_only=True)
+class _Place:
+    """Where a file was found, which says what the skill in it is called."""
+
+    level: Level
+    name: str
+    is_command: bool
+    below: str = ""
+    """The folder below the working folder that it belongs to, with a slash at its end."""
+    stamp: tuple[int, ...] = ()
+
+
+@final
+class SkillSource:
+    """The skills and commands of a session, live.
+
+    Args:
+        places: Where to look; None reads no files.
+        blocking: Where the disk is looked at.
+    """
+
+    def __init__(self, places: Places | None, *, blocking: Blocking) -> None:
+        self._places = places
+        self._blocking = blocking
+        self._cache: FileCache[_Parsed] = FileCache()
+        self._below: dict[Path, None] = {}
+        self._begun = 0
+        self._shown = 0
+        self.current = Skills()
+        """What counted at the latest refresh."""
+
+    @property
+    def parsed(self) -> int:
+        """How many files were read so far; a refresh in which nothing has changed adds none."""
+        return self._cache.parsed
+
+    def touch(self, path: Path) -> bool:
+        """Say that a file is worked on: skills of the folders between it and the working folder count from the next refresh.
+
+        Args:
+            path: Absolute.
+
+        Returns:
+            Whether there is a folder that was not looked at before.
+        """
+        if self._places is None or not path.is_relative_to(self._places.cwd):
+            return False
+        before = len(self._below)
+        for folder in path.parents:
+            if folder == self._places.cwd:
+                break
+            self._below.setdefault(folder)
+        return len(self._below) > before
+
+    async def refresh(self) -> Skills:
+        """Look for what is new, changed or gone, and return what counts now; it never fails for a file.
+
+        Cancelled, it leaves `current` as it was.
+        """
+        if self._places is None:
+            return self.current
+        self._begun += 1
+        number = self._begun
+        found = await self._blocking.run(_scan, self._places, tuple(self._below), self._cache)
+        if number > self._shown:  # of two that overlap, the one that began later counts
+            self._shown = number
+            self.current = found
+        return self.current
+
+
+def load_skills(places: Places) -> Skills:
+    """Read skills and commands once, in this thread: for commands."""
+    return _scan(places, (), FileCache())
+
+
+def _scan(places: Places, below: Iterable[Path], cache: FileCache[_Parsed]) -> Skills:
+    found: dict[Path, tuple[Found, _Place]] = {}
+    seen: set[str] = set()
+    levels = [(level, "") for level in places.levels(*_SCOPES)]
+    for folder in below:
+        inner = f"{folder.relative_to(places.cwd).as_posix()}/"
+        levels += [(Level(scope=Scope.PROJECT, folder=folder / name), inner) for name in (OWN, THEIRS)]
+    for level, inner in levels:
+        for file, place in _files(level, inner):
+            real = os.path.realpath(file.path)
+            if real not in seen:  # behind a link, it is still one skill
+                seen.add(real)
+                found[file.path] = (file, place)
+    parsed = cache.parse(
+        [file for file, _ in found.values()], partial(_read, {p: one for p, (_, one) in found.items()})
+    )
+    skills = [(skill, found[path][1]) for path, (skill, _) in parsed.items() if skill is not None]
+    taken = {skill.name for skill, place in skills if not place.below}
+    named = [
+        attrs.evolve(skill, name=f"{place.below.rstrip('/')}:{skill.name}")
+        if place.below and skill.name in taken
+        else skill
+        for skill, place in skills
+    ]
+    return resolve_skills(named, [one for _, diagnostics in parsed.values() for one in diagnostics])
+
+
+def _files(level: Level, below: str) -> Iterable[tuple[Found, _Place]]:
+    for kind, is_command in (("skills", False), ("commands", True)):
+        folder = level.folder / kind
+        wanted = _is_markdown if is_command else SKILL_FILE.__eq__
+        for file in find_files(folder, wanted, depth=_DEPTH):
+            inner = file.path.relative_to(folder)
+            parts = inner.with_suffix("").parts if is_command else inner.parts[:-1]
+            if not parts or (is_command and file.path.name == SKILL_FILE):
+                continue
+            name = ":".join([*([level.plugin] if level.plugin else []), *parts])
+            yield file, _Place(level=level, name=name, is_command=is_command, below=below, stamp=file.stamp)
+
+
+def _is_markdown(name: str) -> bool:
+    return name.endswith(".md")
+
+
+def _read(places: Mapping[Path, _Place], path: Path) -> _Parsed:
+    place = places[path]
+    try:
+        content = read_text(path)
+    except Unusable as error:
+        return None, [Diagnostic(kind=Kind.BROKEN, source=shown_path(path), text=str(error))]
+    return read_skill(
+        content,
+        name=place.name,
+        path=path,
+        scope=place.level.scope,
+        is_command=place.is_command,
+        stamp=place.stamp,
+    )

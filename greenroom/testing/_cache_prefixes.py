@@ -1,0 +1,132 @@
+"""A checker for prompt caching: each request of a conversation begins with the one before, byte for byte.
+
+A provider caches the prefix of a request, in the order tools, system, messages, up to each mark (`cache_control`); a later
+request reads it if its own bytes up to there are the same and one of its marks is there or at most 20 blocks later.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias, final
+
+import attrs
+
+from greenroom.models import ModelRequest, request_body
+from greenroom.testing._messages_script import ReceivedRequest
+
+MOST_MARKS: Final = 4
+LOOKED_BACK: Final = 20
+"""Blocks before a mark at which a provider looks for what it has cached."""
+
+# What the provider keys its cache by besides the prefix itself.
+_KEYED: Final = ("model", "thinking", "output_config", "tool_choice")
+
+RequestLike: TypeAlias = ModelRequest | ReceivedRequest | Mapping[str, Any]
+"""A request, one that a Messages server received, or the body of one."""
+
+
+@final
+class CacheMiss(AssertionError):
+    """A request does not read what the one before it has written.
+
+    Attributes:
+        agent: Whose request; empty for bodies, which name no agent.
+        number: Number of the request among those of its agent, from 1.
+        why: The first difference.
+    """
+
+    def __init__(self, agent: str, number: int, why: str) -> None:
+        super().__init__(f"request {number}{f' of {agent!r}' if agent else ''}: {why}")
+        self.agent = agent
+        self.number = number
+        self.why = why
+
+
+@attrs.frozen
+class _Flat:
+    """A request as the provider's cache sees it: blocks in a row, and which of them are marked."""
+
+    blocks: tuple[tuple[str, str], ...]
+    """Place and bytes of each, without marks."""
+    marks: tuple[int, ...]
+    keyed: Mapping[str, str]
+
+
+def check_cache_prefixes(requests: Iterable[RequestLike]) -> int:
+    """Check that each request begins with the one before it, and reads what that one had cached.
+
+    `ModelRequest`s are told apart by their agent; bodies have to be those of one conversation.
+
+    Returns:
+        How many pairs of requests were compared: a check that compared none proves nothing.
+
+    Raises:
+        CacheMiss: One does not.
+    """
+    last: dict[str, tuple[int, _Flat]] = {}
+    compared = 0
+    for request in requests:
+        agent = request.agent if isinstance(request, ModelRequest) else ""
+        number, earlier = last.get(agent, (0, None))
+        later = _flat(_body(request))
+        why = _many_marks(later) or (earlier and _difference(earlier, later))
+        if why:
+            raise CacheMiss(agent, number + 1, why)
+        compared += earlier is not None
+        last[agent] = (number + 1, later)
+    return compared
+
+
+def _body(request: RequestLike) -> Mapping[str, Any]:
+    match request:
+        case ModelRequest():
+            return {"model": request.model, **request_body(request)}
+        case ReceivedRequest():
+            return request.body
+    return request
+
+
+def _flat(body: Mapping[str, Any]) -> _Flat:
+    parts = [(f"tools[{index}]", tool) for index, tool in enumerate(body.get("tools", ()))]
+    system = body.get("system", ())
+    texts = [{"type": "text", "text": system}] if isinstance(system, str) else system
+    parts += [(f"system[{index}]", text) for index, text in enumerate(texts)]
+    for index, message in enumerate(body["messages"]):
+        content = message["content"]
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        parts += [(f"messages[{index}].content[{at}]", {"role": message["role"], **b}) for at, b in enumerate(blocks)]
+    return _Flat(
+        tuple((place, _bytes({**part, "cache_control": None})) for place, part in parts),
+        tuple(index for index, (_, part) in enumerate(parts) if part.get("cache_control")),
+        {name: _bytes(body.get(name)) for name in _KEYED},
+    )
+
+
+def _bytes(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))  # the order of keys counts: it is bytes
+
+
+def _many_marks(request: _Flat) -> str:
+    return f"{len(request.marks)} marks, of at most {MOST_MARKS}" if len(request.marks) > MOST_MARKS else ""
+
+
+def _difference(earlier: _Flat, later: _Flat) -> str:
+    """Return why the later request does not read what the earlier one has cached; empty if it does."""
+    for name in _KEYED:
+        if earlier.keyed[name] != later.keyed[name]:
+            return f"{name} was {earlier.keyed[name]} and is {later.keyed[name]}"
+    for index, (place, text) in enumerate(earlier.blocks):
+        if index >= len(later.blocks):
+            return f"{place} is gone"
+        if (place, text) != later.blocks[index]:
+            return f"{place} was {_short(text)} and is {_short(later.blocks[index][1])}"
+    if earlier.marks:
+        written = earlier.marks[-1]
+        if not any(0 <= mark - written <= LOOKED_BACK for mark in later.marks):
+            return f"no mark reaches {earlier.blocks[written][0]}, up to where the request before it was cached"
+    return ""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 100 else f"{text[:60]}...{text[-30:]}"

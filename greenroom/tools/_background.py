@@ -1,0 +1,125 @@
+"""What tools need of the table of background tasks; `greenroom.tasks` fills it, and neither knows the other."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from greenroom.core import Cause
+
+
+class BackgroundInfo(Protocol):
+    """What is known of a task before it begins."""
+
+    @property
+    def id(self) -> str:
+        """What it is asked for by."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """What sort of task it is, such as `local_bash`."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What it does, in some words."""
+        ...
+
+    @property
+    def command(self) -> str:
+        """The command, for a shell."""
+        ...
+
+    @property
+    def output_file(self) -> Path:
+        """Where its output goes."""
+        ...
+
+
+class BackgroundTask(Protocol):
+    """A task that may outlive the call that started it."""
+
+    @property
+    def info(self) -> BackgroundInfo:
+        """What it is."""
+        ...
+
+    @property
+    def state(self) -> str:
+        """`pending`, `running`, `completed`, `failed` or `killed`."""
+        ...
+
+    @property
+    def exit_code(self) -> int | None:
+        """Of a process that has ended."""
+        ...
+
+    @property
+    def error(self) -> str:
+        """Why it failed, where that is more than an exit code."""
+        ...
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in words that follow its name."""
+        ...
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has ended."""
+        ...
+
+    @property
+    def is_background(self) -> bool:
+        """Whether no call waits for it."""
+        ...
+
+    async def wait_finished(self) -> None:
+        """Return when it has ended."""
+        ...
+
+    async def wait_released(self) -> None:
+        """Return when it has ended or was moved to the background."""
+        ...
+
+    def move_to_background(self) -> bool:
+        """Let go of the call that waits for it; False if it has ended."""
+        ...
+
+    def kill(self, cause: Cause) -> bool:
+        """Ask for its end; False if it has ended."""
+        ...
+
+    def claimed(self) -> AbstractContextManager[None]:
+        """Hold the notice of its end back while the caller is about to tell of it."""
+        ...
+
+    def mark_notified(self) -> None:
+        """Its end is told by the caller: no notice tells it."""
+        ...
+
+
+class Background(Protocol):
+    """Where what may outlive a call runs."""
+
+    def start(
+        self,
+        work: Callable[[], Awaitable[int]],
+        *,
+        id: str,  # noqa: A002 - what it is called everywhere
+        description: str,
+        owner: str,
+        tool_use_id: str,
+        output_file: Path,
+        command: str,
+        is_background: bool,
+    ) -> BackgroundTask:
+        """Start a task; it can be found by its id before this returns."""
+        ...
+
+    def find(self, task_id: str) -> BackgroundTask | None:
+        """Return a task by its id."""
+        ...

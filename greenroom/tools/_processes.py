@@ -1,0 +1,299 @@
+"""Processes that tools start: each in a group of its own, which ends with the scope that runs it.
+
+Rule 1: the input is empty, the output goes straight into a file: a process is never stopped by a reader that is busy, and
+what it printed can be looked at meanwhile. Rule 2: however `run` is left, nothing of the group is left: asked to end, given
+a grace, killed. Rule 3: the first process is not collected before the group has ended, so its number cannot be given to a
+stranger meanwhile. Rule 4: the session's reaper knows every group while it lives.
+Must not know: shells, tasks, agents.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, Protocol, final
+
+import attrs
+import trio
+
+from greenroom.core import Blocking, Ids, task_id
+from greenroom.tools._errors import ToolError
+from greenroom.tools._outputs import INLINE_CHARACTERS, Output, read_output
+from greenroom.tools._reaper import Reaper
+
+GRACE_S: Final = 2.0
+"""Time between asking a group to end and killing it."""
+MAX_OUTPUT_BYTES: Final = 5 * 1024**3
+"""A process that prints more is ended; the reference's number."""
+_LOOK_S: Final = 0.25
+_POLL_S: Final = 0.01
+_KILL_S: Final = 5.0
+_PROC: Final = Path("/proc")
+# No program that a tool starts has anybody to page for, to edit or to ask.
+_UNATTENDED: Final = {
+    "GIT_EDITOR": "true",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "PAGER": "cat",
+}
+
+
+@attrs.frozen
+class ProcessEnd:
+    """How a process ended."""
+
+    exit_code: int
+    """0 to 255, or minus the number of the signal that ended it."""
+    left_others: bool = False
+    """Whether processes that it had started were still there, and were ended."""
+
+
+@attrs.frozen(kw_only=True)
+class ProcessResult:
+    """What came of `ToolContext.run_process`."""
+
+    exit_code: int | None
+    """0 to 255, or minus the number of the signal that ended it; None where the time was up."""
+    output: Output
+    output_file: Path | None
+    """The whole output, where it is too long to be shown."""
+
+    @property
+    def has_timed_out(self) -> bool:
+        """Whether it was ended because the time was up."""
+        return self.exit_code is None
+
+
+class Processes(Protocol):
+    """The port through which tools start processes."""
+
+    def new_output(self) -> Path:
+        """Return a name for a file of output that no other one has; the stem is the id of a shell task."""
+        ...
+
+    async def run(
+        self, command: Sequence[str], *, cwd: Path, output: Path, env: Mapping[str, str] | None = None
+    ) -> ProcessEnd:
+        """Run a program to its end, and everything it started to theirs.
+
+        Cancelled, it ends the whole group before it lets go, which takes a grace of some seconds at most.
+
+        Args:
+            command: The program and its arguments.
+            cwd: An absolute folder.
+            output: What it prints is appended to this file, which is made.
+            env: Variables beside those of this program.
+
+        Raises:
+            ToolError: It cannot be started, or printed too much and was ended.
+        """
+        ...
+
+
+@final
+@attrs.define(eq=False)
+class _Group:
+    first: subprocess.Popen[bytes]
+    pidfd: int | None
+
+    @property
+    def id(self) -> int:
+        return self.first.pid
+
+    def has_first_ended(self) -> bool:
+        return os.waitid(os.P_PID, self.id, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def is_alive(self) -> bool:
+        """Whether any process of it runs; those that have ended and were not collected do not count."""
+        if not _PROC.is_dir():
+            return not self.has_first_ended()
+        # By name: a path for each entry would cost more than all the rest.
+        return any(_runs(int(name)) for name in os.listdir(_PROC) if name.isdigit() and self._has(int(name)))  # noqa: PTH208
+
+    def send(self, number: int) -> None:
+        try:
+            os.killpg(self.id, number)
+        except ProcessLookupError:
+            pass  # the last one ended just now
+        except PermissionError:
+            pass  # what is left has become another user's: the system alone can end it
+
+    def _has(self, pid: int) -> bool:
+        try:
+            return os.getpgid(pid) == self.id
+        except OSError:
+            return False
+
+
+def _runs(pid: int) -> bool:
+    try:
+        # The name in parentheses may hold anything; the state is the first letter behind it.
+        return (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()[0] not in {b"Z", b"X"}
+    except OSError:
+        return False
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:  # somebody removed it
+        return 0
+
+
+@final
+class SystemProcesses:
+    """Processes of the machine. Made by `open_processes`."""
+
+    def __init__(
+        self, *, blocking: Blocking, ids: Ids, folder: Path, reaper: Reaper, grace_s: float, max_output_bytes: int
+    ) -> None:
+        self._blocking = blocking
+        self._ids = ids
+        self._folder = folder
+        self._reaper = reaper
+        self._grace_s = grace_s
+        self._max_output_bytes = max_output_bytes
+
+    def new_output(self) -> Path:
+        """Return `<folder>/b........output`."""
+        return self._folder / f"{task_id(self._ids, 'b')}.output"
+
+    async def run(
+        self, command: Sequence[str], *, cwd: Path, output: Path, env: Mapping[str, str] | None = None
+    ) -> ProcessEnd:
+        """Run a program to its end; see `Processes.run`."""
+        variables = {**os.environ, **_UNATTENDED, **(env or {}), **self._reaper.environment}
+        try:
+            group = await self._blocking.run(self._start, list(command), cwd, output, variables)
+        except OSError as error:
+            where = f" in {cwd}" if str(error.filename) == str(cwd) else ""
+            why = (error.strerror or str(error)).lower()
+            raise ToolError(f"{command[0]} cannot be started{where}: {why}") from error
+        left_others = False
+        try:
+            await self._wait_first(group, output)
+            left_others = await self._blocking.run(group.is_alive)
+        finally:
+            # Not under the caller's deadline, and bounded by our own.
+            with trio.CancelScope(shield=True):
+                exit_code = await self._end(group)
+        return ProcessEnd(exit_code, left_others)
+
+    def _start(self, command: list[str], cwd: Path, output: Path, env: dict[str, str]) -> _Group:
+        self._reaper.be_ready()
+        output.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            first = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=descriptor,
+                stderr=descriptor,
+                cwd=cwd,
+                env=env,
+                start_new_session=True,
+            )
+        finally:
+            os.close(descriptor)
+        try:
+            self._reaper.watch(first.pid)
+            return _Group(first, os.pidfd_open(first.pid) if hasattr(os, "pidfd_open") else None)
+        except OSError:
+            os.killpg(first.pid, signal.SIGKILL)
+            first.wait()
+            raise
+
+    async def _wait_first(self, group: _Group, output: Path) -> None:
+        while not group.has_first_ended():
+            with trio.move_on_after(_LOOK_S if group.pidfd is not None else _POLL_S):
+                if group.pidfd is not None:
+                    await trio.lowlevel.wait_readable(group.pidfd)
+                else:
+                    await trio.sleep_forever()
+            if await self._blocking.run(_size, output) > self._max_output_bytes:
+                limit = f"{self._max_output_bytes} bytes"
+                raise ToolError(f"the command was ended because it printed more than {limit}; see {output}")
+
+    async def _end(self, group: _Group) -> int:
+        is_alive = await self._blocking.run(group.is_alive)
+        for number, time_s in ((signal.SIGTERM, self._grace_s), (signal.SIGKILL, _KILL_S)):
+            if not is_alive:
+                break
+            group.send(number)
+            deadline = trio.current_time() + time_s
+            while is_alive and trio.current_time() < deadline:
+                await trio.sleep(_POLL_S)
+                is_alive = await self._blocking.run(group.is_alive)
+        if group.pidfd is not None:
+            os.close(group.pidfd)
+        if is_alive:
+            # Stuck in the kernel, where no signal reaches it: the reaper goes on trying when the session ends.
+            group.first.returncode = -signal.SIGKILL
+        else:
+            await self._blocking.run(self._reaper.forget, group.id)
+            await self._blocking.run(group.first.wait)
+        return group.first.returncode
+
+
+@asynccontextmanager
+async def open_processes(
+    *,
+    blocking: Blocking,
+    ids: Ids,
+    folder: Path,
+    mark: str,
+    grace_s: float = GRACE_S,
+    max_output_bytes: int = MAX_OUTPUT_BYTES,
+) -> AsyncIterator[SystemProcesses]:
+    """Open the processes of a session; leaving ends its reaper, and whatever had left its group.
+
+    Args:
+        blocking: Where blocking calls run.
+        ids: Where the names of output files come from.
+        folder: Where output files lie: `tasks` in the run folder. Made when it is needed.
+        mark: What tells this session from all others of this machine: its id.
+        grace_s: Seconds between asking a group to end and killing it.
+        max_output_bytes: A process that prints more is ended.
+    """
+    reaper = Reaper(mark)
+    try:
+        yield SystemProcesses(
+            blocking=blocking,
+            ids=ids,
+            folder=folder,
+            reaper=reaper,
+            grace_s=grace_s,
+            max_output_bytes=max_output_bytes,
+        )
+    finally:
+        with trio.CancelScope(shield=True):
+            await blocking.run(reaper.close)
+
+
+async def run_process(
+    processes: Processes,
+    blocking: Blocking,
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    timeout_s: float,
+    env: Mapping[str, str] | None = None,
+    most: int = INLINE_CHARACTERS,
+) -> ProcessResult:
+    """Run a program and return what it printed; see `ToolContext.run_process`."""
+    output = processes.new_output()
+    end = None
+    with trio.move_on_after(timeout_s):
+        end = await processes.run(command, cwd=cwd, output=output, env=env)
+    shown = await blocking.run(read_output, output, most)
+    if not shown.is_cut:
+        await blocking.run(output.unlink, missing_ok=True)
+    return ProcessResult(
+        exit_code=None if end is None else end.exit_code,
+        output=shown,
+        output_file=output if shown.is_cut else None,
+    )

@@ -1,0 +1,67 @@
+"""A question to the person in front of the host, as a typed request, and the answer.
+
+Rule 1: a question reaches a person or fails; nobody else answers for them. Must not know: how it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias, final
+
+import attrs
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Option:
+    """One answer to choose.
+
+    Attributes:
+        label: What is shown to choose, in one to five words.
+        description: What choosing it means.
+    """
+
+    label: str
+    description: str
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Question:
+    """One question with its answers to choose from; the person may also write one.
+
+    Attributes:
+        question: The question, as a sentence.
+        header: What it is about, at most 12 characters.
+        options: Two to four answers.
+        multiSelect: Whether several may be chosen.
+    """
+
+    question: str
+    header: str
+    options: list[Option]
+    multiSelect: bool = False  # noqa: N815 - the name that models know
+
+
+@final
+@attrs.frozen(kw_only=True)
+class QuestionRequest:
+    """What the host is asked to put before the person."""
+
+    actor: str
+    """Id of the agent that asks."""
+    tool_use_id: str
+    questions: tuple[Question, ...]
+
+
+@final
+@attrs.frozen(kw_only=True)
+class QuestionAnswers:
+    """What the person answered."""
+
+    answers: tuple[tuple[str, ...], ...] = ()
+    """For each question the labels that were chosen, or the one text that was written; empty if they declined."""
+
+
+AskUser: TypeAlias = Callable[[QuestionRequest], Awaitable[QuestionAnswers]]
+"""Puts a request before the person and returns the answers. Cancelled, it takes the question back."""

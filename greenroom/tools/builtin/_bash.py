@@ -1,0 +1,213 @@
+"""The tool Bash: a command line in a shell, waited for or in the background.
+
+Rule 1: every command is a task from its first moment; waiting for it is a link, and letting go of it restarts nothing.
+Rule 2: a command whose call is cancelled, and one that may not go on without its call, ends before the call does, with all
+that it started. Rule 3: where the agent stands is the agent's own; a command in the background never moves it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import signal
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Final, final
+
+import attrs
+import trio
+
+from greenroom.core import Cause
+from greenroom.tools import Arg, Background, BackgroundTask, ProcessEnd, ToolContext, ToolError, read_output, tool
+from greenroom.tools.builtin._files import on_one_line
+
+DEFAULT_TIMEOUT_MS: Final = 120_000
+MAX_TIMEOUT_MS: Final = 600_000
+DESCRIPTION_CHARACTERS: Final = 80
+
+# The command is an argument, so that no quote in it can end anything; the folder is noted however the shell is left.
+_SCRIPT: Final = """\
+_greenroom_folder=$1; _greenroom_command=$2; set --
+trap 'pwd -P >| "$_greenroom_folder" 2>/dev/null' EXIT
+eval "$_greenroom_command"
+"""
+_GIT: Final = re.compile(r"\bgit\b")
+_ASSIGNMENT: Final = re.compile(r"\w+=.*")
+
+
+@final
+class CommandFailed(ToolError):
+    """A command ended with another exit code than 0, or was ended because its time was up.
+
+    Attributes:
+        exit_code: 0 to 255, or minus a signal's number; None where the time was up.
+    """
+
+    def __init__(self, why: str, output: str, exit_code: int | None) -> None:
+        super().__init__(f"{why}\n{output}" if output else why)
+        self.exit_code = exit_code
+
+
+@tool(name="Bash")
+async def bash_tool(
+    command: str,
+    timeout: Annotated[int, Arg(minimum=1, maximum=MAX_TIMEOUT_MS)] = DEFAULT_TIMEOUT_MS,  # noqa: ASYNC109 - its name
+    description: str = "",
+    *,
+    run_in_background: bool = False,
+    ctx: ToolContext,
+) -> str:
+    """Run a command line in a shell and return what it prints, errors included.
+    The current directory stays between calls, variables do not. There is no input: nothing can be typed. When the command
+    ends, what it has started ends too; what is to stay has to run in the background. A command that takes longer than its
+    timeout is moved to the background, or ended where it must not be: if it begins with sleep, or has git in it.
+
+    Args:
+        command: The command line.
+        timeout: Milliseconds to wait for it, 120000 if left out, at most 600000.
+        description: What it does, in five to ten words.
+        run_in_background: Whether to return at once; a notice tells of its end, and TaskOutput what it printed.
+    """
+    if "\0" in command or not command.strip():
+        raise ToolError("the command is empty, or holds a NUL character")
+    shell = _Shell(ctx, command, description or command)
+    await ctx.blocking(shell.refuse_lost_folder)
+    ctx.progress(f"Running {shell.description}")
+    task = shell.start(ctx.background, is_background=run_in_background)
+    if run_in_background:
+        return f"Command running in background with ID: {task.info.id}. Output is being written to: {shell.output}"
+    is_overdue = await _link(task, timeout / 1_000, ctx.actor, may_move=may_move(command))
+    if task.is_background:
+        within = f"its {timeout / 1_000:g}s timeout" if is_overdue else "its call"
+        said = f"Command did not complete within {within} and was moved to the background"
+        return f"{said} with ID: {task.info.id}. Output is being written to: {shell.output}"
+    return await shell.answer(task, is_overdue=is_overdue)
+
+
+async def _link(task: BackgroundTask, timeout_s: float, actor: str, *, may_move: bool) -> bool:
+    """Wait for a task that lives no longer than this, unless it is moved; say whether the time was up."""
+    try:
+        with trio.move_on_after(timeout_s) as waiting:
+            await task.wait_released()
+        if waiting.cancelled_caught and may_move:
+            task.move_to_background()
+        elif waiting.cancelled_caught:
+            task.kill(Cause("deadline", f"not done after {timeout_s:g} s"))
+    finally:
+        if not task.is_background:
+            task.kill(Cause(actor, "the call that waited for it has ended"))
+            # Bounded by the grace that a process is given: what was started is gone when the call is.
+            with trio.CancelScope(shield=True):
+                await task.wait_finished()
+    return waiting.cancelled_caught
+
+
+def may_move(command: str) -> bool:
+    """Whether a command may go on in the background when its time is up."""
+    if _GIT.search(command):
+        return False
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    while words and _ASSIGNMENT.fullmatch(words[0]):
+        del words[0]
+    return bool(words) and words[0] != "sleep"
+
+
+@cache
+def _program() -> str:
+    return shutil.which("bash") or "sh"
+
+
+@attrs.define
+class _Shell:
+    ctx: ToolContext
+    command: str
+    _description: str
+    output: Path = attrs.field(init=False)
+    _end: ProcessEnd | None = None
+
+    def __attrs_post_init__(self) -> None:
+        self.output = self.ctx.processes.new_output()
+
+    @property
+    def description(self) -> str:
+        line = on_one_line(" ".join(self._description.split()))
+        return line if len(line) <= DESCRIPTION_CHARACTERS else f"{line[: DESCRIPTION_CHARACTERS - 1]}…"
+
+    @property
+    def _folder_file(self) -> Path:
+        return self.output.with_suffix(".cwd")
+
+    def refuse_lost_folder(self) -> None:
+        lost = self.ctx.real_cwd
+        if not lost.is_dir():
+            self.ctx.workspace.cwd = None
+            raise ToolError(f"the current directory {lost} is gone; the next command starts where this agent began")
+
+    def start(self, background: Background, *, is_background: bool) -> BackgroundTask:
+        return background.start(
+            self._run_aside if is_background else self._run,
+            id=self.output.stem,
+            description=self.description,
+            owner=self.ctx.actor,
+            tool_use_id=self.ctx.tool_use_id,
+            output_file=self.output,
+            command=self.command,
+            is_background=is_background,
+        )
+
+    async def _run(self) -> int:
+        arguments = [_program(), "-c", _SCRIPT, "bash", str(self._folder_file), self.command]
+        self._end = await self.ctx.processes.run(arguments, cwd=self.ctx.real_cwd, output=self.output)
+        return self._end.exit_code
+
+    async def _run_aside(self) -> int:
+        arguments = [_program(), "-c", self.command]
+        return (await self.ctx.processes.run(arguments, cwd=self.ctx.real_cwd, output=self.output)).exit_code
+
+    async def answer(self, task: BackgroundTask, *, is_overdue: bool) -> str:
+        """Return what the command printed, and take note of where it went."""
+        printed = await self.ctx.blocking(read_output, self.output)
+        went = await self.ctx.blocking(self._clean, keep_output=printed.is_cut)
+        notes = self._follow(went)
+        if self._end is not None and self._end.left_others:
+            notes.append("(what the command had left running was ended: use run_in_background for what is to stay)")
+        text = "\n".join(part for part in (printed.text, *notes) if part)
+        if task.state == "killed":
+            late = "the command was not done within its timeout and was ended"
+            raise CommandFailed(late if is_overdue else f"the command {task.ending}", text, None)
+        if task.error:
+            raise CommandFailed(task.error, text, None)
+        if task.exit_code:
+            raise CommandFailed(_exit_words(task.exit_code), text, task.exit_code)
+        return text
+
+    def _clean(self, *, keep_output: bool) -> Path | None:
+        """Remove what the command needed no longer, and return the folder in which its shell ended."""
+        try:
+            went: Path | None = Path(self._folder_file.read_text(encoding="utf-8", errors="surrogateescape")[:-1])
+        except FileNotFoundError:
+            went = None
+        self._folder_file.unlink(missing_ok=True)
+        if not keep_output:
+            self.output.unlink(missing_ok=True)
+        return went if went is not None and went.is_absolute() and went.is_dir() else None
+
+    def _follow(self, went: Path | None) -> list[str]:
+        ctx = self.ctx
+        if went is None or went == ctx.real_cwd:
+            return []
+        if not any(went.is_relative_to(root) for root in ctx.real_roots):
+            where = f"{went} is outside the directories that this session may use"
+            return [f"(the current directory is {ctx.real_cwd} again: {where})"]
+        ctx.workspace.cwd = went
+        return []
+
+
+def _exit_words(code: int) -> str:
+    if code >= 0:
+        return f"Exit code {code}"
+    return f"ended by signal {-code} ({signal.Signals(-code).name})"

@@ -1,0 +1,118 @@
+"""The tool Edit: a part of a file, replaced by text."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from greenroom.tools import Seen, ToolContext, ToolError, tool
+from greenroom.tools.builtin._answers import clipped
+from greenroom.tools.builtin._files import Unreadable, shown_path
+from greenroom.tools.builtin._saving import changing, current, refuse_odd_text, save
+from greenroom.tools.builtin._texts import Text, decoded, line_count, plain
+
+LINES_NAMED: Final = 10
+CONTEXT_LINES: Final = 3
+SNIPPET_LINES: Final = 60
+_NUMBERED: Final = re.compile(r"\s*\d+\t")
+
+
+@tool(name="Edit")
+async def edit_tool(
+    file_path: str, old_string: str, new_string: str, *, replace_all: bool = False, ctx: ToolContext
+) -> str:
+    """Replace a piece of text in a file by another.
+    The file has to be read first. The old text has to stand there exactly once, indentation included and without the line
+    numbers that Read shows; give enough of what is around it, or set replace_all. All else in the file stays as it is.
+
+    Args:
+        file_path: The file, absolute or relative to the current directory.
+        old_string: The text to replace.
+        new_string: The text to put in its place.
+        replace_all: Whether to replace it wherever it stands.
+    """
+    path = ctx.resolve(file_path)
+    name = shown_path(path, ctx.real_cwd)
+    refuse_odd_text("Edit", old_string=old_string, new_string=new_string)
+    old, new = plain(old_string), plain(new_string)
+    if not old:
+        raise ToolError("old_string is empty; to make a file, or to replace all of one, use Write")
+    if old == new:
+        raise ToolError("old_string and new_string are the same: there is nothing to change")
+    ctx.progress(f"Editing {name}")
+    seen = ctx.workspace.seen
+    edit = _Edit(old, new, replace_all)
+    edited = await changing(ctx, name, lambda: edit.carry_out(path, seen.find(path)))
+    seen.replace(path, edited.seen)
+    return edited.answer(name, edit)
+
+
+@attrs.frozen
+class _Edited:
+    seen: Seen
+    text: Text
+    """The new content."""
+    spans: list[tuple[int, int]]
+    """What was replaced, in the old content."""
+    first_line: int
+
+    def answer(self, name: str, edit: _Edit) -> str:
+        count = len(self.spans)
+        if count > 1:
+            return f"Replaced {count} occurrences in {name}"
+        lines = self.text.plain.split("\n")
+        first = max(1, self.first_line - CONTEXT_LINES)
+        last = min(len(lines), self.first_line + edit.new.count("\n") + CONTEXT_LINES, first + SNIPPET_LINES)
+        shown = [f"{number:>6}\t{clipped(lines[number - 1], 500)}" for number in range(first, last + 1)]
+        return "\n".join([f"Replaced 1 occurrence in {name}, which now reads:", *shown])
+
+
+@attrs.frozen
+class _Edit:
+    old: str
+    new: str
+    is_everywhere: bool
+
+    def carry_out(self, path: Path, seen: Seen | None) -> _Edited:
+        before = current(path, seen)
+        text = before.text
+        if not text.is_utf8 and not self.new.isascii():
+            raise Unreadable("it is not UTF-8, and the new text needs letters that its encoding may write otherwise")
+        spans = self._places(text)
+        content = text.replaced(spans, self.new)
+        saved = save(path, content, before.status)
+        after = decoded(content)
+        if seen is not None and seen.is_whole:
+            now_seen = Seen.all_of(saved.stamp, saved.digest, line_count(after.plain))
+        else:
+            now_seen = Seen(stamp=saved.stamp, digest=saved.digest, ranges=seen.ranges if seen is not None else ())
+        return _Edited(now_seen, after, spans, text.line_of(spans[0][0]))
+
+    def _places(self, text: Text) -> list[tuple[int, int]]:
+        spans = text.spans(self.old)
+        if not spans:
+            raise Unreadable(f"old_string does not stand in it{_hint(self.old, text)}")
+        if len(spans) > 1 and not self.is_everywhere:
+            lines = [str(text.line_of(start)) for start, _ in spans[:LINES_NAMED]]
+            more = ", ..." if len(spans) > LINES_NAMED else ""
+            where = f"on lines {', '.join(lines)}{more}"
+            wanted = "give more of the text around the one that is meant, or set replace_all"
+            raise Unreadable(f"old_string stands in it {len(spans)} times, {where}; {wanted}")
+        apart: list[tuple[int, int]] = []
+        for span in spans:
+            if not apart or span[0] >= apart[-1][1]:
+                apart.append(span)
+        return apart
+
+
+def _hint(old: str, text: Text) -> str:
+    lines = old.split("\n")
+    if all(_NUMBERED.match(line) for line in lines):
+        return "; leave out the line numbers that Read puts before each line"
+    squeezed = " ".join(old.split())
+    if squeezed and squeezed in " ".join(text.plain.split()):
+        return "; it does with other spaces or line breaks: copy it exactly as Read shows it"
+    return "; read the file again"

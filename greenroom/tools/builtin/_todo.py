@@ -1,0 +1,35 @@
+"""The tool TodoWrite: an agent's own list of what it is doing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from greenroom.tools import Todo, ToolContext, ToolError, tool
+from greenroom.tools.builtin._files import on_one_line
+
+MAX_TODOS: Final = 200
+_MARKS: Final = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
+
+
+@tool(name="TodoWrite")
+async def todo_write_tool(todos: list[Todo], *, ctx: ToolContext) -> str:
+    """Replace the list of what is to be done in this piece of work.
+    For work of three steps or more. One entry is in progress at a time; an entry is completed as soon as it is done.
+
+    Args:
+        todos: The whole list, in order.
+    """
+    if len(todos) > MAX_TODOS:
+        raise ToolError(f"a list has at most {MAX_TODOS} entries, not {len(todos)}")
+    for number, one in enumerate(todos):
+        if not one.content.strip():
+            raise ToolError(f"todos[{number}].content is empty: say what is to be done")
+    running = [str(number) for number, one in enumerate(todos) if one.status == "in_progress"]
+    if len(running) > 1:
+        raise ToolError(f"one entry is in progress at a time, not those at {', '.join(running)}")
+    ctx.workspace.todos = tuple(todos)
+    if not todos:
+        return "The list is empty"
+    done = sum(one.status == "completed" for one in todos)
+    lines = [f"{_MARKS[one.status]} {on_one_line(one.content)}" for one in todos]
+    return "\n".join([f"The list is noted: {done} of {len(todos)} completed", *lines])

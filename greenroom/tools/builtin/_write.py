@@ -1,0 +1,59 @@
+"""The tool Write: a whole file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+
+from greenroom.tools import Seen, ToolContext, tool
+from greenroom.tools.builtin._files import Missing, Unreadable, shown_path
+from greenroom.tools.builtin._saving import Current, Saved, changing, current, refuse_odd_text, save
+from greenroom.tools.builtin._texts import encoded, line_count, plain
+
+
+@tool(name="Write")
+async def write_tool(file_path: str, content: str, *, ctx: ToolContext) -> str:
+    """Write a file: make it, or replace all of its content.
+    A file that exists has to be read first, all of it; to change a part of one, use Edit. Missing folders are made. The
+    mode of a file, its byte order mark and its line ends stay as they are.
+
+    Args:
+        file_path: The file, absolute or relative to the current directory.
+        content: All of the new content.
+    """
+    path = ctx.resolve(file_path)
+    name = shown_path(path, ctx.real_cwd)
+    refuse_odd_text("Write", content=content)
+    ctx.progress(f"Writing {name}")
+    seen = ctx.workspace.seen
+    written = await changing(ctx, name, lambda: _write(path, content, seen.find(path)))
+    lines = line_count(content)
+    seen.replace(path, Seen.all_of(written.saved.stamp, written.saved.digest, lines))
+    done = "Made" if written.is_new else "Replaced the content of"
+    return f"{done} {name}: {lines} {'line' if lines == 1 else 'lines'}"
+
+
+@attrs.frozen
+class _Written:
+    saved: Saved
+    is_new: bool
+
+
+def _write(path: Path, content: str, seen: Seen | None) -> _Written:
+    try:
+        before = current(path, seen)
+    except Missing:
+        return _Written(save(path, content.encode("utf-8"), None), is_new=True)
+    if seen is not None and not seen.is_whole:
+        shown = ", ".join(f"{first}-{last}" for first, last in seen.ranges)
+        raise Unreadable(f"only lines {shown} of it were read; read the rest first, or use Edit")
+    return _Written(save(path, _like(before, content), before.status), is_new=False)
+
+
+def _like(before: Current, content: str) -> bytes:
+    """Return the content with the line ends and the byte order mark of the old one."""
+    text = before.text
+    if text.carriages:
+        content = plain(content).replace("\n", text.line_end)
+    return encoded(content, has_mark=text.has_mark and not content.startswith("\ufeff"))

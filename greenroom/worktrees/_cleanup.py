@@ -1,0 +1,139 @@
+"""Whether a worktree may be removed: only when it is proven that nothing would be lost.
+
+Rule 1: whatever is not known keeps the tree. Rule 2: looking and deciding are two things; the decision is pure.
+Rule 3: files that the repository ignores are no work; everything else is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, final
+
+import attrs
+
+from greenroom.worktrees._claims import Worktree
+from greenroom.worktrees._errors import WorktreeError
+from greenroom.worktrees._git import Git, list_worktrees
+
+LOCK_REASON: Final = "greenroom"
+"""How the reason of a lock of ours begins."""
+
+_OPERATIONS: Final = {
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisection",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+}
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Standing:
+    """What was found in a worktree."""
+
+    branch: str
+    """The branch that is checked out; empty for none."""
+    tip: str = ""
+    """The commit of the branch that was made for it; empty if there is none any more."""
+    changed: tuple[str, ...] = ()
+    """Files that are modified, staged, in conflict or untracked."""
+    hidden: tuple[str, ...] = ()
+    """Files whose changes git was told not to see."""
+    commits: int = 0
+    """Commits beyond the base, on its head or its branch."""
+    operation: str = ""
+    """What was begun and not finished, such as a rebase."""
+    repositories: tuple[str, ...] = ()
+    """Repositories within folders that are ignored."""
+    lock: str = ""
+    """Why it is locked, by somebody else."""
+
+
+def why_kept(worktree: Worktree, standing: Standing | None) -> str:
+    """Return why a worktree has to stay, in words; empty if it may be removed.
+
+    Args:
+        worktree: What it was when it was made.
+        standing: What it is; None where that cannot be told.
+    """
+    if standing is None or not worktree.base or not worktree.branch:
+        return "what has changed in it cannot be told"
+    if standing.lock:
+        return f"it is locked: {standing.lock}"
+    if standing.changed:
+        return f"uncommitted changes: {_shown(standing.changed)}"
+    if standing.commits:
+        return "1 new commit" if standing.commits == 1 else f"{standing.commits} new commits"
+    if standing.operation:
+        return f"{standing.operation} is not finished"
+    if standing.hidden:
+        return f"files whose changes git does not look at: {_shown(standing.hidden)}"
+    if standing.repositories:
+        return f"other repositories in it: {_shown(standing.repositories)}"
+    if standing.branch not in ("", worktree.branch):
+        return f"it is on another branch, {standing.branch!r}"
+    return ""
+
+
+def _shown(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+async def look(git: Git, worktree: Worktree, *, without_pushed: bool = False) -> Standing | None:
+    """Return what is in a worktree; None where git cannot tell.
+
+    Args:
+        git: What to ask.
+        worktree: Which one.
+        without_pushed: Do not count commits that a remote branch holds.
+    """
+    try:
+        listed = [one for one in await list_worktrees(git, worktree.root) if one.path == worktree.path]
+        if not listed or not worktree.base:
+            return None
+        path = worktree.path
+        status = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=none", "--no-renames")
+        lock = listed[0].lock
+        return Standing(
+            branch=listed[0].branch,
+            changed=tuple(line[3:] for line in await git.items_of(path, *status)),
+            hidden=await _hidden(git, path),
+            tip=(tip := await _tip(git, worktree)),
+            commits=await _commits(git, worktree, tip, without_pushed=without_pushed),
+            operation=await _operation(git, path),
+            repositories=await _repositories(git, path),
+            lock=lock or "without a reason" if lock is not None and not lock.startswith(LOCK_REASON) else "",
+        )
+    except WorktreeError:
+        return None
+
+
+async def _hidden(git: Git, path: Path) -> tuple[str, ...]:
+    # Lower case: assume-unchanged. `S`: outside of a sparse checkout, so the file should not be there.
+    lines = await git.items_of(path, "ls-files", "-v", "-z")
+    return tuple(line[2:] for line in lines if line[0].islower() or (line[0] == "S" and (path / line[2:]).exists()))
+
+
+async def _tip(git: Git, worktree: Worktree) -> str:
+    branch = f"refs/heads/{worktree.branch}"
+    return await git.text_of(worktree.root, "for-each-ref", "--format=%(objectname)", branch) if worktree.branch else ""
+
+
+async def _commits(git: Git, worktree: Worktree, tip: str, *, without_pushed: bool) -> int:
+    pushed = ["--not", "--remotes"] if without_pushed else []
+    heads = ["HEAD", tip] if tip else ["HEAD"]
+    return int(await git.text_of(worktree.path, "rev-list", "--count", *heads, f"^{worktree.base}", *pushed))
+
+
+async def _operation(git: Git, path: Path) -> str:
+    own = Path(await git.text_of(path, "rev-parse", "--absolute-git-dir"))
+    return next((words for name, words in _OPERATIONS.items() if (own / name).exists()), "")
+
+
+async def _repositories(git: Git, path: Path) -> tuple[str, ...]:
+    listing = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+    folders = [item for item in await git.items_of(path, *listing) if item.endswith("/")]
+    return tuple(folder for folder in folders if (path / folder / ".git").exists())

@@ -1,0 +1,60 @@
+"""What cannot be done with a worktree, in one line each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import final
+
+from greenroom.core import PeerError, UsageError
+
+
+class WorktreeError(PeerError):
+    """Git or the file system refused; the message says what, and where."""
+
+
+@final
+class NoRepository(UsageError):
+    """There is nothing to make a worktree of: no git, no repository, no checkout, or no commit."""
+
+
+@final
+class UnsafeWorktree(WorktreeError):
+    """The folder would not isolate anybody: it is, or leads to, something else.
+
+    Attributes:
+        path: The folder.
+    """
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"Refusing to use {path} as an isolation worktree: {why}")
+        self.path = path
+
+
+@final
+class WorktreeBusy(WorktreeError):
+    """Somebody else uses the worktree: another agent, or another process.
+
+    Attributes:
+        path: The folder.
+    """
+
+    def __init__(self, path: Path, who: str) -> None:
+        super().__init__(f"the worktree {path} is used by {who}")
+        self.path = path
+
+
+@final
+class GitFailed(WorktreeError):
+    """A git command ended with an error.
+
+    Attributes:
+        command: The arguments.
+        returncode: Its exit status.
+        said: The last line that it wrote to its error stream.
+    """
+
+    def __init__(self, command: tuple[str, ...], returncode: int, said: str) -> None:
+        super().__init__(f"git {' '.join(command)}: {said or f'exit status {returncode}'}")
+        self.command = command
+        self.returncode = returncode
+        self.said = said

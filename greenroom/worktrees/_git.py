@@ -1,0 +1,175 @@
+"""Git commands, and what they say about a repository.
+
+Rule 1: a command says where it works (`-C`), and nothing of our own environment can redirect it. Rule 2: it never asks
+anybody anything. Rule 3: names come separated by NUL, never by lines.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, final
+
+import attrs
+
+from greenroom.worktrees._errors import GitFailed, NoRepository, WorktreeError
+from greenroom.worktrees._processes import ProcessEnd, RunProcess
+
+_QUIET: Final = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+_KEPT: Final = frozenset({"GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_EXEC_PATH", "GIT_SSL_CAINFO"})
+
+
+def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without the variables that tell git where to work, what to configure or what to write.
+
+    For git commands of ours, and for every program that runs in a worktree: one `GIT_DIR` from a hook around us, and
+    the "isolated" program would work in the main checkout.
+    """
+    return {name: value for name, value in environment.items() if not name.startswith("GIT_") or name in _KEPT}
+
+
+@final
+class Git:
+    """Runs git in given folders."""
+
+    def __init__(self, run: RunProcess, environment: Mapping[str, str]) -> None:
+        self._run = run
+        self._environment = clean_environment(environment) | _QUIET
+
+    async def end_of(self, folder: Path, *arguments: str, stdin: bytes = b"") -> ProcessEnd:
+        """Run git in a folder and return how it ended.
+
+        Raises:
+            NoRepository: There is no git.
+            WorktreeError: The folder is gone, or git cannot be started.
+        """
+        command = ("git", "-C", str(folder), *arguments)
+        try:
+            return await self._run(command, cwd=Path(folder.anchor), environment=self._environment, stdin=stdin)
+        except FileNotFoundError:
+            raise NoRepository("git was not found; install it, or work without isolation") from None
+        except OSError as error:
+            raise WorktreeError(f"git cannot be started: {error.strerror or error}") from error
+
+    async def bytes_of(self, folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
+        """Run git in a folder and return what it wrote.
+
+        Raises:
+            GitFailed: It ended with an error.
+        """
+        end = await self.end_of(folder, *arguments, stdin=stdin)
+        if end.returncode:
+            raise GitFailed(arguments, end.returncode, last_line(end.stderr))
+        return end.stdout
+
+    async def text_of(self, folder: Path, *arguments: str, stdin: bytes = b"") -> str:
+        """Run git in a folder and return what it wrote, without the end of the line."""
+        return os.fsdecode(await self.bytes_of(folder, *arguments, stdin=stdin)).removesuffix("\n")
+
+    async def items_of(self, folder: Path, *arguments: str, stdin: bytes = b"") -> list[str]:
+        """Run git in a folder and return what it wrote, separated by NUL."""
+        return [
+            os.fsdecode(item) for item in (await self.bytes_of(folder, *arguments, stdin=stdin)).split(b"\0") if item
+        ]
+
+
+def last_line(text: bytes) -> str:
+    """Return the last line that says something, shortened."""
+    lines = [line.strip() for line in text.decode(errors="replace").splitlines() if line.strip()]
+    return lines[-1][:300] if lines else ""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Repository:
+    """The repository around a folder."""
+
+    root: Path
+    """Its main checkout; where that is bare, the checkout that the folder is in."""
+    here: Path
+    """The checkout that the folder is in."""
+    head: str
+    """The commit that is checked out here."""
+    branch: str
+    """The branch that is checked out here; empty for a detached head."""
+    changed: int
+    """Files here with changes that no commit holds; a worktree does not get them."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What whoever asked for a worktree of it may want to know."""
+        notes = []
+        if self.changed:
+            files = "1 changed file" if self.changed == 1 else f"{self.changed} changed files"
+            notes.append(f"{self.here} has {files} that no commit holds; the worktree does not have these changes")
+        if not self.branch:
+            notes.append(f"{self.here} has a detached head at {self.head[:12]}")
+        return tuple(notes)
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Registered:
+    """What git's list of worktrees says of one."""
+
+    path: Path
+    branch: str
+    is_bare: bool
+    lock: str | None
+    """Why it is locked; None where it is not."""
+
+
+async def find_repository(git: Git, folder: Path) -> Repository:
+    """Return the repository around a folder.
+
+    Raises:
+        NoRepository: There is none, or it has no checkout or no commit.
+    """
+    end = await git.end_of(
+        folder, "rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-dir", "--git-common-dir"
+    )
+    if end.returncode:
+        said = last_line(end.stderr)
+        why = "is in no git repository" if "not a git repository" in said else f"cannot be used by git: {said}"
+        raise NoRepository(f"{folder} {why}; an isolated agent needs one (git init, then commit)")
+    is_bare, own, common = os.fsdecode(end.stdout).splitlines()
+    top = await git.end_of(folder, "rev-parse", "--path-format=absolute", "--show-toplevel")
+    if is_bare == "true" or top.returncode:
+        raise NoRepository(f"{folder} is no checkout of its repository; name a folder of a checkout")
+    here = Path(os.fsdecode(top.stdout).removesuffix("\n"))
+    head = await git.end_of(here, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    if head.returncode:
+        raise NoRepository(f"the repository {here} has no commit yet; commit something first")
+    branch = await git.end_of(here, "symbolic-ref", "--quiet", "--short", "HEAD")
+    changes = await git.items_of(here, "status", "--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames")
+    return Repository(
+        root=here if own == common else await _main_checkout(git, here),
+        here=here,
+        head=os.fsdecode(head.stdout).strip(),
+        branch=os.fsdecode(branch.stdout).strip(),
+        changed=len(changes),
+    )
+
+
+async def _main_checkout(git: Git, here: Path) -> Path:
+    first = (await list_worktrees(git, here))[0]
+    return here if first.is_bare or not (first.path / ".git").exists() else first.path
+
+
+async def list_worktrees(git: Git, folder: Path) -> list[Registered]:
+    """Return the worktrees of a repository, the main one first."""
+    text = os.fsdecode(await git.bytes_of(folder, "worktree", "list", "--porcelain", "-z"))
+    found = []
+    for block in text.split("\0\0"):
+        words = dict(line.partition(" ")[::2] for line in block.split("\0") if line)
+        if "worktree" in words:
+            found.append(
+                Registered(
+                    path=Path(words["worktree"]),
+                    branch=words.get("branch", "").removeprefix("refs/heads/"),
+                    is_bare="bare" in words,
+                    lock=words.get("locked"),
+                )
+            )
+    return found

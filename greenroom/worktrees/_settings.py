@@ -1,0 +1,47 @@
+"""What can be set about worktrees: the part `worktree` of the settings."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Final, final
+
+import attrs
+
+from greenroom.core import UsageError
+
+FETCH_AGE_S: Final = 24 * 3600.0
+FETCH_TIMEOUT_S: Final = 5.0
+CLEANUP_PERIOD_DAYS: Final = 30
+CLEANUP_TIMEOUT_S: Final = 30.0
+
+
+class BaseRef(StrEnum):
+    """Which commit a worktree starts from."""
+
+    FRESH = "fresh"
+    """The default branch of the remote, fetched if that was a day ago; without a remote, the current commit."""
+    HEAD = "head"
+    """The current commit of the checkout that the agent would work in otherwise."""
+
+
+def _days(_: Any, __: attrs.Attribute[int], value: int) -> None:
+    if value < 1:
+        raise UsageError(f"cleanup_period_days has to be 1 or more, not {value!r}")
+
+
+def _paths(_: Any, __: attrs.Attribute[tuple[str, ...]], value: tuple[str, ...]) -> None:
+    for path in value:
+        if not path or path.startswith(("-", "/")) or ".." in path.split("/"):
+            raise UsageError(f"sparse_paths are folders within the repository, not {path!r}")
+
+
+@final
+@attrs.frozen(kw_only=True)
+class WorktreeSettings:
+    """How worktrees are made, and when forgotten ones are swept away."""
+
+    base_ref: BaseRef = BaseRef.FRESH
+    sparse_paths: tuple[str, ...] = attrs.field(default=(), validator=_paths)
+    """Folders to check out, and nothing else but the files at the root; empty for everything."""
+    cleanup_period_days: int = attrs.field(default=CLEANUP_PERIOD_DAYS, validator=_days)
+    """Age at which a worktree of an agent that is no more is swept away, if nothing would be lost."""

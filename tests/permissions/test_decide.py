@@ -1,0 +1,337 @@
+"""The documented examples, one row each; the id is the statement's number in the agents specification, or a regression's."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from greenroom.core import InlineBlocking
+from greenroom.permissions import Effect, Mode, Request, Scope, check, decide, hidden_tools
+from tests.permissions.policies import CWD, bash, call, effect_of, policy
+
+ALLOW, ASK, DENY = "allow", "ask", "deny"
+D, E, P, A, N, B, U = (
+    Mode.DEFAULT,
+    Mode.ACCEPT_EDITS,
+    Mode.PLAN,
+    Mode.AUTO,
+    Mode.DONT_ASK,
+    Mode.BYPASS,
+    Mode.BUBBLE,
+)
+
+Rules = dict[str, Any]
+
+ROWS: Final[list[tuple[str, str, Rules, Mode, str]]] = [
+    # statement, call, rules, mode, effect
+    ("0.4-5", "Bash: git push", {"deny": ["Bash(git push)"], "ask": ["Bash"], "allow": ["Bash"]}, D, DENY),
+    ("0.4-5", "Bash: git push", {"ask": ["Bash(git push)"], "allow": ["Bash"]}, D, ASK),
+    ("1.27", "Agent: reviewer", {}, D, ALLOW),
+    ("1.27", "Agent: reviewer", {}, P, ALLOW),
+    ("1.27", "Agent: Code Reviewer", {"deny": ["Agent(code-reviewer)"]}, B, DENY),
+    ("1.27", "Agent: reviewer", {"ask": ["Task(reviewer)"]}, D, ASK),
+    ("1.27", "Agent", {"deny": ["Agent(general-purpose)"]}, D, DENY),
+    ("1.111-default", "Read: a.py", {}, D, ALLOW),
+    ("1.111-default", "Read: ../other/a.py", {}, D, ASK),
+    ("1.111-default", "Edit: a.py", {}, D, ASK),
+    ("1.111-default", "Bash: npm test", {}, D, ASK),
+    ("1.111-default", "WebFetch: https://example.com", {}, D, ASK),
+    ("1.111-default", "Unknown", {}, D, ASK),
+    ("1.111-acceptEdits", "Edit: a.py", {}, E, ALLOW),
+    ("1.111-acceptEdits", "Write: /home/ann/project/src/a.py", {}, E, ALLOW),
+    ("1.111-acceptEdits", "Edit: ../a.py", {}, E, ASK),
+    ("1.111-acceptEdits", "NotebookEdit: a.ipynb", {}, E, ALLOW),
+    ("1.111-acceptEdits", "Bash: mkdir -p src/new && touch src/new/a.py", {}, E, ALLOW),
+    ("1.111-acceptEdits", "Bash: LANG=C timeout 5 rm src/a.py", {}, E, ALLOW),
+    ("1.111-acceptEdits", "Bash: PATH=/tmp rm src/a.py", {}, E, ASK),
+    ("1.111-acceptEdits", "Bash: sed -i 's/a/b/g' src/a.py", {}, E, ALLOW),
+    ("1.111-acceptEdits", "Bash: sed -i 's/a/b/e' src/a.py", {}, E, ASK),
+    ("1.111-acceptEdits", "Bash: cp /etc/hosts src/hosts", {}, E, ASK),
+    ("1.111-acceptEdits", "Bash: mv a.py ../b.py", {}, E, ASK),
+    ("1.111-acceptEdits", "Bash: rmdir src/*", {}, E, ALLOW),
+    ("1.111-acceptEdits", "Bash: npm test", {}, E, ASK),
+    ("1.111-plan", "Read: a.py", {}, P, ALLOW),
+    ("1.111-plan", "Edit: a.py", {"allow": ["Edit"]}, P, ASK),
+    ("1.111-plan", "Bash: npm test", {"allow": ["Bash"]}, P, ASK),
+    ("1.111-plan", "WebFetch: https://example.com", {"allow": ["WebFetch"]}, P, ALLOW),
+    ("1.111-auto", "Edit: a.py", {}, A, ALLOW),
+    ("1.111-auto", "Bash: npm test", {}, A, ASK),
+    ("1.111-dontAsk", "Bash: npm test", {}, N, DENY),
+    ("1.111-dontAsk", "Bash: npm test", {"allow": ["Bash(npm test)"]}, N, ALLOW),
+    ("1.111-dontAsk", "Bash: npm test", {"ask": ["Bash(npm test)"]}, N, DENY),
+    ("1.111-dontAsk", "AskUserQuestion", {}, N, DENY),
+    ("1.111-dontAsk", "Read: a.py", {}, N, ALLOW),
+    ("1.111-bypass", "Bash: npm test", {}, B, ALLOW),
+    ("1.111-bypass", "Edit: ../a.py", {}, B, ALLOW),
+    ("1.46", "Bash: npm test", {}, U, ASK),
+    ("1.113", "Bash: npm test", {"ask": ["Bash(npm *)"]}, B, ASK),
+    ("1.113", "AskUserQuestion", {}, B, ASK),
+    ("1.113", "Bash: rm -rf /", {"allow": ["Bash"]}, B, ASK),
+    ("1.113", "Bash: rm -rf /*", {}, B, ASK),
+    ("1.113", "Bash: rm -rf /usr", {}, B, ASK),
+    ("1.113", "Bash: sudo rm -rf ~", {}, B, ASK),
+    ("1.113", "Bash: rm -rf $HOME/", {}, B, ASK),
+    ("1.113", "Bash: rm -rf .", {}, B, ASK),
+    ("1.113", "Bash: rm -rf ../..", {}, B, ASK),
+    ("1.113", "Bash: rmdir /home/ann/project", {}, B, ASK),
+    ("1.113", 'Bash: rm -rf "$DIR"/*', {}, B, ASK),
+    ("1.113", "Bash: cd src && rm -rf ..", {}, B, ASK),
+    ("1.113", "Bash: bash -c 'rm -rf /'", {}, B, ASK),
+    ("1.113", "Bash: rm -rf build", {}, B, ALLOW),
+    ("1.113", "Bash: rm -rf /usr/local/x", {}, B, ALLOW),
+    ("1.114", "Write: .git/config", {"allow": ["Edit"]}, E, ASK),
+    ("1.114", "Write: .git/config", {"allow": ["Edit"]}, N, DENY),
+    ("1.114", "Write: .git/config", {}, B, ALLOW),
+    ("1.114", "Write: .claude/worktrees/x/a.py", {}, E, ALLOW),
+    ("1.114", "Write: .claude/settings.json", {}, E, ASK),
+    ("1.114", "Write: .greenroom/settings.json", {}, E, ASK),
+    ("1.114", "Write: .GIT/config", {}, E, ASK),
+    ("1.114", "Edit: .mcp.json", {"allow": ["Edit"]}, D, ASK),
+    ("1.114", "Bash: echo x > .git/hooks/pre-commit", {"allow": ["Bash"]}, D, ASK),
+    ("1.114", "Bash: cp a .bashrc", {"allow": ["Bash"]}, D, ASK),
+    ("1.114", "Read: .git/config", {}, D, ALLOW),
+    ("1.121", "Bash: aws s3 ls", {"deny": ["Bash(aws *)"], "allow": ["Bash(aws s3 ls)"]}, D, DENY),
+    ("1.122", "Bash: git push", {"deny": ["Bash(git push)"]}, B, DENY),
+    ("1.123", "Bash: anything", {"allow": ["Bash(*)"]}, D, ALLOW),
+    ("1.123", "Bash: anything", {"deny": ["Bash"]}, B, DENY),
+    ("1.124", "mcp__github__get_issue", {"allow": ["mcp__github__get_*"]}, D, ALLOW),
+    ("1.124", "mcp__github__get_issue", {"allow": ["mcp__*"]}, D, ASK),
+    ("1.124", "mcp__github__get_issue", {"allow": ["mcp__git*__get_issue"]}, D, ASK),
+    ("1.124", "mcp__github__get_issue", {"deny": ["mcp__*"]}, B, DENY),
+    ("1.124", "Read: a.py", {"deny": ["*"]}, B, DENY),
+    ("1.125", "Bash: npm run build", {"allow": ["Bash(npm run build)"]}, D, ALLOW),
+    ("1.125", "Bash: npm run build x", {"allow": ["Bash(npm run build)"]}, D, ASK),
+    ("1.125", "Bash: npm run test", {"allow": ["Bash(npm run test:*)"]}, D, ALLOW),
+    ("1.125", "Bash: npm run test unit", {"allow": ["Bash(npm run test:*)"]}, D, ALLOW),
+    ("1.125", "Bash: npm run testing", {"allow": ["Bash(npm run test:*)"]}, D, ASK),
+    ("1.125", "Bash: npm run testing", {"allow": ["Bash(npm run test*)"]}, D, ALLOW),
+    ("1.125", "Bash: git commit -m 'a b'", {"allow": ["Bash(git commit *)"]}, D, ALLOW),
+    ("1.125", "Bash: git push origin main", {"allow": ["Bash(git * main)"]}, D, ALLOW),
+    ("1.126", "Bash: npm test && npm run x", {"allow": ["Bash(npm test)"]}, D, ASK),
+    ("1.126", "Bash: npm test | tail -5", {"allow": ["Bash(npm test)"]}, D, ALLOW),
+    ("1.126", "Bash: npm test |& tee log", {"allow": ["Bash(npm test)", "Bash(tee *)"]}, D, ALLOW),
+    ("1.126", "Bash: ls & npm test", {"deny": ["Bash(npm *)"]}, D, DENY),
+    ("1.126", "Bash: ls\nnpm test", {"deny": ["Bash(npm *)"]}, D, DENY),
+    ("1.126", "Bash: npm test $(rm -rf src)", {"allow": ["Bash(npm *)"]}, D, ASK),
+    ("1.127", "Bash: timeout 30 npm test", {"allow": ["Bash(npm test)"]}, D, ALLOW),
+    ("1.127", "Bash: time nice -n 5 nohup stdbuf -oL npm test", {"allow": ["Bash(npm test)"]}, D, ALLOW),
+    ("1.127", "Bash: xargs grep foo", {"allow": ["Bash(grep *)"]}, D, ALLOW),
+    ("1.127", "Bash: xargs -n1 npm test", {"allow": ["Bash(npm *)"]}, D, ASK),
+    ("1.127", "Bash: NODE_ENV=test npm test", {"allow": ["Bash(npm test)"]}, D, ALLOW),
+    ("1.127", "Bash: LD_PRELOAD=x npm test", {"allow": ["Bash(npm test)"]}, D, ASK),
+    ("1.127", "Bash: LD_PRELOAD=x npm test", {"deny": ["Bash(npm test)"]}, D, DENY),
+    ("1.127", "Bash: watch ls -l", {"allow": ["Bash(watch *)"]}, D, ASK),
+    ("1.127", "Bash: watch ls -l", {"allow": ["Bash(watch ls -l)"]}, D, ALLOW),
+    ("1.127", "Bash: find . -exec cat {} +", {"allow": ["Bash(find *)"]}, D, ASK),
+    ("1.127", "Bash: find . -delete", {"allow": ["Bash(find *)"]}, D, ASK),
+    ("1.127", "Bash: find . -name a.py", {}, D, ALLOW),
+    ("1.127", f"Bash: echo {'a' * 10_000}", {"allow": ["Bash"]}, B, ASK),
+    ("1.127", "Bash: echo 'a", {"allow": ["Bash"]}, B, ASK),
+    ("1.128", "Bash: ls -la src && cat README.md | head -3", {}, P, ALLOW),
+    ("1.128", "Bash: git status && git diff HEAD~1 | wc -l", {}, D, ALLOW),
+    ("1.128", "Bash: git branch new", {}, D, ASK),
+    ("1.128", "Bash: git diff --output=x", {}, D, ASK),
+    ("1.128", "Bash: git -c core.pager=x log", {}, D, ASK),
+    ("1.128", "Bash: cat /etc/passwd", {}, D, ASK),
+    ("1.128", "Bash: cd /etc && cat passwd", {}, D, ASK),
+    ("1.128", "Bash: cd src && ls", {}, D, ALLOW),
+    ("1.128", "Bash: cd src && git status", {}, D, ASK),
+    ("1.128", "Bash: cat $FILE", {}, D, ASK),
+    ("1.128", "Bash: echo $FILE", {}, D, ALLOW),
+    ("1.128", "Bash: ls > out.txt", {}, D, ASK),
+    ("1.128", "Bash: ls > out.txt", {}, E, ALLOW),
+    ("1.128", "Bash: ls > ../out.txt", {}, E, ASK),
+    ("1.128", "Bash: ls > out.txt", {"deny": ["Edit(out.txt)"], "allow": ["Bash"]}, E, DENY),
+    ("1.128", "Bash: ls 2> /dev/null", {}, D, ALLOW),
+    ("1.128", "Bash: cat < /etc/passwd", {}, D, ASK),
+    ("1.128", "Bash: cat .env", {"deny": ["Read(.env)"]}, D, DENY),
+    ("1.128", "Bash: cat .e*", {"deny": ["Read(.env)"]}, D, ASK),
+    ("1.129", "Read: /etc/hosts", {"allow": ["Read(//etc/**)"]}, D, ALLOW),
+    ("1.129", "Read: ~/notes/a.txt", {"allow": ["Read(~/notes/*.txt)"]}, D, ALLOW),
+    ("1.129", "Edit: src/a/b.ts", {"allow": ["Edit(/src/**/*.ts)"]}, D, ALLOW),
+    ("1.129", "Edit: lib/b.ts", {"allow": ["Edit(/src/**/*.ts)"]}, D, ASK),
+    ("1.129", "Edit: src/a.py", {"allow": ["Edit(./src/**)"]}, D, ALLOW),
+    ("1.129", "Write: src/a.py", {"allow": ["Edit(src/**)"]}, D, ALLOW),
+    ("1.129", "NotebookEdit: src/a.ipynb", {"deny": ["Edit(src/**)"]}, B, DENY),
+    ("1.129", "Edit: a/src/b.py", {"allow": ["Edit(src/**)"]}, D, ASK),
+    ("1.129", "Edit: a/src/b.py", {"deny": ["Edit(src/**)"]}, E, DENY),
+    ("1.129", "Edit: secret/key", {"deny": ["Read(secret/**)"]}, B, DENY),
+    ("1.129", "Read: deep/down/.env", {"deny": ["Read(.env)"]}, B, DENY),
+    ("1.129", "Read: src/../.env", {"deny": ["Read(./.env)"]}, B, DENY),
+    ("1.129", "Grep: secret", {"deny": ["Read(./secret/**)"]}, B, DENY),
+    ("1.130", "WebFetch: https://example.com/a", {"allow": ["WebFetch(domain:example.com)"]}, D, ALLOW),
+    ("1.130", "WebFetch: https://EXAMPLE.com./a", {"deny": ["WebFetch(domain:example.com)"]}, B, DENY),
+    ("1.130", "WebFetch: https://example.com@evil.com", {"allow": ["WebFetch(domain:example.com)"]}, D, ASK),
+    ("1.130", "WebFetch: https://evil.com\\@example.com", {"allow": ["WebFetch"]}, B, ASK),
+    ("1.130", "WebFetch: https://a.example.com", {"allow": ["WebFetch(domain:*.example.com)"]}, D, ALLOW),
+    ("1.130", "Skill: deploy", {"allow": ["Skill(deploy)"]}, D, ALLOW),
+    ("1.130", "Skill: deploy", {"deny": ["Skill(deploy *)"]}, B, DENY),
+    ("1.130", "Agent: fork", {"deny": ["Agent(fork)"]}, B, DENY),
+    ("1.130", "mcp__github__push", {"allow": ["mcp__github"]}, D, ALLOW),
+    ("1.130", "mcp__github__push", {"allow": ["mcp__github__push"]}, D, ALLOW),
+    ("1.130", "mcp__github__push", {"deny": ["mcp__github__*"]}, B, DENY),
+    ("1.130", "mcp__githubs__push", {"allow": ["mcp__github"]}, D, ASK),
+    ("1.130", "Bash: cd /etc", {"deny": ["Cd(//etc/**)"]}, B, DENY),
+    ("check-1", "Bash: FOO=1 rm x && ls", {"deny": ["Bash(rm *)"], "allow": ["Bash"]}, B, DENY),
+    ("check-1", "Bash: ls", {"deny": ["Bash(rm *)"], "allow": ["Bash"]}, B, ALLOW),
+    ("CL-41", "Bash: ls && git push", {"deny": ["Bash(git push *)"]}, B, DENY),
+    ("CL-41", "Bash: FOO=1 git push", {"deny": ["Bash(git push *)"]}, B, DENY),
+    ("CL-41", "Bash: git -C x push", {"deny": ["Bash(git push *)"]}, B, DENY),
+    ("CL-41", "Bash: git -c alias.p=push p", {"deny": ["Bash(git push *)"]}, B, ASK),
+    ("CL-38", "mcp__a__b", {"deny": ["mcp__a"]}, B, DENY),
+]
+
+
+@pytest.mark.parametrize(
+    ("subject", "rules", "mode", "effect"),
+    [pytest.param(*row[1:], id=f"{row[0]}-{index}") for index, row in enumerate(ROWS)],
+)
+def test_the_documented_examples_are_decided_as_documented(subject: str, rules: Rules, mode: Mode, effect: str) -> None:
+    assert effect_of(subject, policy(**rules, mode=mode)) == effect
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sudo -u bob rm x",
+        "/bin/rm x",
+        "r''m x",
+        r"\rm x",
+        '"rm" x',
+        "bash -c 'rm x'",
+        "sh -ec 'ls; rm x'",
+        "eval rm x",
+        "eval 'ls; rm' x",
+        "find . -name a -exec rm {} ;",
+        "xargs -0 -I{} rm {}",
+        "env -i A=1 rm x",
+        "env -S 'rm x'",
+        "if true; then rm x; fi",
+        "for f in a b; do rm $f; done",
+        "f() { rm x; }; f",
+        "(cd src; rm x)",
+        "cat <(rm x)",
+        "cat <<E\n$(rm x)\nE",
+        "bash <<'E'\nrm x\nE",
+        "echo `rm x`",
+        'echo "a $(rm x) b"',
+        "case a in *) rm x;; esac",
+        "ssh host rm x",
+        "trap 'rm x' EXIT",
+        "while ! rm x; do :; done",
+        "timeout -k 5 10 nice -n 3 rm x",
+        "x=$(rm x)",
+        "> out rm x",
+        "setsid -f rm x",
+        "ls |\n rm x",
+        "time -p rm x",
+        "${X:-$(rm x)}",
+        "echo $((1 + $(rm x)))",
+        "[[ -n $(rm x) ]]",
+        "flock /tmp/lock -c 'rm x'",
+        "bash rm x",
+        "((rm x))",
+    ],
+)
+def test_cl_41_what_is_denied_is_denied_however_it_is_wrapped(command: str) -> None:
+    assert bash(command, policy(deny=["Bash(rm *)"], mode=Mode.BYPASS)).effect is Effect.DENY
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "$X x",
+        "{rm,x}",
+        "r? x",
+        "echo rm x | sh",
+        "bash < script",
+        "eval $X",
+        'bash -c "$X"',
+        "$'\\x72m' x",
+        "r$EMPTY'm' x",
+    ],
+)
+def test_what_may_become_a_denied_command_is_asked_in_every_mode(command: str) -> None:
+    assert bash(command, policy(deny=["Bash(rm *)"], allow=["Bash"], mode=Mode.BYPASS)).effect is Effect.ASK
+    assert bash(command, policy(mode=Mode.BYPASS)).effect is Effect.ALLOW
+
+
+@pytest.mark.parametrize(
+    ("rule", "values", "effect"),
+    [
+        ("Agent(model:opus)", {"model": "opus"}, DENY),
+        ("Agent(model:opus)", {"model": "sonnet"}, ALLOW),
+        ("Agent(model:opus)", {}, ALLOW),
+        ("Agent(model:op*)", {"model": "opus"}, DENY),
+        ("Bash(run_in_background:true)", {"command": "ls", "run_in_background": True}, DENY),
+        ("Bash(run_in_background:true)", {"command": "ls"}, ALLOW),
+        ("mcp__a__b(force:true)", {"force": True}, DENY),
+        ("mcp__a__b(force:true)", {"force": {"true": 1}}, ALLOW),
+    ],
+)
+def test_1_131_a_parameter_rule_looks_at_one_scalar_input(rule: str, values: dict[str, Any], effect: str) -> None:
+    assert call(rule.partition("(")[0], values, policy(deny=[rule], mode=Mode.BYPASS)).effect.value == effect
+
+
+def test_1_123_a_bare_deny_hides_the_tool_and_a_scoped_one_does_not() -> None:
+    held = policy(deny=["WebFetch", "Bash(rm *)", "mcp__a"])
+
+    assert hidden_tools(held, ["WebFetch", "Bash", "Read", "mcp__a__b"]) == {"WebFetch", "mcp__a__b"}
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_cl_36_a_hook_cannot_lift_what_a_rule_denies_or_asks(mode: Mode) -> None:
+    denies, asks = policy(deny=["Bash(ls)"], mode=mode), policy(ask=["Bash(ls)"], mode=mode)
+
+    assert call("Bash", {"command": "ls"}, denies, hook=Effect.ALLOW).effect is Effect.DENY
+    assert call("Bash", {"command": "ls"}, asks, hook=Effect.ALLOW).effect is not Effect.ALLOW
+    assert call("Bash", {"command": "ls"}, denies, hook=Effect.ASK).effect is Effect.DENY
+    assert call("Bash", {"command": "ls"}, policy(mode=mode), hook=Effect.DENY).effect is Effect.DENY
+
+
+def test_a_hook_that_allows_spares_the_question() -> None:
+    assert call("Bash", {"command": "npm test"}, policy(), hook=Effect.ALLOW).effect is Effect.ALLOW
+    assert call("Bash", {"command": "rm -rf /"}, policy(), hook=Effect.ALLOW).effect is Effect.ASK
+
+
+def test_1_129_a_link_is_allowed_by_both_its_names_and_denied_by_either() -> None:
+    links = {f"{CWD}/link": "/etc/shadow"}
+
+    assert call("Read", {"file_path": "link"}, policy(), links=links).effect is Effect.ASK
+    assert call("Read", {"file_path": "link"}, policy(allow=["Read(link)"]), links=links).effect is Effect.ASK
+    both = policy(allow=["Read(link)", "Read(//etc/shadow)"])
+    assert call("Read", {"file_path": "link"}, both, links=links).effect is Effect.ALLOW
+    denies = policy(deny=["Read(//etc/**)"], mode=Mode.BYPASS)
+    assert call("Read", {"file_path": "link"}, denies, links=links).effect is Effect.DENY
+    assert call("Bash", {"command": "cat link"}, denies, links=links).effect is Effect.DENY
+
+
+async def test_the_disk_is_asked_where_links_lead(tmp_path: Any) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "secret").write_text("x")
+    (tmp_path / "project" / "link").symlink_to(tmp_path / "secret")
+    (tmp_path / "project" / "plain").write_text("x")
+    cwd = str(tmp_path / "project")
+
+    def reading(name: str) -> Request:
+        return Request(tool="Read", input={"file_path": name}, cwd=cwd, policy=policy())
+
+    assert (await check(reading("link"), InlineBlocking())).effect is Effect.ASK
+    assert (await check(reading("plain"), InlineBlocking())).effect is Effect.ALLOW
+    assert decide(reading("link")).effect is Effect.ALLOW  # without looking, a link is what it says
+
+
+def test_1_111_in_auto_a_classifier_is_asked_and_for_ask_rules_a_person() -> None:
+    assert bash("npm test", policy(mode=Mode.AUTO)).reviewer == "classifier"
+    assert bash("npm test", policy(ask=["Bash(npm *)"], mode=Mode.AUTO)).reviewer == "person"
+    assert bash("rm -rf /", policy(mode=Mode.AUTO)).reviewer == "person"
+
+
+def test_a_verdict_names_the_rule_and_where_it_stands() -> None:
+    verdict = bash("ls && git push", policy(deny=["Bash(git push *)"]))
+
+    assert str(verdict.rule) == "Bash(git push *)"
+    assert verdict.rule is not None
+    assert verdict.rule.source.scope is Scope.PROJECT
+    assert "git push" in verdict.reason
