@@ -31,7 +31,8 @@ class TranscriptLines:
 
     Attributes:
         damaged: Lines so far that are no JSON objects.
-        torn_bytes: Bytes after the last whole line, known at the end: what a crash cut.
+        torn_bytes: Bytes after the last whole line, known at the end: what a crash cut. A line of which only the newline
+            is missing is whole: whoever writes behind it gives it one, and every later reader sees it.
     """
 
     def __init__(self, path: Path, start: int = 0) -> None:
@@ -57,15 +58,14 @@ class TranscriptLines:
         with _opened(self.path) as file:
             file.seek(self._start)
             for raw in file:
-                if raw[-1] != 10:  # only the last one
-                    self.torn_bytes = len(raw)
-                    return
                 try:
                     line = loads(raw)
                 except orjson.JSONDecodeError:
                     line = None
                 if isinstance(line, dict):
                     yield line
+                elif raw[-1] != 10:  # only the last one
+                    self.torn_bytes = len(raw)
                 else:
                     self.damaged += raw != b"\n"
 
@@ -219,9 +219,8 @@ def _is_summary(file: BinaryIO, place: int, *, is_sidechain: bool) -> bool:
     import orjson
 
     file.seek(place)
-    raw = file.readline()
     try:
-        line = orjson.loads(raw) if raw.endswith(b"\n") else None
+        line = orjson.loads(file.readline())
     except orjson.JSONDecodeError:
         return False
     if not isinstance(line, dict) or bool(line.get("isSidechain")) != is_sidechain:

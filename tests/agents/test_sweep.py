@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeAlias
 
 import attrs
 import pytest
@@ -56,15 +57,21 @@ def play(request: ModelRequest) -> AnswerLike:
 class Bytes:
     """The transcript's file, in memory until it is read."""
 
+    path: Path
     content: bytes = b""
 
     def open(self, agent_id: str) -> Transcript:
         header = TranscriptHeader(session_id="s", agent_id=agent_id, is_sidechain=False, cwd="/", version="0")
         wall = lambda: datetime(2026, 1, 1, tzinfo=UTC)  # noqa: E731
-        return Transcript(Path("main.jsonl"), header, write=self.write, ids=SeededIds(len(self.content)), wall=wall)
+        return Transcript(self.path, header, write=self.write, ids=SeededIds(len(self.content)), wall=wall)
 
     def write(self, _: Path, content: bytes) -> None:
         self.content += content
+
+    def load(self) -> Loaded:
+        """Return what another process would read."""
+        self.path.write_bytes(self.content)
+        return load_conversation(self.path)
 
 
 def make_home(
@@ -94,9 +101,8 @@ async def run_turn(disk: Bytes, each_event: Callable[[Runtime], None] = lambda _
 
 def resume_to_the_end(content: bytes, path: Path) -> Bytes:
     """Read a transcript that a process left, check it, let another process go on with it, and check what that left."""
-    path.write_bytes(content)
-    loaded = load_conversation(path)
-    disk = Bytes(content)
+    disk = Bytes(path, content)
+    loaded = disk.load()
 
     async def later() -> None:
         async with open_runtime(ports=virtual_ports(1)) as runtime:
@@ -109,8 +115,7 @@ def resume_to_the_end(content: bytes, path: Path) -> Bytes:
             answer = await agent.ask(Prompt(CONTINUE if loaded.was_cut else "Go.", is_hidden=loaded.was_cut))
             assert answer.text == ANSWERED
             live = home.conversation.messages
-        path.write_bytes(disk.content)
-        again = load_conversation(path)
+        again = disk.load()
         assert not again.was_cut
         assert faults_of(again.messages) == []
         assert again.messages == live, "what is read is what was there"
@@ -121,7 +126,8 @@ def resume_to_the_end(content: bytes, path: Path) -> Bytes:
 
 
 def test_at_every_event_a_crash_leaves_what_another_process_brings_to_the_end(tmp_path: Path) -> None:
-    disk = Bytes()
+    """RC-67: at every persisted point the transcript is one that the provider takes, and can be gone on with."""
+    disk = Bytes(tmp_path / "main.jsonl")
     seen: dict[bytes, None] = {}
     events = 0
 
@@ -139,7 +145,7 @@ def test_at_every_event_a_crash_leaves_what_another_process_brings_to_the_end(tm
 
 
 def test_a_crash_in_the_middle_of_a_write_leaves_what_another_process_brings_to_the_end(tmp_path: Path) -> None:
-    disk = Bytes()
+    disk = Bytes(tmp_path / "main.jsonl")
     run_virtual(run_turn, disk)
     ends = [end for end, byte in enumerate(disk.content, start=1) if byte == 10]
     path = tmp_path / "main.jsonl"
@@ -150,44 +156,85 @@ def test_a_crash_in_the_middle_of_a_write_leaves_what_another_process_brings_to_
             path.write_bytes(left.content)
             reader = read_transcript(path)
             list(reader)
-            assert reader.damaged == 1, "only the line that the crash tore"
+            assert reader.damaged == (cut < end - 1), "only the line that the crash tore"
+
+
+Strike: TypeAlias = Callable[[], object]
+Aim: TypeAlias = Callable[[Runtime, Strike], Callable[[], object]]
+"""Sees to it that the strike comes, and returns what makes an end of that."""
+
+
+async def end_a_turn(disk: Bytes, aim: Aim, how: str) -> None:
+    """Let an agent take one turn that is ended when `aim` says so; what is left is sound, at once and on disk."""
+    async with open_runtime(ports=virtual_ports()) as runtime:
+        home = make_home(disk)
+        agent = await runtime.spawn(Agent, home, name="agent")
+        agent.tell(Note("Go."))
+        rest = aim(runtime, agent.abort_turn if how == "abort" else agent.kill)
+        await trio.sleep(1.5)
+        agent.tell(Note("By the way."), Lane.LATER)
+        await trio.sleep(20)
+        rest()
+        assert home.conversation is not None
+        assert faults_of(home.conversation.messages) == []
+        if how == "abort":
+            assert (await agent.ask(Prompt("Go on."))).text == ANSWERED
+            assert faults_of(home.conversation.messages) == []
+        live = home.conversation.messages
+    assert disk.load().messages == live
 
 
 @pytest.mark.parametrize("how", ["abort", "kill"])
-def test_wherever_a_turn_is_ended_the_transcript_is_sound_and_leads_to_the_end(tmp_path: Path, how: str) -> None:
-    path = tmp_path / "main.jsonl"
+def test_a_turn_that_is_ended_at_any_event_leaves_what_is_sound_and_leads_to_the_end(tmp_path: Path, how: str) -> None:
+    """RC-67, where the strike comes from inside: at each event, in the very step that it is of."""
+    contents: dict[bytes, None] = {}
+    event = count = 0
 
+    def aim(runtime: Runtime, strike: Strike) -> Callable[[], object]:
+        def on_event(_: object) -> None:
+            nonlocal count
+            count += 1
+            if count == event:
+                strike()
+
+        return runtime.recorder.listen(on_event)
+
+    while event <= count:
+        event, count = event + 1, 0
+        disk = Bytes(tmp_path / "main.jsonl")
+        run_virtual(end_a_turn, disk, aim, how)
+        contents[disk.content] = None
+
+    assert event > 20
+    assert len(contents) > 8
+    for content in contents:
+        resume_to_the_end(content, tmp_path / "main.jsonl")
+
+
+@pytest.mark.parametrize("how", ["abort", "kill"])
+@pytest.mark.parametrize("seed", [None, 1])
+def test_a_turn_that_is_ended_between_any_two_steps_leaves_what_is_sound_and_leads_to_the_end(
+    tmp_path: Path, how: str, seed: int | None
+) -> None:
     async def scenario(at: CancelAt) -> bytes:
-        disk = Bytes()
-        async with open_runtime(ports=virtual_ports()) as runtime:
-            home = make_home(disk)
-            agent = await runtime.spawn(Agent, home, name="agent")
-            at.aim(agent.abort_turn if how == "abort" else agent.kill)
-            agent.tell(Note("Go."))
-            await trio.sleep(1.5)
-            agent.tell(Note("By the way."), Lane.LATER)
-            await trio.sleep(20)
-            at.rest()
-            assert home.conversation is not None
-            assert faults_of(home.conversation.messages) == []
-            live = home.conversation.messages
-            if how == "abort":
-                await agent.ask(Prompt("Go on."))
-                assert faults_of(home.conversation.messages) == []
-                live = home.conversation.messages
-        path.write_bytes(disk.content)
-        assert load_conversation(path).messages == live
+        disk = Bytes(tmp_path / "main.jsonl")
+
+        def aim(_: Runtime, strike: Strike) -> Callable[[], object]:
+            at.aim(strike)
+            return at.rest
+
+        await end_a_turn(disk, aim, how)
         return disk.content
 
-    runs = cancel_sweep(scenario)
+    runs = cancel_sweep(scenario, pairs=how == "abort" and seed is None, choices=seed)
 
-    assert len(runs) > 30
+    assert len(runs) > 15
     for content in {run.result for run in runs}:
-        resume_to_the_end(content, path)
+        resume_to_the_end(content, tmp_path / "main.jsonl")
 
 
 def test_an_agent_that_crashes_in_a_turn_nobody_asked_for_goes_on_with_it(tmp_path: Path) -> None:
-    disk = Bytes()
+    disk = Bytes(tmp_path / "main.jsonl")
     has_crashed: list[bool] = []
 
     def broken_once(request: ModelRequest) -> AnswerLike:
@@ -210,6 +257,4 @@ def test_an_agent_that_crashes_in_a_turn_nobody_asked_for_goes_on_with_it(tmp_pa
 
     assert texts[-1] == ANSWERED
     assert sum(CONTINUE in text for text in texts) == 1
-    path = tmp_path / "main.jsonl"
-    path.write_bytes(disk.content)
-    assert [one.text for one in load_conversation(path).messages] == texts
+    assert [one.text for one in disk.load().messages] == texts

@@ -55,9 +55,11 @@ def test_a_tail_torn_at_any_byte_is_left_out_and_told(tmp_path: Path) -> None:
         path.write_bytes(whole[:end])
         reader = read_transcript(path)
 
-        assert list(reader) == lines[: whole.count(b"\n", 0, end)]
-        assert reader.torn_bytes == end - 1 - whole.rfind(b"\n", 0, end)
-        assert read_conversation(path).is_torn == (reader.torn_bytes > 0)
+        # A line of which only the newline is missing is whole: it will be one as soon as somebody writes behind it.
+        assert list(reader) == lines[: (whole + b"\n").count(b"\n", 0, end + 1)]
+        is_torn = whole[:end].rpartition(b"\n")[2] != b""
+        assert read_conversation(path).is_torn == is_torn
+        assert reader.torn_bytes == (0 if whole[end : end + 1] == b"\n" else end - 1 - whole.rfind(b"\n", 0, end))
 
 
 @pytest.mark.parametrize("line", [b"garbage", b"[]", b"1", b'{"a":', b"\xff", bytes(40)])
@@ -143,11 +145,15 @@ def test_a_compaction_torn_at_any_byte_leaves_the_conversation_before_it(tmp_pat
     log.append_compaction(user("summary"), trigger="manual", pre_tokens=7)
     whole = path.read_bytes()
 
-    for end in range(size, len(whole)):
+    for end in range(size, len(whole) + 1):
         path.write_bytes(whole[:end])
-        assert texts(read_conversation(path).lines) == ["before"], end
-    path.write_bytes(whole)
-    assert texts(read_conversation(path).lines) == ["summary"]
+        before = read_conversation(path)
+        expected = ["before"] if end < len(whole) - 1 else ["summary"]
+        assert texts(before.lines) == expected, end
+        later = writer(path)
+        later.follow(before.last_uuid, is_torn=before.is_torn)
+        later.append("user", user("after"))
+        assert texts(read_conversation(path).lines) == [*expected, "after"], end
 
 
 @pytest.mark.parametrize("padding", [0, 1, 17, 250_000, 262_100, 262_144, 600_000])
