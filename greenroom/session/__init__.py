@@ -4,6 +4,7 @@ from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._open import EVENTS, FOLDS, open_session
 from greenroom.session._session import MAIN, AgentStatus, Session, transcript_opener
 from greenroom.session._stream import EventStream
+from greenroom.session._sweep import SweepReport, sweep_runs
 
 __all__ = [
     "EVENTS",
@@ -14,6 +15,8 @@ __all__ = [
     "Session",
     "SessionBegan",
     "SessionEnded",
+    "SweepReport",
     "open_session",
+    "sweep_runs",
     "transcript_opener",
 ]

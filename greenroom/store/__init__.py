@@ -8,16 +8,22 @@ from greenroom.store._reading import (
     read_conversation,
     read_transcript,
 )
+from greenroom.store._retention import CLEANUP_PERIOD_DAYS, RetentionSettings, StoredRun, Verdict, decide_retention
 from greenroom.store._transcript import Line, Transcript, TranscriptHeader, encode_line, new_uuid
 
 __all__ = [
+    "CLEANUP_PERIOD_DAYS",
     "RESUMED_BYTES",
     "Line",
+    "RetentionSettings",
     "StoredConversation",
+    "StoredRun",
     "Transcript",
     "TranscriptHeader",
     "TranscriptLines",
+    "Verdict",
     "chain",
+    "decide_retention",
     "encode_line",
     "new_uuid",
     "read_conversation",
