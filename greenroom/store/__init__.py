@@ -2,9 +2,11 @@
 
 from greenroom.store._reading import (
     RESUMED_BYTES,
+    Link,
     StoredConversation,
     TranscriptLines,
     chain,
+    link_of,
     read_conversation,
     read_transcript,
 )
@@ -15,6 +17,7 @@ __all__ = [
     "CLEANUP_PERIOD_DAYS",
     "RESUMED_BYTES",
     "Line",
+    "Link",
     "RetentionSettings",
     "StoredConversation",
     "StoredRun",
@@ -25,6 +28,7 @@ __all__ = [
     "chain",
     "decide_retention",
     "encode_line",
+    "link_of",
     "new_uuid",
     "read_conversation",
     "read_transcript",
