@@ -6,6 +6,7 @@ from greenroom.session._resume import transcript_opener
 from greenroom.session._session import MAIN, AgentStatus, Session
 from greenroom.session._settings import SessionSettings, SettingSource
 from greenroom.session._stream import EventStream
+from greenroom.session._sweep import SweepReport, sweep_runs
 
 __all__ = [
     "EVENTS",
@@ -18,6 +19,8 @@ __all__ = [
     "SessionEnded",
     "SessionSettings",
     "SettingSource",
+    "SweepReport",
     "open_session",
+    "sweep_runs",
     "transcript_opener",
 ]
