@@ -268,6 +268,17 @@ async def test_hooks_hear_before_and_after_and_their_contexts_survive(tmp_path: 
     assert model.requests[-1].messages[0].text.count("remember the milk") == 1
 
 
+async def test_contexts_of_hooks_survive_once_in_a_turn_that_goes_on() -> None:
+    runner = hooks(SessionStart="echo 'remember the milk'", PreCompact='echo \'{"systemMessage": "hm"}\'')
+    model = ScriptedModel([look(FULL), SUMMARY, look(), "Done."])
+
+    async with open_stage(model, compaction=SMALL, hooks=runner) as stage:
+        await ask(stage)
+
+    assert "".join(one.text for one in model.requests[-1].messages).count("remember the milk") == 1
+    assert "milk" not in model.requests[1].messages[-1].text
+
+
 async def test_the_system_prompt_is_composed_anew(autojump_clock: MockClock) -> None:
     """13.31: instructions and memory are read from disk again."""
     model = ScriptedModel(["Done.", SUMMARY, "Well."])
