@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,9 @@ __all__ = ["home", "project"]  # fixtures
 ALL = {"permissions": {"allow": ["Write", "Bash"]}}
 
 
-def hook(event: str, *commands: str, matcher: str = "", **more: Any) -> dict[str, Any]:
+def hook(event: str, *commands: str, matcher: str = "", more: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return settings with commands for one event."""
-    handlers = [{"type": "command", "command": command, **more} for command in commands]
+    handlers = [{"type": "command", "command": command, **(more or {})} for command in commands]
     return {**ALL, "hooks": {event: [{"matcher": matcher, "hooks": handlers}]}}
 
 
@@ -228,7 +229,7 @@ async def test_a_hook_that_is_broken_is_a_notice_and_on_record(project: Path, co
 
 
 async def test_the_if_of_a_hook_is_a_permission_rule(project: Path) -> None:
-    settings = hook("PreToolUse", "exit 2", matcher="Bash", **{"if": "Bash(git push *)"})
+    settings = hook("PreToolUse", "exit 2", matcher="Bash", more={"if": "Bash(git push *)"})
     calls = [Call("Bash", {"command": command}) for command in ("echo a", "true && git push origin")]
     session = await run(project, [*calls, "done"], settings)
     assert [one.is_error for one in results(session)] == [False, True]
@@ -279,7 +280,7 @@ async def test_a_permission_hook_answers_in_the_place_of_a_person(project: Path)
 async def test_an_asynchronous_hook_is_heard_in_the_next_turn(project: Path) -> None:
     """Agents 3.42."""
     later = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "found later"}}
-    settings = hook("PostToolUse", answering(project, later), **{"async": True})
+    settings = hook("PostToolUse", answering(project, later), more={"async": True})
     model = ScriptedModel([WRITE, "done", "and on"])
     async with open_session(
         model=model, cwd=project, runs=project.parent / "runs", tools=STANDARD_TOOLS, settings=settings
