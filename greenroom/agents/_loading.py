@@ -8,6 +8,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.agents._blocks import decode_known
+from greenroom.agents._conversation import TURN_OPEN
 from greenroom.agents._repair import repair
 from greenroom.models import Message
 from greenroom.store import RESUMED_BYTES, Line, read_conversation
@@ -32,9 +33,14 @@ class Loaded:
     notes: tuple[str, ...]
     """What was left out or repaired, each in one sentence."""
 
+    is_at_rest: bool = False
+    """Whether it ends with a summary that no turn went on with."""
+
     @property
     def was_cut(self) -> bool:
         """Whether the last turn did not come to its end: the model has not answered, or its calls have no results."""
+        if self.is_at_rest:
+            return False
         return bool(self.messages) and (self.messages[-1].role == "user" or bool(self.messages[-1].tool_uses))
 
 
@@ -49,8 +55,11 @@ def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Loaded
         UsageError: The file cannot be read.
     """
     left_out: list[str] = []
+    is_at_rest = False
 
     def decode(line: Line) -> Message | None:
+        nonlocal is_at_rest
+        is_at_rest = line.get("isCompactSummary") is True and line.get(TURN_OPEN) is not True
         message, missing = decode_known(line["message"])
         left_out.extend(missing)
         return message
@@ -63,5 +72,6 @@ def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Loaded
         session_id=stored.session_id,
         last_uuid=stored.last_uuid,
         is_torn=stored.is_torn,
+        is_at_rest=is_at_rest,
         notes=(*stored.notes, *left_out, *repaired.notes),
     )

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, final
 import attrs
 
 from greenroom.actors import Context
+from greenroom.agents._compaction import CompactionRecord, CompactionSettings
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._definition import AgentDefinition
 from greenroom.agents._inputs import Note
@@ -74,6 +75,7 @@ class AgentServices:
     """Where questions wait that the host has not answered; None refuses them."""
     keep_updates: Callable[[AgentHome, Sequence[Update]], Awaitable[None]] | None = None
     """Puts lasting answers in force for the whole session; called with the agent that asked."""
+    compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
     processes: Processes | None = None
     background: Background | None = None
     ask_user: AskUser | None = None
@@ -107,6 +109,11 @@ class AgentHome:
     """What the model is to read with the next message, besides."""
     denials: list[Denial] = attrs.field(factory=list)
     """Calls that were refused, in order."""
+    compactions: CompactionRecord = attrs.field(factory=CompactionRecord)
+    renew: Callable[[], Awaitable[str]] | None = None
+    """Returns the system prompt anew, from files as they are then; for a conversation that was compacted."""
+    survivors: tuple[Callable[[], str], ...] = ()
+    """Each returns what the model has to know again after a compaction; empty where that is nothing."""
     workspace: Workspace = attrs.field(factory=Workspace)
     more_roots: tuple[Path, ...] = ()
     """Folders that it may work in besides the session's, such as its memory."""
