@@ -260,8 +260,9 @@ class Composition:
         """Let an agent work in the folder of its notes."""
         home.more_roots = (*home.more_roots, *memory.writable)
         if home.policy is not None:
-            folders = (*home.policy.directories, *map(str, memory.writable))
-            home.policy = attrs.evolve(home.policy, directories=tuple(dict.fromkeys(folders)))
+            own = tuple(map(str, memory.writable))
+            folders = tuple(dict.fromkeys((*home.policy.directories, *own)))
+            home.policy = attrs.evolve(home.policy, directories=folders, own_folders=own)
         if home.is_child:  # the main agent has the tools that it was given; its notes are read in any case
             tools = tools_with_memory(home.definition.tools, memory)
             home.definition = attrs.evolve(home.definition, tools=tools)
