@@ -124,18 +124,21 @@ class AgentTurn:
         if isinstance(message, Prompt) and self.hooking.has(HookEvent.USER_PROMPT_SUBMIT):
             await self._submit(message.text)
         self._take_in(message)
+        failure: ProviderError | None = None
         try:
             answer = await self._run_rounds()
             if isinstance(message, Prompt):
                 self.ctx.reply(answer)
         except ProviderError as error:
-            await self._tell_of_failure(error)
-            raise
+            failure = error
         finally:
             home.activity = ""
             conversation.close_open_calls()
             if isinstance(message, Prompt):
                 message.said.append(home.last_text)
+        if failure is not None:
+            await self._tell_of_failure(failure)
+            raise failure
 
     async def _run_rounds(self) -> Answer:
         while True:

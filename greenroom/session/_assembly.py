@@ -77,31 +77,34 @@ class Surroundings:
     tasks: Tasks = attrs.field(init=False)
 
 
-async def make_plan(
-    cwd: Path,
-    *,
-    ports: Ports,
-    tools: ToolSet,
-    main: AgentDefinition | str,
-    sources: Iterable[str],
-    given: Mapping[str, Any] | None,
-    is_trusted: bool,
-    permission_mode: str | None,
-    agents: Mapping[str, Any] | None,
-) -> Plan:
-    """Read and check what a session is to be; the arguments are those of `open_session`.
+@final
+@attrs.frozen
+class Wish:
+    """What a program wants its session to be; the fields are arguments of `open_session`."""
+
+    main: AgentDefinition | str
+    tools: ToolSet
+    sources: Iterable[str]
+    given: Mapping[str, Any] | None
+    permission_mode: str | None
+    agents: Mapping[str, Any] | None
+    is_trusted: bool = attrs.field(kw_only=True)
+
+
+async def make_plan(cwd: Path, wish: Wish, ports: Ports) -> Plan:
+    """Read and check what a session is to be.
 
     Raises:
         UsageError: Something in it cannot be used.
     """
-    wanted = read_sources(sources)
+    wanted = read_sources(wish.sources)
     run = ports.blocking.run
     places = await run(find_places, cwd) if wanted else None
-    settings = await run(load_settings, places, wanted, given=given, is_trusted=is_trusted)
-    definitions = DefinitionSource(places, blocking=ports.blocking, more=agents)
+    settings = await run(load_settings, places, wanted, given=wish.given, is_trusted=wish.is_trusted)
+    definitions = DefinitionSource(places, blocking=ports.blocking, more=wish.agents)
     found = await definitions.refresh()
     home = places.user if places is not None else await run(Path.home)
-    policy, problems = make_policy(settings, tuple(tools.values()), cwd=cwd, home=home, mode=permission_mode)
+    policy, problems = make_policy(settings, tuple(wish.tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
     diagnostics: Sequence[Diagnostic] = (*settings.diagnostics, *found.problems)
     return Plan(
         cwd=cwd,
@@ -109,10 +112,10 @@ async def make_plan(
         sources=wanted,
         settings=settings,
         definitions=definitions,
-        main=found.find(main) if isinstance(main, str) else main,
-        tools=tools,
+        main=found.find(wish.main) if isinstance(wish.main, str) else wish.main,
+        tools=wish.tools,
         policy=policy,
-        has_mode=permission_mode is not None,
+        has_mode=wish.permission_mode is not None,
         problems=(*map(str, diagnostics), *problems),
     )
 

@@ -215,7 +215,8 @@ class Composition:
             )
             notes = await self._notes(home, memory)
             skills = await self.skills.refresh()
-            home.definition = attrs.evolve(definition, tools=tools_with_memory(definition.tools, memory))
+            if home.is_child:  # the main agent has the tools that it was given; its notes are read in any case
+                home.definition = attrs.evolve(definition, tools=tools_with_memory(definition.tools, memory))
             more = [one for name, one in home.tools.items() if name not in self._tools]
             preloaded = await self._take_up_skills(home, skills, definition)
             home.tools = self.tools_for(home, more)
