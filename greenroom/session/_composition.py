@@ -1,7 +1,7 @@
 """What an agent of a session is put together from: its policy, its hooks, its tools, what it is told before it begins.
 
 Rule 1: an agent gets its parts once, before its first turn, and keeps them: prompts stay cached, and an edit of a file is
-for agents that begin later. Rule 2: what a definition from an untrusted folder would run, it does not. Rule 3: a lasting
+for agents that begin later, and for one whose conversation is compacted. Rule 2: what a definition from an untrusted folder would run, it does not. Rule 3: a lasting
 answer is in force for the whole session in the step in which it is given, and kept where it says afterwards.
 """
 
@@ -220,15 +220,23 @@ class Composition:
             more = [one for name, one in home.tools.items() if name not in self._tools]
             preloaded = await self._take_up_skills(home, skills, definition)
             home.tools = self.tools_for(home, more)
-            instructions = await self._load_instructions() if definition.reads_instructions else Instructions()
-            prompt = compose_system_prompt(
-                definition,
-                environment=self._environment(),
-                instructions=render_instructions(instructions.files),
-                memory=render_memory(memory, notes),
-                skills=preloaded,
-            )
-            home.definition = attrs.evolve(home.definition, system_prompt=prompt)
+
+            async def compose(notes: Notes) -> str:
+                instructions = await self._load_instructions() if definition.reads_instructions else Instructions()
+                return compose_system_prompt(
+                    definition,
+                    environment=self._environment(),
+                    instructions=render_instructions(instructions.files),
+                    memory=render_memory(memory, notes),
+                    skills=preloaded,
+                )
+
+            async def renew() -> str:
+                self._instructions = None
+                return await compose(await self._read_notes(memory))
+
+            home.definition = attrs.evolve(home.definition, system_prompt=await compose(notes))
+            home.renew = renew
 
         return prepare
 
@@ -239,7 +247,10 @@ class Composition:
         if home.policy is not None:
             folders = (*home.policy.directories, *map(str, memory.writable))
             home.policy = attrs.evolve(home.policy, directories=tuple(dict.fromkeys(folders)))
-        return await self._ports.blocking.run(read_notes, memory)
+        return await self._read_notes(memory)
+
+    async def _read_notes(self, memory: MemoryFolder | None) -> Notes:
+        return Notes() if memory is None else await self._ports.blocking.run(read_notes, memory)
 
     async def _take_up_skills(self, home: AgentHome, skills: Skills, definition: AgentDefinition) -> str:
         """Give the agent its tool Skill, where there are skills, and return the text of those that it starts with."""

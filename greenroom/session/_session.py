@@ -18,6 +18,8 @@ from greenroom.agents import (
     AgentDefinition,
     AgentHome,
     Answer,
+    Compact,
+    Compacted,
     Denial,
     Hooking,
     Loaded,
@@ -246,6 +248,29 @@ class Session:
         await self._recording.commit()
         return answer
 
+    async def compact(self, focus: str = "") -> Compacted:
+        """Put a summary in the place of the main agent's conversation, and return what became of it.
+
+        When it returns, the summary is on record, and whoever resumes the session begins with it. What fails or is
+        interrupted leaves the conversation as it was.
+
+        Args:
+            focus: What the summary is to look at in particular.
+
+        Raises:
+            UsageError: Compaction is switched off.
+            JournalError: It could not be put on record.
+            TurnFailed: A hook refused it, the model could not be asked, or there is nothing to compact.
+            TurnKilled: `interrupt`, or the end of the session, ended it.
+            ActorEnded: The main agent is gone.
+        """
+        if not self._services.compaction.enabled:
+            raise UsageError("compaction is switched off; it is on with the setting compaction.enabled")
+        self._recording.check_open()
+        done: Compacted = await self.main.ask(Compact(focus), timeout_s=math.inf, size_bytes=len(focus))
+        await self._recording.commit()
+        return done
+
     def interrupt(self, why: str = "interrupted") -> AbortResult:
         """End the main agent's current turn, and nothing else."""
         return self.main.abort_turn(why=why)
@@ -321,6 +346,7 @@ class Session:
             home = self._main_home
             assert home is not None
             home.tools = self._composition.tools_for(home)
+            home.survivors = ()
             with trio.CancelScope(shield=True):  # bounded by the supervisor's stop budget
                 if supervisor is not None:
                     supervisor.ref.stop(why="the team was closed")
@@ -347,6 +373,7 @@ class Session:
         assert home is not None
         report = report_tool(self.run_folder / "report.md", self._ports.disk)
         home.tools = self._composition.tools_for(home, (*lead_tools, report))
+        home.survivors = (team.describe_mates,)
         return team
 
     # --- looking ---------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ import attrs
 
 from greenroom import hooks as hook_rules
 from greenroom import permissions
+from greenroom.agents import CompactionSettings
 from greenroom.core import SettingsError, UsageError, read_settings
 from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Places
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
@@ -37,6 +38,14 @@ class SettingSource(StrEnum):
     """`settings.json` of the project; shared with those who work on it."""
     LOCAL = "local"
     """`settings.local.json` of the project; this checkout's."""
+
+
+def _compaction(said: Any) -> CompactionSettings | None:
+    """Make settings of what a file says; what it says was checked when the file was read."""
+    return read_settings(CompactionSettings, said, source="compaction") if isinstance(said, Mapping) else said
+
+
+_AT_LEAST_1: Final = attrs.validators.optional(attrs.validators.ge(1))
 
 
 @final
@@ -63,6 +72,12 @@ class SessionSettings:
         default=None, validator=attrs.validators.optional(attrs.validators.gt(0))
     )
     """Seconds that a question to a person waits before it is refused."""
+    compaction: CompactionSettings | None = attrs.field(default=None, converter=_compaction)
+    """When conversations are compacted: `enabled`, `auto`, `window_tokens`, `summary_tokens`, `at_percent`."""
+    cleanupPeriodDays: int | None = attrs.field(default=None, validator=_AT_LEAST_1)  # noqa: N815
+    """Days since a run last changed, after which `greenroom sweep` removes it."""
+    max_runs_bytes: int | None = attrs.field(default=None, validator=_AT_LEAST_1)
+    """What all runs of a project may take up before a sweep removes the oldest."""
 
 
 _MERGED: Final = frozenset(("permissions", "hooks", "env"))
