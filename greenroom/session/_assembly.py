@@ -50,6 +50,7 @@ class Plan:
     tools: ToolSet
     policy: Policy
     has_mode: bool
+    compaction: CompactionSettings
     problems: tuple[str, ...]
     """What was passed over, a line each."""
 
@@ -116,6 +117,9 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports) -> Plan:
         tools=wish.tools,
         policy=policy,
         has_mode=wish.permission_mode is not None,
+        compaction=compaction_from_environment(
+            {**os.environ, **settings.env}, settings.scalars.compaction or CompactionSettings()
+        ),
         problems=(*map(str, diagnostics), *problems),
     )
 

@@ -339,6 +339,7 @@ class Session:
             home = self._main_home
             assert home is not None
             home.tools = self._composition.tools_for(home)
+            home.survivors = ()
             with trio.CancelScope(shield=True):  # bounded by the supervisor's stop budget
                 if supervisor is not None:
                     supervisor.ref.stop(why="the team was closed")
@@ -365,6 +366,7 @@ class Session:
         assert home is not None
         report = report_tool(self.run_folder / "report.md", self._ports.disk)
         home.tools = self._composition.tools_for(home, (*lead_tools, report))
+        home.survivors = (team.describe_mates,)
         return team
 
     # --- looking ---------------------------------------------------------------------------------------------------
