@@ -9,6 +9,7 @@ from greenroom.agents._fold import FOLDS, AgentView
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
 from greenroom.agents._loading import CONTINUE, Loaded, load_conversation
 from greenroom.agents._repair import Repaired, faults_of, repair
+from greenroom.agents._servers import AgentServers, open_agent_servers
 from greenroom.agents._services import AgentHome, AgentServices
 from greenroom.agents._skill_tool import ForkSkill, Preloaded, SkillTool, preload_skills
 from greenroom.agents._system_prompt import compose_system_prompt
@@ -26,6 +27,7 @@ __all__ = [
     "AgentDefinition",
     "AgentHome",
     "AgentMcpServer",
+    "AgentServers",
     "AgentServices",
     "AgentSpoke",
     "AgentTurn",
@@ -53,6 +55,7 @@ __all__ = [
     "encode_message",
     "faults_of",
     "load_conversation",
+    "open_agent_servers",
     "open_calls",
     "preload_skills",
     "render",

@@ -24,6 +24,7 @@ class ServerScope(StrEnum):
     USER = "user"
     """The user's, everywhere."""
     PLUGIN = "plugin"
+    """A plugin's, its name before the server's."""
     AGENT = "agent"
     """Of the definition of an agent; it lives and dies with the agent."""
 

@@ -57,11 +57,29 @@ class McpServices:
 
 
 @final
+class Branch:
+    """The supervisor of all connections of a session; it is there as soon as the first one is to be made."""
+
+    def __init__(self, parent: Supervisor) -> None:
+        self._parent = parent
+        self._supervisor: Supervisor | None = None
+        self._opening = trio.Lock()
+
+    async def supervisor(self) -> Supervisor:
+        """Return it; started anew if somebody has ended it."""
+        async with self._opening:
+            if self._supervisor is None or self._supervisor.ref.is_gone:
+                spec = SupervisorSpec(stop_order=StopOrder.TOGETHER)
+                self._supervisor = await self._parent.spawn_supervisor(SUPERVISOR, spec, escalates=False)
+            return self._supervisor
+
+
+@final
 class McpServers:
     """Servers that belong together. Made by `start_servers` and `start_more`."""
 
-    def __init__(self, supervisor: Supervisor, services: McpServices, disabled: Iterable[DisabledServer] = ()) -> None:
-        self._supervisor = supervisor
+    def __init__(self, branch: Branch, services: McpServices, disabled: Iterable[DisabledServer] = ()) -> None:
+        self._branch = branch
         self._services = services
         self._open_peer = services.open_peer or SdkPeers(
             cwd=services.cwd, programs=services.programs, blocking=services.ports.blocking
@@ -97,7 +115,7 @@ class McpServers:
             configs: What to connect.
             owner: The agent, if it lives already; else call `end_with` as soon as it does, and `close` if it never will.
         """
-        more = McpServers(self._supervisor, self._services)
+        more = McpServers(self._branch, self._services)
         try:
             await more.start(configs)
         except BaseException:
@@ -141,11 +159,12 @@ class McpServers:
     async def _connect(self, server: Server) -> None:
         services = self._services
         spec = ChildSpec(restart=Restart.TEMPORARY, kill_grace_s=_KILL_GRACE_S)
+        supervisor = await self._branch.supervisor()
         made = (McpConnection, server, self._open_peer, services.settings, services.ports.chance)
         try:
-            server.ref = await self._supervisor.spawn(*made, name=plain_name(server.name), spec=spec)
+            server.ref = await supervisor.spawn(*made, name=plain_name(server.name), spec=spec)
         except NameTaken:  # an agent's own server of the same name, or one with another character in its place
-            server.ref = await self._supervisor.spawn(*made, spec=spec)
+            server.ref = await supervisor.spawn(*made, spec=spec)
 
     # --- looking ----------------------------------------------------------------------------------------------------
 
@@ -249,7 +268,8 @@ async def start_servers(
 ) -> McpServers:
     """Start the servers of a session under a supervisor `mcp`; returns before they are connected.
 
-    They end with the supervisor, side by side. None of them can make it fail.
+    They end with the supervisor, side by side. None of them can make it fail. Without any server nothing is started, and
+    agents can still start their own with `start_more`.
 
     Args:
         supervisor: The session's.
@@ -260,8 +280,6 @@ async def start_servers(
     Raises:
         UsageError: Two servers have the same name.
     """
-    spec = SupervisorSpec(stop_order=StopOrder.TOGETHER)
-    branch = await supervisor.spawn_supervisor(SUPERVISOR, spec, escalates=False)
-    servers = McpServers(branch, services, disabled)
+    servers = McpServers(Branch(supervisor), services, disabled)
     await servers.start(configs)
     return servers

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import InlineBlocking
+from greenroom.hooks import HookContext, HookRunner, HookServices, HookSource, StopInput, merge_hooks, parse_hooks
 from greenroom.mcp import (
     BinaryPart,
     CallFailed,
@@ -257,3 +258,24 @@ def test_the_sdk_is_not_loaded_before_it_is_used() -> None:
     )
 
     assert not {"mcp", "mcp_types", "anyio", "pydantic", "httpx2", "starlette", "asyncio"} & set(done.stdout.split())
+
+
+async def test_a_hook_of_type_mcp_tool_is_answered_by_a_server(virtual_time: None) -> None:
+    handler = {
+        "type": "mcp_tool",
+        "server": "a",
+        "tool": "echo",
+        "input": {"text": '{"decision": "block", "reason": "no"}'},
+    }
+    settings = {"hooks": {"Stop": [{"hooks": [handler, {**handler, "server": "gone"}]}]}}
+    async with open_runtime() as runtime:
+        servers = await start(runtime, stdio("a"), a=FakeServer())
+        await servers.wait_settled()
+        services = HookServices(project=Path("/"), environment={}, mcp=HookCaller(servers))
+        runner = HookRunner(merge_hooks([parse_hooks(settings, HookSource("settings"))]), services)
+        context = HookContext(session_id="s", cwd=Path("/"))
+        outcome = await runner.run(StopInput(stop_hook_active=False, last_assistant_message=""), context)
+
+    assert outcome.block_reasons == ("no",)
+    (problem,) = outcome.problems
+    assert "there is no server of that name" in str(problem)
