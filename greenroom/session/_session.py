@@ -255,10 +255,14 @@ class Session:
             focus: What the summary is to look at in particular.
 
         Raises:
+            UsageError: Compaction is switched off.
+            JournalError: It could not be put on record.
             TurnFailed: A hook refused it, the model wrote no summary, or there is nothing to compact.
             TurnKilled: `interrupt`, or the end of the session, ended it; the conversation is as it was.
             ActorEnded: The main agent is gone.
         """
+        if not self._services.compaction.enabled:
+            raise UsageError("compaction is switched off in the settings")
         self._recording.check_open()
         compacted = await self.main.ask(Compact(focus), timeout_s=math.inf)
         await self._recording.commit()
