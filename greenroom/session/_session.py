@@ -251,25 +251,18 @@ class Session:
     async def compact(self, focus: str = "") -> Compacted:
         """Put a summary in the place of the main agent's conversation, and return what became of it.
 
-        When it returns, the summary is on record, and whoever resumes the session begins with it. What fails or is
-        interrupted leaves the conversation as it was.
-
         Args:
             focus: What the summary is to look at in particular.
 
         Raises:
-            UsageError: Compaction is switched off.
-            JournalError: It could not be put on record.
-            TurnFailed: A hook refused it, the model could not be asked, or there is nothing to compact.
-            TurnKilled: `interrupt`, or the end of the session, ended it.
+            TurnFailed: A hook refused it, the model wrote no summary, or there is nothing to compact.
+            TurnKilled: `interrupt`, or the end of the session, ended it; the conversation is as it was.
             ActorEnded: The main agent is gone.
         """
-        if not self._services.compaction.enabled:
-            raise UsageError("compaction is switched off; it is on with the setting compaction.enabled")
         self._recording.check_open()
-        done: Compacted = await self.main.ask(Compact(focus), timeout_s=math.inf, size_bytes=len(focus))
+        compacted = await self.main.ask(Compact(focus), timeout_s=math.inf)
         await self._recording.commit()
-        return done
+        return compacted
 
     def interrupt(self, why: str = "interrupted") -> AbortResult:
         """End the main agent's current turn, and nothing else."""
