@@ -255,12 +255,13 @@ class Session:
             focus: What the summary is to look at in particular.
 
         Raises:
-            TurnFailed: A hook refused it, the model wrote no summary, or there is nothing to compact.
+            JournalError: It could not be put on record.
+            TurnFailed: It is switched off, a hook refused it, the model wrote no summary, or there is nothing to compact.
             TurnKilled: `interrupt`, or the end of the session, ended it; the conversation is as it was.
             ActorEnded: The main agent is gone.
         """
         self._recording.check_open()
-        compacted = await self.main.ask(Compact(focus), timeout_s=math.inf)
+        compacted: Compacted = await self.main.ask(Compact(focus), timeout_s=math.inf, size_bytes=len(focus))
         await self._recording.commit()
         return compacted
 
