@@ -40,11 +40,6 @@ class SettingSource(StrEnum):
     """`settings.local.json` of the project; this checkout's."""
 
 
-def _compaction(said: Any) -> CompactionSettings | None:
-    """Make settings of what a file says; what it says was checked when the file was read."""
-    return read_settings(CompactionSettings, said, source="compaction") if isinstance(said, Mapping) else said
-
-
 _AT_LEAST_1: Final = attrs.validators.optional(attrs.validators.ge(1))
 
 
@@ -74,8 +69,6 @@ class SessionSettings:
         default=None, validator=attrs.validators.optional(attrs.validators.gt(0))
     )
     """Seconds that a question to a person waits before it is refused."""
-    compaction: CompactionSettings | None = attrs.field(default=None, converter=_compaction)
-    """When conversations are compacted: `enabled`, `auto`, `window_tokens`, `summary_tokens`, `at_percent`."""
     cleanupPeriodDays: int | None = attrs.field(default=None, validator=_AT_LEAST_1)  # noqa: N815
     """Days since a run last changed, after which `greenroom sweep` removes it."""
     max_runs_bytes: int | None = attrs.field(default=None, validator=_AT_LEAST_1)

@@ -152,13 +152,3 @@ async def test_there_is_nothing_to_compact_before_anything_was_said(project: Pat
     async with opened(project, [], model=ScriptedModel([])) as session:
         with pytest.raises(TurnFailed, match="nothing to compact"):
             await session.compact()
-
-
-async def test_what_variables_say_about_compaction_comes_first(
-    project: Path, monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock
-) -> None:
-    monkeypatch.setenv("GREENROOM_DISABLE_COMPACT", "1")
-    async with opened(project, [], model=ScriptedModel(["one"])) as session:
-        await session.run("One.")
-        with pytest.raises(TurnFailed, match="switched off"):
-            await session.compact()
