@@ -255,13 +255,16 @@ class Session:
             focus: What the summary is to look at in particular.
 
         Raises:
+            UsageError: Compaction is switched off.
             JournalError: It could not be put on record.
-            TurnFailed: It is switched off, a hook refused it, the model wrote no summary, or there is nothing to compact.
+            TurnFailed: A hook refused it, the model wrote no summary, or there is nothing to compact.
             TurnKilled: `interrupt`, or the end of the session, ended it; the conversation is as it was.
             ActorEnded: The main agent is gone.
         """
+        if not self._services.compaction.enabled:
+            raise UsageError("compaction is switched off in the settings")
         self._recording.check_open()
-        compacted: Compacted = await self.main.ask(Compact(focus), timeout_s=math.inf, size_bytes=len(focus))
+        compacted = await self.main.ask(Compact(focus), timeout_s=math.inf)
         await self._recording.commit()
         return compacted
 

@@ -70,7 +70,7 @@ async def test_what_was_switched_off_is_refused(
         model=ScriptedModel(["One."]), cwd=tmp_path, runs=tmp_path / "runs", ports=virtual_ports()
     ) as session:
         await session.run("First.")
-        with pytest.raises(TurnFailed, match="switched off"):
+        with pytest.raises(UsageError, match="switched off"):
             await session.compact()
 
 
