@@ -1,8 +1,9 @@
 """What an agent of a session is put together from: its policy, its hooks, its tools, what it is told before it begins.
 
 Rule 1: an agent gets its parts once, before its first turn, and keeps them: prompts stay cached, and an edit of a file is
-for agents that begin later, and for one whose conversation is compacted. Rule 2: what a definition from an untrusted folder would run, it does not. Rule 3: a lasting
-answer is in force for the whole session in the step in which it is given, and kept where it says afterwards.
+for agents that begin later, and for one whose conversation is compacted. Rule 2: what a definition from an untrusted folder
+would run, it does not. Rule 3: a lasting answer is in force for the whole session in the step in which it is given, and kept
+where it says afterwards.
 """
 
 from __future__ import annotations
