@@ -1,0 +1,73 @@
+"""What classes say about their fields, read from the source: Python itself keeps no docstring of an attribute."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
+
+ENTRY: Final = re.compile(r"^    (\w+): (.*?)(?=^    \w|^\S|\Z)", re.MULTILINE | re.DOTALL)
+HEADING: Final = re.compile(r"^\w+:$", re.MULTILINE)
+
+
+def summary(owner: type) -> str:
+    """Return the docstring of a class itself up to its first heading, on one line."""
+    text = inspect.cleandoc(owner.__dict__.get("__doc__") or "")
+    return one_line(HEADING.split(text, maxsplit=1)[0])
+
+
+def field_docs(owner: type) -> dict[str, str]:
+    """Return the docstring under each field or member of a class, those of its bases included."""
+    found: dict[str, str] = {}
+    for one in _lineage(owner):
+        body = _body(one)
+        for (name, _), below in zip(map(_field, body), [*body[1:], ast.Pass()], strict=True):
+            match below:
+                case ast.Expr(value=ast.Constant(value=str(text))) if name:
+                    found[name] = one_line(text)
+    return found
+
+
+def field_types(owner: type) -> dict[str, str]:
+    """Return the type of each field as the source has it, those of its bases included."""
+    fields = [_field(node) for one in _lineage(owner) for node in _body(one)]
+    return {name: one_line(written) for name, written in fields if written}
+
+
+def attribute_docs(owner: type) -> dict[str, str]:
+    """Return what stands under `Attributes:` in the docstring of a class, and of its bases."""
+    found: dict[str, str] = {}
+    for one in _lineage(owner):
+        _, _, rest = inspect.cleandoc(one.__dict__.get("__doc__") or "").partition("\nAttributes:\n")
+        found |= {name: one_line(text) for name, text in ENTRY.findall(rest)}
+    return found
+
+
+def one_line(text: str) -> str:
+    """Return a text as a cell of a table can hold it."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _lineage(owner: type) -> Iterator[type]:
+    return (one for one in reversed(owner.__mro__) if one.__module__.partition(".")[0] == "greenroom")
+
+
+@cache
+def _body(owner: type) -> list[ast.stmt]:
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
+    assert isinstance(node, ast.ClassDef)
+    return node.body
+
+
+def _field(node: ast.stmt) -> tuple[str, str]:
+    """Return the name of the field that a statement makes, and its type; empty where there is none."""
+    match node:
+        case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
+            return name, ast.unparse(annotation)
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name, ""
+    return "", ""
