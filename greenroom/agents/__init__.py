@@ -2,7 +2,7 @@
 
 from greenroom.agents._agent import Agent
 from greenroom.agents._blocks import INTERRUPTED, decode_message, encode_message, open_calls, results_for
-from greenroom.agents._conversation import Conversation
+from greenroom.agents._conversation import Appended, Conversation, OnMessage
 from greenroom.agents._definition import INHERIT, MAX_TURNS, AgentDefinition, AgentMcpServer, MemoryScope, Origin
 from greenroom.agents._events import (
     EVENTS,
@@ -45,6 +45,7 @@ __all__ = [
     "AgentTurn",
     "AgentView",
     "Answer",
+    "Appended",
     "CanUseTool",
     "Conversation",
     "Denial",
@@ -55,6 +56,7 @@ __all__ = [
     "ModelBegan",
     "ModelEnded",
     "Note",
+    "OnMessage",
     "Origin",
     "OutOfTurns",
     "PermissionAnswered",

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, final
 
 import attrs
 
-from greenroom.agents._conversation import Conversation
+from greenroom.agents._conversation import Conversation, OnMessage
 from greenroom.agents._definition import AgentDefinition
 from greenroom.agents._loading import Loaded
 from greenroom.core import Blocking
@@ -63,6 +63,8 @@ class AgentServices:
     blocking: Blocking
     open_transcript: Callable[[str], Transcript] | None = None
     """Makes the transcript of an agent, given its id; None keeps none."""
+    on_message: OnMessage | None = None
+    """Hears of each message that an agent's conversation gets."""
     session_id: str = ""
     main_transcript: Path | None = None
     """The main agent's transcript, which hooks are told of."""

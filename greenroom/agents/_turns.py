@@ -254,7 +254,7 @@ class AgentTurn:
         )
         if response.content:
             self.home.last_text = response.text or self.home.last_text
-            self.conversation.answer(response.message)
+            self.conversation.answer(response)
 
     def _finish(self, response: ModelResponse) -> Answer:
         text = response.text

@@ -11,7 +11,7 @@ import attrs
 import trio
 
 from greenroom.actors import Ref
-from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentServices
+from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentServices, OnMessage
 from greenroom.core import InlineBlocking, Ports
 from greenroom.models import Message, Model, ToolResultBlock
 from greenroom.supervisor import Runtime, open_runtime
@@ -60,11 +60,17 @@ class Stage:
 
 @asynccontextmanager
 async def open_stage(
-    model: Model, *, tools: Iterable[Tool] = (look, change, stumble), max_turns: int = 50
+    model: Model,
+    *,
+    tools: Iterable[Tool] = (look, change, stumble),
+    max_turns: int = 50,
+    on_message: OnMessage | None = None,
 ) -> AsyncIterator[Stage]:
     """Open a runtime with one agent; the model is checked for leftovers when the block ends."""
     definition = AgentDefinition(name="tester", system_prompt="You test.", max_turns=max_turns)
-    services = AgentServices(model=model, cwd=Path("/"), roots=(Path("/"),), blocking=InlineBlocking())
+    services = AgentServices(
+        model=model, cwd=Path("/"), roots=(Path("/"),), blocking=InlineBlocking(), on_message=on_message
+    )
     home = AgentHome(definition=definition, services=services, tools=ToolSet(tools))
     async with model.open(), open_runtime(ports=Ports(blocking=InlineBlocking())) as runtime:
         agent: Ref[Any] = await runtime.spawn(Agent, home, name="agent")
