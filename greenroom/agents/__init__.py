@@ -18,7 +18,7 @@ from greenroom.agents._events import (
     ToolEnded,
 )
 from greenroom.agents._fold import FOLDS, AgentView
-from greenroom.agents._hooking import StoppedByHook
+from greenroom.agents._hooking import Hooking, StoppedByHook
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
 from greenroom.agents._loading import CONTINUE, Loaded, load_conversation
 from greenroom.agents._repair import Repaired, faults_of, repair
@@ -50,6 +50,7 @@ __all__ = [
     "Conversation",
     "Denial",
     "ForkSkill",
+    "Hooking",
     "Input",
     "Loaded",
     "MemoryScope",

@@ -37,6 +37,10 @@ class Agent(Behavior[Input]):
     async def on_start(self, ctx: Context) -> None:
         """Open the transcript, or repair the end of the conversation that an earlier incarnation left."""
         home = self._home
+        home.tell = ctx.ref.tell
+        if home.prepare is not None:
+            await home.prepare(ctx)
+            home.prepare = None
         if home.conversation is None:
             open_transcript = home.services.open_transcript
             transcript = open_transcript(ctx.ref.id) if open_transcript is not None else None

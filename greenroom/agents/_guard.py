@@ -140,7 +140,7 @@ class Guard:
                 self.interrupt(answer.message)
             raise self._refused(call, values, answer.message, round_number)
         if answer.updates and self.home.services.keep_updates is not None:
-            await self.home.services.keep_updates(agent, answer.updates)
+            await self.home.services.keep_updates(self.home, answer.updates)
         return answer.input
 
     async def _answer(

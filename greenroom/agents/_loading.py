@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, final
 
@@ -49,22 +48,20 @@ def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Loaded
     Raises:
         UsageError: The file cannot be read.
     """
-    stored = read_conversation(path, limit_bytes=limit_bytes)
-    notes = list(stored.notes)
-    repaired = repair(_messages(stored.lines, notes), closes=False)
+    left_out: list[str] = []
+
+    def decode(line: Line) -> Message | None:
+        message, missing = decode_known(line["message"])
+        left_out.extend(missing)
+        return message
+
+    stored = read_conversation(path, decode, limit_bytes=limit_bytes)
+    repaired = repair((message for message in stored.lines if message is not None), closes=False)
     return Loaded(
         messages=repaired.messages,
         agent_id=stored.agent_id,
         session_id=stored.session_id,
         last_uuid=stored.last_uuid,
         is_torn=stored.is_torn,
-        notes=(*notes, *repaired.notes),
+        notes=(*stored.notes, *left_out, *repaired.notes),
     )
-
-
-def _messages(lines: Sequence[Line], notes: list[str]) -> Iterator[Message]:
-    for line in lines:
-        message, left_out = decode_known(line["message"])
-        notes.extend(left_out)
-        if message is not None:
-            yield message

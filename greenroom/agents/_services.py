@@ -8,9 +8,12 @@ from typing import Any, TypeAlias, final
 
 import attrs
 
+from greenroom.actors import Context
 from greenroom.agents._conversation import Conversation, OnMessage
 from greenroom.agents._definition import AgentDefinition
+from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
+from greenroom.agents._skill_tool import SkillTool
 from greenroom.core import Blocking
 from greenroom.hooks import HookRunner
 from greenroom.models import Message, Model, ToolSchema, Usage
@@ -71,8 +74,8 @@ class AgentServices:
     can_use_tool: CanUseTool | None = None
     approvals: ApprovalQueue | None = None
     """Where questions wait that the host has not answered; None refuses them."""
-    keep_updates: Callable[[str, Sequence[Update]], Awaitable[None]] | None = None
-    """Puts lasting answers in force for the whole session; called with the id of the agent that asked."""
+    keep_updates: Callable[[AgentHome, Sequence[Update]], Awaitable[None]] | None = None
+    """Puts lasting answers in force for the whole session; called with the agent that asked."""
     processes: Processes | None = None
     background: Background | None = None
     ask_user: AskUser | None = None
@@ -107,6 +110,13 @@ class AgentHome:
     denials: list[Denial] = attrs.field(factory=list)
     """Calls that were refused, in order."""
     workspace: Workspace = attrs.field(factory=Workspace)
+    more_roots: tuple[Path, ...] = ()
+    """Folders that it may work in besides the session's, such as its memory."""
+    skill_tool: SkillTool | None = None
+    prepare: Callable[[Context], Awaitable[None]] | None = None
+    """Gives it what has to be read first; awaited once, before its first turn."""
+    tell: Callable[[Note], object] | None = None
+    """Sends it a note; there once it has started."""
     is_cut: bool = False
     """Whether the last turn ended with the incarnation, so that the next one has to go on with it."""
     _schemas: tuple[ToolSet, tuple[ToolSchema, ...]] | None = None
@@ -120,7 +130,7 @@ class AgentHome:
         services = self.services
         return ToolContext(
             cwd=services.cwd,
-            roots=services.roots,
+            roots=self.roots,
             actor=agent,
             tool_use_id="",
             workspace=self.workspace,
@@ -130,6 +140,12 @@ class AgentHome:
             ask_user=services.ask_user,
             progress=show,
         )
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The folders that its calls are confined to."""
+        added = () if self.policy is None else map(Path, self.policy.directories)
+        return tuple(dict.fromkeys((*self.services.roots, *self.more_roots, *added)))
 
     @property
     def cwd(self) -> Path:

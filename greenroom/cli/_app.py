@@ -102,6 +102,7 @@ def _make_app() -> App:
     app.command(
         "greenroom.cli._replay:replay_command", name="replay", help="Show what a run did, check it, compare it."
     )
+    app.command("greenroom.cli._sweep:sweep_command", name="sweep", help="Remove old runs.")
     agents = App(name="agents", help="Show which agents are defined here, and check their files.")
     for name, text in _AGENTS_COMMANDS.items():
         agents.command(f"greenroom.cli._agents:{name}_command", name=name, help=text)

@@ -7,6 +7,7 @@ Must not know: where files lie and which settings there are; folders declare the
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
 
 import cattrs
@@ -29,11 +30,25 @@ def read_settings(settings_class: type[S], values: Mapping[str, Any], *, source:
         SettingsError: A key is unknown or a value does not fit; `problems` names each with its path.
     """
     converter = cattrs.Converter(forbid_extra_keys=True)
+    converter.register_structure_hook(Decimal, _decimal)
     try:
         return converter.structure(dict(values), settings_class)
     except BaseValidationError as error:
         problems = cattrs.transform_error(error, format_exception=_describe)
         raise SettingsError(source, tuple(_place(problem) for problem in problems)) from None
+
+
+def _decimal(value: Any, _: type[Decimal]) -> Decimal:
+    """Read money as it is written: `0.1` is a tenth, not the nearest float."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        raise TypeError(f"{value!r} is no number")
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        raise ValueError(f"{value!r} is no number") from None
+    if not number.is_finite():
+        raise ValueError(f"{value!r} is no finite number")
+    return number
 
 
 def _describe(error: BaseException, expected: type | None) -> str:

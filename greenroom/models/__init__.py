@@ -2,6 +2,7 @@
 
 from greenroom.models._answers import Answer, AnswerLike, Call, Part, Say, Think, as_answer, estimate_tokens
 from greenroom.models._anthropic import AnthropicModel
+from greenroom.models._budget import Budget, BudgetExceeded, BudgetOf, Limited, Limits, Spent, Taken, budgeted
 from greenroom.models._choice import (
     DEFAULT_ALIASES,
     INHERIT,
@@ -18,6 +19,7 @@ from greenroom.models._messages_api import request_body
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._names import CLAUDE_MODELS, DEFAULT_CLAUDE_MODEL, FAMILIES, family_of
 from greenroom.models._playbook import Play, PlaybookModel
+from greenroom.models._pricing import DEFAULT_PRICES, Price, Pricing
 from greenroom.models._retry import GiveUp, KindPolicy, RetryBudget, RetryPolicy, Wait, plan_retry, retrying
 from greenroom.models._scripted import ScriptedModel, ScriptEntry, ScriptError, ScriptStep
 from greenroom.models._types import (
@@ -51,6 +53,7 @@ __all__ = [
     "CLAUDE_MODELS",
     "DEFAULT_ALIASES",
     "DEFAULT_CLAUDE_MODEL",
+    "DEFAULT_PRICES",
     "EFFORTS",
     "FAMILIES",
     "INHERIT",
@@ -59,6 +62,9 @@ __all__ = [
     "AnswerLike",
     "AnthropicModel",
     "Block",
+    "Budget",
+    "BudgetExceeded",
+    "BudgetOf",
     "Call",
     "ChoiceSource",
     "Deadlines",
@@ -66,6 +72,8 @@ __all__ = [
     "Effort",
     "GiveUp",
     "KindPolicy",
+    "Limited",
+    "Limits",
     "Message",
     "Model",
     "ModelChoice",
@@ -78,6 +86,8 @@ __all__ = [
     "Phase",
     "Play",
     "PlaybookModel",
+    "Price",
+    "Pricing",
     "RetryBudget",
     "RetryPolicy",
     "Role",
@@ -86,8 +96,10 @@ __all__ = [
     "ScriptError",
     "ScriptStep",
     "ScriptedModel",
+    "Spent",
     "StopReason",
     "StreamRestarted",
+    "Taken",
     "TextBlock",
     "TextDelta",
     "Think",
@@ -103,6 +115,7 @@ __all__ = [
     "UsageDelta",
     "Wait",
     "as_answer",
+    "budgeted",
     "choose_main_model",
     "choose_model",
     "estimate_tokens",

@@ -2,8 +2,11 @@
 
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._open import EVENTS, FOLDS, open_session
-from greenroom.session._session import MAIN, AgentStatus, Session, transcript_opener
+from greenroom.session._resume import transcript_opener
+from greenroom.session._session import MAIN, AgentStatus, Session
+from greenroom.session._settings import SessionSettings, SettingSource
 from greenroom.session._stream import EventStream
+from greenroom.session._sweep import SweepReport, sweep_runs
 
 __all__ = [
     "EVENTS",
@@ -14,6 +17,10 @@ __all__ = [
     "Session",
     "SessionBegan",
     "SessionEnded",
+    "SessionSettings",
+    "SettingSource",
+    "SweepReport",
     "open_session",
+    "sweep_runs",
     "transcript_opener",
 ]

@@ -149,12 +149,21 @@ class SystemProcesses:
     """Processes of the machine. Made by `open_processes`."""
 
     def __init__(
-        self, *, blocking: Blocking, ids: Ids, folder: Path, reaper: Reaper, grace_s: float, max_output_bytes: int
+        self,
+        *,
+        blocking: Blocking,
+        ids: Ids,
+        folder: Path,
+        reaper: Reaper,
+        environ: Mapping[str, str],
+        grace_s: float,
+        max_output_bytes: int,
     ) -> None:
         self._blocking = blocking
         self._ids = ids
         self._folder = folder
         self._reaper = reaper
+        self._environ = environ
         self._grace_s = grace_s
         self._max_output_bytes = max_output_bytes
 
@@ -166,7 +175,7 @@ class SystemProcesses:
         self, command: Sequence[str], *, cwd: Path, output: Path, env: Mapping[str, str] | None = None
     ) -> ProcessEnd:
         """Run a program to its end; see `Processes.run`."""
-        variables = {**os.environ, **_UNATTENDED, **(env or {}), **self._reaper.environment}
+        variables = {**os.environ, **self._environ, **_UNATTENDED, **(env or {}), **self._reaper.environment}
         try:
             group = await self._blocking.run(self._start, list(command), cwd, output, variables)
         except OSError as error:
@@ -246,6 +255,7 @@ async def open_processes(
     ids: Ids,
     folder: Path,
     mark: str,
+    environ: Mapping[str, str] | None = None,
     grace_s: float = GRACE_S,
     max_output_bytes: int = MAX_OUTPUT_BYTES,
 ) -> AsyncIterator[SystemProcesses]:
@@ -256,6 +266,7 @@ async def open_processes(
         ids: Where the names of output files come from.
         folder: Where output files lie: `tasks` in the run folder. Made when it is needed.
         mark: What tells this session from all others of this machine: its id.
+        environ: Variables for all of them, beside those of this program.
         grace_s: Seconds between asking a group to end and killing it.
         max_output_bytes: A process that prints more is ended.
     """
@@ -266,6 +277,7 @@ async def open_processes(
             ids=ids,
             folder=folder,
             reaper=reaper,
+            environ=environ or {},
             grace_s=grace_s,
             max_output_bytes=max_output_bytes,
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import attrs
 import pytest
 
@@ -57,3 +59,20 @@ def test_the_mapping_is_not_changed() -> None:
     read_settings(Settings, values, source="here")
 
     assert values == {"name": "y"}
+
+
+@attrs.frozen(kw_only=True)
+class Purse:
+    usd: Decimal | None = None
+
+
+@pytest.mark.parametrize("said", ["0.1", 0.1, Decimal("0.1")])
+def test_money_is_read_as_it_is_written(said: object) -> None:
+    """And not as the nearest binary fraction."""
+    assert read_settings(Purse, {"usd": said}, source="here") == Purse(usd=Decimal("0.1"))
+
+
+@pytest.mark.parametrize("said", ["a tenth", True, "nan", [1]])
+def test_what_is_no_amount_is_refused(said: object) -> None:
+    with pytest.raises(SettingsError, match=r"usd: .* is no .*number"):
+        read_settings(Purse, {"usd": said}, source="here")
