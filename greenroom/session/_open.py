@@ -12,10 +12,10 @@ import trio
 from greenroom import actors, hooks, mailbox, patterns, supervisor, tasks, teams
 from greenroom import agents as agent_events
 from greenroom.actors import State
-from greenroom.agents import AgentDefinition, CanUseTool
+from greenroom.agents import AgentDefinition, CanUseTool, OnMessage
 from greenroom.core import Ports, UsageError, session_id
 from greenroom.models import Model
-from greenroom.session._assembly import Hosted, compose, make_plan, open_surroundings
+from greenroom.session._assembly import Hosted, MainFor, ModelFor, compose, make_plan, open_surroundings
 from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._resume import find_session, load_agent
@@ -52,10 +52,10 @@ FOLDS: Final = (
 @asynccontextmanager
 async def open_session(
     *,
-    model: Model,
+    model: Model | ModelFor,
     cwd: Path | str,
     runs: Path | str | None = None,
-    main: AgentDefinition | str = MAIN,
+    main: AgentDefinition | str | MainFor = MAIN,
     tools: Iterable[Tool] = READ_ONLY_TOOLS,
     ports: Ports | None = None,
     resume: Path | str | None = None,
@@ -67,14 +67,15 @@ async def open_session(
     has_approver: bool = False,
     ask_user: AskUser | None = None,
     agents: Mapping[str, Any] | None = None,
+    on_message: OnMessage | None = None,
 ) -> AsyncIterator[Session]:
     """Open a session; leaving the block stops what runs, within 30 s.
 
     Args:
-        model: What the agents talk to; it is opened first, so that a missing key leaves no run folder behind.
+        model: What the agents talk to, or what makes it of settings and main agent; it is opened first, so that a missing key leaves no run folder behind.
         cwd: The folder that the agents work in, and are confined to.
         runs: Where run folders go; by default `.greenroom/runs` of the project around the current folder.
-        main: The definition of the main agent, or the name of one of `agents`, of the files, or of the built-in ones.
+        main: The definition of the main agent, or the name of one of `agents`, of the files, of the built-in ones; or what picks it.
         tools: The tools that every agent may have, as far as its definition and the rules allow.
         ports: Time, ids, chance, disk and threads; by default the machine's.
         resume: A run to go on with, instead of a new one: its folder, its id, or `last`. The main agent has its
@@ -89,6 +90,7 @@ async def open_session(
             refused, and the agent goes on.
         ask_user: Puts an agent's questions before a person.
         agents: More definitions, as JSON objects by their names.
+        on_message: Hears of each message of an agent in the step in which it is appended.
 
     Raises:
         UsageError: `cwd` is no folder; there is no such run to resume, agent, mode, or source; a setting cannot be used.
@@ -108,6 +110,8 @@ async def open_session(
         permission_mode=permission_mode,
         agents=agents,
     )
+    if callable(model):
+        model = model(plan.settings.scalars, plan.main)
     if resume is None:
         run_folder = _runs(runs) / session_id(ports.ids, ports.clock.wall())
     else:
@@ -119,7 +123,13 @@ async def open_session(
         recorder.emit(SessionBegan(session=run_folder.name, model=model.name, cwd=str(folder)))
         state, error = State.FAILED, ""
         session: Session | None = None
-        hosted = Hosted(model=model, can_use_tool=can_use_tool, has_approver=has_approver, ask_user=ask_user)
+        hosted = Hosted(
+            model=model,
+            can_use_tool=can_use_tool,
+            has_approver=has_approver,
+            ask_user=ask_user,
+            on_message=on_message,
+        )
         try:
             async with (
                 open_surroundings(run_folder, ports=ports, recorder=recorder, env=plan.settings.env) as around,
