@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import cattrs
 from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError
+from cattrs.strategies import configure_union_passthrough
 
 from greenroom.core._errors import SettingsError
 
@@ -31,6 +32,7 @@ def read_settings(settings_class: type[S], values: Mapping[str, Any], *, source:
     """
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_structure_hook(Decimal, _decimal)
+    configure_union_passthrough(str | int | None, converter)
     try:
         return converter.structure(dict(values), settings_class)
     except BaseValidationError as error:
