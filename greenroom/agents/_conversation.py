@@ -14,6 +14,8 @@ from greenroom.store import Transcript
 
 BLANK: Final = "(blank message)"
 """Stands for a text without a visible character."""
+PART: Final = "aborted"
+"""The field of a transcript's line whose answer is only what the model had said when it was cut off."""
 
 
 @final
@@ -102,6 +104,8 @@ class Conversation:
         uuid = ""
         if self._transcript is not None:
             extra: Mapping[str, Any] | None = {"isMeta": True} if is_hidden else None
+            if response is not None and response.stop_reason is None:
+                extra = {PART: True}
             uuid = self._transcript.append(message.role, encode_message(message), extra)
         last = self._messages[-1] if self._messages else None
         if last is not None and last.role == message.role:  # nothing was answered: providers want roles to alternate

@@ -8,6 +8,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.agents._blocks import decode_known
+from greenroom.agents._conversation import PART
 from greenroom.agents._repair import repair
 from greenroom.models import Message
 from greenroom.store import RESUMED_BYTES, Line, read_conversation
@@ -31,11 +32,14 @@ class Loaded:
     """Whether the transcript does not end with a whole line."""
     notes: tuple[str, ...]
     """What was left out or repaired, each in one sentence."""
+    ends_in_part: bool = False
+    """Whether the last answer is only what the model had said when it was cut off."""
 
     @property
     def was_cut(self) -> bool:
-        """Whether the last turn did not come to its end: the model has not answered, or its calls have no results."""
-        return bool(self.messages) and (self.messages[-1].role == "user" or bool(self.messages[-1].tool_uses))
+        """Whether the last turn did not come to its end: the model has not answered it all, or its calls have no results."""
+        last = self.messages[-1] if self.messages else None
+        return last is not None and (self.ends_in_part or last.role == "user" or bool(last.tool_uses))
 
 
 def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Loaded:
@@ -50,13 +54,13 @@ def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Loaded
     """
     left_out: list[str] = []
 
-    def decode(line: Line) -> Message | None:
+    def decode(line: Line) -> tuple[Message | None, bool]:
         message, missing = decode_known(line["message"])
         left_out.extend(missing)
-        return message
+        return message, bool(line.get(PART))
 
     stored = read_conversation(path, decode, limit_bytes=limit_bytes)
-    repaired = repair((message for message in stored.lines if message is not None), closes=False)
+    repaired = repair((message for message, _ in stored.lines if message is not None), closes=False)
     return Loaded(
         messages=repaired.messages,
         agent_id=stored.agent_id,
@@ -64,4 +68,5 @@ def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Loaded
         last_uuid=stored.last_uuid,
         is_torn=stored.is_torn,
         notes=(*stored.notes, *left_out, *repaired.notes),
+        ends_in_part=bool(stored.lines) and stored.lines[-1][1],
     )
