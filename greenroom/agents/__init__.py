@@ -2,6 +2,16 @@
 
 from greenroom.agents._agent import Agent
 from greenroom.agents._blocks import INTERRUPTED, decode_message, encode_message, open_calls, results_for
+from greenroom.agents._compaction import (
+    Compact,
+    Compacted,
+    CompactionBlocked,
+    CompactionFailed,
+    CompactionSettings,
+    CompactionTrigger,
+    ContextRefilled,
+    compaction_from_environment,
+)
 from greenroom.agents._conversation import Appended, Conversation, OnMessage
 from greenroom.agents._definition import INHERIT, MAX_TURNS, AgentDefinition, AgentMcpServer, MemoryScope, Origin
 from greenroom.agents._events import (
@@ -9,6 +19,10 @@ from greenroom.agents._events import (
     AgentDefined,
     AgentNoticed,
     AgentSpoke,
+    CompactBegan,
+    CompactEnded,
+    ForkBegan,
+    ForkEnded,
     ModelBegan,
     ModelEnded,
     PermissionAnswered,
@@ -18,6 +32,7 @@ from greenroom.agents._events import (
     ToolEnded,
 )
 from greenroom.agents._fold import FOLDS, AgentView
+from greenroom.agents._forked import ForkedResult, ForkFailed, RunCall, make_request, run_forked
 from greenroom.agents._hooking import Hooking, StoppedByHook
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
 from greenroom.agents._loading import CONTINUE, Loaded, load_conversation
@@ -47,9 +62,22 @@ __all__ = [
     "Answer",
     "Appended",
     "CanUseTool",
+    "Compact",
+    "CompactBegan",
+    "CompactEnded",
+    "Compacted",
+    "CompactionBlocked",
+    "CompactionFailed",
+    "CompactionSettings",
+    "CompactionTrigger",
+    "ContextRefilled",
     "Conversation",
     "Denial",
+    "ForkBegan",
+    "ForkEnded",
+    "ForkFailed",
     "ForkSkill",
+    "ForkedResult",
     "Hooking",
     "Input",
     "Loaded",
@@ -68,19 +96,23 @@ __all__ = [
     "PromptBlocked",
     "Question",
     "Repaired",
+    "RunCall",
     "SkillTool",
     "StoppedByHook",
     "ToolBegan",
     "ToolEnded",
     "Work",
+    "compaction_from_environment",
     "compose_system_prompt",
     "decode_message",
     "encode_message",
     "faults_of",
     "load_conversation",
+    "make_request",
     "open_calls",
     "preload_skills",
     "render",
     "repair",
     "results_for",
+    "run_forked",
 ]

@@ -7,6 +7,7 @@ from typing import ClassVar
 import trio
 
 from greenroom.actors import Behavior, Context
+from greenroom.agents._compaction import Compact
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import AgentDefined
 from greenroom.agents._inputs import Input, Note, Prompt
@@ -73,7 +74,7 @@ class Agent(Behavior[Input]):
         assert conversation is not None
         home = self._home
         # Whoever asked is told of the failure, and decides; nobody else would hear of a turn that was cut (DESIGN 12.4).
-        may_be_cut = home.is_cut = not isinstance(message, Prompt)
+        may_be_cut = home.is_cut = not isinstance(message, Prompt | Compact)
         try:
             await AgentTurn(home=home, ctx=ctx, conversation=conversation).run(message)
         except Exception as error:

@@ -146,6 +146,67 @@ class PermissionDenied(_CallEvent):
     reason: str
 
 
+@attrs.frozen(kw_only=True)
+class _ForkEvent(_AgentEvent):
+    purpose: str
+    """What the run is for."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ForkBegan(_ForkEvent):
+    """A run beside the conversation began; its model requests name this event as their parent."""
+
+    kind: ClassVar[str] = "fork.begin"
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ForkEnded(_ForkEvent):
+    """A run beside the conversation is over; the conversation does not know of it."""
+
+    kind: ClassVar[str] = "fork.end"
+
+    state: str
+    """`completed`, `failed` or `killed`."""
+    rounds: int
+    """Model requests that it took."""
+    tokens: int
+    """What they used, of all kinds."""
+    error: str
+
+
+@attrs.frozen(kw_only=True)
+class _CompactEvent(_AgentEvent):
+    trigger: str
+    """`auto` or `manual`."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class CompactBegan(_CompactEvent):
+    """A conversation is to be compacted."""
+
+    kind: ClassVar[str] = "compact.begin"
+
+    tokens: int
+    """Its size."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class CompactEnded(_CompactEvent):
+    """A conversation was compacted, or is as it was."""
+
+    kind: ClassVar[str] = "compact.end"
+
+    state: str
+    """`completed`; `failed` or `killed`: the conversation is as it was."""
+    pre_tokens: int
+    post_tokens: int
+    error: str
+
+
 @final
 @attrs.frozen(kw_only=True)
 class AgentNoticed(Event):
@@ -168,6 +229,10 @@ EVENTS: Final = (
     PermissionAsked,
     PermissionAnswered,
     PermissionDenied,
+    ForkBegan,
+    ForkEnded,
+    CompactBegan,
+    CompactEnded,
     AgentSpoke,
     AgentNoticed,
 )

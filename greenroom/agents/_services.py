@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, final
 import attrs
 
 from greenroom.actors import Context
+from greenroom.agents._compaction import CompactionRecord, CompactionSettings
 from greenroom.agents._conversation import Conversation, OnMessage
 from greenroom.agents._definition import AgentDefinition
 from greenroom.agents._inputs import Note
@@ -16,7 +17,7 @@ from greenroom.agents._loading import Loaded
 from greenroom.agents._skill_tool import SkillTool
 from greenroom.core import Blocking
 from greenroom.hooks import HookRunner
-from greenroom.models import Message, Model, ToolSchema, Usage
+from greenroom.models import Effort, Message, Model, Thinking, ToolSchema, Usage
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Policy, Update, Verdict
 from greenroom.store import Transcript
 from greenroom.tools import AskUser, Background, Processes, ToolContext, ToolSet, Workspace
@@ -76,6 +77,9 @@ class AgentServices:
     """Where questions wait that the host has not answered; None refuses them."""
     keep_updates: Callable[[AgentHome, Sequence[Update]], Awaitable[None]] | None = None
     """Puts lasting answers in force for the whole session; called with the agent that asked."""
+    thinking: Thinking | None = None
+    """Whether models think before they answer; None: as they do by themselves."""
+    compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
     processes: Processes | None = None
     background: Background | None = None
     ask_user: AskUser | None = None
@@ -100,6 +104,9 @@ class AgentHome:
     """Messages that a new conversation begins with; they are not written to its transcript."""
     loaded: Loaded | None = None
     """The agent's own conversation of an earlier process; its transcript is gone on with."""
+    model: str = ""
+    """The exact name of the model that it runs on; empty for the session's."""
+    effort: Effort | None = None
     policy: Policy | None = None
     """What decides about its tool calls; None lets all of them run."""
     hooks: HookRunner | None = None
@@ -109,6 +116,11 @@ class AgentHome:
     """What the model is to read with the next message, besides."""
     denials: list[Denial] = attrs.field(factory=list)
     """Calls that were refused, in order."""
+    compactions: CompactionRecord = attrs.field(factory=CompactionRecord)
+    renew: Callable[[], Awaitable[str]] | None = None
+    """Returns the system prompt anew, from files as they are then; for a conversation that was compacted."""
+    survivors: tuple[Callable[[], str], ...] = ()
+    """Each returns what the model has to know again after a compaction; empty where that is nothing."""
     workspace: Workspace = attrs.field(factory=Workspace)
     more_roots: tuple[Path, ...] = ()
     """Folders that it may work in besides the session's, such as its memory."""

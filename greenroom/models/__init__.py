@@ -13,6 +13,7 @@ from greenroom.models._choice import (
     choose_model,
     known_names,
 )
+from greenroom.models._continuation import GO_ON, ContinuationPolicy, GoOn, LongAnswer
 from greenroom.models._deadlines import Deadlines, Phase, phase_after, with_deadlines
 from greenroom.models._failures import RETRYABLE
 from greenroom.models._messages_api import request_body
@@ -56,6 +57,7 @@ __all__ = [
     "DEFAULT_PRICES",
     "EFFORTS",
     "FAMILIES",
+    "GO_ON",
     "INHERIT",
     "RETRYABLE",
     "Answer",
@@ -67,13 +69,16 @@ __all__ = [
     "BudgetOf",
     "Call",
     "ChoiceSource",
+    "ContinuationPolicy",
     "Deadlines",
     "Delta",
     "Effort",
     "GiveUp",
+    "GoOn",
     "KindPolicy",
     "Limited",
     "Limits",
+    "LongAnswer",
     "Message",
     "Model",
     "ModelChoice",

@@ -16,7 +16,7 @@ import attrs
 import trio
 
 from greenroom._version import __version__
-from greenroom.agents import AgentDefinition, AgentServices, CanUseTool, OnMessage
+from greenroom.agents import AgentDefinition, AgentServices, CanUseTool, OnMessage, compaction_from_environment
 from greenroom.agents.definitions import Definitions, DefinitionSource
 from greenroom.core import Ports, Recorder, open_bare_nursery
 from greenroom.core.sources import Diagnostic, Places, find_places
@@ -60,15 +60,15 @@ class Plan:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Hosted:
     """What the program hands in for its agents to reach it by."""
 
     model: Model
     can_use_tool: CanUseTool | None
-    has_approver: bool
     ask_user: AskUser | None
     on_message: OnMessage | None
+    has_approver: bool = attrs.field(kw_only=True)
 
 
 @final
@@ -83,31 +83,34 @@ class Surroundings:
     tasks: Tasks = attrs.field(init=False)
 
 
-async def make_plan(
-    cwd: Path,
-    *,
-    ports: Ports,
-    tools: ToolSet,
-    main: AgentDefinition | str | MainFor,
-    sources: Iterable[str],
-    given: Mapping[str, Any] | None,
-    is_trusted: bool,
-    permission_mode: str | None,
-    agents: Mapping[str, Any] | None,
-) -> Plan:
-    """Read and check what a session is to be; the arguments are those of `open_session`.
+@final
+@attrs.frozen
+class Wish:
+    """What a program wants its session to be; the fields are arguments of `open_session`."""
+
+    main: AgentDefinition | str | MainFor
+    tools: ToolSet
+    sources: Iterable[str]
+    given: Mapping[str, Any] | None
+    permission_mode: str | None
+    agents: Mapping[str, Any] | None
+    is_trusted: bool = attrs.field(kw_only=True)
+
+
+async def make_plan(cwd: Path, wish: Wish, ports: Ports) -> Plan:
+    """Read and check what a session is to be.
 
     Raises:
         UsageError: Something in it cannot be used.
     """
-    wanted = read_sources(sources)
+    wanted = read_sources(wish.sources)
     run = ports.blocking.run
     places = await run(find_places, cwd) if wanted else None
-    settings = await run(load_settings, places, wanted, given=given, is_trusted=is_trusted)
-    definitions = DefinitionSource(places, blocking=ports.blocking, more=agents)
+    settings = await run(load_settings, places, wanted, given=wish.given, is_trusted=wish.is_trusted)
+    definitions = DefinitionSource(places, blocking=ports.blocking, more=wish.agents)
     found = await definitions.refresh()
     home = places.user if places is not None else await run(Path.home)
-    policy, problems = make_policy(settings, tuple(tools.values()), cwd=cwd, home=home, mode=permission_mode)
+    policy, problems = make_policy(settings, tuple(wish.tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
     diagnostics: Sequence[Diagnostic] = (*settings.diagnostics, *found.problems)
     return Plan(
         cwd=cwd,
@@ -115,10 +118,10 @@ async def make_plan(
         sources=wanted,
         settings=settings,
         definitions=definitions,
-        main=_chosen(main, found),
-        tools=tools,
+        main=_chosen(wish.main, found),
+        tools=wish.tools,
         policy=policy,
-        has_mode=permission_mode is not None,
+        has_mode=wish.permission_mode is not None,
         problems=(*map(str, diagnostics), *problems),
     )
 
@@ -214,6 +217,7 @@ def compose(
         can_use_tool=hosted.can_use_tool,
         approvals=approvals,
         keep_updates=composition.keep_updates,
+        compaction=compaction_from_environment(environ, plan.settings.scalars.compaction),
         processes=around.processes,
         background=around.tasks,
         ask_user=hosted.ask_user,

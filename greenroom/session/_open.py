@@ -15,7 +15,7 @@ from greenroom.actors import State
 from greenroom.agents import AgentDefinition, CanUseTool, OnMessage
 from greenroom.core import Ports, UsageError, session_id
 from greenroom.models import Model
-from greenroom.session._assembly import Hosted, MainFor, ModelFor, compose, make_plan, open_surroundings
+from greenroom.session._assembly import Hosted, MainFor, ModelFor, Plan, Wish, compose, make_plan, open_surroundings
 from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._resume import find_session, load_agent
@@ -72,77 +72,63 @@ async def open_session(
     """Open a session; leaving the block stops what runs, within 30 s.
 
     Args:
-        model: What the agents talk to, or what makes it of settings and main agent; it is opened first, so that a missing key leaves no run folder behind.
+        model: What the agents talk to, or what makes it; opened first: a missing key leaves no run folder behind.
         cwd: The folder that the agents work in, and are confined to.
         runs: Where run folders go; by default `.greenroom/runs` of the project around the current folder.
-        main: The definition of the main agent, or the name of one of `agents`, of the files, of the built-in ones; or what picks it.
+        main: The main agent's definition, the name of one of `agents`, the files or the built-in ones, or what picks it.
         tools: The tools that every agent may have, as far as its definition and the rules allow.
         ports: Time, ids, chance, disk and threads; by default the machine's.
-        resume: A run to go on with, instead of a new one: its folder, its id, or `last`. The main agent has its
-            conversation, id and transcript again; `session.was_cut` says whether there is a turn to go on with.
-        sources: Whose files are read for settings, definitions, skills, instructions and memory: `user`, `project`,
-            `local`. None of them is read unless it is named here.
-        settings: Settings of the program, before those of any file; the keys are those of a settings file.
+        resume: A run to go on with (folder, id or `last`): the main agent has its conversation and id again.
+        sources: Whose files are read for all but the model: `user`, `project`, `local`; none unless named.
+        settings: Settings that come before those of any file, with the keys of a settings file.
         is_trusted: Whether what the project's own files allow, run or set may count.
         permission_mode: How calls are treated that no rule speaks about; before any setting.
         can_use_tool: Called with each call that somebody has to decide about.
-        has_approver: Whether such calls wait in `session.approvals` when `can_use_tool` has not answered; else they are
-            refused, and the agent goes on.
+        has_approver: Whether such calls then wait in `session.approvals`; else they are refused.
         ask_user: Puts an agent's questions before a person.
         agents: More definitions, as JSON objects by their names.
         on_message: Hears of each message of an agent in the step in which it is appended.
 
     Raises:
-        UsageError: `cwd` is no folder; there is no such run to resume, agent, mode, or source; a setting cannot be used.
+        UsageError: `cwd` is no folder; there is no such run, agent, mode or source; a setting cannot be used.
         JournalError: The run folder cannot be written.
         RuntimeFailed: An agent crashed more often than it may be restarted.
     """
-    folder = _existing(cwd)
     ports = ports or Ports()
-    plan = await make_plan(
-        folder,
-        ports=ports,
-        tools=ToolSet(tools),
-        main=main,
-        sources=sources,
-        given=settings,
-        is_trusted=is_trusted,
-        permission_mode=permission_mode,
-        agents=agents,
-    )
-    if callable(model):
-        model = model(plan.settings.scalars, plan.main)
+    wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, is_trusted=is_trusted)
+    plan = await make_plan(_existing(cwd), wish, ports)
+    model = model(plan.settings.scalars, plan.main) if callable(model) else model
+    host = Hosted(model, can_use_tool, ask_user, on_message, has_approver=has_approver)
     if resume is None:
-        run_folder = _runs(runs) / session_id(ports.ids, ports.clock.wall())
+        folder = _runs(runs) / session_id(ports.ids, ports.clock.wall())
     else:
-        run_folder = await ports.blocking.run(find_session, resume, _runs(runs))
-    async with model.open(), open_journal(run_folder, ports=ports, catalogue=EVENTS, run=run_folder.name) as journal:
+        folder = await ports.blocking.run(find_session, resume, _runs(runs))
+    async with _running(plan, host, folder, ports, is_resumed=resume is not None) as session:
+        yield session
+
+
+@asynccontextmanager
+async def _running(plan: Plan, host: Hosted, folder: Path, ports: Ports, *, is_resumed: bool) -> AsyncIterator[Session]:
+    """Run a session in its folder."""
+    model = host.model
+    async with model.open(), open_journal(folder, ports=ports, catalogue=EVENTS, run=folder.name) as journal:
         recorder = journal.recorder
         # Read under the lock of the run: nobody else writes the transcript now.
-        loaded = None if resume is None else await load_agent(run_folder, None, ports.blocking)
-        recorder.emit(SessionBegan(session=run_folder.name, model=model.name, cwd=str(folder)))
+        loaded = await load_agent(folder, None, ports.blocking) if is_resumed else None
+        recorder.emit(SessionBegan(session=folder.name, model=model.name, cwd=str(plan.cwd)))
         state, error = State.FAILED, ""
         session: Session | None = None
-        hosted = Hosted(
-            model=model,
-            can_use_tool=can_use_tool,
-            has_approver=has_approver,
-            ask_user=ask_user,
-            on_message=on_message,
-        )
         try:
             async with (
-                open_surroundings(run_folder, ports=ports, recorder=recorder, env=plan.settings.env) as around,
+                open_surroundings(folder, ports=ports, recorder=recorder, env=plan.settings.env) as around,
                 open_runtime(ports=ports, recorder=recorder, check_open=journal.check_open) as runtime,
             ):
-                branch = await runtime.spawn_supervisor("session", SupervisorSpec())
-                composition = compose(plan, hosted, around, journal=journal, run_folder=run_folder, ports=ports)
                 session = Session(
-                    run_folder.name,
-                    run_folder,
+                    folder.name,
+                    folder,
                     runtime=runtime,
-                    supervisor=branch,
-                    composition=composition,
+                    supervisor=await runtime.spawn_supervisor("session", SupervisorSpec()),
+                    composition=compose(plan, host, around, journal=journal, run_folder=folder, ports=ports),
                     ports=ports,
                     recording=journal,
                 )
@@ -151,7 +137,7 @@ async def open_session(
                 try:
                     yield session
                 finally:
-                    await session.tell_of_end()
+                    await session.tell_of_end()  # noqa: ASYNC102 - shielded and bounded inside
             state = State.KILLED if session.was_killed or session.was_stopped else State.COMPLETED
         except trio.Cancelled:
             state = State.KILLED

@@ -18,6 +18,8 @@ from greenroom.agents import (
     AgentDefinition,
     AgentHome,
     Answer,
+    Compact,
+    Compacted,
     Denial,
     Hooking,
     Loaded,
@@ -260,6 +262,22 @@ class Session:
             raise
         await self._recording.commit()
         return answer
+
+    async def compact(self, focus: str = "") -> Compacted:
+        """Put a summary in the place of the main agent's conversation, and return what became of it.
+
+        Args:
+            focus: What the summary is to look at in particular.
+
+        Raises:
+            TurnFailed: A hook refused it, the model wrote no summary, or there is nothing to compact.
+            TurnKilled: `interrupt`, or the end of the session, ended it; the conversation is as it was.
+            ActorEnded: The main agent is gone.
+        """
+        self._recording.check_open()
+        compacted = await self.main.ask(Compact(focus), timeout_s=math.inf)
+        await self._recording.commit()
+        return compacted
 
     def interrupt(self, why: str = "interrupted") -> AbortResult:
         """End the main agent's current turn, and nothing else."""

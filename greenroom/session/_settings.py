@@ -19,6 +19,7 @@ import attrs
 
 from greenroom import hooks as hook_rules
 from greenroom import permissions
+from greenroom.agents import CompactionSettings
 from greenroom.core import SettingsError, UsageError, read_settings
 from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Places
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
@@ -57,6 +58,8 @@ class SessionSettings:
     allowManagedHooksOnly: bool | None = None  # noqa: N815
     autoMemoryEnabled: bool | None = None  # noqa: N815
     """False keeps agents from reading and writing memory."""
+    compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
+    """When conversations are compacted: `enabled`, `auto`, `window_tokens`, `summary_tokens`, `at_percent`."""
     child_permission: Literal["definition", "inherit", "clamped"] | None = None
     """Where the mode of a child's permissions comes from; `definition` unless said."""
     approval_deadline_s: float | None = attrs.field(
@@ -242,7 +245,7 @@ def _combined(files: Sequence[SettingsFile], diagnostics: list[Diagnostic], *, i
             Diagnostic(kind=Kind.IGNORED, source=one.source, text=f"{one.path}: {one.what}") for one in parsed.problems
         )
     return Settings(
-        scalars=SessionSettings(**scalars),
+        scalars=read_settings(SessionSettings, scalars, source="settings"),
         files=tuple(files),
         permissions=tuple(rules),
         hooks=tuple(hooks),

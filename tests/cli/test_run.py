@@ -84,7 +84,13 @@ class Place:
         pipe = subprocess.PIPE
         environ = self.environ(url)
         with subprocess.Popen(  # noqa: ASYNC220 - it returns at once
-            command(*arguments), cwd=self.folder, env=environ, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True
+            command(*arguments),
+            cwd=self.folder,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=pipe,
+            stderr=pipe,
+            text=True,
         ) as process:
             try:
                 yield process
@@ -268,7 +274,9 @@ async def test_13_4_what_the_command_line_allows_is_done(arguments: Sequence[str
 
 async def test_13_4_a_tool_that_is_disallowed_is_not_offered(place: Place) -> None:
     async with open_messages_server(["Fine."]) as server:
-        done = await place.run(server.url, "Go.", "--disallowed-tools", "Bash,Write(secret/*)", "--allowed-tools", "Raed")
+        done = await place.run(
+            server.url, "Go.", "--disallowed-tools", "Bash,Write(secret/*)", "--allowed-tools", "Raed"
+        )
         (request,) = server.requests
 
     names = {tool["name"] for tool in request.body["tools"]}
@@ -307,7 +315,9 @@ async def test_13_40_rules_add_up_and_the_first_model_wins(place: Place) -> None
 
 
 async def test_13_4_the_agent_is_the_one_that_was_named(place: Place) -> None:
-    agents = {"critic": {"description": "Finds faults.", "prompt": "You criticize.", "tools": ["Read"], "model": "opus"}}
+    agents = {
+        "critic": {"description": "Finds faults.", "prompt": "You criticize.", "tools": ["Read"], "model": "opus"}
+    }
     (place.root / "agents.json").write_text(json.dumps(agents), encoding="utf-8")
     async with open_messages_server(["Bad."]) as server:
         done = await place.run(
@@ -315,6 +325,7 @@ async def test_13_4_the_agent_is_the_one_that_was_named(place: Place) -> None:
             "Go.",
             *("--agent", "Critic", "--agents", str(place.root / "agents.json")),
             *("--append-system-prompt", "Be kind."),
+            GREENROOM_DISABLE_AUTO_MEMORY="1",
         )
         (request,) = server.requests
 
@@ -370,15 +381,18 @@ async def test_13_3_an_interrupt_ends_the_turn_and_says_so(place: Place) -> None
 
 
 async def test_13_3_an_interrupt_reaches_a_tool(place: Place) -> None:
-    bash = Answer([Call("Bash", {"command": "touch began; sleep 600"}, id="toolu_b")])
+    """The tool itself sends the signal, so it is there when the signal comes."""
+    pids: list[int] = []
+
+    def answer(_: ReceivedRequest) -> Answer:
+        return Answer([Call("Bash", {"command": f"kill -INT {pids[0]}; sleep 600"}, id="toolu_b")])
+
     async with (
-        open_messages_server([bash]) as server,
+        open_messages_server(answer) as server,
         place.started(server.url, "Go.", "--output-format", "json", "--allowed-tools", "Bash") as process,
     ):
+        pids.append(process.pid)
         with trio.fail_after(50):
-            while not (place.folder / "began").exists():
-                await trio.sleep(0.01)
-            process.send_signal(signal.SIGINT)
             out, _ = await trio.to_thread.run_sync(process.communicate)
 
     assert process.returncode == 130

@@ -35,6 +35,7 @@ from greenroom.models import (
     retrying,
     with_deadlines,
 )
+from greenroom.testing import run_virtual
 from tests.models.situations import provider_error
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def test_nothing_stays_taken_however_calls_end(endings: list[str], seed: int) ->
             for at, ending in enumerate(endings):
                 nursery.start_soon(ask, at, ending)
 
-    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    run_virtual(main)
 
     for budget in budget_of:
         assert budget.taken == NOTHING
