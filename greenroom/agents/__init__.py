@@ -12,7 +12,7 @@ from greenroom.agents._compaction import (
     ContextRefilled,
     compaction_from_environment,
 )
-from greenroom.agents._conversation import Conversation
+from greenroom.agents._conversation import Appended, Conversation, OnMessage
 from greenroom.agents._definition import INHERIT, MAX_TURNS, AgentDefinition, AgentMcpServer, MemoryScope, Origin
 from greenroom.agents._events import (
     EVENTS,
@@ -62,6 +62,7 @@ __all__ = [
     "AgentTurn",
     "AgentView",
     "Answer",
+    "Appended",
     "CanUseTool",
     "Compact",
     "CompactBegan",
@@ -86,6 +87,7 @@ __all__ = [
     "ModelBegan",
     "ModelEnded",
     "Note",
+    "OnMessage",
     "Origin",
     "OutOfTurns",
     "PermissionAnswered",

@@ -10,7 +10,7 @@ import attrs
 
 from greenroom.actors import Context
 from greenroom.agents._compaction import CompactionRecord, CompactionSettings
-from greenroom.agents._conversation import Conversation
+from greenroom.agents._conversation import Conversation, OnMessage
 from greenroom.agents._definition import AgentDefinition
 from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
@@ -67,6 +67,8 @@ class AgentServices:
     blocking: Blocking
     open_transcript: Callable[[str], Transcript] | None = None
     """Makes the transcript of an agent, given its id; None keeps none."""
+    on_message: OnMessage | None = None
+    """Hears of each message that an agent's conversation gets."""
     session_id: str = ""
     main_transcript: Path | None = None
     """The main agent's transcript, which hooks are told of."""

@@ -275,7 +275,7 @@ class AgentTurn:
         """Append what the model said, as far as it came."""
         if response.content:
             self.home.last_text = response.text or self.home.last_text
-            self.conversation.answer(response.message)
+            self.conversation.answer(response)
         if response.stop_reason is not None:
             self.conversation.note_tokens(response.usage.total)
             self.home.compactions.note_request()

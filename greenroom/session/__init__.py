@@ -1,5 +1,6 @@
 """Sessions: a main agent with everything below it, in one runtime, with one journal in one run folder."""
 
+from greenroom.session._assembly import MainFor, ModelFor
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._open import EVENTS, FOLDS, open_session
 from greenroom.session._resume import transcript_opener
@@ -14,6 +15,8 @@ __all__ = [
     "MAIN",
     "AgentStatus",
     "EventStream",
+    "MainFor",
+    "ModelFor",
     "Session",
     "SessionBegan",
     "SessionEnded",

@@ -182,6 +182,21 @@ class Session:
         await self._composition.keep_updates(self._main_home, [update])
 
     @property
+    def model(self) -> str:
+        """Name of the model."""
+        return self._services.model.name
+
+    @property
+    def cwd(self) -> Path:
+        """The folder that the agents work in."""
+        return self._services.cwd
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Names of the tools that the main agent has now."""
+        return () if self._main_home is None else tuple(self._main_home.tools)
+
+    @property
     def denials(self) -> tuple[Denial, ...]:
         """The calls of the main agent that were refused, in order."""
         return () if self._main_home is None else tuple(self._main_home.denials)
