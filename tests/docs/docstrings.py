@@ -23,8 +23,8 @@ def summary(owner: type) -> str:
 def field_docs(owner: type) -> dict[str, str]:
     """Return the docstring under each field or member of a class, those of its bases included."""
     found: dict[str, str] = {}
-    for one in _lineage(owner):
-        body = _body(one)
+    for one in lineage(owner):
+        body = body_of(one)
         for (name, _), below in zip(map(_field, body), [*body[1:], ast.Pass()], strict=True):
             match below:
                 case ast.Expr(value=ast.Constant(value=str(text))) if name:
@@ -34,14 +34,14 @@ def field_docs(owner: type) -> dict[str, str]:
 
 def field_types(owner: type) -> dict[str, str]:
     """Return the type of each field as the source has it, those of its bases included."""
-    fields = [_field(node) for one in _lineage(owner) for node in _body(one)]
+    fields = [_field(node) for one in lineage(owner) for node in body_of(one)]
     return {name: one_line(written) for name, written in fields if written}
 
 
 def attribute_docs(owner: type) -> dict[str, str]:
     """Return what stands under `Attributes:` in the docstring of a class, and of its bases."""
     found: dict[str, str] = {}
-    for one in _lineage(owner):
+    for one in lineage(owner):
         _, _, rest = inspect.cleandoc(one.__dict__.get("__doc__") or "").partition("\nAttributes:\n")
         found |= {name: one_line(text) for name, text in ENTRY.findall(rest)}
     return found
@@ -52,12 +52,14 @@ def one_line(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _lineage(owner: type) -> Iterator[type]:
+def lineage(owner: type) -> Iterator[type]:
+    """Yield the classes of ours that a class is made of, the most general first."""
     return (one for one in reversed(owner.__mro__) if one.__module__.partition(".")[0] == "greenroom")
 
 
 @cache
-def _body(owner: type) -> list[ast.stmt]:
+def body_of(owner: type) -> list[ast.stmt]:
+    """Return the statements of a class."""
     (node,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
     assert isinstance(node, ast.ClassDef)
     return node.body
