@@ -54,9 +54,9 @@ exports: setup-dev ## write the list of public names that a test compares with
 	@$(BIN)/python -m tests.architecture.test_exports
 
 lock: ## resolve the dependencies anew and write both locks (needs uv)
-	uv pip compile --quiet --upgrade pyproject.toml --group build --universal --generate-hashes \
+	uv pip compile --quiet --upgrade pyproject.toml --extra mcp --group build --universal --generate-hashes \
 	  --no-header --no-emit-index-url --no-emit-find-links -o requirements.lock
-	uv pip compile --quiet --upgrade pyproject.toml --group dev --constraint requirements.lock --universal --generate-hashes \
+	uv pip compile --quiet --upgrade pyproject.toml --extra mcp --group dev --constraint requirements.lock --universal --generate-hashes \
 	  --no-header --no-emit-index-url --no-emit-find-links -o requirements-dev.lock
 
 clean: ## remove .venv, caches and build results (run folders stay)

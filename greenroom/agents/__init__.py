@@ -12,7 +12,7 @@ from greenroom.agents._compaction import (
     ContextRefilled,
     compaction_from_environment,
 )
-from greenroom.agents._conversation import Conversation
+from greenroom.agents._conversation import Appended, Conversation, OnMessage
 from greenroom.agents._definition import INHERIT, MAX_TURNS, AgentDefinition, AgentMcpServer, MemoryScope, Origin
 from greenroom.agents._events import (
     EVENTS,
@@ -37,6 +37,7 @@ from greenroom.agents._hooking import Hooking, StoppedByHook
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
 from greenroom.agents._loading import CONTINUE, Loaded, load_conversation
 from greenroom.agents._repair import Repaired, faults_of, repair
+from greenroom.agents._servers import AgentServers, open_agent_servers
 from greenroom.agents._services import AgentHome, AgentServices, CanUseTool, Denial, Question
 from greenroom.agents._skill_tool import ForkSkill, Preloaded, SkillTool, preload_skills
 from greenroom.agents._system_prompt import compose_system_prompt
@@ -55,11 +56,13 @@ __all__ = [
     "AgentHome",
     "AgentMcpServer",
     "AgentNoticed",
+    "AgentServers",
     "AgentServices",
     "AgentSpoke",
     "AgentTurn",
     "AgentView",
     "Answer",
+    "Appended",
     "CanUseTool",
     "Compact",
     "CompactBegan",
@@ -84,6 +87,7 @@ __all__ = [
     "ModelBegan",
     "ModelEnded",
     "Note",
+    "OnMessage",
     "Origin",
     "OutOfTurns",
     "PermissionAnswered",
@@ -107,6 +111,7 @@ __all__ = [
     "faults_of",
     "load_conversation",
     "make_request",
+    "open_agent_servers",
     "open_calls",
     "preload_skills",
     "render",

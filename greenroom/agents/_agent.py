@@ -48,7 +48,10 @@ class Agent(Behavior[Input]):
             loaded = home.loaded
             if transcript is not None and loaded is not None:
                 transcript.follow(loaded.last_uuid, is_torn=loaded.is_torn)
-            home.conversation = Conversation(transcript, home.history if loaded is None else loaded.messages)
+            messages = home.history if loaded is None else loaded.messages
+            home.conversation = Conversation(
+                transcript, messages, agent=ctx.ref.id, on_message=home.services.on_message
+            )
             name = transcript.path.name if transcript is not None else ""
             ctx.recorder.emit(
                 AgentDefined(

@@ -88,6 +88,9 @@ def make_request(
         max_tokens=definition.max_tokens if max_tokens is None else max_tokens,
         definition=definition.name,
         agent=agent,
+        model=home.model,
+        effort=home.effort,
+        thinking=home.services.thinking,
     )
 
 

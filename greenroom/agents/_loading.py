@@ -8,7 +8,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.agents._blocks import decode_known
-from greenroom.agents._conversation import TURN_OPEN
+from greenroom.agents._conversation import PART, TURN_OPEN
 from greenroom.agents._repair import repair
 from greenroom.models import Message
 from greenroom.store import RESUMED_BYTES, Line, read_conversation
@@ -35,13 +35,16 @@ class Loaded:
 
     is_at_rest: bool = False
     """Whether it ends with a summary that no turn went on with."""
+    ends_in_part: bool = False
+    """Whether it ends with what the model had said when it was cut off."""
 
     @property
     def was_cut(self) -> bool:
-        """Whether the last turn did not come to its end: the model has not answered, or its calls have no results."""
-        if self.is_at_rest:
+        """Whether the last turn did not come to its end: the model has not answered it all, or its calls have no results."""
+        if self.is_at_rest or not self.messages:
             return False
-        return bool(self.messages) and (self.messages[-1].role == "user" or bool(self.messages[-1].tool_uses))
+        last = self.messages[-1]
+        return self.ends_in_part or last.role == "user" or bool(last.tool_uses)
 
 
 def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Loaded:
@@ -55,10 +58,11 @@ def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Loaded
         UsageError: The file cannot be read.
     """
     left_out: list[str] = []
-    is_at_rest = False
+    is_at_rest = ends_in_part = False
 
     def decode(line: Line) -> Message | None:
-        nonlocal is_at_rest
+        nonlocal is_at_rest, ends_in_part
+        ends_in_part = line.get(PART) is True
         is_at_rest = line.get("isCompactSummary") is True and line.get(TURN_OPEN) is not True
         message, missing = decode_known(line["message"])
         left_out.extend(missing)
@@ -73,5 +77,6 @@ def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Loaded
         last_uuid=stored.last_uuid,
         is_torn=stored.is_torn,
         is_at_rest=is_at_rest,
+        ends_in_part=ends_in_part,
         notes=(*stored.notes, *left_out, *repaired.notes),
     )

@@ -10,14 +10,14 @@ import attrs
 
 from greenroom.actors import Context
 from greenroom.agents._compaction import CompactionRecord, CompactionSettings
-from greenroom.agents._conversation import Conversation
+from greenroom.agents._conversation import Conversation, OnMessage
 from greenroom.agents._definition import AgentDefinition
 from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
 from greenroom.agents._skill_tool import SkillTool
 from greenroom.core import Blocking
 from greenroom.hooks import HookRunner
-from greenroom.models import Message, Model, ToolSchema, Usage
+from greenroom.models import Effort, Message, Model, Thinking, ToolSchema, Usage
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Policy, Update, Verdict
 from greenroom.store import Transcript
 from greenroom.tools import AskUser, Background, Processes, ToolContext, ToolSet, Workspace
@@ -67,6 +67,8 @@ class AgentServices:
     blocking: Blocking
     open_transcript: Callable[[str], Transcript] | None = None
     """Makes the transcript of an agent, given its id; None keeps none."""
+    on_message: OnMessage | None = None
+    """Hears of each message that an agent's conversation gets."""
     session_id: str = ""
     main_transcript: Path | None = None
     """The main agent's transcript, which hooks are told of."""
@@ -75,6 +77,8 @@ class AgentServices:
     """Where questions wait that the host has not answered; None refuses them."""
     keep_updates: Callable[[AgentHome, Sequence[Update]], Awaitable[None]] | None = None
     """Puts lasting answers in force for the whole session; called with the agent that asked."""
+    thinking: Thinking | None = None
+    """Whether models think before they answer; None: as they do by themselves."""
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
     processes: Processes | None = None
     background: Background | None = None
@@ -100,6 +104,9 @@ class AgentHome:
     """Messages that a new conversation begins with; they are not written to its transcript."""
     loaded: Loaded | None = None
     """The agent's own conversation of an earlier process; its transcript is gone on with."""
+    model: str = ""
+    """The exact name of the model that it runs on; empty for the session's."""
+    effort: Effort | None = None
     policy: Policy | None = None
     """What decides about its tool calls; None lets all of them run."""
     hooks: HookRunner | None = None

@@ -39,7 +39,7 @@ from greenroom.hooks import (
     UserPromptSubmitInput,
 )
 from greenroom.mailbox import Lane
-from greenroom.models import ModelRequest, ModelResponse, ModelStream, ToolResultBlock, ToolUseBlock, Usage
+from greenroom.models import LongAnswer, ModelRequest, ModelResponse, ModelStream, ToolResultBlock, ToolUseBlock, Usage
 from greenroom.tools import ToolContext
 
 NOTHING_SAID: Final = ModelResponse((), None, Usage(), "")
@@ -151,7 +151,7 @@ class AgentTurn:
     async def _run_rounds(self) -> Answer:
         while True:
             await keep_small(self)
-            response = await self._ask_model()
+            response = await self._ask_in_full()
             calls = response.tool_uses
             if calls:
                 await self._run_tools(calls)
@@ -220,14 +220,25 @@ class AgentTurn:
 
     # --- the model -------------------------------------------------------------------------------------------------
 
-    async def _ask_model(self) -> ModelResponse:
+    async def _ask_in_full(self) -> ModelResponse:
+        """Ask until the answer is whole, or may not be longer."""
+        answer = LongAnswer(self.home.definition.max_tokens)
+        while True:
+            go_on = answer.add(await self._ask_model(answer.max_tokens))
+            if go_on is None:
+                return answer.response
+            if go_on.prompt:
+                self.conversation.say([go_on.prompt], is_hidden=True)
+
+    async def _ask_model(self, max_tokens: int) -> ModelResponse:
         home = self.home
         most = home.definition.max_turns
         if self.round >= most:
             raise OutOfTurns(most)
         self.round += 1
         home.activity = "thinking"
-        return await self.ask(make_request(home, self.conversation.messages, self.agent), self._keep, self.seq)
+        request = make_request(home, self.conversation.messages, self.agent, max_tokens=max_tokens)
+        return await self.ask(request, self._keep, self.seq)
 
     async def ask(self, request: ModelRequest, keep: Callable[[ModelResponse], object], parent: int) -> ModelResponse:
         """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""
@@ -272,7 +283,7 @@ class AgentTurn:
         """Append what the model said, as far as it came."""
         if response.content:
             self.home.last_text = response.text or self.home.last_text
-            self.conversation.answer(response.message)
+            self.conversation.answer(response)
         if response.stop_reason is not None:
             self.conversation.note_tokens(response.usage.total)
             self.home.compactions.note_request()

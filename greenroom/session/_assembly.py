@@ -10,14 +10,21 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import attrs
 import trio
 
 from greenroom._version import __version__
-from greenroom.agents import AgentDefinition, AgentServices, CanUseTool
-from greenroom.agents.definitions import DefinitionSource
+from greenroom.agents import (
+    AgentDefinition,
+    AgentServices,
+    CanUseTool,
+    CompactionSettings,
+    OnMessage,
+    compaction_from_environment,
+)
+from greenroom.agents.definitions import Definitions, DefinitionSource
 from greenroom.core import Ports, Recorder, open_bare_nursery
 from greenroom.core.sources import Diagnostic, Places, find_places
 from greenroom.hooks import HookServices
@@ -26,7 +33,7 @@ from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
 from greenroom.session._composition import Composition, make_policy
 from greenroom.session._hook_rules import HookRules
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
-from greenroom.session._settings import Settings, SettingSource, load_settings, read_sources
+from greenroom.session._settings import SessionSettings, Settings, SettingSource, load_settings, read_sources
 from greenroom.skills import SkillSource
 from greenroom.tasks import Edge, Task, TaskBegan, TaskEnded, TaskNotice, Tasks, open_tasks
 from greenroom.tools import AskUser, Processes, ToolSet, open_processes
@@ -34,6 +41,11 @@ from greenroom.trace import Journal
 
 HOOK_TOKENS: Final = 1_024
 """The most that a model writes when a hook asks it."""
+
+ModelFor: TypeAlias = Callable[[SessionSettings, AgentDefinition], Model]
+"""Makes the model of a session, given its settings and the definition of its main agent."""
+MainFor: TypeAlias = Callable[[Definitions], AgentDefinition]
+"""Picks the main agent, or makes it of one of those that there are."""
 
 
 @final
@@ -50,19 +62,21 @@ class Plan:
     tools: ToolSet
     policy: Policy
     has_mode: bool
+    compaction: CompactionSettings
     problems: tuple[str, ...]
     """What was passed over, a line each."""
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Hosted:
     """What the program hands in for its agents to reach it by."""
 
     model: Model
     can_use_tool: CanUseTool | None
-    has_approver: bool
     ask_user: AskUser | None
+    on_message: OnMessage | None
+    has_approver: bool = attrs.field(kw_only=True)
 
 
 @final
@@ -82,7 +96,7 @@ class Surroundings:
 class Wish:
     """What a program wants its session to be; the fields are arguments of `open_session`."""
 
-    main: AgentDefinition | str
+    main: AgentDefinition | str | MainFor
     tools: ToolSet
     sources: Iterable[str]
     given: Mapping[str, Any] | None
@@ -112,12 +126,19 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports) -> Plan:
         sources=wanted,
         settings=settings,
         definitions=definitions,
-        main=found.find(wish.main) if isinstance(wish.main, str) else wish.main,
+        main=_chosen(wish.main, found),
         tools=wish.tools,
         policy=policy,
         has_mode=wish.permission_mode is not None,
+        compaction=compaction_from_environment({**os.environ, **settings.env}, settings.scalars.compaction),
         problems=(*map(str, diagnostics), *problems),
     )
+
+
+def _chosen(main: AgentDefinition | str | MainFor, found: Definitions) -> AgentDefinition:
+    if isinstance(main, AgentDefinition):
+        return main
+    return found.find(main) if isinstance(main, str) else main(found)
 
 
 @asynccontextmanager
@@ -205,9 +226,11 @@ def compose(
         can_use_tool=hosted.can_use_tool,
         approvals=approvals,
         keep_updates=composition.keep_updates,
+        compaction=plan.compaction,
         processes=around.processes,
         background=around.tasks,
         ask_user=hosted.ask_user,
+        on_message=hosted.on_message,
     )
     composition.problems += plan.problems
     return composition

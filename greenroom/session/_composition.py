@@ -1,8 +1,9 @@
 """What an agent of a session is put together from: its policy, its hooks, its tools, what it is told before it begins.
 
 Rule 1: an agent gets its parts once, before its first turn, and keeps them: prompts stay cached, and an edit of a file is
-for agents that begin later. Rule 2: what a definition from an untrusted folder would run, it does not. Rule 3: a lasting
-answer is in force for the whole session in the step in which it is given, and kept where it says afterwards.
+for agents that begin later, and for one whose conversation is compacted. Rule 2: what a definition from an untrusted folder
+would run, it does not. Rule 3: a lasting answer is in force for the whole session in the step in which it is given, and kept
+where it says afterwards.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from greenroom.agents.memory import (
 from greenroom.core import Ports, UsageError
 from greenroom.core.sources import Places
 from greenroom.hooks import HookRunner, HookServices, HookSource, LateAnswer, SourceKind, parse_hooks
+from greenroom.models import choose_model, read_effort
 from greenroom.permissions import (
     Effect,
     Policy,
@@ -63,6 +65,7 @@ from greenroom.session._skill_ports import skill_ports
 from greenroom.skills import Skills, SkillSource
 from greenroom.tools import Tool, ToolSet
 
+SUBAGENT_MODEL: Final = "GREENROOM_SUBAGENT_MODEL"
 _FILES: Final = {
     Scope.LOCAL: SettingSource.LOCAL,
     Scope.PROJECT: SettingSource.PROJECT,
@@ -133,7 +136,6 @@ class Composition:
         self._kept = kept
         self._environ = environ
         self._homes: list[AgentHome] = []
-        self._instructions: Instructions | None = None
 
     # --- one agent -------------------------------------------------------------------------------------------------
 
@@ -149,6 +151,9 @@ class Composition:
             UsageError: Its definition names a mode that there is not.
         """
         home = AgentHome(definition=definition, services=self.services, tools=ToolSet(), is_child=is_child)
+        effort = definition.effort if definition.effort is not None else self._settings.scalars.effort
+        home.effort = None if effort is None else read_effort(effort)
+        home.model = self._model_of(definition) if is_child else ""
         home.policy = self._policy_for(definition, is_child=is_child)
         home.tools = self.tools_for(home, more)
         home.hooks = self._hooks_for(home)
@@ -169,6 +174,15 @@ class Composition:
             tools.append(home.skill_tool)
         hidden = hidden_tools(policy, [one.name for one in tools]) if policy is not None else frozenset()
         return ToolSet(one for one in tools if one.name not in hidden)
+
+    def _model_of(self, definition: AgentDefinition) -> str:
+        """Return the exact name of a child's model; empty for the session's own."""
+        own = self.services.model.name
+        environment = self._environ.get(SUBAGENT_MODEL)
+        chosen = choose_model(parent=own, environment=environment, definition=definition.model)
+        if chosen.note:
+            self.problems.append(f"agent {definition.name}: {chosen.note}")
+        return "" if chosen.name == own else chosen.name
 
     def _policy_for(self, definition: AgentDefinition, *, is_child: bool) -> Policy:
         said = None if definition.permission_mode is None else parse_mode(definition.permission_mode)
@@ -204,42 +218,55 @@ class Composition:
     # --- before its first turn -------------------------------------------------------------------------------------
 
     def _preparation(self, home: AgentHome) -> Callable[[Context], Any]:
-        async def prepare(ctx: Context) -> None:
-            del ctx
+        definition = home.definition
+        preloaded = ""
+
+        async def compose() -> str:
+            """Return the system prompt, with files as they are now."""
             places = self._places
             assert places is not None
-            definition = home.definition
-            is_on = is_memory_on(self._environ, setting=self._settings.scalars.autoMemoryEnabled)
-            memory = (
-                agent_memory(definition, places, is_on=is_on) if home.is_child else main_memory(places, is_on=is_on)
-            )
-            notes = await self._notes(home, memory)
-            skills = await self.skills.refresh()
-            if home.is_child:  # the main agent has the tools that it was given; its notes are read in any case
-                home.definition = attrs.evolve(definition, tools=tools_with_memory(definition.tools, memory))
-            more = [one for name, one in home.tools.items() if name not in self._tools]
-            preloaded = await self._take_up_skills(home, skills, definition)
-            home.tools = self.tools_for(home, more)
-            instructions = await self._load_instructions() if definition.reads_instructions else Instructions()
-            prompt = compose_system_prompt(
+            memory = self._memory_of(home, definition, places)
+            notes = Notes() if memory is None else await self._ports.blocking.run(read_notes, memory)
+            instructions = await self._load_instructions(places) if definition.reads_instructions else Instructions()
+            return compose_system_prompt(
                 definition,
                 environment=self._environment(),
                 instructions=render_instructions(instructions.files),
                 memory=render_memory(memory, notes),
                 skills=preloaded,
             )
-            home.definition = attrs.evolve(home.definition, system_prompt=prompt)
+
+        async def prepare(ctx: Context) -> None:
+            nonlocal preloaded
+            del ctx
+            places = self._places
+            assert places is not None
+            memory = self._memory_of(home, definition, places)
+            if memory is not None:
+                self._open_memory(home, memory)
+            more = [one for name, one in home.tools.items() if name not in self._tools]
+            skills = await self.skills.refresh()
+            preloaded = await self._take_up_skills(home, skills, definition)
+            home.tools = self.tools_for(home, more)
+            home.definition = attrs.evolve(home.definition, system_prompt=await compose())
+            home.renew = compose
 
         return prepare
 
-    async def _notes(self, home: AgentHome, memory: MemoryFolder | None) -> Notes:
-        if memory is None:
-            return Notes()
+    def _memory_of(self, home: AgentHome, definition: AgentDefinition, places: Places) -> MemoryFolder | None:
+        is_on = is_memory_on(self._environ, setting=self._settings.scalars.autoMemoryEnabled)
+        return agent_memory(definition, places, is_on=is_on) if home.is_child else main_memory(places, is_on=is_on)
+
+    def _open_memory(self, home: AgentHome, memory: MemoryFolder) -> None:
+        """Let an agent work in the folder of its notes."""
         home.more_roots = (*home.more_roots, *memory.writable)
         if home.policy is not None:
-            folders = (*home.policy.directories, *map(str, memory.writable))
-            home.policy = attrs.evolve(home.policy, directories=tuple(dict.fromkeys(folders)))
-        return await self._ports.blocking.run(read_notes, memory)
+            own = tuple(map(str, memory.writable))
+            folders = tuple(dict.fromkeys((*home.policy.directories, *own)))
+            home.policy = attrs.evolve(home.policy, directories=folders, own_folders=own)
+        if home.is_child:  # the main agent has the tools that it was given; its notes are read in any case
+            tools = tools_with_memory(home.definition.tools, memory)
+            home.definition = attrs.evolve(home.definition, tools=tools)
 
     async def _take_up_skills(self, home: AgentHome, skills: Skills, definition: AgentDefinition) -> str:
         """Give the agent its tool Skill, where there are skills, and return the text of those that it starts with."""
@@ -253,12 +280,10 @@ class Composition:
         self.problems += preloaded.skipped
         return preloaded.text
 
-    async def _load_instructions(self) -> Instructions:
-        assert self._places is not None
-        if self._instructions is None:
-            self._instructions = await self._ports.blocking.run(load_instructions, self._places)
-            self.problems += [str(one) for one in self._instructions.diagnostics if one.is_problem]
-        return self._instructions
+    async def _load_instructions(self, places: Places) -> Instructions:
+        instructions = await self._ports.blocking.run(load_instructions, places)
+        self.problems += [str(one) for one in instructions.diagnostics if one.is_problem]
+        return instructions
 
     def _environment(self) -> str:
         day = self._ports.clock.wall().date().isoformat()

@@ -12,10 +12,10 @@ import trio
 from greenroom import actors, hooks, mailbox, patterns, supervisor, tasks, teams
 from greenroom import agents as agent_events
 from greenroom.actors import State
-from greenroom.agents import AgentDefinition, CanUseTool
+from greenroom.agents import AgentDefinition, CanUseTool, OnMessage
 from greenroom.core import Ports, UsageError, session_id
 from greenroom.models import Model
-from greenroom.session._assembly import Hosted, Plan, Wish, compose, make_plan, open_surroundings
+from greenroom.session._assembly import Hosted, MainFor, ModelFor, Plan, Wish, compose, make_plan, open_surroundings
 from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._resume import find_session, load_agent
@@ -52,10 +52,10 @@ FOLDS: Final = (
 @asynccontextmanager
 async def open_session(
     *,
-    model: Model,
+    model: Model | ModelFor,
     cwd: Path | str,
     runs: Path | str | None = None,
-    main: AgentDefinition | str = MAIN,
+    main: AgentDefinition | str | MainFor = MAIN,
     tools: Iterable[Tool] = READ_ONLY_TOOLS,
     ports: Ports | None = None,
     resume: Path | str | None = None,
@@ -67,14 +67,15 @@ async def open_session(
     has_approver: bool = False,
     ask_user: AskUser | None = None,
     agents: Mapping[str, Any] | None = None,
+    on_message: OnMessage | None = None,
 ) -> AsyncIterator[Session]:
     """Open a session; leaving the block stops what runs, within 30 s.
 
     Args:
-        model: What the agents talk to; it is opened first, so that a missing key leaves no run folder behind.
+        model: What the agents talk to, or what makes it; opened first: a missing key leaves no run folder behind.
         cwd: The folder that the agents work in, and are confined to.
         runs: Where run folders go; by default `.greenroom/runs` of the project around the current folder.
-        main: The main agent's definition, or the name of one of `agents`, of the files, or of the built-in ones.
+        main: The main agent's definition, the name of one of `agents`, the files or the built-in ones, or what picks it.
         tools: The tools that every agent may have, as far as its definition and the rules allow.
         ports: Time, ids, chance, disk and threads; by default the machine's.
         resume: A run to go on with (folder, id or `last`): the main agent has its conversation and id again.
@@ -86,6 +87,7 @@ async def open_session(
         has_approver: Whether such calls then wait in `session.approvals`; else they are refused.
         ask_user: Puts an agent's questions before a person.
         agents: More definitions, as JSON objects by their names.
+        on_message: Hears of each message of an agent in the step in which it is appended.
 
     Raises:
         UsageError: `cwd` is no folder; there is no such run, agent, mode or source; a setting cannot be used.
@@ -93,9 +95,10 @@ async def open_session(
         RuntimeFailed: An agent crashed more often than it may be restarted.
     """
     ports = ports or Ports()
-    host = Hosted(model=model, can_use_tool=can_use_tool, has_approver=has_approver, ask_user=ask_user)
     wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, is_trusted=is_trusted)
     plan = await make_plan(_existing(cwd), wish, ports)
+    model = model(plan.settings.scalars, plan.main) if callable(model) else model
+    host = Hosted(model, can_use_tool, ask_user, on_message, has_approver=has_approver)
     if resume is None:
         folder = _runs(runs) / session_id(ports.ids, ports.clock.wall())
     else:

@@ -18,6 +18,8 @@ from greenroom.agents import (
     AgentDefinition,
     AgentHome,
     Answer,
+    Compact,
+    Compacted,
     Denial,
     Hooking,
     Loaded,
@@ -180,6 +182,21 @@ class Session:
         await self._composition.keep_updates(self._main_home, [update])
 
     @property
+    def model(self) -> str:
+        """Name of the model."""
+        return self._services.model.name
+
+    @property
+    def cwd(self) -> Path:
+        """The folder that the agents work in."""
+        return self._services.cwd
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Names of the tools that the main agent has now."""
+        return () if self._main_home is None else tuple(self._main_home.tools)
+
+    @property
     def denials(self) -> tuple[Denial, ...]:
         """The calls of the main agent that were refused, in order."""
         return () if self._main_home is None else tuple(self._main_home.denials)
@@ -245,6 +262,26 @@ class Session:
             raise
         await self._recording.commit()
         return answer
+
+    async def compact(self, focus: str = "") -> Compacted:
+        """Put a summary in the place of the main agent's conversation, and return what became of it.
+
+        Args:
+            focus: What the summary is to look at in particular.
+
+        Raises:
+            UsageError: Compaction is switched off.
+            JournalError: It could not be put on record.
+            TurnFailed: A hook refused it, the model wrote no summary, or there is nothing to compact.
+            TurnKilled: `interrupt`, or the end of the session, ended it; the conversation is as it was.
+            ActorEnded: The main agent is gone.
+        """
+        if not self._services.compaction.enabled:
+            raise UsageError("compaction is switched off in the settings")
+        self._recording.check_open()
+        compacted = await self.main.ask(Compact(focus), timeout_s=math.inf)
+        await self._recording.commit()
+        return compacted
 
     def interrupt(self, why: str = "interrupted") -> AbortResult:
         """End the main agent's current turn, and nothing else."""
@@ -321,6 +358,7 @@ class Session:
             home = self._main_home
             assert home is not None
             home.tools = self._composition.tools_for(home)
+            home.survivors = ()
             with trio.CancelScope(shield=True):  # bounded by the supervisor's stop budget
                 if supervisor is not None:
                     supervisor.ref.stop(why="the team was closed")
@@ -347,6 +385,7 @@ class Session:
         assert home is not None
         report = report_tool(self.run_folder / "report.md", self._ports.disk)
         home.tools = self._composition.tools_for(home, (*lead_tools, report))
+        home.survivors = (team.describe_mates,)
         return team
 
     # --- looking ---------------------------------------------------------------------------------------------------

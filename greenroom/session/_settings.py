@@ -19,6 +19,7 @@ import attrs
 
 from greenroom import hooks as hook_rules
 from greenroom import permissions
+from greenroom.agents import CompactionSettings
 from greenroom.core import SettingsError, UsageError, read_settings
 from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Places
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
@@ -39,6 +40,9 @@ class SettingSource(StrEnum):
     """`settings.local.json` of the project; this checkout's."""
 
 
+_AT_LEAST_1: Final = attrs.validators.optional(attrs.validators.ge(1))
+
+
 @final
 @attrs.frozen(kw_only=True)
 class SessionSettings:
@@ -57,12 +61,18 @@ class SessionSettings:
     allowManagedHooksOnly: bool | None = None  # noqa: N815
     autoMemoryEnabled: bool | None = None  # noqa: N815
     """False keeps agents from reading and writing memory."""
+    compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
+    """When conversations are compacted: `enabled`, `auto`, `window_tokens`, `summary_tokens`, `at_percent`."""
     child_permission: Literal["definition", "inherit", "clamped"] | None = None
     """Where the mode of a child's permissions comes from; `definition` unless said."""
     approval_deadline_s: float | None = attrs.field(
         default=None, validator=attrs.validators.optional(attrs.validators.gt(0))
     )
     """Seconds that a question to a person waits before it is refused."""
+    cleanupPeriodDays: int | None = attrs.field(default=None, validator=_AT_LEAST_1)  # noqa: N815
+    """Days since a run last changed, after which `greenroom sweep` removes it."""
+    max_runs_bytes: int | None = attrs.field(default=None, validator=_AT_LEAST_1)
+    """What all runs of a project may take up before a sweep removes the oldest."""
 
 
 _MERGED: Final = frozenset(("permissions", "hooks", "env"))
@@ -242,7 +252,7 @@ def _combined(files: Sequence[SettingsFile], diagnostics: list[Diagnostic], *, i
             Diagnostic(kind=Kind.IGNORED, source=one.source, text=f"{one.path}: {one.what}") for one in parsed.problems
         )
     return Settings(
-        scalars=SessionSettings(**scalars),
+        scalars=read_settings(SessionSettings, scalars, source="settings"),
         files=tuple(files),
         permissions=tuple(rules),
         hooks=tuple(hooks),

@@ -76,3 +76,21 @@ def test_money_is_read_as_it_is_written(said: object) -> None:
 def test_what_is_no_amount_is_refused(said: object) -> None:
     with pytest.raises(SettingsError, match=r"usd: .* is no .*number"):
         read_settings(Purse, {"usd": said}, source="here")
+
+
+@attrs.frozen(kw_only=True)
+class Effort:
+    level: str | int | None = None
+
+
+@pytest.mark.parametrize("value", ["high", 50, None])
+def test_a_value_may_be_of_several_plain_kinds(value: object) -> None:
+    assert read_settings(Effort, {"level": value}, source="here") == Effort(level=value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [[1], True, 0.5, {}])
+def test_a_value_of_none_of_its_kinds_is_a_mistake_with_its_path(value: object) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read_settings(Effort, {"level": value}, source="here")
+
+    assert caught.value.problems[0].startswith("level: ")
