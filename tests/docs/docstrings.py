@@ -1,17 +1,33 @@
-"""What classes say about their fields, read from the source: Python itself keeps no docstring of an attribute."""
+"""What the package says about itself: its faces, and what classes say about their fields.
+
+The docstring of a field is read from the source, because Python itself keeps none of an attribute.
+"""
 
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
+import pkgutil
 import re
 import textwrap
 from collections.abc import Iterator
 from functools import cache
+from types import ModuleType
 from typing import Final
+
+import greenroom
 
 ENTRY: Final = re.compile(r"^    (\w+): (.*?)(?=^    \w|^\S|\Z)", re.MULTILINE | re.DOTALL)
 HEADING: Final = re.compile(r"^\w+:$", re.MULTILINE)
+
+
+@cache
+def faces() -> tuple[ModuleType, ...]:
+    """Return the public modules of the package, the deepest first."""
+    names = [one.name for one in pkgutil.walk_packages(greenroom.__path__, "greenroom.")]
+    public = [name for name in names if not name.rpartition(".")[2].startswith("_")]
+    return tuple(importlib.import_module(name) for name in sorted(public, key=lambda name: -name.count(".")))
 
 
 def summary(owner: type) -> str:

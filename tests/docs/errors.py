@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
-import pkgutil
 import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
-import greenroom
 from greenroom.core import GreenroomError, InternalError, PeerError, ProviderError, UsageError, WorkEnded
 from greenroom.models import RETRYABLE
-from tests.docs.docstrings import attribute_docs, body_of, lineage, one_line, summary
+from tests.docs.docstrings import attribute_docs, body_of, faces, lineage, one_line, summary
 from tests.docs.events import table
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "errors.md"
@@ -56,25 +54,13 @@ CHAPTERS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
 
 
 @cache
-def public() -> dict[str, list[Any]]:
-    """Return what each face of the package shows, by the name of its module; the deepest face first."""
-    modules = [
-        importlib.import_module(one.name)
-        for one in pkgutil.walk_packages(greenroom.__path__, "greenroom.")
-        if not one.name.rpartition(".")[2].startswith("_")
-    ]
-    shown = {one.__name__: [getattr(one, name) for name in getattr(one, "__all__", ())] for one in modules}
-    return dict(sorted(shown.items(), key=lambda item: -item[0].count(".")))
-
-
-@cache
 def errors() -> dict[type[Exception], str]:
     """Return every public error class, and the module to import it from."""
     found: dict[type[Exception], str] = {}
-    for module, objects in public().items():
-        for one in objects:
+    for face in faces():
+        for one in shown_by(face):
             if inspect.isclass(one) and issubclass(one, Exception):
-                found.setdefault(one, module)
+                found.setdefault(one, face.__name__)
     return found
 
 
@@ -82,14 +68,19 @@ def errors() -> dict[type[Exception], str]:
 def raised_by() -> dict[str, list[str]]:
     """Return for each error's name the public functions and methods whose docstrings say that they raise it."""
     found: dict[str, set[str]] = {}
-    for objects in public().values():
-        for one in objects:
+    for face in faces():
+        for one in shown_by(face):
             for name, text in _documented(one):
                 _, _, rest = inspect.cleandoc(text).partition("\nRaises:\n")
                 for names in RAISES.findall(rest.split("\n\n")[0]):
                     for error in names.split(", "):
                         found.setdefault(error, set()).add(name)
     return {error: sorted(names) for error, names in found.items()}
+
+
+def shown_by(face: ModuleType) -> list[Any]:
+    """Return what a public module has in its `__all__`."""
+    return [getattr(face, name) for name in getattr(face, "__all__", ())]
 
 
 def _documented(one: Any) -> Iterator[tuple[str, str]]:
