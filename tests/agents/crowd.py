@@ -19,6 +19,7 @@ from typing import Final
 
 import attrs
 import trio
+import trio.testing
 
 from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentServices, Prompt
 from greenroom.agents import Answer as TurnAnswer
