@@ -16,14 +16,14 @@ import trio
 
 from greenroom._version import __version__
 from greenroom.actors import AbortStatus, TurnEnded
-from greenroom.agents import CONTINUE, Appended
+from greenroom.agents import CONTINUE, Appended, CompactEnded, PermissionDenied
 from greenroom.cli._run_ending import FAILED, SUCCESS, Ending, ended_badly, ended_well
 from greenroom.cli._run_lines import Counts, Opening
 from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_model import key_source
 from greenroom.cli._run_output import Printer
 from greenroom.cli._signals import EXIT_CODES
-from greenroom.core import GreenroomError, Record, TurnFailed, TurnKilled, UsageError
+from greenroom.core import Event, GreenroomError, Record, TurnFailed, TurnKilled, UsageError
 from greenroom.session import Session
 
 BACKGROUND_GRACE_S: Final = 5.0
@@ -60,7 +60,7 @@ class Run:
     def open(self, session: Session, model: str) -> Callable[[], None]:
         """Begin with an open session: print the first line and what was said before it; return what stops counting."""
         self._session = session
-        self._meter = Meter(session.main.id, on_turn_ended=self._turn_ended)
+        self._meter = Meter(session.main.id, on_event=self._told)
         recorder = session.runtime.recorder
         for record in recorder.latest():
             self._meter.see(record)
@@ -80,6 +80,13 @@ class Run:
             elif self._origin is None:
                 self._origin = origin_of(message)
             self._printer.said(message)
+
+    def _told(self, event: Event) -> None:
+        match event:
+            case TurnEnded():
+                self._turn_ended(event)
+            case PermissionDenied() | CompactEnded():
+                self._printer.told(event)
 
     def _turn_ended(self, event: TurnEnded) -> None:
         origin, self._origin = self._origin, None

@@ -39,7 +39,7 @@ def sweep_command(
     Parameters
     ----------
     runs
-        Where runs lie; by default .greenroom/runs of the project around the current folder.
+        Where runs lie; by default GREENROOM_RUNS, or .greenroom/runs of the project around the current folder.
     days
         Remove runs that last changed so many days ago; by default the setting cleanupPeriodDays, or 30.
     max_bytes

@@ -38,7 +38,9 @@ class McpConnected(McpEvent):
     says: str
     """What the server calls itself, with its version."""
     protocol: str
+    """Version of the protocol that both speak."""
     tools: int
+    """How many tools it has."""
 
 
 @final
@@ -49,6 +51,7 @@ class McpToolsChanged(McpEvent):
     kind: ClassVar[str] = "mcp.tools_changed"
 
     tools: int
+    """How many tools it has now."""
     error: str = ""
     """Why they could not be read, so that those from before hold."""
 
@@ -61,9 +64,11 @@ class McpRetried(McpEvent):
     kind: ClassVar[str] = "mcp.retried"
 
     error: str
+    """What went wrong."""
     tries: int
     """Tries in a row that have failed."""
     wait_s: float
+    """Seconds until the next try."""
 
 
 @final
@@ -74,7 +79,9 @@ class McpLost(McpEvent):
     kind: ClassVar[str] = "mcp.lost"
 
     error: str
+    """What went wrong."""
     wait_s: float
+    """Seconds until the next try."""
 
 
 @final
@@ -85,6 +92,7 @@ class McpFailed(McpEvent):
     kind: ClassVar[str] = "mcp.failed"
 
     error: str
+    """What went wrong."""
 
 
 @final
@@ -95,6 +103,7 @@ class McpAuthNeeded(McpEvent):
     kind: ClassVar[str] = "mcp.auth_needed"
 
     error: str
+    """What the server answered."""
 
 
 @final

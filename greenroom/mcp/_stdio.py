@@ -58,8 +58,8 @@ async def talk(process: PipedProcess, ending: Ending, lost: trio.Event) -> Async
 
         async def read() -> None:
             async with inward:
-                await pipes.read(inward)
-            lost.set()
+                if await pipes.read(inward):
+                    lost.set()
 
         async def watch() -> None:
             try:
@@ -71,9 +71,9 @@ async def talk(process: PipedProcess, ending: Ending, lost: trio.Event) -> Async
             lost.set()
 
         async def write() -> None:
-            await pipes.write(outward)
-            await inward.aclose()  # whoever waits for an answer would wait for ever
-            lost.set()
+            if await pipes.write(outward):
+                lost.set()
+                await inward.aclose()  # whoever waits for an answer would wait for ever
 
         for task in (read, watch, write):
             nursery.start_soon(task)
@@ -87,7 +87,8 @@ class _Pipes:
         self._process = process
         self._ending = ending
 
-    async def read(self, inward: Any) -> None:
+    async def read(self, inward: Any) -> bool:
+        """Hand on what the program says; returns whether it says no more, as opposed to nobody listening."""
         import anyio
 
         rest = bytearray()
@@ -104,11 +105,12 @@ class _Pipes:
                         await inward.send(message)
                 if len(rest) > MESSAGE_BYTES:
                     self._ending.why = f"it sent a message of more than {MESSAGE_BYTES} bytes"
-                    return
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
+                    break
+        except trio.BrokenResourceError:
             pass  # it is gone, as at the end of its output
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            pass  # nobody listens any more
+            return False
+        return True
 
     def _parse(self, line: bytes) -> Any:
         import mcp_types
@@ -124,10 +126,12 @@ class _Pipes:
                 self._ending.said = f"{noise!r}, which is no message"
             return None
 
-    async def write(self, outward: Any) -> None:
+    async def write(self, outward: Any) -> bool:
+        """Hand on what is said to the program; returns whether it cannot be told any more, as opposed to nothing left."""
         async for message in outward:
             line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
             try:
                 await self._process.stdin.send_all(line.encode(errors="replace") + b"\n")
-            except (trio.BrokenResourceError, trio.ClosedResourceError):
-                return
+            except trio.BrokenResourceError:
+                return True
+        return False

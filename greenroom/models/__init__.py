@@ -25,6 +25,7 @@ from greenroom.models._recorded import RecordedModel, ReplayMismatch
 from greenroom.models._recording import MODEL_FILE, Exchange, Recording, read_recording, recording
 from greenroom.models._retry import GiveUp, KindPolicy, RetryBudget, RetryPolicy, Wait, plan_retry, retrying
 from greenroom.models._scripted import ScriptedModel, ScriptEntry, ScriptError, ScriptStep
+from greenroom.models._settings import ModelSettings, with_settings
 from greenroom.models._types import (
     EFFORTS,
     Block,
@@ -89,6 +90,7 @@ __all__ = [
     "ModelNames",
     "ModelRequest",
     "ModelResponse",
+    "ModelSettings",
     "ModelStream",
     "Notice",
     "Part",
@@ -141,4 +143,5 @@ __all__ = [
     "request_body",
     "retrying",
     "with_deadlines",
+    "with_settings",
 ]

@@ -12,15 +12,16 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom import worktrees
 from greenroom.core import Cause, Event, Level
 from greenroom.mailbox import DeadReason, Lane
 from greenroom.session import EVENTS
-from tests.docs.docstrings import field_docs, field_types, one_line, summary
+from tests.docs.docstrings import faces, field_docs, field_types, one_line, summary
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "events.md"
 RECORDED: Final[tuple[type[Event], ...]] = EVENTS
-ELSEWHERE: Final[tuple[type[Event], ...]] = tuple(one for one in worktrees.EVENTS if one not in RECORDED)
+ELSEWHERE: Final[tuple[type[Event], ...]] = tuple(
+    dict.fromkeys(one for face in reversed(faces()) for one in getattr(face, "EVENTS", ()) if one not in RECORDED)
+)
 """Events that no session has on record yet."""
 WORDS: Final = {"mailbox": (Lane, DeadReason)}
 """Which enums the fields of a folder's events take their words from."""
@@ -58,7 +59,7 @@ CAUSES: Final = "A `Cause` is an object with these fields:"
 NOT_YET: Final = """\
 ## Not in a session yet
 
-A service with events of its own that no session has on record yet.
+Services with events of their own, which no session has on record yet.
 """
 
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Iterator
 
 import attrs
 
-import greenroom
 from greenroom.core import Event
 from tests.docs.docstrings import field_docs, summary
 from tests.docs.events import ELSEWHERE, PAGE, RECORDED, WORDS, page
 
 SHOWN = (*RECORDED, *ELSEWHERE)
-PROGRAMS = {"greenroom.__main__", "greenroom.tools._reaper_main"}
 
 
 def below(owner: type[Event]) -> Iterator[type[Event]]:
@@ -28,11 +24,7 @@ def test_the_page_is_that_of_the_code() -> None:
 
 
 def test_no_event_is_left_out() -> None:
-    for module in pkgutil.walk_packages(greenroom.__path__, "greenroom."):
-        if module.name not in PROGRAMS:
-            importlib.import_module(module.name)
-
-    # attrs makes a second class with slots, and the first may still be there: so names, not classes.
+    # Kinds, not classes: attrs makes a second class with slots, and the first may still be there.
     ours = {one.kind for one in below(Event) if one.kind and one.__module__.startswith("greenroom.")}
 
     assert ours - {one.kind for one in SHOWN} == {"unknown"}

@@ -15,7 +15,7 @@ from typing import Any, Final
 import trio
 
 from greenroom.core import Ports
-from greenroom.mcp import McpServers, McpServices, McpSettings, ServerConfig, Stdio, start_servers
+from greenroom.mcp import McpServers, McpServices, McpSettings, McpTool, ServerConfig, Stdio, start_servers
 from greenroom.supervisor import Runtime, open_runtime
 from greenroom.tools import ToolContext, open_processes
 
@@ -48,8 +48,12 @@ class Session:
     async def call(self, name: str, /, **values: Any) -> str:
         """Call a tool as an agent does, by its whole name or the end of it."""
         (one,) = [each for each in self.servers.tools if each.name.endswith(f"__{name}")]
+        return await self.call_tool(one, **values)
+
+    async def call_tool(self, tool: McpTool, /, **values: Any) -> str:
+        """Call a tool as an agent does."""
         with trio.fail_after(BOUND_S):
-            return await one.call(values, self._context)
+            return await tool.call(values, self._context)
 
 
 @asynccontextmanager

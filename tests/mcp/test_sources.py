@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from greenroom.core.sources import Kind, Plugin, find_places
@@ -268,6 +268,10 @@ def test_people_s_variables_are_read_and_ours_come_first() -> None:
 
 
 @given(st.text(max_size=20))
+@example("0")
+@example("-1")
+@example("1e3")
+@example("²")
 def test_a_variable_that_says_nonsense_changes_nothing(text: str) -> None:
     settings, found = with_environment(McpSettings(), {"MCP_TIMEOUT": text})
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import trio
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from greenroom.core import InlineBlocking
@@ -118,6 +118,8 @@ def rendered(result: CallResult, most: int = 1_000) -> tuple[str, list[tuple[str
 
 
 @given(st.text(alphabet=st.characters(codec=None), max_size=300), st.integers(1, 200))
+@example("ab", 2)
+@example("abc", 2)
 def test_text_is_shown_up_to_its_cap_and_kept_whole_beyond(text: str, most: int) -> None:
     shown, kept = rendered(CallResult(parts=(TextPart(text),)), most)
 
