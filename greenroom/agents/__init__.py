@@ -37,6 +37,7 @@ from greenroom.agents._hooking import Hooking, StoppedByHook
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
 from greenroom.agents._loading import CONTINUE, Loaded, load_conversation
 from greenroom.agents._repair import Repaired, faults_of, repair
+from greenroom.agents._servers import AgentServers, open_agent_servers
 from greenroom.agents._services import AgentHome, AgentServices, CanUseTool, Denial, Question
 from greenroom.agents._skill_tool import ForkSkill, Preloaded, SkillTool, preload_skills
 from greenroom.agents._system_prompt import compose_system_prompt
@@ -55,6 +56,7 @@ __all__ = [
     "AgentHome",
     "AgentMcpServer",
     "AgentNoticed",
+    "AgentServers",
     "AgentServices",
     "AgentSpoke",
     "AgentTurn",
@@ -109,6 +111,7 @@ __all__ = [
     "faults_of",
     "load_conversation",
     "make_request",
+    "open_agent_servers",
     "open_calls",
     "preload_skills",
     "render",

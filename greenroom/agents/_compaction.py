@@ -42,7 +42,11 @@ class CompactionFailed(PeerError):
 
 @final
 class CompactionBlocked(PeerError):
-    """A hook refused the compaction; the conversation is as it was."""
+    """A hook refused the compaction; the conversation is as it was.
+
+    Attributes:
+        reason: What the hook said.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"a hook refused the compaction: {reason}")
@@ -51,7 +55,11 @@ class CompactionBlocked(PeerError):
 
 @final
 class ContextRefilled(PeerError):
-    """The conversation was at its limit again right after each of several compactions: one more would not help."""
+    """The conversation was at its limit again right after each of several compactions: one more would not help.
+
+    Attributes:
+        times: How many compactions there were.
+    """
 
     def __init__(self, times: int) -> None:
         super().__init__(

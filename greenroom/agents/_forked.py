@@ -56,7 +56,12 @@ class ForkedResult:
 
 @final
 class ForkFailed(PeerError):
-    """A forked run did not come to an answer within its rounds."""
+    """A forked run did not come to an answer within its rounds.
+
+    Attributes:
+        purpose: What the run was for.
+        rounds: The model requests that it made.
+    """
 
     def __init__(self, purpose: str, rounds: int) -> None:
         super().__init__(f"the run for {purpose} went on calling tools after {rounds} requests")

@@ -50,7 +50,11 @@ _EDGE_LANES: Final = (Lane.NOW, Lane.LATER)
 
 @final
 class OutOfTurns(PeerError):
-    """The model asked for more requests than its definition allows in one turn."""
+    """The model asked for more requests than its definition allows in one turn.
+
+    Attributes:
+        limit: The model requests that one turn may make.
+    """
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"the agent used all of its {limit} model requests without coming to an end")
@@ -59,7 +63,11 @@ class OutOfTurns(PeerError):
 
 @final
 class PromptBlocked(PeerError):
-    """A hook refused what a person said; the model never saw it."""
+    """A hook refused what a person said; the model never saw it.
+
+    Attributes:
+        reason: What the hook said.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"a hook refused the prompt: {reason}")

@@ -13,7 +13,8 @@ from typing import Any, Final
 from greenroom.cli._output import typed
 from greenroom.cli._replay_page import Page, counted
 from greenroom.core import SystemClock
-from greenroom.session import sweep_runs
+from greenroom.core.sources import find_places
+from greenroom.session import SettingSource, load_settings, sweep_runs
 from greenroom.store import CLEANUP_PERIOD_DAYS, RetentionSettings, Verdict
 from greenroom.trace import runs_folder
 
@@ -24,7 +25,7 @@ NOT_SWEPT: Final = 1
 def sweep_command(
     *,
     runs: Path | None = None,
-    days: int = CLEANUP_PERIOD_DAYS,
+    days: int | None = None,
     max_bytes: int | None = None,
     keep_newest: int = 1,
     dry_run: bool = False,
@@ -38,11 +39,12 @@ def sweep_command(
     Parameters
     ----------
     runs
-        Where runs lie; by default .greenroom/runs of the project around the current folder.
+        Where runs lie; by default GREENROOM_RUNS, or .greenroom/runs of the project around the current folder.
     days
-        Remove runs that last changed so many days ago.
+        Remove runs that last changed so many days ago; by default the setting cleanupPeriodDays, or 30.
     max_bytes
-        Remove the oldest runs until all together take up no more than this.
+        Remove the oldest runs until all together take up no more than this; by default the setting
+        max_runs_bytes, or no limit.
     keep_newest
         Keep so many of the runs that changed last, whatever their age and size.
     dry_run
@@ -50,7 +52,12 @@ def sweep_command(
     json
         Print one JSON object instead of lines.
     """
-    settings = RetentionSettings(cleanup_period_days=days, max_runs_bytes=max_bytes, keep_newest=keep_newest)
+    said = load_settings(find_places(Path.cwd()), SettingSource, is_trusted=True).scalars
+    settings = RetentionSettings(
+        cleanup_period_days=_first(days, said.cleanupPeriodDays, CLEANUP_PERIOD_DAYS),
+        max_runs_bytes=_first(max_bytes, said.max_runs_bytes, None),
+        keep_newest=keep_newest,
+    )
     folder = runs_folder(runs)
     report = sweep_runs(folder, settings, now=SystemClock().wall(), is_dry_run=dry_run)
     verb = "would be removed" if dry_run else "removed"
@@ -71,6 +78,11 @@ def sweep_command(
     )
     Page(facts=facts, lines=lines).print(is_json=json)
     return NOT_SWEPT if report.errors else SWEPT
+
+
+def _first(*values: Any) -> Any:
+    """Return the first that was said."""
+    return next((one for one in values if one is not None), None)
 
 
 def _facts(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:

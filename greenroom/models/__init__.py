@@ -21,8 +21,11 @@ from greenroom.models._model import Model, ModelStream
 from greenroom.models._names import CLAUDE_MODELS, DEFAULT_CLAUDE_MODEL, FAMILIES, family_of
 from greenroom.models._playbook import Play, PlaybookModel
 from greenroom.models._pricing import DEFAULT_PRICES, Price, Pricing
+from greenroom.models._recorded import RecordedModel, ReplayMismatch
+from greenroom.models._recording import MODEL_FILE, Exchange, Recording, read_recording, recording
 from greenroom.models._retry import GiveUp, KindPolicy, RetryBudget, RetryPolicy, Wait, plan_retry, retrying
 from greenroom.models._scripted import ScriptedModel, ScriptEntry, ScriptError, ScriptStep
+from greenroom.models._settings import ModelSettings, with_settings
 from greenroom.models._types import (
     EFFORTS,
     Block,
@@ -59,6 +62,7 @@ __all__ = [
     "FAMILIES",
     "GO_ON",
     "INHERIT",
+    "MODEL_FILE",
     "RETRYABLE",
     "Answer",
     "AnswerLike",
@@ -73,6 +77,7 @@ __all__ = [
     "Deadlines",
     "Delta",
     "Effort",
+    "Exchange",
     "GiveUp",
     "GoOn",
     "KindPolicy",
@@ -85,6 +90,7 @@ __all__ = [
     "ModelNames",
     "ModelRequest",
     "ModelResponse",
+    "ModelSettings",
     "ModelStream",
     "Notice",
     "Part",
@@ -93,6 +99,9 @@ __all__ = [
     "PlaybookModel",
     "Price",
     "Pricing",
+    "RecordedModel",
+    "Recording",
+    "ReplayMismatch",
     "RetryBudget",
     "RetryPolicy",
     "Role",
@@ -129,7 +138,10 @@ __all__ = [
     "phase_after",
     "plan_retry",
     "read_effort",
+    "read_recording",
+    "recording",
     "request_body",
     "retrying",
     "with_deadlines",
+    "with_settings",
 ]

@@ -30,7 +30,9 @@ class Price:
     """US dollars for a million tokens of each kind."""
 
     input: Decimal = attrs.field(validator=_check_price)
+    """For `input_tokens`, those that no cache has to do with."""
     output: Decimal = attrs.field(validator=_check_price)
+    """For `output_tokens`, thinking included."""
     cache_write: Decimal = attrs.field(validator=_check_price)
     """For `cache_creation_input_tokens`."""
     cache_read: Decimal = attrs.field(validator=_check_price)

@@ -5,7 +5,7 @@ from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._open import EVENTS, FOLDS, open_session
 from greenroom.session._resume import transcript_opener
 from greenroom.session._session import MAIN, AgentStatus, Session
-from greenroom.session._settings import SessionSettings, SettingSource
+from greenroom.session._settings import SessionSettings, SettingSource, load_settings
 from greenroom.session._stream import EventStream
 from greenroom.session._sweep import SweepReport, sweep_runs
 
@@ -23,6 +23,7 @@ __all__ = [
     "SessionSettings",
     "SettingSource",
     "SweepReport",
+    "load_settings",
     "open_session",
     "sweep_runs",
     "transcript_opener",

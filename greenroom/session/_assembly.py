@@ -16,7 +16,14 @@ import attrs
 import trio
 
 from greenroom._version import __version__
-from greenroom.agents import AgentDefinition, AgentServices, CanUseTool, OnMessage, compaction_from_environment
+from greenroom.agents import (
+    AgentDefinition,
+    AgentServices,
+    CanUseTool,
+    CompactionSettings,
+    OnMessage,
+    compaction_from_environment,
+)
 from greenroom.agents.definitions import Definitions, DefinitionSource
 from greenroom.core import Ports, Recorder, open_bare_nursery
 from greenroom.core.sources import Diagnostic, Places, find_places
@@ -55,6 +62,7 @@ class Plan:
     tools: ToolSet
     policy: Policy
     has_mode: bool
+    compaction: CompactionSettings
     problems: tuple[str, ...]
     """What was passed over, a line each."""
 
@@ -122,6 +130,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports) -> Plan:
         tools=wish.tools,
         policy=policy,
         has_mode=wish.permission_mode is not None,
+        compaction=compaction_from_environment({**os.environ, **settings.env}, settings.scalars.compaction),
         problems=(*map(str, diagnostics), *problems),
     )
 
@@ -217,7 +226,7 @@ def compose(
         can_use_tool=hosted.can_use_tool,
         approvals=approvals,
         keep_updates=composition.keep_updates,
-        compaction=compaction_from_environment(environ, plan.settings.scalars.compaction),
+        compaction=plan.compaction,
         processes=around.processes,
         background=around.tasks,
         ask_user=hosted.ask_user,

@@ -1,8 +1,9 @@
 """What an agent of a session is put together from: its policy, its hooks, its tools, what it is told before it begins.
 
 Rule 1: an agent gets its parts once, before its first turn, and keeps them: prompts stay cached, and an edit of a file is
-for agents that begin later. Rule 2: what a definition from an untrusted folder would run, it does not. Rule 3: a lasting
-answer is in force for the whole session in the step in which it is given, and kept where it says afterwards.
+for agents that begin later, and for one whose conversation is compacted. Rule 2: what a definition from an untrusted folder
+would run, it does not. Rule 3: a lasting answer is in force for the whole session in the step in which it is given, and kept
+where it says afterwards.
 """
 
 from __future__ import annotations
@@ -260,8 +261,9 @@ class Composition:
         """Let an agent work in the folder of its notes."""
         home.more_roots = (*home.more_roots, *memory.writable)
         if home.policy is not None:
-            folders = (*home.policy.directories, *map(str, memory.writable))
-            home.policy = attrs.evolve(home.policy, directories=tuple(dict.fromkeys(folders)))
+            own = tuple(map(str, memory.writable))
+            folders = tuple(dict.fromkeys((*home.policy.directories, *own)))
+            home.policy = attrs.evolve(home.policy, directories=folders, own_folders=own)
         if home.is_child:  # the main agent has the tools that it was given; its notes are read in any case
             tools = tools_with_memory(home.definition.tools, memory)
             home.definition = attrs.evolve(home.definition, tools=tools)

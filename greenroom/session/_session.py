@@ -270,10 +270,14 @@ class Session:
             focus: What the summary is to look at in particular.
 
         Raises:
+            UsageError: Compaction is switched off.
+            JournalError: It could not be put on record.
             TurnFailed: A hook refused it, the model wrote no summary, or there is nothing to compact.
             TurnKilled: `interrupt`, or the end of the session, ended it; the conversation is as it was.
             ActorEnded: The main agent is gone.
         """
+        if not self._services.compaction.enabled:
+            raise UsageError("compaction is switched off in the settings")
         self._recording.check_open()
         compacted = await self.main.ask(Compact(focus), timeout_s=math.inf)
         await self._recording.commit()
@@ -354,6 +358,7 @@ class Session:
             home = self._main_home
             assert home is not None
             home.tools = self._composition.tools_for(home)
+            home.survivors = ()
             with trio.CancelScope(shield=True):  # bounded by the supervisor's stop budget
                 if supervisor is not None:
                     supervisor.ref.stop(why="the team was closed")
@@ -380,6 +385,7 @@ class Session:
         assert home is not None
         report = report_tool(self.run_folder / "report.md", self._ports.disk)
         home.tools = self._composition.tools_for(home, (*lead_tools, report))
+        home.survivors = (team.describe_mates,)
         return team
 
     # --- looking ---------------------------------------------------------------------------------------------------

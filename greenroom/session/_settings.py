@@ -40,6 +40,9 @@ class SettingSource(StrEnum):
     """`settings.local.json` of the project; this checkout's."""
 
 
+_AT_LEAST_1: Final = attrs.validators.optional(attrs.validators.ge(1))
+
+
 @final
 @attrs.frozen(kw_only=True)
 class SessionSettings:
@@ -66,6 +69,10 @@ class SessionSettings:
         default=None, validator=attrs.validators.optional(attrs.validators.gt(0))
     )
     """Seconds that a question to a person waits before it is refused."""
+    cleanupPeriodDays: int | None = attrs.field(default=None, validator=_AT_LEAST_1)  # noqa: N815
+    """Days since a run last changed, after which `greenroom sweep` removes it."""
+    max_runs_bytes: int | None = attrs.field(default=None, validator=_AT_LEAST_1)
+    """What all runs of a project may take up before a sweep removes the oldest."""
 
 
 _MERGED: Final = frozenset(("permissions", "hooks", "env"))

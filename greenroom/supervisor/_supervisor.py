@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar, cast, final
 import trio
 
 from greenroom.actors import GONE, Behavior, Cell, Down, Outcome, Ref, State, Verdict, drain, run_cell
-from greenroom.core import Cause, NameTaken, Stopping, SupervisorFailed, UsageError, actor_id
+from greenroom.core import Cause, NameTaken, PeerError, Stopping, SupervisorFailed, UsageError, actor_id
 from greenroom.mailbox import BUDGET, DeadReason, Lane
 from greenroom.supervisor._behavior import Escalation, RestartChild, SupervisorBehavior
 from greenroom.supervisor._events import (
@@ -293,7 +293,9 @@ class Supervisor:
             return HELD
         if outcome.error is not None:
             self._errors.append(outcome.error)
-            _log.error("actor %s failed", cell.path or cell.id, exc_info=outcome.error)
+            # Where the world is at fault, a stack of ours would not say where to look.
+            said, stack = (f": {outcome.error}", None) if isinstance(outcome.error, PeerError) else ("", outcome.error)
+            _log.error("actor %s failed%s", cell.path or cell.id, said, exc_info=stack)
         was_asked = cell.stop_cause is not None or cell.kill_cause is not None
         if self._is_stopping() or not cell.was_ready:
             return self._forget(cell)

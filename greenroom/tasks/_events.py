@@ -34,10 +34,13 @@ class TaskEnded(Event):
     level: ClassVar[Level] = Level.TURNS
 
     task: str
+    """Its id."""
     state: str
     """`completed`, `failed` or `killed`."""
     exit_code: int | None
+    """Exit code of its command; None if it has none."""
     error: str
+    """What went wrong, in at most 500 characters."""
 
 
 EVENTS: Final = (TaskBegan, TaskEnded)

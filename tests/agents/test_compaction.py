@@ -146,7 +146,8 @@ async def test_a_summary_that_was_cut_off_does_not_count(autojump_clock: MockClo
 
 
 async def test_after_three_failures_in_a_row_nobody_tries_again(autojump_clock: MockClock) -> None:
-    model = ScriptedModel([look(FULL), *[" ", look(FULL)] * 3, look(FULL), "Done."])
+    failing: list[AnswerLike] = [" ", look(FULL)]
+    model = ScriptedModel([look(FULL), *failing * 3, look(FULL), "Done."])
 
     async with open_stage(model, compaction=SMALL) as stage:
         assert (await ask(stage)).text == "Done."

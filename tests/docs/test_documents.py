@@ -51,6 +51,13 @@ async def test_the_agent_of_the_readme_answers_over_a_real_socket(tmp_path: Path
     assert list((tmp_path / ".greenroom" / "runs").iterdir())
 
 
+def test_the_sessions_of_the_how_to_on_transcripts_are_resumed_and_compacted(tmp_path: Path) -> None:
+    resumed, compacted = blocks_of("docs/how-to/transcripts.md")
+
+    assert run_python(resumed, cwd=tmp_path) == "Your name is Ada.\n"
+    assert run_python(compacted, cwd=tmp_path) == "The sky is blue.\n"
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs_as_it_stands_and_fits_on_a_page(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(path), run_name="__main__")

@@ -237,3 +237,27 @@ def test_the_command_says_what_became_of_each_run(tmp_path: Path, capsys: pytest
     assert "1 run removed" in capsys.readouterr().out
     assert main(["sweep", "--runs", str(runs), "--days", "0"]) == 2
     assert "cleanup_period_days has to be 1 or more" in capsys.readouterr().err
+
+
+def test_settings_files_say_how_long_runs_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """10.12: a period that is unclear removes nothing."""
+    runs = tmp_path / ".greenroom" / "runs"
+    make_run(runs, OLD)
+    (make_run(runs, OTHER) / "report.md").touch()
+    settings = tmp_path / ".greenroom" / "settings.json"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GREENROOM_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "their_home"))
+
+    for text, code, said in (
+        ('{"cleanupPeriodDays": 0}', 2, "cleanupPeriodDays"),
+        ('{"cleanupPeriodDays": 30', 2, "no JSON"),
+        ('{"cleanupPeriodDays": 100000}', 0, "0 runs removed"),
+        ('{"cleanupPeriodDays": 1}', 0, "1 run removed"),
+    ):
+        settings.write_text(text)
+        assert main(["sweep"]) == code
+        printed = capsys.readouterr()
+        assert said in printed.out + printed.err
