@@ -26,8 +26,22 @@ from greenroom.hooks import (
     PostToolUseInput,
     PreToolUseInput,
 )
+from greenroom.mcp import McpTool
 from greenroom.models import ToolUseBlock
-from greenroom.permissions import Allow, Deny, Effect, Mode, Request, Update, Verdict, check, read_update, traits_of
+from greenroom.permissions import (
+    Allow,
+    Deny,
+    Effect,
+    Mode,
+    Request,
+    ToolKind,
+    ToolTraits,
+    Update,
+    Verdict,
+    check,
+    read_update,
+    traits_of,
+)
 from greenroom.tools import Tool, ToolError
 
 REASON_CHARS: Final = 500
@@ -100,7 +114,9 @@ class Guard:
             input=values,
             cwd=str(home.cwd),
             policy=home.policy,
-            traits=traits_of(name, is_read_only=tool.is_read_only),
+            traits=_ASKS
+            if isinstance(tool, McpTool) and tool.needs_user
+            else traits_of(name, is_read_only=tool.is_read_only),
             hook=hook,
         )
         return await check(request, home.services.blocking)
@@ -230,6 +246,7 @@ class Guard:
             self.hooking.reminders.append(f"A hook objects to {call.name}: {reason}")
 
 
+_ASKS: Final = ToolTraits(kind=ToolKind.INTERACTIVE)
 _EFFECT_OF: Final = {
     Permission.ALLOW: Effect.ALLOW,
     Permission.ASK: Effect.ASK,
