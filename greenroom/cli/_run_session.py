@@ -57,14 +57,20 @@ class Run:
 
     # --- what happens ----------------------------------------------------------------------------------------------
 
-    def open(self, session: Session, model: str) -> Callable[[], None]:
-        """Begin with an open session: print the first line and what was said before it; return what stops counting."""
+    def open(self, session: Session, prompt: str) -> Callable[[], None]:
+        """Begin with an open session: print the first line and what was said before it; return what stops counting.
+
+        Raises:
+            UsageError: There is no prompt, and nothing to go on with.
+        """
+        if not prompt and not session.was_cut:
+            raise UsageError(f"the last turn of {session.id} came to its end; give a prompt to go on with")
         self._session = session
         self._meter = Meter(session.main.id, on_event=self._told)
         recorder = session.runtime.recorder
         for record in recorder.latest():
             self._meter.see(record)
-        self._printer.opened(opening_of(session, model))
+        self._printer.opened(opening_of(session))
         held, self._held = self._held, []
         for message in held:
             self.heard(message)
@@ -117,12 +123,7 @@ class Run:
             session: The one that was opened.
             prompt: What the agent is asked; empty to go on with a turn that was cut.
             exit_code: Returns what a signal makes of the exit code, None if there was none.
-
-        Raises:
-            UsageError: There is no prompt, and nothing to go on with.
         """
-        if not prompt and not session.was_cut:
-            raise UsageError(f"the last turn of {session.id} came to its end; give a prompt to go on with")
         text = "\n\n".join(part for part in (session.initial_message, prompt) if part.strip())
         try:
             answer = await (session.run(text) if prompt else session.go_on())
@@ -173,12 +174,12 @@ class Run:
 # --- pure pieces --------------------------------------------------------------------------------------------------------
 
 
-def opening_of(session: Session, model: str) -> Opening:
+def opening_of(session: Session) -> Opening:
     """Return what is known of a session before its first turn."""
     return Opening(
         session=session.id,
         cwd=str(session.cwd),
-        model=model,
+        model=session.model,
         permission_mode=session.permission_mode,
         version=__version__,
         api_key_source=key_source(),

@@ -17,7 +17,7 @@ from greenroom.testing._messages_script import Script
 def served(script: Script) -> Iterator[MessagesServer]:
     """Serve a script until the block is left; then every reply has to have been asked for."""
     started: queue.SimpleQueue[tuple[MessagesServer, trio.Event, trio.lowlevel.TrioToken]] = queue.SimpleQueue()
-    failures: list[BaseException] = []
+    failures: list[Exception] = []
 
     async def serve() -> None:
         async with open_messages_server(script) as server:
@@ -28,7 +28,7 @@ def served(script: Script) -> Iterator[MessagesServer]:
     def run() -> None:
         try:
             trio.run(serve)
-        except BaseException as failure:  # noqa: BLE001 - raised where the block is left
+        except Exception as failure:  # noqa: BLE001 - raised where the block is left
             failures.append(failure)
 
     thread = Thread(target=run, name="messages server", daemon=True)
