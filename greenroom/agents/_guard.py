@@ -93,8 +93,12 @@ class Guard:
         policy = self.home.policy
         if policy is None:
             return values
+        is_asking = isinstance(tool, McpTool) and tool.needs_user
+        traits = _ASKS if is_asking else traits_of(call.name, is_read_only=tool.is_read_only)
+        if hook is not Effect.ASK and policy.always_allows(call.name, traits):
+            return values
         for _ in range(_MAX_ROUNDS):
-            verdict = await self._decide(call.name, tool, values, hook)
+            verdict = await self._decide(call.name, traits, values, hook)
             if verdict.effect is Effect.ALLOW:
                 return values
             if verdict.effect is Effect.DENY:
@@ -106,7 +110,7 @@ class Guard:
             values, hook = rewritten, Effect.ALLOW
         raise self._refused(call, values, "it was rewritten again and again", round_number)
 
-    async def _decide(self, name: str, tool: Tool, values: Mapping[str, Any], hook: Effect | None) -> Verdict:
+    async def _decide(self, name: str, traits: ToolTraits, values: Mapping[str, Any], hook: Effect | None) -> Verdict:
         home = self.home
         assert home.policy is not None
         request = Request(
@@ -114,9 +118,7 @@ class Guard:
             input=values,
             cwd=str(home.cwd),
             policy=home.policy,
-            traits=_ASKS
-            if isinstance(tool, McpTool) and tool.needs_user
-            else traits_of(name, is_read_only=tool.is_read_only),
+            traits=traits,
             hook=hook,
         )
         return await check(request, home.services.blocking)
