@@ -14,7 +14,7 @@ BIN := .venv/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test check bench bench-kernel mutants soak format exports docs lock clean python setup setup-dev
+.PHONY: help swarm test check bench bench-kernel mutants soak crowd format exports docs lock clean python setup setup-dev
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -45,6 +45,9 @@ mutants: setup-dev ## break the kernel in many small ways, and show which test n
 
 soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2")
 	@$(BIN)/python -m tests.soak $(ARGS)
+
+crowd: setup-dev ## 1,000 agents at once, 10 rounds each, over real sockets; then nothing may be left (ARGS="--agents 200")
+	@$(BIN)/python -m tests.agents.crowd $(ARGS)
 
 format: setup-dev ## format, and fix what can be fixed safely
 	@$(BIN)/python -m ruff check --quiet --fix-only $(CODE)

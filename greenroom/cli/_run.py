@@ -193,7 +193,7 @@ async def _run(options: RunOptions, runs: Path) -> int:
 
 
 async def _work(run: Run, session: Session, options: RunOptions, ladder: Ladder) -> None:
-    stop_counting = run.open(session, session.model)
+    stop_counting = run.open(session, options.prompt)
     try:
         await run.work(session, options.prompt, lambda: ladder.exit_code)
     finally:

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.agents import Appended, Denial, encode_message
+from greenroom.agents import Appended, CompactEnded, Denial, PermissionDenied, encode_message
 from greenroom.cli._run_ending import Ending
 from greenroom.models import ModelResponse, Usage
 
@@ -150,6 +150,20 @@ def failure_line(text: str, category: str, *, session: str, uuid: str) -> Line:
         "session_id": session,
         "uuid": uuid,
     }
+
+
+def event_line(event: PermissionDenied | CompactEnded, *, session: str, uuid: str) -> Line | None:
+    """Return the line of an event, None for a compaction that came to nothing (agents 13.17)."""
+    about: Line
+    if isinstance(event, PermissionDenied):
+        about = {"subtype": "permission_denied", "tool_name": event.tool, "tool_use_id": event.call}
+        about["message"] = about["decision_reason"] = event.reason
+    elif event.state == "completed":
+        metadata = {"trigger": event.trigger, "pre_tokens": event.pre_tokens}
+        about = {"subtype": "compact_boundary", "compact_metadata": metadata}
+    else:
+        return None
+    return {"type": "system", **about, "session_id": session, "uuid": uuid}
 
 
 def result_line(ending: Ending, counts: Counts, *, session: str, uuid: str, origin: str = "") -> Line:

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Final, final
 
 from greenroom.actors import TurnBegan, TurnEnded
-from greenroom.agents import AgentDefined, ModelBegan, ModelEnded, ToolBegan
+from greenroom.agents import AgentDefined, CompactEnded, ModelBegan, ModelEnded, PermissionDenied, ToolBegan
 from greenroom.core import Event, Record, event_of
 from greenroom.models import Pricing, Usage
 from greenroom.tasks import TaskBegan, TaskEnded
@@ -28,11 +28,11 @@ class Meter:
     Args:
         main: Id of the main agent.
         pricing: What tokens cost.
-        on_turn_ended: Called when a turn of the main agent has ended.
+        on_event: Called with what is told of the main agent: the end of a turn, a refused call, a compaction.
     """
 
     def __init__(
-        self, main: str, *, pricing: Pricing | None = None, on_turn_ended: Callable[[TurnEnded], None] | None = None
+        self, main: str, *, pricing: Pricing | None = None, on_event: Callable[[Event], None] | None = None
     ) -> None:
         self.api_s = 0.0
         """Seconds in which models were waited for; side by side counts twice."""
@@ -50,7 +50,7 @@ class Meter:
         """Ids of the background tasks that run."""
         self._main = main
         self._pricing = pricing or Pricing()
-        self._on_turn_ended = on_turn_ended
+        self._on_event = on_event
         self._models: dict[str, str] = {}
         self._began: dict[str, float] = {}
 
@@ -69,9 +69,9 @@ class Meter:
             self.was_in_tools = False
             self.stop_reason = ""
 
-    def _turn_ended(self, _: float, event: TurnEnded) -> None:
-        if event.actor == self._main and self._on_turn_ended is not None:
-            self._on_turn_ended(event)
+    def _told(self, _: float, event: Event) -> None:
+        if event.actor == self._main and self._on_event is not None:
+            self._on_event(event)
 
     def _model_began(self, t: float, event: ModelBegan) -> None:
         self._began[event.actor] = t
@@ -110,7 +110,9 @@ class Meter:
 _HANDLERS: Final[Mapping[type[Event], Callable[[Meter, float, Any], None]]] = {
     AgentDefined: Meter._defined,
     TurnBegan: Meter._turn_began,
-    TurnEnded: Meter._turn_ended,
+    TurnEnded: Meter._told,
+    PermissionDenied: Meter._told,
+    CompactEnded: Meter._told,
     ModelBegan: Meter._model_began,
     ModelEnded: Meter._model_ended,
     ToolBegan: Meter._tool_began,

@@ -25,12 +25,12 @@ from greenroom.models import (
     Limits,
     Model,
     ModelRequest,
+    ModelSettings,
     PlaybookModel,
     ToolResultBlock,
-    budgeted,
     choose_main_model,
     family_of,
-    retrying,
+    with_settings,
 )
 from greenroom.session import ModelFor, SessionSettings
 
@@ -65,10 +65,8 @@ def model_for(asked: str | None, *, max_usd: Decimal | None = None) -> ModelFor:
         if choice.name == PLAYBOOK:
             return PlaybookModel({main.name: play_search}, name=PLAYBOOK)
         _check(choice.name)
-        model: Model = AnthropicModel(choice.name)
-        if max_usd is not None:
-            model = budgeted(model, Budget(Limits(usd=max_usd), name="the run"))
-        return retrying(model)
+        budget = None if max_usd is None else Budget(Limits(usd=max_usd), name="the run")
+        return with_settings(AnthropicModel(choice.name), ModelSettings(), budget=budget)
 
     return make
 

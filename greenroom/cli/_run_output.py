@@ -12,10 +12,19 @@ from typing import Literal, Protocol, TypeAlias, final
 
 import trio
 
-from greenroom.agents import Appended
+from greenroom.agents import Appended, CompactEnded, PermissionDenied
 from greenroom.cli._output import complain
 from greenroom.cli._run_ending import Ending
-from greenroom.cli._run_lines import Counts, Line, Opening, failure_line, init_line, message_line, result_line
+from greenroom.cli._run_lines import (
+    Counts,
+    Line,
+    Opening,
+    event_line,
+    failure_line,
+    init_line,
+    message_line,
+    result_line,
+)
 from greenroom.core import Ports
 from greenroom.store import encode_line, new_uuid
 
@@ -71,6 +80,10 @@ class Printer(Protocol):
         """The main agent's conversation has one more message."""
         ...
 
+    def told(self, event: PermissionDenied | CompactEnded) -> None:
+        """A call of the main agent was refused, or its conversation compacted."""
+        ...
+
     def ended(self, ending: Ending, counts: Counts, *, origin: str = "") -> None:
         """A turn has ended; `origin` is empty for the one of the prompt."""
         ...
@@ -87,6 +100,9 @@ class TextPrinter:
         """Print nothing."""
 
     def said(self, message: Appended) -> None:
+        """Print nothing."""
+
+    def told(self, event: PermissionDenied | CompactEnded) -> None:
         """Print nothing."""
 
     def ended(self, ending: Ending, counts: Counts, *, origin: str = "") -> None:
@@ -115,6 +131,9 @@ class JsonPrinter:
     def said(self, message: Appended) -> None:
         """Print nothing."""
 
+    def told(self, event: PermissionDenied | CompactEnded) -> None:
+        """Print nothing."""
+
     def ended(self, ending: Ending, counts: Counts, *, origin: str = "") -> None:
         """Print the result of the prompt."""
         if not origin:
@@ -138,6 +157,10 @@ class StreamPrinter:
     def said(self, message: Appended) -> None:
         """Print a message, if it is one that the stream shows."""
         self._print(message_line(message, session=self._session, uuid=self._new_id()))
+
+    def told(self, event: PermissionDenied | CompactEnded) -> None:
+        """Print that a call was refused, or the conversation compacted."""
+        self._print(event_line(event, session=self._session, uuid=self._new_id()))
 
     def ended(self, ending: Ending, counts: Counts, *, origin: str = "") -> None:
         """Print how a turn ended."""

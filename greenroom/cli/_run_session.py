@@ -16,14 +16,14 @@ import trio
 
 from greenroom._version import __version__
 from greenroom.actors import AbortStatus, TurnEnded
-from greenroom.agents import CONTINUE, Appended
+from greenroom.agents import CONTINUE, Appended, CompactEnded, PermissionDenied
 from greenroom.cli._run_ending import FAILED, SUCCESS, Ending, ended_badly, ended_well
 from greenroom.cli._run_lines import Counts, Opening
 from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_model import key_source
 from greenroom.cli._run_output import Printer
 from greenroom.cli._signals import EXIT_CODES
-from greenroom.core import GreenroomError, Record, TurnFailed, TurnKilled, UsageError
+from greenroom.core import Event, GreenroomError, Record, TurnFailed, TurnKilled, UsageError
 from greenroom.session import Session
 
 BACKGROUND_GRACE_S: Final = 5.0
@@ -57,14 +57,20 @@ class Run:
 
     # --- what happens ----------------------------------------------------------------------------------------------
 
-    def open(self, session: Session, model: str) -> Callable[[], None]:
-        """Begin with an open session: print the first line and what was said before it; return what stops counting."""
+    def open(self, session: Session, prompt: str) -> Callable[[], None]:
+        """Begin with an open session: print the first line and what was said before it; return what stops counting.
+
+        Raises:
+            UsageError: There is no prompt, and nothing to go on with.
+        """
+        if not prompt and not session.was_cut:
+            raise UsageError(f"the last turn of {session.id} came to its end; give a prompt to go on with")
         self._session = session
-        self._meter = Meter(session.main.id, on_turn_ended=self._turn_ended)
+        self._meter = Meter(session.main.id, on_event=self._told)
         recorder = session.runtime.recorder
         for record in recorder.latest():
             self._meter.see(record)
-        self._printer.opened(opening_of(session, model))
+        self._printer.opened(opening_of(session))
         held, self._held = self._held, []
         for message in held:
             self.heard(message)
@@ -80,6 +86,13 @@ class Run:
             elif self._origin is None:
                 self._origin = origin_of(message)
             self._printer.said(message)
+
+    def _told(self, event: Event) -> None:
+        match event:
+            case TurnEnded():
+                self._turn_ended(event)
+            case PermissionDenied() | CompactEnded():
+                self._printer.told(event)
 
     def _turn_ended(self, event: TurnEnded) -> None:
         origin, self._origin = self._origin, None
@@ -110,12 +123,7 @@ class Run:
             session: The one that was opened.
             prompt: What the agent is asked; empty to go on with a turn that was cut.
             exit_code: Returns what a signal makes of the exit code, None if there was none.
-
-        Raises:
-            UsageError: There is no prompt, and nothing to go on with.
         """
-        if not prompt and not session.was_cut:
-            raise UsageError(f"the last turn of {session.id} came to its end; give a prompt to go on with")
         text = "\n\n".join(part for part in (session.initial_message, prompt) if part.strip())
         try:
             answer = await (session.run(text) if prompt else session.go_on())
@@ -166,12 +174,12 @@ class Run:
 # --- pure pieces --------------------------------------------------------------------------------------------------------
 
 
-def opening_of(session: Session, model: str) -> Opening:
+def opening_of(session: Session) -> Opening:
     """Return what is known of a session before its first turn."""
     return Opening(
         session=session.id,
         cwd=str(session.cwd),
-        model=model,
+        model=session.model,
         permission_mode=session.permission_mode,
         version=__version__,
         api_key_source=key_source(),

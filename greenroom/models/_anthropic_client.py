@@ -20,6 +20,7 @@ from greenroom.core import ProviderError, UsageError
 from greenroom.models._assembly import Assembly
 from greenroom.models._event_stream import EventParser
 from greenroom.models._failures import failure, kind_of_status, retry_after
+from greenroom.models._lines import KEPT_S, Line, Lines
 from greenroom.models._messages_api import JsonObject, fold
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from greenroom.models._types import Delta, ModelResponse
 
-_MAX_KEPT_ALIVE: Final = 100
 _NO_KEY: Final = "no Anthropic API key: set ANTHROPIC_API_KEY or pass api_key="
 _SENDING: Final = (anthropic.AnthropicError, httpx2.HTTPError)
 # What else goes wrong while an answer is read: bytes that are no UTF-8, data that is no JSON or too deep to be read.
@@ -36,7 +36,7 @@ _READING: Final = (*_SENDING, ValueError, RecursionError)
 
 @final
 class AnthropicClient:
-    """One SDK client: a pool of connections, for one Trio run."""
+    """The SDK's client and its connections, for one Trio run."""
 
     def __init__(
         self,
@@ -47,40 +47,47 @@ class AnthropicClient:
         connect_timeout_s: float,
         idle_timeout_s: float,
     ) -> None:
-        timeout = httpx2.Timeout(idle_timeout_s, connect=connect_timeout_s)
-        limits = httpx2.Limits(max_connections=max_connections, max_keepalive_connections=_MAX_KEPT_ALIVE)
+        self._timeout = httpx2.Timeout(idle_timeout_s, connect=connect_timeout_s)
+        self._tls = httpx2.create_ssl_context()  # one for all pools: reading the certificates takes 20 ms
         try:
             self._sdk = anthropic.AsyncAnthropic(
                 api_key=api_key,
                 base_url=base_url,
                 max_retries=0,  # `retrying` does it: it knows streams, a limit for retry-after, and our chance
-                timeout=timeout,
+                timeout=self._timeout,
                 # Ours are exported from the journal; the SDK's span of a stream would outlive the task that opened it.
                 open_telemetry=False,
-                http_client=anthropic.DefaultAsyncHttpxClient(limits=limits, timeout=timeout),
+                http_client=self._pool(1),  # never used: each line has its own
             )
         except anthropic.CredentialsError as error:
             raise UsageError(f"{_NO_KEY} ({error})") from error
         if not (self._sdk.api_key or self._sdk.auth_token or self._sdk.credentials):
             raise UsageError(_NO_KEY)
+        self._lines = Lines(lambda size: self._sdk.copy(http_client=self._pool(size)), max_connections)
 
     async def close(self) -> None:
         """Close every connection."""
+        await self._lines.close()
         await self._sdk.close()
 
     def ask(self, body: JsonObject, extra_body: JsonObject) -> AnthropicSource:
         """Return the answer to a request that is not sent yet."""
-        return AnthropicSource(self._sdk, body, extra_body)
+        return AnthropicSource(self._lines, body, extra_body)
+
+    def _pool(self, size: int) -> anthropic.DefaultAsyncHttpxClient:
+        limits = httpx2.Limits(max_connections=size, max_keepalive_connections=size, keepalive_expiry=KEPT_S)
+        return anthropic.DefaultAsyncHttpxClient(limits=limits, timeout=self._timeout, verify=self._tls)
 
 
 @final
 class AnthropicSource:
     """One answer while it arrives."""
 
-    __slots__ = ("_assembly", "_body", "_chunks", "_events", "_extra_body", "_parser", "_response", "_sdk")
+    __slots__ = ("_assembly", "_body", "_chunks", "_events", "_extra_body", "_line", "_lines", "_parser", "_response")
 
-    def __init__(self, sdk: anthropic.AsyncAnthropic, body: JsonObject, extra_body: JsonObject) -> None:
-        self._sdk = sdk
+    def __init__(self, lines: Lines, body: JsonObject, extra_body: JsonObject) -> None:
+        self._lines = lines
+        self._line: Line | None = None
         self._body = body
         self._extra_body = extra_body
         self._assembly = Assembly(body["model"])
@@ -125,8 +132,8 @@ class AnthropicSource:
 
     @property
     def is_holding(self) -> bool:
-        """The request was answered, so there is a connection."""
-        return self._response is not None
+        """The request was sent, so it has its place in a pool."""
+        return self._line is not None
 
     async def close(self) -> None:
         """Give up the answer; its connection is closed unless it was read to the end."""
@@ -134,12 +141,17 @@ class AnthropicSource:
             if self._chunks is not None:
                 await _unwind(self._chunks)
         finally:
+            line, self._line = self._line, None
+            if line is not None:
+                self._lines.give_back(line)
             if self._response is not None:
                 await self._response.aclose()
 
     async def _send(self) -> AsyncIterator[bytes]:
+        await self._lines.close_unused()
+        self._line = self._lines.take()
         try:
-            stream: anthropic.AsyncStream[RawMessageStreamEvent] = await self._sdk.messages.create(
+            stream: anthropic.AsyncStream[RawMessageStreamEvent] = await self._line.sdk.messages.create(
                 **self._body, stream=True, extra_body=self._extra_body
             )
         except _SENDING as error:

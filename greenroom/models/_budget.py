@@ -163,6 +163,7 @@ class Budget:
         now_s: Callable[[], float] | None = None,
     ) -> None:
         self._limits = limits or Limits()
+        self._is_limited = self._limits != Limits()
         self._name = name
         self._parent = parent
         self._pricing = pricing or (parent.pricing if parent is not None else Pricing())
@@ -231,13 +232,15 @@ class Budget:
         return taken
 
     def _take(self, model: str, asked: Spent) -> Taken | None:
-        denied = [budget._deny(asked) for budget in self._line()]
+        line = self._line()
+        limited = [budget for budget in line if budget._is_limited]
+        denied = [budget._deny(asked) for budget in limited]
         first = next((one for one in denied if one is not None), None)
         if first is not None:
             raise first.again()
-        if any((budget.spent + budget._taken + asked).passed(budget._limits) for budget in self._line()):
+        if any((budget.spent + budget._taken + asked).passed(budget._limits) for budget in limited):
             return None
-        for budget in self._line():
+        for budget in line:
             budget._taken += asked
         return Taken(self, model, asked)
 

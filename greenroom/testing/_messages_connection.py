@@ -77,8 +77,9 @@ class Connection:
         events = list(events_of(reply))
         if reply.ending != "whole":
             events = events[: reply.events]
-        for event in events:
-            await self._send(h11.Data(encode_event(event["type"], json.dumps(event))))
+        chunks = [h11.Data(encode_event(event["type"], json.dumps(event))) for event in events]
+        for batch in [chunks] if reply.is_joined else [[chunk] for chunk in chunks]:
+            await self._send(*batch)
         match reply.ending:
             case "cut":
                 return False
@@ -118,8 +119,8 @@ class Connection:
         framing = {} if has_length else {"transfer-encoding": "chunked"}
         await self._send(h11.Response(status_code=status, headers=list({**headers, **framing}.items())))
 
-    async def _send(self, event: h11.Response | h11.Data | h11.EndOfMessage) -> None:
-        content = self._http.send(event)
+    async def _send(self, *events: h11.Response | h11.Data | h11.EndOfMessage) -> None:
+        content = b"".join([self._http.send(event) or b"" for event in events])
         if content:
             await self._stream.send_all(content)
 

@@ -28,6 +28,8 @@ class StreamReply:
     """The head of the response is sent at once, the first event when this is set."""
     is_head_late: bool = False
     """The head waits for the gate, too."""
+    is_joined: bool = False
+    """All events are sent in one write, still a chunk for each; a fifth off the price of a request."""
     ending: Ending = "whole"
     events: int | None = None
     """Events that are sent before an ending other than `whole`; None: all."""

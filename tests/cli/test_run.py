@@ -1,27 +1,33 @@
-"""`greenroom run` as a whole: a process of its own that talks to a Messages server on loopback."""
+"""`greenroom run` as a whole, against a Messages server on loopback; where it matters, as a process of its own."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, final
 
 import attrs
 import pytest
-import trio
 
 from greenroom.agents import CONTINUE
+from greenroom.cli import main
 from greenroom.models import Answer, Call, Say
 from greenroom.store import read_transcript
-from greenroom.testing import ErrorReply, ReceivedRequest, StreamReply, open_messages_server
+from greenroom.testing import ErrorReply, ReceivedRequest, StreamReply
+from greenroom.testing._messages_script import ReplyLike, Script
+from tests.cli.served import served
 
 FORMATS = ("text", "json", "stream-json")
+SILENCE = StreamReply(ending="stall", events=0)
+Process: TypeAlias = "subprocess.Popen[str]"
 
 
 @attrs.frozen
@@ -47,68 +53,81 @@ class Place:
     """A project and a home of their own."""
 
     root: Path
+    monkeypatch: pytest.MonkeyPatch
+    captured: pytest.CaptureFixture[str]
 
     @property
     def folder(self) -> Path:
         return self.root / "project"
 
-    @property
-    def runs(self) -> Path:
-        return self.root / "runs"
-
-    def environ(self, url: str, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    def environ(self, url: str) -> dict[str, str]:
         return {
-            **os.environ,
             "HOME": str(self.root / "home"),
-            "GREENROOM_RUNS": str(self.runs),
+            "GREENROOM_RUNS": str(self.root / "runs"),
             "ANTHROPIC_API_KEY": "sk-ant-test",
             "ANTHROPIC_BASE_URL": url,
-            **(more or {}),
         }
 
-    async def run(self, url: str, *arguments: str, stdin: str = "", **environ: str) -> Done:
-        with trio.fail_after(50):
-            ended = await trio.run_process(
-                command(*arguments),
-                cwd=self.folder,
-                env=self.environ(url, environ),
-                stdin=stdin.encode(),
-                capture_stdout=True,
-                capture_stderr=True,
-                check=False,
-            )
-        return Done(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+    def run(self, script: Script, *arguments: str, stdin: str = "") -> tuple[Done, list[ReceivedRequest]]:
+        """Run the command in this process and return how it ended, and what the model was asked."""
+        with served(script) as server, self.monkeypatch.context() as patch:
+            patch.chdir(self.folder)
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+            for name, value in self.environ(server.url).items():
+                patch.setenv(name, value)
+            self.captured.readouterr()
+            code = main(["run", *arguments])
+        out, err = self.captured.readouterr()
+        return Done(code, out, err), server.requests
 
-    @asynccontextmanager
-    async def started(self, url: str, *arguments: str) -> AsyncIterator[subprocess.Popen[str]]:
-        pipe = subprocess.PIPE
-        environ = self.environ(url)
-        with subprocess.Popen(  # noqa: ASYNC220 - it returns at once
-            command(*arguments),
+    @contextmanager
+    def started(self, url: str, *arguments: str, stdin: int = subprocess.DEVNULL) -> Iterator[Process]:
+        """Run the command in a process of its own."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "greenroom", "run", *arguments],
             cwd=self.folder,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=pipe,
-            stderr=pipe,
+            env={**os.environ, **self.environ(url)},
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-        ) as process:
-            try:
-                yield process
-            finally:
-                process.kill()
+        )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
 
     def transcript(self) -> list[dict[str, Any]]:
-        (path,) = self.runs.glob("2*/transcripts/main.jsonl")
+        (path,) = (self.root / "runs").glob("2*/transcripts/main.jsonl")
         return list(read_transcript(path))
 
 
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "greenroom", "run", *arguments]
+def end_of(process: Process, stdin: str | None = None) -> Done:
+    out, err = process.communicate(stdin, timeout=50)
+    return Done(process.returncode, out, err)
+
+
+@final
+class Asked:
+    """A script that says when it was asked."""
+
+    def __init__(self, *replies: ReplyLike) -> None:
+        self._replies = list(replies)
+        self._arrived: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+    def __call__(self, _: ReceivedRequest) -> ReplyLike:
+        self._arrived.put(None)
+        return self._replies.pop(0)
+
+    def wait(self, requests: int) -> None:
+        for _ in range(requests):
+            self._arrived.get(timeout=50)
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    made = Place(tmp_path)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Place:
+    made = Place(tmp_path, monkeypatch, capfd)
     made.folder.mkdir()
     (tmp_path / "home").mkdir()
     (made.folder / "a.txt").write_text("the answer is 42\n", encoding="utf-8")
@@ -131,22 +150,23 @@ def texts_of(request: ReceivedRequest) -> list[str]:
 # --- 13A, 13B: formats --------------------------------------------------------------------------------------------------
 
 
-async def test_13_2_text_is_the_answer_alone_and_stdin_goes_behind_the_prompt(place: Place) -> None:
-    """13.1, 13.2."""
-    async with open_messages_server(["It is 42."]) as server:
-        done = await place.run(server.url, "What is it?", stdin="from a pipe\n")
-        (request,) = server.requests
+def test_13_2_text_is_the_answer_alone_and_stdin_goes_behind_the_prompt(place: Place) -> None:
+    """13.1, 13.2, through real pipes."""
+    with (
+        served(["It is 42."]) as server,
+        place.started(server.url, "What is it?", stdin=subprocess.PIPE) as process,
+    ):
+        done = end_of(process, "from a pipe\n")
 
     assert done == Done(0, "It is 42.\n", "")
-    assert texts_of(request) == ["What is it?\nfrom a pipe"]
+    assert texts_of(server.requests[0]) == ["What is it?\nfrom a pipe"]
 
 
-async def test_13_2_json_is_exactly_one_result_object(place: Place) -> None:
+def test_13_2_json_is_exactly_one_result_object(place: Place) -> None:
     """13.2, 13.13, 13.15; the prompt is standard input alone (13.1)."""
-    async with open_messages_server([read("a.txt"), "It is 42."]) as server:
-        done = await place.run(server.url, "--output-format", "json", stdin="What is it?")
-        assert texts_of(server.requests[0]) == ["What is it?"]
+    done, requests = place.run([read("a.txt"), "It is 42."], "--output-format", "json", stdin="What is it?")
 
+    assert texts_of(requests[0]) == ["What is it?"]
     (result,) = done.lines
     assert done.code == 0
     assert {key: result[key] for key in ("type", "subtype", "is_error", "result", "num_turns", "stop_reason")} == {
@@ -169,10 +189,9 @@ async def test_13_2_json_is_exactly_one_result_object(place: Place) -> None:
     assert result["uuid"]
 
 
-async def test_13_10_a_stream_begins_with_init_and_ends_with_the_result(place: Place) -> None:
+def test_13_10_a_stream_begins_with_init_and_ends_with_the_result(place: Place) -> None:
     """13.10, 13.11, 13.13: every line has an id and its session; messages have the ids of their transcript lines."""
-    async with open_messages_server([read("a.txt"), "It is 42."]) as server:
-        done = await place.run(server.url, "What is it?", "--output-format", "stream-json")
+    done, _ = place.run([read("a.txt"), "It is 42."], "What is it?", "--output-format", "stream-json")
 
     init, asked, answered, said, result = done.lines
     assert [(one["type"], one.get("subtype")) for one in (init, result)] == [("system", "init"), ("result", "success")]
@@ -198,10 +217,9 @@ async def test_13_10_a_stream_begins_with_init_and_ends_with_the_result(place: P
     assert [one["uuid"] for one in (asked, answered, said)] == [line["uuid"] for line in place.transcript()[1:]]
 
 
-async def test_13_13_max_turns_ends_with_an_error_of_its_own(place: Place) -> None:
+def test_13_13_max_turns_ends_with_an_error_of_its_own(place: Place) -> None:
     """The check of 13: `--max-turns 1` on a task of two rounds."""
-    async with open_messages_server([read("a.txt")]) as server:
-        done = await place.run(server.url, "What is it?", "--max-turns", "1", "--output-format", "json")
+    done, _ = place.run([read("a.txt")], "What is it?", "--max-turns", "1", "--output-format", "json")
 
     assert done.code == 1
     assert (done.result["subtype"], done.result["is_error"], done.result["num_turns"]) == ("error_max_turns", True, 1)
@@ -211,10 +229,9 @@ async def test_13_13_max_turns_ends_with_an_error_of_its_own(place: Place) -> No
 
 
 @pytest.mark.parametrize("output_format", FORMATS)
-async def test_13_18_an_error_of_the_provider_is_told_in_every_format(output_format: str, place: Place) -> None:
+def test_13_18_an_error_of_the_provider_is_told_in_every_format(output_format: str, place: Place) -> None:
     refusal = ErrorReply(status=401, type="authentication_error", message="invalid x-api-key")
-    async with open_messages_server([refusal]) as server:
-        done = await place.run(server.url, "Go.", "--output-format", output_format)
+    done, _ = place.run([refusal], "Go.", "--output-format", output_format)
 
     assert done.code == 1
     if output_format == "text":
@@ -231,9 +248,8 @@ async def test_13_18_an_error_of_the_provider_is_told_in_every_format(output_for
         assert "invalid x-api-key" in told["message"]["content"][0]["text"]
 
 
-async def test_13_13_a_budget_in_dollars_is_kept_before_anything_is_sent(place: Place) -> None:
-    async with open_messages_server([]) as server:
-        done = await place.run(server.url, "Go.", "--max-budget-usd", "0.001", "--output-format", "json")
+def test_13_13_a_budget_in_dollars_is_kept_before_anything_is_sent(place: Place) -> None:
+    done, _ = place.run([], "Go.", "--max-budget-usd", "0.001", "--output-format", "json")
 
     assert (done.code, done.result["subtype"]) == (1, "error_max_budget_usd")
     assert done.result["terminal_reason"] == "budget_exhausted"
@@ -243,9 +259,8 @@ async def test_13_13_a_budget_in_dollars_is_kept_before_anything_is_sent(place: 
 # --- 13A: permissions ---------------------------------------------------------------------------------------------------
 
 
-async def test_13_5_a_call_that_would_ask_is_denied_listed_and_the_run_goes_on(place: Place) -> None:
-    async with open_messages_server([write("new.txt"), "I may not."]) as server:
-        done = await place.run(server.url, "Write it.", "--output-format", "json")
+def test_13_5_a_call_that_would_ask_is_denied_listed_and_the_run_goes_on(place: Place) -> None:
+    done, _ = place.run([write("new.txt"), "I may not."], "Write it.", "--output-format", "json")
 
     assert (done.code, done.result["subtype"], done.result["result"]) == (0, "success", "I may not.")
     assert done.result["permission_denials"] == [
@@ -264,20 +279,17 @@ async def test_13_5_a_call_that_would_ask_is_denied_listed_and_the_run_goes_on(p
     ],
     ids=lambda arguments: arguments[0],
 )
-async def test_13_4_what_the_command_line_allows_is_done(arguments: Sequence[str], place: Place) -> None:
-    async with open_messages_server([write("new.txt"), "Done."]) as server:
-        done = await place.run(server.url, "Write it.", *arguments)
+def test_13_4_what_the_command_line_allows_is_done(arguments: Sequence[str], place: Place) -> None:
+    done, _ = place.run([write("new.txt"), "Done."], "Write it.", *arguments)
 
     assert done == Done(0, "Done.\n", "")
     assert (place.folder / "new.txt").read_text(encoding="utf-8") == "new\n"
 
 
-async def test_13_4_a_tool_that_is_disallowed_is_not_offered(place: Place) -> None:
-    async with open_messages_server(["Fine."]) as server:
-        done = await place.run(
-            server.url, "Go.", "--disallowed-tools", "Bash,Write(secret/*)", "--allowed-tools", "Raed"
-        )
-        (request,) = server.requests
+def test_13_4_a_tool_that_is_disallowed_is_not_offered(place: Place) -> None:
+    done, (request,) = place.run(
+        ["Fine."], "Go.", "--disallowed-tools", "Bash,Write(secret/*)", "--allowed-tools", "Raed"
+    )
 
     names = {tool["name"] for tool in request.body["tools"]}
     assert "Bash" not in names
@@ -285,7 +297,7 @@ async def test_13_4_a_tool_that_is_disallowed_is_not_offered(place: Place) -> No
     assert done.err == "greenroom: note: there is no tool 'Raed' here; the rule about it has no effect\n"
 
 
-async def test_13_40_rules_add_up_and_the_first_model_wins(place: Place) -> None:
+def test_13_40_rules_add_up_and_the_first_model_wins(place: Place) -> None:
     """The command line before the user's file; a project that is not trusted only takes away."""
     (place.root / "home" / ".greenroom").mkdir()
     user = {"model": "haiku", "permissions": {"deny": ["Bash"]}}
@@ -294,17 +306,16 @@ async def test_13_40_rules_add_up_and_the_first_model_wins(place: Place) -> None
     project = {"model": "opus", "permissions": {"deny": ["Glob"], "allow": ["Write"]}}
     (place.folder / ".greenroom" / "settings.json").write_text(json.dumps(project), encoding="utf-8")
     asked: list[tuple[str, bool, bool]] = []
-    async with open_messages_server(lambda _: "Fine.") as server:
-        for more in (
-            (),
-            ("--settings", '{"model": "claude-fable-5"}'),
-            ("--model", "sonnet", "--setting-sources", "project"),
-            ("--trust",),
-        ):
-            assert (await place.run(server.url, "Go.", *more)).code == 0
-            body = server.requests[-1].body
-            names = {tool["name"] for tool in body["tools"]}
-            asked.append((body["model"], "Bash" in names, "Glob" in names))
+    for more in (
+        (),
+        ("--settings", '{"model": "claude-fable-5"}'),
+        ("--model", "sonnet", "--setting-sources", "project"),
+        ("--trust",),
+    ):
+        done, (request,) = place.run(["Fine."], "Go.", *more)
+        assert done.code == 0
+        names = {tool["name"] for tool in request.body["tools"]}
+        asked.append((request.body["model"], "Bash" in names, "Glob" in names))
 
     assert [("haiku" in asked[0][0], *asked[0][1:]), asked[1], ("sonnet" in asked[2][0], *asked[2][1:])] == [
         (True, False, False),
@@ -314,20 +325,18 @@ async def test_13_40_rules_add_up_and_the_first_model_wins(place: Place) -> None
     assert "opus" in asked[3][0]
 
 
-async def test_13_4_the_agent_is_the_one_that_was_named(place: Place) -> None:
+def test_13_4_the_agent_is_the_one_that_was_named(place: Place) -> None:
     agents = {
         "critic": {"description": "Finds faults.", "prompt": "You criticize.", "tools": ["Read"], "model": "opus"}
     }
     (place.root / "agents.json").write_text(json.dumps(agents), encoding="utf-8")
-    async with open_messages_server(["Bad."]) as server:
-        done = await place.run(
-            server.url,
-            "Go.",
-            *("--agent", "Critic", "--agents", str(place.root / "agents.json")),
-            *("--append-system-prompt", "Be kind."),
-            GREENROOM_DISABLE_AUTO_MEMORY="1",
-        )
-        (request,) = server.requests
+    place.monkeypatch.setenv("GREENROOM_DISABLE_AUTO_MEMORY", "1")
+    done, (request,) = place.run(
+        ["Bad."],
+        "Go.",
+        *("--agent", "Critic", "--agents", str(place.root / "agents.json")),
+        *("--append-system-prompt", "Be kind."),
+    )
 
     system = "".join(block["text"] for block in request.body["system"])
     assert done.code == 0
@@ -339,71 +348,68 @@ async def test_13_4_the_agent_is_the_one_that_was_named(place: Place) -> None:
 # --- 13A: signals and resume ----------------------------------------------------------------------------------------------
 
 
-async def test_13_3_a_request_to_terminate_leaves_the_turn_unfinished_and_resume_goes_on(place: Place) -> None:
+def test_13_3_a_request_to_terminate_leaves_the_turn_unfinished_and_resume_goes_on(place: Place) -> None:
     """The check of 13: SIGTERM exits 143, and `--resume` continues the turn."""
-    async with open_messages_server([read("a.txt"), StreamReply(gate=trio.Event()), "It is 42."]) as server:
-        async with place.started(server.url, "What is it?", "--output-format", "stream-json") as process:
-            with trio.fail_after(50):
-                await server.wait_requests(2)
-                process.send_signal(signal.SIGTERM)
-                out, err = await trio.to_thread.run_sync(process.communicate)
-        lines = [json.loads(line) for line in out.splitlines()]
-        assert process.returncode == 143
-        assert [one["type"] for one in lines] == ["system", "assistant", "user"]
-        session = lines[0]["session_id"]
-        assert f"run --resume {session}" in err
+    asked = Asked(read("a.txt"), SILENCE)
+    with (
+        served(asked) as server,
+        place.started(server.url, "What is it?", "--output-format", "stream-json") as process,
+    ):
+        asked.wait(2)
+        process.send_signal(signal.SIGTERM)
+        done = end_of(process)
+    session = done.lines[0]["session_id"]
+    assert done.code == 143
+    assert [one["type"] for one in done.lines] == ["system", "assistant", "user"]
+    assert f"run --resume {session}" in done.err
 
-        done = await place.run(server.url, "--resume", session, "--output-format", "stream-json")
-        assert texts_of(server.requests[-1]) == [CONTINUE]
+    done, requests = place.run(["It is 42."], "--resume", session, "--output-format", "stream-json")
 
+    assert texts_of(requests[0]) == [CONTINUE]
     assert (done.code, done.result["result"]) == (0, "It is 42.")
     assert [one["type"] for one in done.lines] == ["system", "user", "assistant", "result"]
     assert done.lines[1]["isSynthetic"]
     assert done.result["session_id"] == session
 
 
-async def test_13_3_an_interrupt_ends_the_turn_and_says_so(place: Place) -> None:
-    async with open_messages_server([StreamReply(gate=trio.Event()), "Yes?"]) as server:
-        async with place.started(server.url, "What is it?", "--output-format", "stream-json") as process:
-            with trio.fail_after(50):
-                await server.wait_requests(1)
-                process.send_signal(signal.SIGINT)
-                out, _ = await trio.to_thread.run_sync(process.communicate)
-        result = json.loads(out.splitlines()[-1])
-        assert process.returncode == 130
-        assert (result["subtype"], result["terminal_reason"]) == ("error_during_execution", "aborted_streaming")
-        assert result["errors"] == ["[Request interrupted by user]"]
+def test_13_3_an_interrupt_ends_the_turn_and_says_so(place: Place) -> None:
+    asked = Asked(SILENCE)
+    with served(asked) as server, place.started(server.url, "What is it?", "--output-format", "json") as process:
+        asked.wait(1)
+        process.send_signal(signal.SIGINT)
+        done = end_of(process)
+    assert done.code == 130
+    assert (done.result["subtype"], done.result["terminal_reason"]) == ("error_during_execution", "aborted_streaming")
+    assert done.result["errors"] == ["[Request interrupted by user]"]
 
-        done = await place.run(server.url, "Never mind.", "--resume", "last")
-        assert texts_of(server.requests[-1]) == ["What is it?", "Never mind."]
+    done, requests = place.run(["Yes?"], "Never mind.", "--resume", "last")
 
     assert done == Done(0, "Yes?\n", "")
+    assert texts_of(requests[0]) == ["What is it?", "Never mind."]
 
 
-async def test_13_3_an_interrupt_reaches_a_tool(place: Place) -> None:
+def test_13_3_an_interrupt_reaches_a_tool(place: Place) -> None:
     """The tool itself sends the signal, so it is there when the signal comes."""
     pids: list[int] = []
 
     def answer(_: ReceivedRequest) -> Answer:
         return Answer([Call("Bash", {"command": f"kill -INT {pids[0]}; sleep 600"}, id="toolu_b")])
 
-    async with (
-        open_messages_server(answer) as server,
+    with (
+        served(answer) as server,
         place.started(server.url, "Go.", "--output-format", "json", "--allowed-tools", "Bash") as process,
     ):
         pids.append(process.pid)
-        with trio.fail_after(50):
-            out, _ = await trio.to_thread.run_sync(process.communicate)
+        done = end_of(process)
 
-    assert process.returncode == 130
-    assert json.loads(out)["terminal_reason"] == "aborted_tools"
+    assert done.code == 130
+    assert done.result["terminal_reason"] == "aborted_tools"
 
 
-async def test_10_20_a_run_that_is_not_there_or_has_come_to_its_end_is_not_gone_on_with(place: Place) -> None:
-    async with open_messages_server(["Done."]) as server:
-        missing = await place.run(server.url, "--resume", "20200101-000000-abcdef")
-        await place.run(server.url, "Go.")
-        ended = await place.run(server.url, "--resume", "last")
+def test_10_20_a_run_that_is_not_there_or_has_come_to_its_end_is_not_gone_on_with(place: Place) -> None:
+    missing, _ = place.run([], "--resume", "20200101-000000-abcdef")
+    place.run(["Done."], "Go.")
+    ended, _ = place.run([], "--resume", "last")
 
     assert missing == Done(2, "", "greenroom: No conversation found with session ID: 20200101-000000-abcdef\n")
     assert (ended.code, ended.out) == (2, "")
@@ -413,12 +419,13 @@ async def test_10_20_a_run_that_is_not_there_or_has_come_to_its_end_is_not_gone_
 # --- what comes after the answer ------------------------------------------------------------------------------------------
 
 
-async def test_13_16_a_task_that_ends_after_the_answer_leads_to_a_result_of_its_own(place: Place) -> None:
+def test_13_16_a_task_that_ends_after_the_answer_leads_to_a_result_of_its_own(place: Place) -> None:
     """The check of 13, by a background shell (6.70)."""
     bash = Answer([Call("Bash", {"command": "sleep 0.3", "run_in_background": True}, id="toolu_b")])
-    async with open_messages_server([bash, "It runs.", "It has ended."]) as server:
-        done = await place.run(server.url, "Go.", "--allowed-tools", "Bash", "--output-format", "stream-json")
-        assert "<task-notification>" in texts_of(server.requests[-1])[0]
+    done, requests = place.run(
+        [bash, "It runs.", "It has ended."], "Go.", "--allowed-tools", "Bash", "--output-format", "stream-json"
+    )
+    assert "<task-notification>" in texts_of(requests[-1])[0]
 
     results = [one for one in done.lines if one["type"] == "result"]
     assert done.code == 0
@@ -430,25 +437,24 @@ async def test_13_16_a_task_that_ends_after_the_answer_leads_to_a_result_of_its_
 
 
 @pytest.mark.parametrize("output_format", ["text", "json"])
-async def test_13_2_what_tasks_lead_to_never_mixes_with_the_answer(output_format: str, place: Place) -> None:
+def test_13_2_what_tasks_lead_to_never_mixes_with_the_answer(output_format: str, place: Place) -> None:
     bash = Answer([Call("Bash", {"command": "sleep 0.3", "run_in_background": True}, id="toolu_b")])
-    async with open_messages_server([bash, "It runs.", "It has ended."]) as server:
-        done = await place.run(server.url, "Go.", "--allowed-tools", "Bash", "--output-format", output_format)
+    done, _ = place.run(
+        [bash, "It runs.", "It has ended."], "Go.", "--allowed-tools", "Bash", "--output-format", output_format
+    )
 
     assert done.code == 0
     assert (done.out if output_format == "text" else done.result["result"] + "\n") == "It runs.\n"
 
 
-async def test_a_reader_that_has_gone_ends_the_run_without_a_trace(place: Place) -> None:
-    async with (
-        open_messages_server(lambda _: read("a.txt")) as server,
+def test_a_reader_that_has_gone_ends_the_run_without_a_trace(place: Place) -> None:
+    with (
+        served(lambda _: read("a.txt")) as server,
         place.started(server.url, "Go.", "--output-format", "stream-json", "--max-turns", "2") as process,
     ):
         assert process.stdout is not None
         process.stdout.close()
-        with trio.fail_after(50):
-            code = await trio.to_thread.run_sync(process.wait)
-            assert process.stderr is not None
-            err = await trio.to_thread.run_sync(process.stderr.read)
+        process.stdout = None
+        _, err = process.communicate(timeout=50)
 
-    assert (code, err) == (1, "")
+    assert (process.returncode, err) == (1, "")
