@@ -173,7 +173,12 @@ def _find_servers(
 ) -> tuple[FoundServers, McpSettings, list[Diagnostic]]:
     """Return the MCP servers that files and settings name, and how they are to be treated."""
     mcp, ignored = with_environment(settings.scalars.mcp, environ)
-    given = [{"mcpServers": settings.scalars.mcpServers}] if settings.scalars.mcpServers else []
+    # Only what the program says itself: files are read where they lie, with the approvals that they need.
+    given = [
+        {"mcpServers": file.values["mcpServers"]}
+        for file in settings.files
+        if file.source is None and file.values.get("mcpServers")
+    ]
     if places is None and not given:
         return FoundServers(), mcp, list(ignored)
     found = find_servers(

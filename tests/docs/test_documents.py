@@ -88,12 +88,3 @@ def test_the_tests_of_the_how_to_pass_and_fail_as_it_says(pytester: pytest.Pytes
             "*to repeat it: pytest test_jobs_broken.py::test_every_job_is_done --greenroom-replay *",
         ]
     )
-
-
-@pytest.mark.parametrize("path", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda path: path.name)
-def test_every_link_to_a_file_leads_somewhere(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-
-    broken = [link for link in re.findall(r"\]\(([^)#:]+)\)", text) if not (path.parent / link).exists()]
-
-    assert broken == []
