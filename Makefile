@@ -14,7 +14,7 @@ BIN := .venv/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test check bench bench-kernel bench-agents mutants soak crowd format exports lock clean python setup setup-dev
+.PHONY: help swarm test check bench bench-kernel bench-agents mutants soak crowd format exports docs lock clean python setup setup-dev
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -59,10 +59,13 @@ format: setup-dev ## format, and fix what can be fixed safely
 exports: setup-dev ## write the list of public names that a test compares with
 	@$(BIN)/python -m tests.architecture.test_exports
 
+docs: setup-dev ## write the pages and tables of docs/ that are made from the code
+	@$(BIN)/python -m tests.docs
+
 lock: ## resolve the dependencies anew and write both locks (needs uv)
-	uv pip compile --quiet --upgrade pyproject.toml --group build --universal --generate-hashes \
+	uv pip compile --quiet --upgrade pyproject.toml --extra mcp --group build --universal --generate-hashes \
 	  --no-header --no-emit-index-url --no-emit-find-links -o requirements.lock
-	uv pip compile --quiet --upgrade pyproject.toml --group dev --constraint requirements.lock --universal --generate-hashes \
+	uv pip compile --quiet --upgrade pyproject.toml --extra mcp --group dev --constraint requirements.lock --universal --generate-hashes \
 	  --no-header --no-emit-index-url --no-emit-find-links -o requirements-dev.lock
 
 clean: ## remove .venv, caches and build results (run folders stay)

@@ -1,6 +1,6 @@
 """Run all benchmarks: each prints a table; one JSON line for each target comes last."""
 
-from benchmarks import imports, messaging
+from benchmarks import imports, messaging, transcripts
 from benchmarks.agents import rounds
 from benchmarks.measure import print_figures
 
@@ -9,5 +9,6 @@ if __name__ == "__main__":
         messaging.main()
         rounds.main()
         imports.main()
+        transcripts.main()
     finally:
         print_figures()

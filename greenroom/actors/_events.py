@@ -19,6 +19,7 @@ class ActorCreated(Event):
     path: str
     """Readable place in the tree, such as `session/teams/review/mate-3`; only here."""
     behavior: str
+    """Name of the behavior: a class or a function."""
     supervisor: str
     """Id of the supervisor that may stop it; empty for the root."""
     descent: str
@@ -56,12 +57,17 @@ class _MachineEnded(Event):
     state: str
     """`completed`, `failed` or `killed`."""
     by: str
+    """`own` if its own scope was cancelled, `ancestor` if one further out was; else empty."""
     cause: Cause | None
+    """Who asked for the end, and why, if somebody did."""
     error: str
     """Class and text of the error, if it failed."""
     late_cancel: bool
+    """Its end was asked for, and it returned all the same."""
     during_kill: bool
+    """It failed while it was being ended."""
     cleanup_cut: bool
+    """Its clean-up did not end within its grace."""
     swallowed: bool = False
     """It heard of its cancel and returned all the same; only where that was seen."""
     masked_error: str = ""
@@ -84,6 +90,7 @@ class ActorGone(Event):
     kind: ClassVar[str] = "actor.gone"
 
     state: str
+    """How its last incarnation ended: `completed`, `failed` or `killed`."""
 
 
 @final
@@ -95,6 +102,7 @@ class TurnBegan(Event):
     level: ClassVar[Level] = Level.TURNS
 
     turn: int
+    """Number of the turn within its incarnation, from 1."""
     msg: int
     """Number of the message that it handles."""
 
@@ -108,7 +116,9 @@ class TurnEnded(_MachineEnded):
     level: ClassVar[Level] = Level.TURNS
 
     turn: int
+    """Number of the turn within its incarnation, from 1."""
     msg: int
+    """Number of the message that it handled."""
 
 
 @final
@@ -120,9 +130,13 @@ class TurnNoted(Event):
     level: ClassVar[Level] = Level.TURNS
 
     turn: int
+    """Number of the turn within its incarnation, from 1."""
     msg: int
+    """Number of the message that it handled."""
     began_t: float
+    """When it began, on the run's clock; the note itself has the time of its end."""
     state: str
+    """`completed`, `failed` or `killed`."""
 
 
 @final
@@ -134,7 +148,9 @@ class AbortRequested(Event):
     level: ClassVar[Level] = Level.TURNS
 
     turn: int
+    """Number of the turn that was meant."""
     cause: Cause
+    """Who asked, and why."""
 
 
 @final
@@ -145,7 +161,9 @@ class StopRequested(Event):
     kind: ClassVar[str] = "actor.stop_requested"
 
     cause: Cause
+    """Who asked, and why."""
     grace_s: float
+    """Seconds that the current turn gets before it is aborted."""
 
 
 @final
@@ -156,6 +174,7 @@ class DrainRequested(Event):
     kind: ClassVar[str] = "actor.drain_requested"
 
     cause: Cause
+    """Who asked, and why."""
 
 
 @final
@@ -166,6 +185,7 @@ class KillRequested(Event):
     kind: ClassVar[str] = "actor.kill_requested"
 
     cause: Cause
+    """Who asked, and why."""
     grace_s: float | None = None
     """Seconds that its clean-up gets; None in journals that do not say."""
 
@@ -179,6 +199,7 @@ class TurnLinked(Event):
     level: ClassVar[Level] = Level.TURNS
 
     turn: int
+    """Number of the turn."""
     child: str
     """Id of the linked actor."""
 
@@ -192,7 +213,9 @@ class TurnUnlinked(Event):
     level: ClassVar[Level] = Level.TURNS
 
     turn: int
+    """Number of the turn."""
     child: str
+    """Id of the actor that was linked."""
 
 
 @final
@@ -216,6 +239,7 @@ class ActorSuspended(Event):
     kind: ClassVar[str] = "actor.suspended"
 
     cause: Cause
+    """Who asked, and why."""
 
 
 @final
@@ -226,6 +250,7 @@ class ActorResumed(Event):
     kind: ClassVar[str] = "actor.resumed"
 
     cause: Cause
+    """Who asked, and why."""
 
 
 @final
@@ -255,6 +280,7 @@ class NameRegistered(Event):
     kind: ClassVar[str] = "name.registered"
 
     name: str
+    """The path, such as `session/main`."""
 
 
 @final
@@ -265,6 +291,7 @@ class NameReleased(Event):
     kind: ClassVar[str] = "name.released"
 
     name: str
+    """The path, such as `session/main`."""
 
 
 EVENTS: Final = (

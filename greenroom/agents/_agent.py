@@ -7,6 +7,7 @@ from typing import ClassVar
 import trio
 
 from greenroom.actors import Behavior, Context
+from greenroom.agents._compaction import Compact
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import AgentDefined
 from greenroom.agents._inputs import Input, Note, Prompt
@@ -37,13 +38,20 @@ class Agent(Behavior[Input]):
     async def on_start(self, ctx: Context) -> None:
         """Open the transcript, or repair the end of the conversation that an earlier incarnation left."""
         home = self._home
+        home.tell = ctx.ref.tell
+        if home.prepare is not None:
+            await home.prepare(ctx)
+            home.prepare = None
         if home.conversation is None:
             open_transcript = home.services.open_transcript
             transcript = open_transcript(ctx.ref.id) if open_transcript is not None else None
             loaded = home.loaded
             if transcript is not None and loaded is not None:
                 transcript.follow(loaded.last_uuid, is_torn=loaded.is_torn)
-            home.conversation = Conversation(transcript, home.history if loaded is None else loaded.messages)
+            messages = home.history if loaded is None else loaded.messages
+            home.conversation = Conversation(
+                transcript, messages, agent=ctx.ref.id, on_message=home.services.on_message
+            )
             name = transcript.path.name if transcript is not None else ""
             ctx.recorder.emit(
                 AgentDefined(
@@ -66,7 +74,7 @@ class Agent(Behavior[Input]):
         assert conversation is not None
         home = self._home
         # Whoever asked is told of the failure, and decides; nobody else would hear of a turn that was cut (DESIGN 12.4).
-        may_be_cut = home.is_cut = not isinstance(message, Prompt)
+        may_be_cut = home.is_cut = not isinstance(message, Prompt | Compact)
         try:
             await AgentTurn(home=home, ctx=ctx, conversation=conversation).run(message)
         except Exception as error:

@@ -7,7 +7,7 @@ Must not know: clock, disk, Trio.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, get_args
 
 from greenroom.core import UsageError
@@ -53,20 +53,44 @@ def decode_message(values: Mapping[str, Any], *, source: str) -> Message:
         raise UsageError(f"{source}: this is no message of a conversation ({error!r})") from None
 
 
+def _decode_text(block: Mapping[str, Any]) -> Block:
+    return TextBlock(_text(block, "text"))
+
+
+def _decode_call(block: Mapping[str, Any]) -> Block:
+    values = block["input"]
+    if not isinstance(values, Mapping):
+        raise TypeError("'input' is no object")
+    return ToolUseBlock(_text(block, "id"), _text(block, "name"), values)
+
+
+def _decode_result(block: Mapping[str, Any]) -> Block:
+    return ToolResultBlock(_text(block, "tool_use_id"), _shown(block), bool(block.get("is_error")))
+
+
+def _decode_thinking(block: Mapping[str, Any]) -> Block:
+    return ThinkingBlock(_text(block, "thinking"), _text(block, "signature"))
+
+
+def _decode_redacted(block: Mapping[str, Any]) -> Block:
+    return ThinkingBlock("", _text(block, "data"), is_redacted=True)
+
+
+_DECODERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Block]]] = {
+    "text": _decode_text,
+    "tool_use": _decode_call,
+    "tool_result": _decode_result,
+    "thinking": _decode_thinking,
+    "redacted_thinking": _decode_redacted,
+}
+
+
 def _decode(block: Mapping[str, Any]) -> Block:
-    match block["type"]:
-        case "text":
-            return TextBlock(_text(block, "text"))
-        case "tool_use":
-            return ToolUseBlock(_text(block, "id"), _text(block, "name"), _mapping(block, "input"))
-        case "tool_result":
-            return ToolResultBlock(_text(block, "tool_use_id"), _shown(block), bool(block.get("is_error")))
-        case "thinking":
-            return ThinkingBlock(_text(block, "thinking"), _text(block, "signature"))
-        case "redacted_thinking":
-            return ThinkingBlock("", _text(block, "data"), is_redacted=True)
-        case other:
-            raise UsageError(f"a block of type {other!r} is not known here")
+    kind = block["type"]
+    decode = _DECODERS.get(kind)
+    if decode is None:
+        raise UsageError(f"a block of type {kind!r} is not known here")
+    return decode(block)
 
 
 def decode_known(values: Mapping[str, Any]) -> tuple[Message | None, list[str]]:
@@ -79,7 +103,8 @@ def decode_known(values: Mapping[str, Any]) -> tuple[Message | None, list[str]]:
         return Message(role, (TextBlock(content),)), []
     if not isinstance(content, list):
         return None, ["a message without content was left out"]
-    blocks, notes = [], []
+    blocks: list[Block] = []
+    notes: list[str] = []
     for block in content:
         try:
             blocks.append(_decode(block))
@@ -95,18 +120,13 @@ def _text(block: Mapping[str, Any], key: str) -> str:
     return value
 
 
-def _mapping(block: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = block[key]
-    if not isinstance(value, Mapping):
-        raise TypeError(f"{key!r} is no object")
-    return value
-
-
 def _shown(block: Mapping[str, Any]) -> str:
     """Return a result's text; other products write it as blocks too, of which the texts are kept."""
-    content = block.get("content") or ""
+    content = block.get("content")
     if isinstance(content, str):
         return content
+    if not content:
+        return ""
     if not isinstance(content, list):
         raise TypeError("'content' is neither text nor blocks")
     texts = [one.get("text") for one in content if isinstance(one, Mapping)]

@@ -98,12 +98,15 @@ async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, gua
     """Run a call between its guards; what hooks have to say of it is heard before its result is given back."""
     values = await guard.admit(call, tool, turn.round)
     began_s = trio.current_time()
+    failure: Exception | None = None
     try:
         text = await tool.call(values, context)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - raised again below: hooks are told of it first
+        failure = error
         text = str(error) if isinstance(error, ToolError) else _in_words(call.name, error)
+    if failure is not None:
         await guard.tell_failure(call, values, text, trio.current_time() - began_s)
-        raise
+        raise failure
     try:
         return await guard.tell_result(call, values, text, trio.current_time() - began_s)
     except StoppedByHook as stopped:  # the call is done, and keeps its result

@@ -2,25 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
+
+import attrs
 
 from greenroom.agents._blocks import encode_message, open_calls, results_for
-from greenroom.models import Block, Message, TextBlock, ToolResultBlock
+from greenroom.models import (
+    Block,
+    Message,
+    ModelResponse,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    estimate_tokens,
+)
 from greenroom.store import Transcript
 
 BLANK: Final = "(blank message)"
 """Stands for a text without a visible character."""
+TURN_OPEN: Final = "isTurnOpen"
+"""Marks a summary in a transcript that a turn went on with."""
+PART: Final = "aborted"
+"""Marks an answer in a transcript that is only what the model had said when it was cut off."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Appended:
+    """A message that has just become part of an agent's conversation."""
+
+    agent: str
+    """Id of the agent."""
+    message: Message
+    uuid: str
+    """Of its line in the transcript; empty where none is kept."""
+    is_hidden: bool
+    """Whether it is for the model only."""
+    response: ModelResponse | None
+    """What it came with, if the model said it; without a stop reason it is a part of what was to come."""
+
+
+OnMessage: TypeAlias = Callable[[Appended], None]
+"""Called with each message in the step in which it is appended: it may only store and wake."""
 
 
 @final
 class Conversation:
-    """Messages in the order in which they were said. Appending never waits."""
+    """Messages in the order in which they were said. Appending never waits.
 
-    def __init__(self, transcript: Transcript | None = None, messages: Sequence[Message] = ()) -> None:
+    Args:
+        transcript: Where they are written; None keeps them in memory only.
+        messages: What it begins with; these are not written.
+        agent: Id of the agent whose it is.
+        on_message: Called with each message that is appended.
+    """
+
+    def __init__(
+        self,
+        transcript: Transcript | None = None,
+        messages: Sequence[Message] = (),
+        *,
+        agent: str = "",
+        on_message: OnMessage | None = None,
+    ) -> None:
         self._transcript = transcript
         self._messages: list[Message] = list(messages)
+        self._agent = agent
+        self._on_message = on_message
+        self._counted_tokens = 0
+        self._uncounted_chars = sum(map(_chars, self._messages))
 
     def __repr__(self) -> str:
         return f"<Conversation of {len(self._messages)} messages>"
@@ -46,12 +99,12 @@ class Conversation:
         blocks: tuple[Block, ...] = tuple(results)
         if texts:
             blocks += tuple([TextBlock(text if text.strip() else BLANK) for text in texts])
-        self._append(Message("user", blocks), {"isMeta": True} if is_hidden else None)
+        self._append(Message("user", blocks), is_hidden=is_hidden)
 
-    def answer(self, message: Message, extra: Mapping[str, Any] | None = None) -> None:
+    def answer(self, response: ModelResponse) -> None:
         """Append what the model said; an empty message is left out, because no provider accepts it."""
-        if message.content:
-            self._append(message, extra)
+        if response.content:
+            self._append(response.message, response=response)
 
     def close_open_calls(self, results: Mapping[str, ToolResultBlock] | None = None) -> None:
         """Give every call at the end its result: those that there are, `interrupted` for the others."""
@@ -59,12 +112,68 @@ class Conversation:
         if calls:
             self._append(Message("user", results_for(calls, results or {})))
 
-    def _append(self, message: Message, extra: Mapping[str, Any] | None = None) -> None:
-        # The transcript first: if it refuses, neither has changed.
+    # --- its size --------------------------------------------------------------------------------------------------
+
+    @property
+    def tokens(self) -> int:
+        """Its size: what the provider counted last, and an estimate of what has come since."""
+        return self._counted_tokens + estimate_tokens(self._uncounted_chars)
+
+    def note_tokens(self, tokens: int) -> None:
+        """Take what a provider counted: the request, with the answer that was appended last. 0 is no count."""
+        if tokens:
+            self._counted_tokens, self._uncounted_chars = tokens, 0
+
+    def compact(self, texts: Sequence[str], *, trigger: str, pre_tokens: int, is_turn_open: bool) -> None:
+        """Begin anew with texts that stand for all that was said; the transcript has it all, and a boundary.
+
+        Args:
+            texts: What the conversation begins with.
+            trigger: `auto` or `manual`.
+            pre_tokens: Its size.
+            is_turn_open: Whether a turn goes on with it; whoever resumes it then goes on as well.
+        """
+        message = Message("user", tuple([TextBlock(text) for text in texts]))
         if self._transcript is not None:
-            self._transcript.append(message.role, encode_message(message), extra)
+            self._transcript.append_compaction(
+                encode_message(message),
+                trigger=trigger,
+                pre_tokens=pre_tokens,
+                extra={TURN_OPEN: True} if is_turn_open else None,
+            )
+        self._messages = [message]
+        self._counted_tokens, self._uncounted_chars = 0, _chars(message)
+
+    def _append(self, message: Message, *, is_hidden: bool = False, response: ModelResponse | None = None) -> None:
+        # The transcript first: if it refuses, neither has changed.
+        uuid = ""
+        if self._transcript is not None:
+            extra: Mapping[str, Any] | None = {"isMeta": True} if is_hidden else None
+            if response is not None and response.stop_reason is None:
+                extra = {PART: True}
+            uuid = self._transcript.append(message.role, encode_message(message), extra)
+        self._uncounted_chars += _chars(message)
         last = self._messages[-1] if self._messages else None
         if last is not None and last.role == message.role:  # nothing was answered: providers want roles to alternate
             self._messages[-1] = Message(last.role, last.content + message.content)
         else:
             self._messages.append(message)
+        if self._on_message is not None:
+            self._on_message(
+                Appended(agent=self._agent, message=message, uuid=uuid, is_hidden=is_hidden, response=response)
+            )
+
+
+def _chars(message: Message) -> int:
+    """Return the length of what a provider reads of a message."""
+    count = 0
+    for block in message.content:
+        if isinstance(block, TextBlock):
+            count += len(block.text)
+        elif isinstance(block, ToolResultBlock):
+            count += len(block.content)
+        elif isinstance(block, ToolUseBlock):
+            count += len(block.name) + len(str(block.input))
+        elif isinstance(block, ThinkingBlock):
+            count += len(block.thinking) + len(block.signature)
+    return count

@@ -20,6 +20,7 @@ class _AgentEvent(Event):
     level: ClassVar[Level] = Level.TURNS
 
     turn: int
+    """Number of the agent's turn within its incarnation, from 1."""
     round: int
     """Number of the model request within the turn, from 1."""
 
@@ -32,7 +33,9 @@ class AgentDefined(Event):
     kind: ClassVar[str] = "agent.defined"
 
     definition: str
+    """Name of the definition."""
     model: str
+    """Name of the model that it talks to."""
     transcript: str
     """Name of the transcript file in the run folder; empty where none is kept."""
 
@@ -58,11 +61,17 @@ class ModelEnded(_AgentEvent):
     state: str
     """`completed`, `failed` or `killed`."""
     stop_reason: str
+    """Why the model stopped, in the provider's word, such as `end_turn` or `tool_use`; empty if the answer was cut."""
     input_tokens: int
+    """Tokens that were read and not in the cache."""
     output_tokens: int
+    """Tokens that were written."""
     cache_creation_input_tokens: int
+    """Tokens that were read and put into the cache."""
     cache_read_input_tokens: int
+    """Tokens that came from the cache."""
     error: str
+    """Class and text of the error, if it failed."""
 
 
 @final
@@ -75,6 +84,7 @@ class ToolBegan(_AgentEvent):
     call: str
     """The model's id of the call."""
     tool: str
+    """Name of the tool."""
     summary: str
     """What it is about, in at most 80 characters."""
 
@@ -87,11 +97,15 @@ class ToolEnded(_AgentEvent):
     kind: ClassVar[str] = "tool.end"
 
     call: str
+    """The model's id of the call."""
     tool: str
+    """Name of the tool."""
     state: str
     """`completed`, `failed` (the model reads an error) or `killed` (it was interrupted)."""
     output_chars: int
+    """Characters of the result."""
     error: str
+    """Class of the error if it failed; with its text if it is a bug of the tool."""
 
 
 @final
@@ -110,6 +124,7 @@ class _CallEvent(_AgentEvent):
     call: str
     """The model's id of the call."""
     tool: str
+    """Name of the tool."""
 
 
 @final
@@ -144,6 +159,72 @@ class PermissionDenied(_CallEvent):
     kind: ClassVar[str] = "permission.denied"
 
     reason: str
+    """Why, in at most 500 characters."""
+
+
+@attrs.frozen(kw_only=True)
+class _ForkEvent(_AgentEvent):
+    purpose: str
+    """What the run is for."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ForkBegan(_ForkEvent):
+    """A run beside the conversation began; its model requests name this event as their parent."""
+
+    kind: ClassVar[str] = "fork.begin"
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ForkEnded(_ForkEvent):
+    """A run beside the conversation is over; the conversation does not know of it."""
+
+    kind: ClassVar[str] = "fork.end"
+
+    state: str
+    """`completed`, `failed` or `killed`."""
+    rounds: int
+    """Model requests that it took."""
+    tokens: int
+    """What they used, of all kinds."""
+    error: str
+    """Class and text of the error, if it failed."""
+
+
+@attrs.frozen(kw_only=True)
+class _CompactEvent(_AgentEvent):
+    trigger: str
+    """`auto` or `manual`."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class CompactBegan(_CompactEvent):
+    """A conversation is to be compacted."""
+
+    kind: ClassVar[str] = "compact.begin"
+
+    tokens: int
+    """Its size."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class CompactEnded(_CompactEvent):
+    """A conversation was compacted, or is as it was."""
+
+    kind: ClassVar[str] = "compact.end"
+
+    state: str
+    """`completed`; `failed` or `killed`: the conversation is as it was."""
+    pre_tokens: int
+    """Its size before."""
+    post_tokens: int
+    """Its size after; as before if it was not compacted."""
+    error: str
+    """Class and text of the error, if it failed."""
 
 
 @final
@@ -168,6 +249,10 @@ EVENTS: Final = (
     PermissionAsked,
     PermissionAnswered,
     PermissionDenied,
+    ForkBegan,
+    ForkEnded,
+    CompactBegan,
+    CompactEnded,
     AgentSpoke,
     AgentNoticed,
 )

@@ -26,6 +26,7 @@ from greenroom.hooks import (
     PostToolUseInput,
     PreToolUseInput,
 )
+from greenroom.mcp import McpTool
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import (
     Allow,
@@ -33,6 +34,7 @@ from greenroom.permissions import (
     Effect,
     Mode,
     Request,
+    ToolKind,
     ToolTraits,
     Update,
     Verdict,
@@ -91,7 +93,8 @@ class Guard:
         policy = self.home.policy
         if policy is None:
             return values
-        traits = traits_of(call.name, is_read_only=tool.is_read_only)
+        is_asking = isinstance(tool, McpTool) and tool.needs_user
+        traits = _ASKS if is_asking else traits_of(call.name, is_read_only=tool.is_read_only)
         if hook is not Effect.ASK and policy.always_allows(call.name, traits):
             return values
         for _ in range(_MAX_ROUNDS):
@@ -155,7 +158,7 @@ class Guard:
                 self.interrupt(answer.message)
             raise self._refused(call, values, answer.message, round_number)
         if answer.updates and self.home.services.keep_updates is not None:
-            await self.home.services.keep_updates(agent, answer.updates)
+            await self.home.services.keep_updates(self.home, answer.updates)
         return answer.input
 
     async def _answer(
@@ -245,6 +248,7 @@ class Guard:
             self.hooking.reminders.append(f"A hook objects to {call.name}: {reason}")
 
 
+_ASKS: Final = ToolTraits(kind=ToolKind.INTERACTIVE)
 _EFFECT_OF: Final = {
     Permission.ALLOW: Effect.ALLOW,
     Permission.ASK: Effect.ASK,

@@ -20,7 +20,11 @@ NOTICE_CHARS: Final = 500
 
 @final
 class StoppedByHook(PeerError):
-    """A hook said that everything is to end (`continue: false`)."""
+    """A hook said that everything is to end (`continue: false`).
+
+    Attributes:
+        reason: What the hook said; may be empty.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"a hook stopped it: {reason}" if reason else "a hook stopped it")

@@ -7,6 +7,7 @@ from typing import TypeAlias, final
 import attrs
 
 from greenroom.actors import Request
+from greenroom.agents._compaction import Compact
 from greenroom.models import Usage
 
 
@@ -57,11 +58,11 @@ class Prompt(Request[Answer]):
     """Where the turn leaves what it had said, for an asker who gets an error instead of an answer."""
 
 
-Input: TypeAlias = Note | Work | Prompt
+Input: TypeAlias = Note | Work | Prompt | Compact
 """What an agent can be sent."""
 
 
-def render(message: Input) -> str:
+def render(message: Note | Work | Prompt) -> str:
     """Return what the model reads; a message from another agent says whose it is."""
     if isinstance(message, Note) and message.sender:
         return (

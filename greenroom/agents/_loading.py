@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, final
 
 import attrs
 
 from greenroom.agents._blocks import decode_known
+from greenroom.agents._conversation import PART, TURN_OPEN
 from greenroom.agents._repair import repair
 from greenroom.models import Message
 from greenroom.store import RESUMED_BYTES, Line, read_conversation
@@ -33,10 +33,18 @@ class Loaded:
     notes: tuple[str, ...]
     """What was left out or repaired, each in one sentence."""
 
+    is_at_rest: bool = False
+    """Whether it ends with a summary that no turn went on with."""
+    ends_in_part: bool = False
+    """Whether it ends with what the model had said when it was cut off."""
+
     @property
     def was_cut(self) -> bool:
-        """Whether the last turn did not come to its end: the model has not answered, or its calls have no results."""
-        return bool(self.messages) and (self.messages[-1].role == "user" or bool(self.messages[-1].tool_uses))
+        """Whether the last turn did not come to its end: the model has not answered it all, or its calls have no results."""
+        if self.is_at_rest or not self.messages:
+            return False
+        last = self.messages[-1]
+        return self.ends_in_part or last.role == "user" or bool(last.tool_uses)
 
 
 def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Loaded:
@@ -49,22 +57,26 @@ def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Loaded
     Raises:
         UsageError: The file cannot be read.
     """
-    stored = read_conversation(path, limit_bytes=limit_bytes)
-    notes = list(stored.notes)
-    repaired = repair(_messages(stored.lines, notes), closes=False)
+    left_out: list[str] = []
+    is_at_rest = ends_in_part = False
+
+    def decode(line: Line) -> Message | None:
+        nonlocal is_at_rest, ends_in_part
+        ends_in_part = line.get(PART) is True
+        is_at_rest = line.get("isCompactSummary") is True and line.get(TURN_OPEN) is not True
+        message, missing = decode_known(line["message"])
+        left_out.extend(missing)
+        return message
+
+    stored = read_conversation(path, decode, limit_bytes=limit_bytes)
+    repaired = repair((message for message in stored.lines if message is not None), closes=False)
     return Loaded(
         messages=repaired.messages,
         agent_id=stored.agent_id,
         session_id=stored.session_id,
         last_uuid=stored.last_uuid,
         is_torn=stored.is_torn,
-        notes=(*notes, *repaired.notes),
+        is_at_rest=is_at_rest,
+        ends_in_part=ends_in_part,
+        notes=(*stored.notes, *left_out, *repaired.notes),
     )
-
-
-def _messages(lines: Sequence[Line], notes: list[str]) -> Iterator[Message]:
-    for line in lines:
-        message, left_out = decode_known(line["message"])
-        notes.extend(left_out)
-        if message is not None:
-            yield message

@@ -8,7 +8,7 @@ Must not know: clock, disk, Trio.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, final
 
 import attrs
@@ -82,61 +82,94 @@ def repair(messages: Iterable[Message], *, closes: bool = True) -> Repaired:
         closes: Whether calls at the very end get their results too; else they stay open for whoever goes on.
     """
     notes: list[str] = []
-    seen: set[str] = set()
     sound: list[Message] = []
-    for role, blocks in _grouped(messages, seen, notes):
-        calls = sound[-1].tool_uses if sound else ()
-        kept = _answered(calls, blocks, notes) if role == "user" else blocks
-        if kept:
-            _join(sound, role, kept)
+    for group in _grouped(messages, notes):
+        if group.role == "user":
+            calls = sound[-1].tool_uses if sound else ()
+            if not (group.is_whole and _answers(calls, group.blocks)):
+                group.replace(_answered(calls, group.blocks, notes))
+        if group.blocks:
+            _join(sound, group)
     if sound and sound[0].role == "assistant":
         notes.append("the conversation began with an answer")
         sound.insert(0, Message.user(LOST_BEGINNING))
     if closes and sound and sound[-1].tool_uses:
-        _join(sound, "user", _answered(sound[-1].tool_uses, [], notes))
+        _join(sound, _Group("user", _answered(sound[-1].tool_uses, [], notes)))
     return Repaired(tuple(sound), tuple(notes))
 
 
-def _grouped(messages: Iterable[Message], seen: set[str], notes: list[str]) -> list[tuple[Role, list[Block]]]:
-    """Return the blocks that may stand where they are, alternately the user's and the model's; none is empty."""
-    groups: list[tuple[Role, list[Block]]] = []
-    for role, blocks in _runs(messages, seen, notes):
-        kept = blocks
-        while role == "assistant" and kept and isinstance(kept[-1], ThinkingBlock):
+@final
+class _Group:
+    """Blocks of one role in a row."""
+
+    __slots__ = ("blocks", "message", "role")
+
+    def __init__(self, role: Role, blocks: Sequence[Block], message: Message | None = None) -> None:
+        self.role = role
+        self.blocks = blocks
+        self.message = message
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is one message as it was read."""
+        return self.message is not None
+
+    def replace(self, blocks: Sequence[Block]) -> None:
+        self.blocks, self.message = blocks, None
+
+    def extend(self, blocks: Sequence[Block]) -> None:
+        self.replace([*self.blocks, *blocks])
+
+
+def _grouped(messages: Iterable[Message], notes: list[str]) -> Iterator[_Group]:
+    """Yield the blocks that may stand where they are, alternately the user's and the model's; none is empty."""
+    last: _Group | None = None
+    for run in _runs(messages, notes):
+        while run.role == "assistant" and run.blocks and isinstance(run.blocks[-1], ThinkingBlock):
             notes.append("thinking at the end of an answer was dropped")
-            kept = kept[:-1]
-        if not kept:
+            run.replace(run.blocks[:-1])
+        if not run.blocks:
             continue
-        if groups and groups[-1][0] == role:
-            groups[-1][1].extend(kept)
-        else:
-            groups.append((role, kept))
-    return groups
+        if last is not None and last.role == run.role:
+            last.extend(run.blocks)
+            continue
+        if last is not None:
+            yield last
+        last = run
+    if last is not None:
+        yield last
 
 
-def _runs(messages: Iterable[Message], seen: set[str], notes: list[str]) -> list[tuple[Role, list[Block]]]:
-    """Return the blocks of messages of one role in a row."""
-    runs: list[tuple[Role, list[Block]]] = []
+def _runs(messages: Iterable[Message], notes: list[str]) -> Iterator[_Group]:
+    """Yield the blocks of messages of one role in a row, without those that may stay nowhere."""
+    seen: set[str] = set()
+    run: _Group | None = None
     for message in messages:
-        blocks = [block for block in message.content if _may_stay(block, message.role, seen, notes)]
-        if not message.content:
+        role, content = message.role, message.content
+        blocks = [block for block in content if _may_stay(block, role, seen, notes)]
+        if not content:
             notes.append("an empty message was dropped")
         if not blocks:
             continue
-        if runs and runs[-1][0] == message.role:
-            notes.append(f"two messages of the {message.role} in a row were joined")
-            runs[-1][1].extend(blocks)
-        else:
-            runs.append((message.role, blocks))
-    return runs
+        if run is not None and run.role == role:
+            notes.append(f"two messages of the {role} in a row were joined")
+            run.extend(blocks)
+            continue
+        if run is not None:
+            yield run
+        run = _Group(role, blocks, message if len(blocks) == len(content) else None)
+    if run is not None:
+        yield run
 
 
 def _may_stay(block: Block, role: Role, seen: set[str], notes: list[str]) -> bool:
+    if isinstance(block, TextBlock):  # the kind that there are most of comes first
+        if not block.text.strip():
+            notes.append("a blank text was dropped")
+            return False
+        return True
     if not _belongs(block, role):
         notes.append(f"a {type(block).__name__} of the {role} was dropped")
-        return False
-    if isinstance(block, TextBlock) and not block.text.strip():
-        notes.append("a blank text was dropped")
         return False
     if isinstance(block, ToolUseBlock):
         if block.id in seen:
@@ -150,6 +183,17 @@ def _belongs(block: Block, role: Role) -> bool:
     if isinstance(block, TextBlock):
         return True
     return isinstance(block, ToolResultBlock) == (role == "user")
+
+
+def _answers(calls: Sequence[ToolUseBlock], blocks: Sequence[Block]) -> bool:
+    """Whether the blocks begin with exactly one result for each call, in their order, and have no other one."""
+    count = len(calls)
+    if len(blocks) < count:
+        return False
+    for call, block in zip(calls, blocks, strict=False):
+        if not isinstance(block, ToolResultBlock) or block.tool_use_id != call.id:
+            return False
+    return not any(isinstance(block, ToolResultBlock) for block in blocks[count:])
 
 
 def _answered(calls: Sequence[ToolUseBlock], blocks: Sequence[Block], notes: list[str]) -> list[Block]:
@@ -170,8 +214,8 @@ def _answered(calls: Sequence[ToolUseBlock], blocks: Sequence[Block], notes: lis
     return results + others
 
 
-def _join(sound: list[Message], role: Role, blocks: Sequence[Block]) -> None:
-    if sound and sound[-1].role == role:
-        sound[-1] = Message(role, sound[-1].content + tuple(blocks))
+def _join(sound: list[Message], group: _Group) -> None:
+    if sound and sound[-1].role == group.role:
+        sound[-1] = Message(group.role, sound[-1].content + tuple(group.blocks))
     else:
-        sound.append(Message(role, tuple(blocks)))
+        sound.append(group.message or Message(group.role, tuple(group.blocks)))

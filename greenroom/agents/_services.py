@@ -8,12 +8,16 @@ from typing import Any, TypeAlias, final
 
 import attrs
 
-from greenroom.agents._conversation import Conversation
+from greenroom.actors import Context
+from greenroom.agents._compaction import CompactionRecord, CompactionSettings
+from greenroom.agents._conversation import Conversation, OnMessage
 from greenroom.agents._definition import AgentDefinition
+from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
+from greenroom.agents._skill_tool import SkillTool
 from greenroom.core import Blocking
 from greenroom.hooks import HookRunner
-from greenroom.models import Message, Model, ToolSchema, Usage
+from greenroom.models import ContinuationPolicy, Effort, Message, Model, Thinking, ToolSchema, Usage
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Policy, Update, Verdict
 from greenroom.store import Transcript
 from greenroom.tools import AskUser, Background, Processes, ToolContext, ToolSet, Workspace
@@ -63,14 +67,21 @@ class AgentServices:
     blocking: Blocking
     open_transcript: Callable[[str], Transcript] | None = None
     """Makes the transcript of an agent, given its id; None keeps none."""
+    on_message: OnMessage | None = None
+    """Hears of each message that an agent's conversation gets."""
     session_id: str = ""
     main_transcript: Path | None = None
     """The main agent's transcript, which hooks are told of."""
     can_use_tool: CanUseTool | None = None
     approvals: ApprovalQueue | None = None
     """Where questions wait that the host has not answered; None refuses them."""
-    keep_updates: Callable[[str, Sequence[Update]], Awaitable[None]] | None = None
-    """Puts lasting answers in force for the whole session; called with the id of the agent that asked."""
+    keep_updates: Callable[[AgentHome, Sequence[Update]], Awaitable[None]] | None = None
+    """Puts lasting answers in force for the whole session; called with the agent that asked."""
+    thinking: Thinking | None = None
+    """Whether models think before they answer; None: as they do by themselves."""
+    continuation: ContinuationPolicy | None = None
+    """How answers are gone on with that were cut; None: as by default."""
+    compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
     processes: Processes | None = None
     background: Background | None = None
     ask_user: AskUser | None = None
@@ -95,6 +106,9 @@ class AgentHome:
     """Messages that a new conversation begins with; they are not written to its transcript."""
     loaded: Loaded | None = None
     """The agent's own conversation of an earlier process; its transcript is gone on with."""
+    model: str = ""
+    """The exact name of the model that it runs on; empty for the session's."""
+    effort: Effort | None = None
     policy: Policy | None = None
     """What decides about its tool calls; None lets all of them run."""
     hooks: HookRunner | None = None
@@ -104,7 +118,19 @@ class AgentHome:
     """What the model is to read with the next message, besides."""
     denials: list[Denial] = attrs.field(factory=list)
     """Calls that were refused, in order."""
+    compactions: CompactionRecord = attrs.field(factory=CompactionRecord)
+    renew: Callable[[], Awaitable[str]] | None = None
+    """Returns the system prompt anew, from files as they are then; for a conversation that was compacted."""
+    survivors: tuple[Callable[[], str], ...] = ()
+    """Each returns what the model has to know again after a compaction; empty where that is nothing."""
     workspace: Workspace = attrs.field(factory=Workspace)
+    more_roots: tuple[Path, ...] = ()
+    """Folders that it may work in besides the session's, such as its memory."""
+    skill_tool: SkillTool | None = None
+    prepare: Callable[[Context], Awaitable[None]] | None = None
+    """Gives it what has to be read first; awaited once, before its first turn."""
+    tell: Callable[[Note], object] | None = None
+    """Sends it a note; there once it has started."""
     is_cut: bool = False
     """Whether the last turn ended with the incarnation, so that the next one has to go on with it."""
     _schemas: tuple[ToolSet, tuple[ToolSchema, ...]] | None = None
@@ -118,7 +144,7 @@ class AgentHome:
         services = self.services
         return ToolContext(
             cwd=services.cwd,
-            roots=services.roots,
+            roots=self.roots,
             actor=agent,
             tool_use_id="",
             workspace=self.workspace,
@@ -128,6 +154,12 @@ class AgentHome:
             ask_user=services.ask_user,
             progress=show,
         )
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The folders that its calls are confined to."""
+        added = () if self.policy is None else map(Path, self.policy.directories)
+        return tuple(dict.fromkeys((*self.services.roots, *self.more_roots, *added)))
 
     @property
     def cwd(self) -> Path:

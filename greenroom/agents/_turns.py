@@ -17,8 +17,11 @@ from trio.lowlevel import checkpoint_if_cancelled
 
 from greenroom.actors import Context
 from greenroom.agents._calls import run_calls
+from greenroom.agents._compacting import compact, keep_small
+from greenroom.agents._compaction import Compact, CompactionTrigger
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, AgentSpoke, ModelBegan, ModelEnded
+from greenroom.agents._forked import make_request
 from greenroom.agents._guard import Guard
 from greenroom.agents._hooking import Hooking, StoppedByHook, reminder
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
@@ -36,7 +39,7 @@ from greenroom.hooks import (
     UserPromptSubmitInput,
 )
 from greenroom.mailbox import Lane
-from greenroom.models import ModelRequest, ModelResponse, ModelStream, ToolResultBlock, ToolUseBlock, Usage
+from greenroom.models import LongAnswer, ModelRequest, ModelResponse, ModelStream, ToolResultBlock, ToolUseBlock, Usage
 from greenroom.tools import ToolContext
 
 NOTHING_SAID: Final = ModelResponse((), None, Usage(), "")
@@ -47,7 +50,11 @@ _EDGE_LANES: Final = (Lane.NOW, Lane.LATER)
 
 @final
 class OutOfTurns(PeerError):
-    """The model asked for more requests than its definition allows in one turn."""
+    """The model asked for more requests than its definition allows in one turn.
+
+    Attributes:
+        limit: The model requests that one turn may make.
+    """
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"the agent used all of its {limit} model requests without coming to an end")
@@ -56,7 +63,11 @@ class OutOfTurns(PeerError):
 
 @final
 class PromptBlocked(PeerError):
-    """A hook refused what a person said; the model never saw it."""
+    """A hook refused what a person said; the model never saw it.
+
+    Attributes:
+        reason: What the hook said.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"a hook refused the prompt: {reason}")
@@ -115,25 +126,32 @@ class AgentTurn:
         """
         home, conversation = self.home, self.conversation
         home.last_text = ""
+        if isinstance(message, Compact):
+            self.ctx.reply(await compact(self, CompactionTrigger.MANUAL, message.text))
+            return
         if isinstance(message, Prompt) and self.hooking.has(HookEvent.USER_PROMPT_SUBMIT):
             await self._submit(message.text)
         self._take_in(message)
+        failure: ProviderError | None = None
         try:
             answer = await self._run_rounds()
             if isinstance(message, Prompt):
                 self.ctx.reply(answer)
         except ProviderError as error:
-            await self._tell_of_failure(error)
-            raise
+            failure = error
         finally:
             home.activity = ""
             conversation.close_open_calls()
             if isinstance(message, Prompt):
                 message.said.append(home.last_text)
+        if failure is not None:
+            await self._tell_of_failure(failure)
+            raise failure
 
     async def _run_rounds(self) -> Answer:
         while True:
-            response = await self._ask_model()
+            await keep_small(self)
+            response = await self._ask_in_full()
             calls = response.tool_uses
             if calls:
                 await self._run_tools(calls)
@@ -142,7 +160,7 @@ class AgentTurn:
             if not await self._goes_on(response):
                 return self._finish(response)
 
-    def _take_in(self, message: Input) -> None:
+    def _take_in(self, message: Note | Work | Prompt) -> None:
         """Append what was sent and acknowledge it, in one step: a long turn never feeds an input twice."""
         first = [render(message), *self.hooking.take_reminders()]
         if self.home.definition.initial_prompt and not len(self.conversation):
@@ -202,39 +220,47 @@ class AgentTurn:
 
     # --- the model -------------------------------------------------------------------------------------------------
 
-    async def _ask_model(self) -> ModelResponse:
+    async def _ask_in_full(self) -> ModelResponse:
+        """Ask until the answer is whole, or may not be longer."""
+        answer = LongAnswer(self.home.definition.max_tokens, self.home.services.continuation)
+        while True:
+            go_on = answer.add(await self._ask_model(answer.max_tokens))
+            if go_on is None:
+                return answer.response
+            if go_on.prompt:
+                self.conversation.say([go_on.prompt], is_hidden=True)
+
+    async def _ask_model(self, max_tokens: int) -> ModelResponse:
         home = self.home
-        definition = home.definition
-        if self.round >= definition.max_turns:
-            raise OutOfTurns(definition.max_turns)
+        most = home.definition.max_turns
+        if self.round >= most:
+            raise OutOfTurns(most)
         self.round += 1
         home.activity = "thinking"
-        request = ModelRequest(
-            messages=self.conversation.messages,
-            system=definition.system_prompt,
-            tools=home.schemas,
-            max_tokens=definition.max_tokens,
-            definition=definition.name,
-            agent=self.agent,
-        )
-        began = self.emit(
-            ModelBegan, self.agent, self.incarnation, self.seq, self.turn, self.round, len(request.messages)
-        )
+        request = make_request(home, self.conversation.messages, self.agent, max_tokens=max_tokens)
+        return await self.ask(request, self._keep, self.seq)
+
+    async def ask(self, request: ModelRequest, keep: Callable[[ModelResponse], object], parent: int) -> ModelResponse:
+        """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""
+        place = (self.agent, self.incarnation)
+        began = self.emit(ModelBegan, *place, parent, self.turn, self.round, len(request.messages))
         state, error = KILLED, ""
         stream: ModelStream | None = None
         try:
-            async with home.services.model.stream(request) as stream:
+            async with self.home.services.model.stream(request) as stream:
                 response = await stream.wait_response()
             state = COMPLETED
         except Exception as problem:
             state, error = FAILED, f"{type(problem).__name__}: {problem}"
             raise
         finally:
-            self._keep(NOTHING_SAID if stream is None else stream.so_far, state, error, began)
+            said = NOTHING_SAID if stream is None else stream.so_far
+            self._count(said, state, error, began)
+            keep(said)
         return response
 
-    def _keep(self, response: ModelResponse, state: str, error: str, began: int) -> None:
-        """Append what the model said, as far as it came, and count what it cost."""
+    def _count(self, response: ModelResponse, state: str, error: str, began: int) -> None:
+        """Put on record how a request ended, and count what it cost."""
         usage = response.usage
         self.home.usage += usage
         self.emit(
@@ -252,9 +278,15 @@ class AgentTurn:
             usage.cache_read_input_tokens,
             error,
         )
+
+    def _keep(self, response: ModelResponse) -> None:
+        """Append what the model said, as far as it came."""
         if response.content:
             self.home.last_text = response.text or self.home.last_text
-            self.conversation.answer(response.message)
+            self.conversation.answer(response)
+        if response.stop_reason is not None:
+            self.conversation.note_tokens(response.usage.total)
+            self.home.compactions.note_request()
 
     def _finish(self, response: ModelResponse) -> Answer:
         text = response.text

@@ -27,8 +27,20 @@ MISUSE: Final = 2
 INTERRUPTED: Final = 130
 
 HELP: Final = "The actor runtime for teams of LLM agents."
+RUN_HELP: Final = """Let one agent do what a prompt says, and print its answer.
+
+The prompt is the argument, what comes on standard input, or both. Calls
+that would need somebody's permission are refused, and the agent goes on.
+
+Ctrl+C ends the turn. Exit codes: 0 done, 1 not done, 2 misuse,
+130 interrupted, 143 terminated; --resume goes on after either.
+"""
 MOST_AGENTS: Final = 1_000
-_ONE_OF_THEM: Final = {"swarm": "one folder at a time", "replay": "one run at a time (--diff compares two)"}
+_ONE_OF_THEM: Final = {
+    "run": "the prompt is one argument, in quotes",
+    "swarm": "one folder at a time",
+    "replay": "one run at a time (--diff compares two)",
+}
 _AGENTS_COMMANDS: Final = {
     "list": "List the agents that can be used in the current folder.",
     "show": "Show one agent: where it comes from, what it may do, what it is told.",
@@ -98,10 +110,12 @@ def _make_app() -> App:
         default_parameter=Parameter(negative=(), show_default=_show_default),
     )
     app.command(swarm_command, name="swarm")
-    # Named, not imported: what replays runs is loaded when a run is replayed.
+    # Named, not imported: what replays runs is loaded when a run is replayed, and so on.
+    app.command("greenroom.cli._run:run_command", name="run", help=RUN_HELP)
     app.command(
         "greenroom.cli._replay:replay_command", name="replay", help="Show what a run did, check it, compare it."
     )
+    app.command("greenroom.cli._sweep:sweep_command", name="sweep", help="Remove old runs.")
     agents = App(name="agents", help="Show which agents are defined here, and check their files.")
     for name, text in _AGENTS_COMMANDS.items():
         agents.command(f"greenroom.cli._agents:{name}_command", name=name, help=text)

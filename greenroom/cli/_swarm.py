@@ -57,6 +57,8 @@ MATE: Final = AgentDefinition(
     system_prompt=MATE_SYSTEM,
     tools=(*_LOOKING, "TaskGet", "TaskList", "TaskUpdate", "SendMessage"),
 )
+# The playbook knows what its conversation shows and nothing else; it has no window that a conversation has to fit.
+PLAYBOOK_SETTINGS: Final = {"compaction": {"auto": False}}
 
 
 @attrs.frozen(kw_only=True)
@@ -203,7 +205,8 @@ async def _swarm(options: SwarmOptions, opening: Opening, model: Model, folder: 
     try:
         async with climbing(ladder), trio.open_nursery() as watchers:
             with ladder.stop_scope:
-                async with open_session(model=model, cwd=folder, runs=runs, main=LEAD) as session:
+                settings = PLAYBOOK_SETTINGS if opening.is_rule_based else None
+                async with open_session(model=model, cwd=folder, runs=runs, main=LEAD, settings=settings) as session:
                     ladder.stop, ladder.kill = partial(_stop, session), session.kill
                     _start_view(watchers, view, session)
                     run.folder = session.run_folder

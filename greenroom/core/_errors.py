@@ -17,7 +17,7 @@ class GreenroomError(Exception):
 
 
 class UsageError(GreenroomError):
-    """The call was wrong: say what, where and what to do instead."""
+    """The call was wrong; the message says what, where, and what to do instead."""
 
 
 @final
@@ -32,7 +32,11 @@ class Busy(UsageError):
 
 @final
 class Stopping(UsageError):
-    """A spawn came while its supervisor was stopping."""
+    """A spawn came while its supervisor was stopping.
+
+    Attributes:
+        supervisor: Its path in the tree, or `root`.
+    """
 
     def __init__(self, supervisor: str) -> None:
         super().__init__(f"supervisor {supervisor!r} is stopping and starts nothing any more")
@@ -41,7 +45,11 @@ class Stopping(UsageError):
 
 @final
 class NameTaken(UsageError):
-    """A name is registered once; it is free again when its owner is gone for good."""
+    """A name is registered once; it is free again when its owner is gone for good.
+
+    Attributes:
+        name: The name.
+    """
 
     def __init__(self, name: str) -> None:
         super().__init__(f"the name {name!r} is taken")
@@ -50,7 +58,12 @@ class NameTaken(UsageError):
 
 @final
 class SettingsError(UsageError):
-    """A settings file or mapping holds something that cannot be used."""
+    """A settings file or mapping holds something that cannot be used.
+
+    Attributes:
+        source: The file, or what else the settings came from.
+        problems: Everything that is wrong, each with its path.
+    """
 
     def __init__(self, source: str, problems: tuple[str, ...]) -> None:
         super().__init__(f"{source}: " + "; ".join(problems))
@@ -60,7 +73,12 @@ class SettingsError(UsageError):
 
 @final
 class StashFull(UsageError):
-    """A turn postponed its message, and as many as may wait for another state already did."""
+    """A turn postponed its message, and as many as may wait for another state already did.
+
+    Attributes:
+        actor: Id of the actor.
+        postponed: How many messages were waiting.
+    """
 
     def __init__(self, actor: str, postponed: int) -> None:
         super().__init__(f"actor {actor!r} has postponed {postponed} messages, and may not postpone more")
@@ -116,7 +134,12 @@ class ProviderError(PeerError):
 
 @final
 class JournalError(PeerError):
-    """The journal cannot be written or read: where, and why."""
+    """The journal cannot be written or read: where, and why.
+
+    Attributes:
+        where: The file or folder.
+        why: What happened, and what can be done.
+    """
 
     def __init__(self, where: str, why: str) -> None:
         super().__init__(f"{where}: {why}")
@@ -126,7 +149,12 @@ class JournalError(PeerError):
 
 @final
 class ActorEnded(PeerError):
-    """The actor that was asked or watched is gone and will not answer."""
+    """The actor that was asked or watched is gone and will not answer.
+
+    Attributes:
+        actor: Id of the actor.
+        state: Its state, such as `completed`; one that drains is still `running`.
+    """
 
     def __init__(self, actor: str, state: str) -> None:
         super().__init__(f"actor {actor!r} has ended ({state})")
@@ -136,7 +164,12 @@ class ActorEnded(PeerError):
 
 @final
 class AskTimedOut(PeerError):
-    """No answer came within the time that the asker gave."""
+    """No answer came within the time that the asker gave.
+
+    Attributes:
+        actor: Id of the actor that was asked.
+        timeout_s: The time, in seconds.
+    """
 
     def __init__(self, actor: str, timeout_s: float) -> None:
         super().__init__(f"actor {actor!r} did not answer within {timeout_s:g} s")
@@ -146,7 +179,12 @@ class AskTimedOut(PeerError):
 
 @final
 class Undelivered(PeerError):
-    """A message that needs an answer was not accepted: the mailbox was full or closed."""
+    """A message that needs an answer was not accepted: the mailbox was full or closed.
+
+    Attributes:
+        actor: Id of the actor that was asked.
+        delivery: What a send is answered, such as `full`.
+    """
 
     def __init__(self, actor: str, delivery: str) -> None:
         super().__init__(f"the mailbox of actor {actor!r} is {delivery}")
@@ -163,7 +201,12 @@ class InternalError(GreenroomError):
 
 @final
 class IllegalTransition(InternalError):
-    """An event arrived in a state whose row in the table does not list it."""
+    """An event arrived in a state whose row in the table does not list it.
+
+    Attributes:
+        state: The state that it was in.
+        event: The event that has no place there.
+    """
 
     def __init__(self, *, state: str, event: str) -> None:
         super().__init__(f"{event!r} is not legal in state {state!r}")
@@ -184,6 +227,7 @@ class TurnFailed(WorkEnded):
 
     Attributes:
         actor: The id of the actor whose turn it was.
+        why: What happened.
         partial: Text that was there before the failure, if any.
     """
 
@@ -215,7 +259,12 @@ class TurnKilled(WorkEnded):
 
 @final
 class StartFailed(WorkEnded):
-    """An actor did not become ready: its start raised, was killed or took too long."""
+    """An actor did not become ready: its start raised, was killed or took too long.
+
+    Attributes:
+        actor: Id of the actor.
+        why: What happened.
+    """
 
     def __init__(self, actor: str, why: str) -> None:
         super().__init__(f"actor {actor!r} did not start: {why}")
@@ -225,7 +274,13 @@ class StartFailed(WorkEnded):
 
 @final
 class SupervisorFailed(WorkEnded):
-    """A supervisor restarted a child as often as it may and gave up; the last errors are the `__cause__`."""
+    """A supervisor restarted a child as often as it may and gave up; the last errors are the `__cause__`.
+
+    Attributes:
+        supervisor: Its path in the tree, or `root`.
+        child: Path of the child that ended once too often.
+        restarts: How often children were restarted within the window.
+    """
 
     def __init__(self, supervisor: str, child: str, restarts: int) -> None:
         super().__init__(f"supervisor {supervisor!r} gave up on {child!r} after {restarts} restarts")
@@ -236,7 +291,11 @@ class SupervisorFailed(WorkEnded):
 
 @final
 class RuntimeFailed(WorkEnded):
-    """The root supervisor gave up; what made it give up is the `__cause__`, an exception group where it was several."""
+    """The root supervisor gave up; what made it give up is the `__cause__`, an exception group where it was several.
+
+    Attributes:
+        why: What happened.
+    """
 
     def __init__(self, why: str) -> None:
         super().__init__(why)

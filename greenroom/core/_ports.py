@@ -69,6 +69,10 @@ class Disk(Protocol):
         """Return the whole content of a file."""
         ...
 
+    def size(self, path: Path) -> int:
+        """Return the length of a file in bytes, without reading it."""
+        ...
+
     def close(self) -> None:
         """Close what was kept open; using the disk again opens it again."""
         ...
@@ -143,6 +147,10 @@ class SystemDisk:
     def read(self, path: Path) -> bytes:
         """Return the whole content of a file."""
         return path.read_bytes()
+
+    def size(self, path: Path) -> int:
+        """Return the length of a file in bytes."""
+        return path.stat().st_size
 
     def close(self) -> None:
         """Close every descriptor."""

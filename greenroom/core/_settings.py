@@ -6,8 +6,9 @@ Must not know: where files lie and which settings there are; folders declare the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, TypeVar
 
 import cattrs
 from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError
@@ -29,11 +30,46 @@ def read_settings(settings_class: type[S], values: Mapping[str, Any], *, source:
         SettingsError: A key is unknown or a value does not fit; `problems` names each with its path.
     """
     converter = cattrs.Converter(forbid_extra_keys=True)
+    converter.register_structure_hook(Decimal, _decimal)
+    for plain in (str, bool):  # settings say what they mean: 3 is no text, and "false" is no switch
+        converter.register_structure_hook(plain, _exact(plain))
+    converter.register_structure_hook(str | int | None, _word_or_number)
     try:
         return converter.structure(dict(values), settings_class)
     except BaseValidationError as error:
         problems = cattrs.transform_error(error, format_exception=_describe)
         raise SettingsError(source, tuple(_place(problem) for problem in problems)) from None
+
+
+def _exact(wanted: type[Any]) -> Callable[[Any, Any], Any]:
+    def structure(value: Any, _: Any) -> Any:
+        if not isinstance(value, wanted):
+            raise TypeError(f"{value!r} is no {_NAMES[wanted]}")
+        return value
+
+    return structure
+
+
+_NAMES: Final = {str: "text", bool: "switch (true or false)"}
+
+
+def _word_or_number(value: Any, _: Any) -> str | int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
+        raise TypeError(f"{value!r} is neither a word nor a whole number")
+    return value
+
+
+def _decimal(value: Any, _: type[Decimal]) -> Decimal:
+    """Read money as it is written: `0.1` is a tenth, not the nearest float."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        raise TypeError(f"{value!r} is no number")
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        raise ValueError(f"{value!r} is no number") from None
+    if not number.is_finite():
+        raise ValueError(f"{value!r} is no finite number")
+    return number
 
 
 def _describe(error: BaseException, expected: type | None) -> str:

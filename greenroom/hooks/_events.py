@@ -35,7 +35,9 @@ class HookRan(Event):
     decision: str
     """`stop`, `block`, `allow`, `ask`, `defer`, `deny`, or empty. What could be understood counts, beside an error too."""
     duration_s: float
+    """Seconds that it ran."""
     error: str
+    """What went wrong, in at most 500 characters; empty for `completed` and `killed`."""
 
 
 EVENTS: Final = (HookRan,)

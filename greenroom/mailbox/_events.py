@@ -17,6 +17,7 @@ class _MessageEvent(Event):
     msg: int
     """Number of the message in its mailbox."""
     lane: str
+    """`now`, `next` or `later`."""
 
 
 @final
@@ -67,6 +68,7 @@ class MessageReturned(_MessageEvent):
     kind: ClassVar[str] = "message.returned"
 
     attempts: int
+    """Turns that had it and did not finish; three make it poison."""
 
 
 @final
@@ -78,7 +80,9 @@ class MessageDied(_MessageEvent):
     level: ClassVar[Level] = Level.LIFECYCLE
 
     type: str
+    """Class name of the message; its content is not recorded."""
     reason: str
+    """Why, such as `full`, `aborted` or `withdrawn`: a value of `DeadReason`."""
     was_put: bool
     """False for a message that was refused, so that it was never in the mailbox."""
 

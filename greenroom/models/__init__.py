@@ -2,6 +2,7 @@
 
 from greenroom.models._answers import Answer, AnswerLike, Call, Part, Say, Think, as_answer, estimate_tokens
 from greenroom.models._anthropic import AnthropicModel
+from greenroom.models._budget import Budget, BudgetExceeded, BudgetOf, Limited, Limits, Spent, Taken, budgeted
 from greenroom.models._choice import (
     DEFAULT_ALIASES,
     INHERIT,
@@ -12,14 +13,19 @@ from greenroom.models._choice import (
     choose_model,
     known_names,
 )
+from greenroom.models._continuation import GO_ON, ContinuationPolicy, GoOn, LongAnswer
 from greenroom.models._deadlines import Deadlines, Phase, phase_after, with_deadlines
 from greenroom.models._failures import RETRYABLE
 from greenroom.models._messages_api import request_body
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._names import CLAUDE_MODELS, DEFAULT_CLAUDE_MODEL, FAMILIES, family_of
 from greenroom.models._playbook import Play, PlaybookModel
+from greenroom.models._pricing import DEFAULT_PRICES, Price, Pricing
+from greenroom.models._recorded import RecordedModel, ReplayMismatch
+from greenroom.models._recording import MODEL_FILE, Exchange, Recording, read_recording, recording
 from greenroom.models._retry import GiveUp, KindPolicy, RetryBudget, RetryPolicy, Wait, plan_retry, retrying
 from greenroom.models._scripted import ScriptedModel, ScriptEntry, ScriptError, ScriptStep
+from greenroom.models._settings import ModelSettings, with_settings
 from greenroom.models._types import (
     EFFORTS,
     Block,
@@ -51,33 +57,51 @@ __all__ = [
     "CLAUDE_MODELS",
     "DEFAULT_ALIASES",
     "DEFAULT_CLAUDE_MODEL",
+    "DEFAULT_PRICES",
     "EFFORTS",
     "FAMILIES",
+    "GO_ON",
     "INHERIT",
+    "MODEL_FILE",
     "RETRYABLE",
     "Answer",
     "AnswerLike",
     "AnthropicModel",
     "Block",
+    "Budget",
+    "BudgetExceeded",
+    "BudgetOf",
     "Call",
     "ChoiceSource",
+    "ContinuationPolicy",
     "Deadlines",
     "Delta",
     "Effort",
+    "Exchange",
     "GiveUp",
+    "GoOn",
     "KindPolicy",
+    "Limited",
+    "Limits",
+    "LongAnswer",
     "Message",
     "Model",
     "ModelChoice",
     "ModelNames",
     "ModelRequest",
     "ModelResponse",
+    "ModelSettings",
     "ModelStream",
     "Notice",
     "Part",
     "Phase",
     "Play",
     "PlaybookModel",
+    "Price",
+    "Pricing",
+    "RecordedModel",
+    "Recording",
+    "ReplayMismatch",
     "RetryBudget",
     "RetryPolicy",
     "Role",
@@ -86,8 +110,10 @@ __all__ = [
     "ScriptError",
     "ScriptStep",
     "ScriptedModel",
+    "Spent",
     "StopReason",
     "StreamRestarted",
+    "Taken",
     "TextBlock",
     "TextDelta",
     "Think",
@@ -103,6 +129,7 @@ __all__ = [
     "UsageDelta",
     "Wait",
     "as_answer",
+    "budgeted",
     "choose_main_model",
     "choose_model",
     "estimate_tokens",
@@ -111,7 +138,10 @@ __all__ = [
     "phase_after",
     "plan_retry",
     "read_effort",
+    "read_recording",
+    "recording",
     "request_body",
     "retrying",
     "with_deadlines",
+    "with_settings",
 ]

@@ -115,11 +115,12 @@ def estimate_tokens(characters: int) -> int:
     return -(-characters // 4)
 
 
-def estimate_usage(request: ModelRequest, answer: Answer) -> Usage:
-    """Return the estimated usage of an answer: all that is sent counts as input, nothing is cached."""
+def estimate_usage(request: ModelRequest, answer: Answer | None = None) -> Usage:
+    """Return the estimated usage of a request and its answer: all that is sent counts as input, nothing is cached."""
     sent = len(request.system) + sum(_written(block) for message in request.messages for block in message.content)
     tools = sum(len(tool.name) + len(tool.description) + _json_size(tool.input_schema) for tool in request.tools)
-    return Usage(estimate_tokens(sent + tools), estimate_tokens(sum(_written(part) for part in answer.parts)))
+    said = sum(_written(part) for part in answer.parts) if answer is not None else 0
+    return Usage(estimate_tokens(sent + tools), estimate_tokens(said))
 
 
 def name_calls(request: ModelRequest, answer: Answer) -> tuple[str, ...]:

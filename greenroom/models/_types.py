@@ -130,11 +130,13 @@ LEAST_THINKING_TOKENS: Final = 1024
 
 
 def read_effort(said: str | int) -> Effort:
-    """Return the effort that a definition or setting asks for: a level, or a number from 0 (`low`) to 100 (`high`).
+    """Return the effort that a definition or setting asks for: a level, or a number from 0 to 100, which may be text.
 
     Raises:
         UsageError: It is neither.
     """
+    if isinstance(said, str) and said.strip().isdecimal():
+        said = int(said)
     if isinstance(said, int) and not isinstance(said, bool) and said >= 0:
         return next((level for most, level in _EFFORT_UP_TO if said <= most), "max")
     level = next((level for level in EFFORTS if isinstance(said, str) and said.strip().lower() == level), None)

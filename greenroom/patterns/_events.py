@@ -21,6 +21,7 @@ class StepBlocked(Event):
     task: str
     """Name of the Trio task."""
     seconds: float
+    """How long the step took."""
     where: str
     """`file:line function` of the frame that it was stuck in; empty if it was over before anybody looked."""
 
@@ -33,6 +34,7 @@ class ShutdownBegan(Event):
     kind: ClassVar[str] = "shutdown.begin"
 
     reason: str
+    """Why, in the words of whoever asked, such as `SIGTERM`."""
 
 
 @final
@@ -43,7 +45,9 @@ class PhaseEnded(Event):
     kind: ClassVar[str] = "phase.ended"
 
     phase: str
+    """Its name, such as `drain`."""
     seconds: float
+    """How long it took."""
     cut: tuple[str, ...]
     """Names of the steps that its budget cut short."""
     failed: tuple[str, ...]
@@ -58,6 +62,7 @@ class ShutdownEnded(Event):
     kind: ClassVar[str] = "shutdown.end"
 
     is_clean: bool
+    """Whether every step ran to its end."""
 
 
 EVENTS: Final = (StepBlocked, ShutdownBegan, PhaseEnded, ShutdownEnded)

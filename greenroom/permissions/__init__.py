@@ -1,6 +1,7 @@
 """Who may do what: modes, rules, the shell reader behind them, `decide(request) -> Verdict`, and what waits for a person."""
 
 from greenroom.permissions._approvals import (
+    DEADLINE_S,
     Allow,
     Answer,
     Approval,
@@ -21,6 +22,7 @@ from greenroom.permissions._traits import ToolKind, ToolTraits, traits_of
 from greenroom.permissions._updates import Update, apply_updates, read_update, updated_settings
 
 __all__ = [
+    "DEADLINE_S",
     "Allow",
     "Answer",
     "Approval",

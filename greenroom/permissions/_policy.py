@@ -58,6 +58,7 @@ class Policy:
         mode: How calls are treated that no deny or ask rule speaks about.
         rules: All rules.
         directories: Absolute folders, beside the current one, in which reading and editing count as at home.
+        own_folders: Absolute folders that are there for the agent to write in, wherever they lie.
         home: The user's home folder, absolute.
         may_bypass: Whether bypassPermissions can be used.
     """
@@ -65,6 +66,7 @@ class Policy:
     mode: Mode = Mode.DEFAULT
     rules: tuple[Rule, ...] = ()
     directories: tuple[str, ...] = ()
+    own_folders: tuple[str, ...] = ()
     home: str
     may_bypass: bool = True
     _always: dict[tuple[str, ToolTraits], bool] = attrs.field(init=False, factory=dict, eq=False, repr=False)

@@ -1,9 +1,13 @@
 """Sessions: a main agent with everything below it, in one runtime, with one journal in one run folder."""
 
+from greenroom.session._assembly import MainFor, ModelFor
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._open import EVENTS, FOLDS, open_session
-from greenroom.session._session import MAIN, AgentStatus, Session, transcript_opener
+from greenroom.session._resume import transcript_opener
+from greenroom.session._session import MAIN, AgentStatus, Session
+from greenroom.session._settings import SessionSettings, SettingSource, load_settings
 from greenroom.session._stream import EventStream
+from greenroom.session._sweep import SweepReport, sweep_runs
 
 __all__ = [
     "EVENTS",
@@ -11,9 +15,16 @@ __all__ = [
     "MAIN",
     "AgentStatus",
     "EventStream",
+    "MainFor",
+    "ModelFor",
     "Session",
     "SessionBegan",
     "SessionEnded",
+    "SessionSettings",
+    "SettingSource",
+    "SweepReport",
+    "load_settings",
     "open_session",
+    "sweep_runs",
     "transcript_opener",
 ]

@@ -17,8 +17,11 @@ class SessionBegan(Event):
     kind: ClassVar[str] = "session.begin"
 
     session: str
+    """Id of the session: the name of its run folder."""
     model: str
+    """Name of the model that it was opened with."""
     cwd: str
+    """The folder that its agents work in."""
 
 
 @final
@@ -31,6 +34,7 @@ class SessionEnded(Event):
     state: str
     """`completed`, `failed` or `killed`: how the block of `open_session` was left."""
     error: str
+    """Class and text of what left the block, if it failed."""
 
 
 EVENTS: Final = (SessionBegan, SessionEnded)

@@ -2,44 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import trio
 
-from greenroom import actors, agents, mailbox, patterns, supervisor, teams
-from greenroom._version import __version__
+from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, teams
+from greenroom import agents as agent_events
 from greenroom.actors import State
-from greenroom.agents import AgentDefinition, AgentServices
-from greenroom.core import Ports, UsageError, session_id
+from greenroom.agents import AgentDefinition, CanUseTool, OnMessage
+from greenroom.core import Event, Ports, UsageError, session_id
 from greenroom.models import Model
+from greenroom.session._assembly import Hosted, MainFor, ModelFor, Plan, Wish, compose, make_plan, open_surroundings
 from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._resume import find_session, load_agent
-from greenroom.session._session import MAIN, Session, transcript_opener
-from greenroom.supervisor import Runtime, SupervisorSpec, open_runtime
-from greenroom.tools import Tool, ToolSet
+from greenroom.session._session import MAIN, Session
+from greenroom.supervisor import SupervisorSpec, open_runtime
+from greenroom.tools import AskUser, Tool, ToolSet
 from greenroom.tools.builtin import READ_ONLY_TOOLS
-from greenroom.trace import Journal, open_journal, runs_folder
+from greenroom.trace import open_journal, runs_folder
 
 EVENTS: Final = (
     *mailbox.EVENTS,
     *actors.EVENTS,
     *supervisor.EVENTS,
     *patterns.EVENTS,
-    *agents.EVENTS,
+    *hooks.EVENTS,
+    *mcp.EVENTS,
+    *tasks.EVENTS,
+    *agent_events.EVENTS,
     *teams.EVENTS,
     *SESSION_EVENTS,
 )
 """Every event that a session's journal can hold."""
 
-FOLDS: Final = (
+FOLDS: Final[tuple[tuple[str, type[Event], str | tuple[str, ...], Callable[..., Any]], ...]] = (
     *mailbox.FOLDS,
     *actors.FOLDS,
     *supervisor.FOLDS,
-    *agents.FOLDS,
+    *hooks.FOLDS,
+    *mcp.FOLDS,
+    *agent_events.FOLDS,
     *teams.FOLDS,
 )
 """How these events add up to the state of a session at any moment."""
@@ -48,52 +54,95 @@ FOLDS: Final = (
 @asynccontextmanager
 async def open_session(
     *,
-    model: Model,
+    model: Model | ModelFor,
     cwd: Path | str,
     runs: Path | str | None = None,
-    main: AgentDefinition = MAIN,
+    main: AgentDefinition | str | MainFor = MAIN,
     tools: Iterable[Tool] = READ_ONLY_TOOLS,
     ports: Ports | None = None,
     resume: Path | str | None = None,
+    sources: Iterable[str] = (),
+    settings: Mapping[str, Any] | None = None,
+    is_trusted: bool = False,
+    permission_mode: str | None = None,
+    can_use_tool: CanUseTool | None = None,
+    has_approver: bool = False,
+    ask_user: AskUser | None = None,
+    agents: Mapping[str, Any] | None = None,
+    on_message: OnMessage | None = None,
 ) -> AsyncIterator[Session]:
     """Open a session; leaving the block stops what runs, within 30 s.
 
     Args:
-        model: What the agents talk to; it is opened first, so that a missing key leaves no run folder behind.
+        model: What the agents talk to, or what makes it; opened first: a missing key leaves no run folder behind.
         cwd: The folder that the agents work in, and are confined to.
         runs: Where run folders go; by default `.greenroom/runs` of the project around the current folder.
-        main: The definition of the main agent.
-        tools: The tools that every agent may have, as far as its definition allows.
+        main: The main agent's definition, the name of one of `agents`, the files or the built-in ones, or what picks it.
+        tools: The tools that every agent may have, as far as its definition and the rules allow.
         ports: Time, ids, chance, disk and threads; by default the machine's.
-        resume: A run to go on with, instead of a new one: its folder, its id, or `last`. The main agent has its
-            conversation, id and transcript again; `session.was_cut` says whether there is a turn to go on with.
+        resume: A run to go on with (folder, id or `last`): the main agent has its conversation and id again.
+        sources: Whose files are read for all but the model: `user`, `project`, `local`; none unless named.
+        settings: Settings that come before those of any file, with the keys of a settings file.
+        is_trusted: Whether what the project's own files allow, run or set may count.
+        permission_mode: How calls are treated that no rule speaks about; before any setting.
+        can_use_tool: Called with each call that somebody has to decide about.
+        has_approver: Whether such calls then wait in `session.approvals`; else they are refused.
+        ask_user: Puts an agent's questions before a person.
+        agents: More definitions, as JSON objects by their names.
+        on_message: Hears of each message of an agent in the step in which it is appended.
 
     Raises:
-        UsageError: `cwd` is no folder; or there is no such run to resume.
+        UsageError: `cwd` is no folder; there is no such run, agent, mode or source; a setting cannot be used.
         JournalError: The run folder cannot be written.
         RuntimeFailed: An agent crashed more often than it may be restarted.
     """
-    folder = _existing(cwd)
     ports = ports or Ports()
+    wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, is_trusted=is_trusted)
+    plan = await make_plan(_existing(cwd), wish, ports)
+    model = model(plan.settings.scalars, plan.main) if callable(model) else model
+    host = Hosted(model, can_use_tool, ask_user, on_message, has_approver=has_approver)
     if resume is None:
-        run_folder = _runs(runs) / session_id(ports.ids, ports.clock.wall())
+        folder = _runs(runs) / session_id(ports.ids, ports.clock.wall())
     else:
-        run_folder = await ports.blocking.run(find_session, resume, _runs(runs))
-    new_id = run_folder.name
-    async with model.open(), open_journal(run_folder, ports=ports, catalogue=EVENTS, run=new_id) as journal:
+        folder = await ports.blocking.run(find_session, resume, _runs(runs))
+    async with _running(plan, host, folder, ports, is_resumed=resume is not None) as session:
+        yield session
+
+
+@asynccontextmanager
+async def _running(plan: Plan, host: Hosted, folder: Path, ports: Ports, *, is_resumed: bool) -> AsyncIterator[Session]:
+    """Run a session in its folder."""
+    model = host.model
+    async with model.open(), open_journal(folder, ports=ports, catalogue=EVENTS, run=folder.name) as journal:
         recorder = journal.recorder
         # Read under the lock of the run: nobody else writes the transcript now.
-        loaded = None if resume is None else await load_agent(run_folder, None, ports.blocking)
-        recorder.emit(SessionBegan(session=new_id, model=model.name, cwd=str(folder)))
+        loaded = await load_agent(folder, None, ports.blocking) if is_resumed else None
+        recorder.emit(SessionBegan(session=folder.name, model=model.name, cwd=str(plan.cwd)))
         state, error = State.FAILED, ""
         session: Session | None = None
         try:
-            async with open_runtime(ports=ports, recorder=recorder, check_open=journal.check_open) as runtime:
-                session = await _start(
-                    new_id, run_folder, folder, model=model, tools=tools, ports=ports, runtime=runtime, journal=journal
+            async with (
+                open_surroundings(folder, ports=ports, recorder=recorder, env=plan.settings.env) as around,
+                open_runtime(ports=ports, recorder=recorder, check_open=journal.check_open) as runtime,
+            ):
+                branch = await runtime.spawn_supervisor("session", SupervisorSpec())
+                session = Session(
+                    folder.name,
+                    folder,
+                    runtime=runtime,
+                    supervisor=branch,
+                    composition=await compose(
+                        plan, host, around, branch, journal=journal, run_folder=folder, ports=ports
+                    ),
+                    ports=ports,
+                    recording=journal,
                 )
-                await session.start_main(main, loaded)
-                yield session
+                around.tell = session.tell_of_task
+                await session.start_main(plan.main, loaded)
+                try:
+                    yield session
+                finally:
+                    await session.tell_of_end()  # noqa: ASYNC102 - shielded and bounded inside
             state = State.KILLED if session.was_killed or session.was_stopped else State.COMPLETED
         except trio.Cancelled:
             state = State.KILLED
@@ -116,37 +165,3 @@ def _existing(cwd: Path | str) -> Path:
 
 def _runs(runs: Path | str | None) -> Path:
     return Path(runs).absolute() if runs is not None else runs_folder()
-
-
-async def _start(
-    new_id: str,
-    run_folder: Path,
-    folder: Path,
-    *,
-    model: Model,
-    tools: Iterable[Tool],
-    ports: Ports,
-    runtime: Runtime,
-    journal: Journal,
-) -> Session:
-    branch = await runtime.spawn_supervisor("session", SupervisorSpec())
-    services = AgentServices(
-        model=model,
-        cwd=folder,
-        roots=(folder,),
-        blocking=ports.blocking,
-        open_transcript=transcript_opener(
-            run_folder, new_id, folder, ports=ports, version=__version__, write=journal.write_before
-        ),
-    )
-
-    return Session(
-        new_id,
-        run_folder,
-        runtime=runtime,
-        supervisor=branch,
-        services=services,
-        tools=ToolSet(tools),
-        ports=ports,
-        recording=journal,
-    )

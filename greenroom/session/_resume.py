@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from greenroom.agents import Loaded, load_conversation
-from greenroom.core import Blocking, UsageError
+from greenroom.core import Blocking, Ports, UsageError
+from greenroom.store import Transcript, TranscriptHeader
 from greenroom.trace import JOURNAL, find_run
 
 TRANSCRIPTS: Final = "transcripts"
@@ -54,3 +56,21 @@ async def load_agent(run_folder: Path, agent_id: str | None, blocking: Blocking)
     if agent_id is not None and loaded.agent_id not in {"", agent_id}:
         raise UsageError(f"{name} of {run_folder.name} holds the conversation of another agent, {loaded.agent_id!r}")
     return loaded
+
+
+def transcript_opener(
+    run_folder: Path, session_id: str, cwd: Path, *, ports: Ports, version: str, write: Callable[[Path, bytes], None]
+) -> Callable[[str], Transcript]:
+    """Return what makes the transcript of an agent: `main.jsonl` for the first, `agent-<id>.jsonl` for the others."""
+    opened: list[str] = []
+
+    def open_one(agent_id: str) -> Transcript:
+        is_main = not opened
+        opened.append(agent_id)
+        header = TranscriptHeader(
+            session_id=session_id, agent_id=agent_id, is_sidechain=not is_main, cwd=str(cwd), version=version
+        )
+        path = run_folder / TRANSCRIPTS / transcript_name(agent_id, is_main=is_main)
+        return Transcript(path, header, write=write, ids=ports.ids, wall=ports.clock.wall)
+
+    return open_one

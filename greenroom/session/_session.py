@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol, final
@@ -12,15 +12,36 @@ import attrs
 import trio
 
 from greenroom.actors import AbortResult, Ref
-from greenroom.agents import CONTINUE, Agent, AgentDefinition, AgentHome, AgentServices, Answer, Loaded, Note, Prompt
+from greenroom.agents import (
+    CONTINUE,
+    Agent,
+    AgentDefinition,
+    AgentHome,
+    Answer,
+    Compact,
+    Compacted,
+    Denial,
+    Hooking,
+    Loaded,
+    Note,
+    Prompt,
+    StoppedByHook,
+)
+from greenroom.agents.definitions import Definitions
 from greenroom.core import Cause, Ports, Recorder, TurnFailed, TurnKilled, UsageError
-from greenroom.models import Usage
-from greenroom.session._resume import TRANSCRIPTS, load_agent, transcript_name
+from greenroom.hooks import HookEvent, SessionEndInput, SessionStartInput
+from greenroom.mailbox import Lane
+from greenroom.mcp import McpServers
+from greenroom.models import Budget, Usage
+from greenroom.permissions import ApprovalQueue, Scope, Update, parse_mode
+from greenroom.session._composition import Composition
+from greenroom.session._resume import load_agent
 from greenroom.session._stream import EventStream
-from greenroom.store import Transcript, TranscriptHeader
+from greenroom.skills import Skills
 from greenroom.supervisor import ChildSpec, Restart, Runtime, StopOrder, Supervisor, SupervisorSpec
+from greenroom.tasks import TaskNotice
 from greenroom.teams import Team, make_team, report_tool
-from greenroom.tools import Tool, ToolSet
+from greenroom.tools import Tool
 
 MAIN: Final = AgentDefinition(
     name="main",
@@ -67,8 +88,7 @@ class Session:
         *,
         runtime: Runtime,
         supervisor: Supervisor,
-        services: AgentServices,
-        tools: ToolSet,
+        composition: Composition,
         ports: Ports,
         recording: Recording,
     ) -> None:
@@ -76,12 +96,14 @@ class Session:
         self.run_folder = run_folder
         self.runtime = runtime
         self._supervisor = supervisor
-        self._services = services
-        self._tools = tools
+        self._composition = composition
+        self._services = composition.services
         self._ports = ports
         self._recording = recording
         self.was_stopped = False
         """Whether `stop` was called."""
+        self.initial_message = ""
+        """What a hook of the session's start wants to be the first prompt."""
         self.was_killed = False
         """Whether `kill` was called."""
         self._agents: dict[str, tuple[Ref[Any], AgentHome]] = {}
@@ -101,11 +123,111 @@ class Session:
 
     async def start_main(self, definition: AgentDefinition, loaded: Loaded | None = None) -> None:
         """Start the main agent, with the conversation of an earlier process if there is one; called by `open_session`."""
-        home = self._main_home = self._make_home(definition, ())
+        home = self._main_home = self._composition.make_home(definition, is_child=False)
         home.loaded = loaded
         spec = ChildSpec(restart=Restart.TRANSIENT, as_id=(loaded.agent_id or None) if loaded is not None else None)
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)
         self._adopt(self._main, home)
+        if home.hooks is not None and home.hooks.has(HookEvent.SESSION_START):
+            source = "startup" if loaded is None else "resume"
+            told = SessionStartInput(source=source, model=self._services.model.name, agent_type=definition.name)
+            hooking = self._hooking()
+            outcome = await hooking.run(told)
+            home.reminders += hooking.reminders
+            self.initial_message = outcome.extras.initial_user_message or ""
+
+    async def tell_of_end(self) -> None:
+        """Run the hooks of the session's end, within their limit; called by `open_session`."""
+        home = self._main_home
+        if home is None or home.hooks is None or not home.hooks.has(HookEvent.SESSION_END):
+            return
+        with trio.CancelScope(shield=True):  # bounded by the limit that these hooks share
+            try:
+                await self._hooking().run(SessionEndInput(reason="other"))
+            except StoppedByHook:
+                pass  # it stops
+
+    def _hooking(self) -> Hooking:
+        assert self._main_home is not None
+        token = (self.main.id, 0, 0)
+        return Hooking(home=self._main_home, token=token, seq=0, recorder=self.runtime.recorder)
+
+    def tell_of_task(self, notice: TaskNotice) -> None:
+        """Let the agent whose task has ended know; called by the table of tasks."""
+        owner = self._agents.get(notice.owner)
+        ref = self.main if owner is None or owner[0].is_gone else owner[0]
+        ref.tell(Note(notice.xml, is_hidden=True), Lane.LATER)
+
+    # --- what agents may do ----------------------------------------------------------------------------------------
+
+    @property
+    def approvals(self) -> ApprovalQueue:
+        """The calls that wait for somebody's answer: `approvals.answer(id, Allow())`."""
+        assert self._services.approvals is not None
+        return self._services.approvals
+
+    @property
+    def budget(self) -> Budget:
+        """What the session may use, and has used; where the settings of models give no limit, it only watches."""
+        return self._composition.budget
+
+    @property
+    def servers(self) -> McpServers:
+        """The MCP servers of the session."""
+        return self._composition.servers
+
+    @property
+    def permission_mode(self) -> str:
+        """How the main agent's calls are treated that no rule speaks about."""
+        policy = self._composition.policy if self._main_home is None else self._main_home.policy
+        return "" if policy is None else policy.mode.value
+
+    async def set_permission_mode(self, mode: str) -> None:
+        """Change the main agent's mode, from its next call on.
+
+        Raises:
+            UsageError: There is no such mode.
+        """
+        assert self._main_home is not None
+        update = Update(kind="setMode", destination=Scope.SESSION, mode=parse_mode(mode))
+        await self._composition.keep_updates(self._main_home, [update])
+
+    @property
+    def model(self) -> str:
+        """Name of the model."""
+        return self._services.model.name
+
+    @property
+    def cwd(self) -> Path:
+        """The folder that the agents work in."""
+        return self._services.cwd
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Names of the tools that the main agent has now."""
+        return () if self._main_home is None else tuple(self._main_home.tools)
+
+    @property
+    def denials(self) -> tuple[Denial, ...]:
+        """The calls of the main agent that were refused, in order."""
+        return () if self._main_home is None else tuple(self._main_home.denials)
+
+    @property
+    def definitions(self) -> Definitions:
+        """The kinds of agents that there are."""
+        return self._composition.definitions.current
+
+    @property
+    def skills(self) -> Skills:
+        """The skills that count now."""
+        return self._composition.skills.current
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What was passed over in settings, definitions, skills and the like: a line each, for people."""
+        return tuple(dict.fromkeys(self._composition.problems))
+
+    # --- turns of the main agent -----------------------------------------------------------------------------------
 
     @property
     def main(self) -> Ref[Any]:
@@ -151,6 +273,26 @@ class Session:
             raise
         await self._recording.commit()
         return answer
+
+    async def compact(self, focus: str = "") -> Compacted:
+        """Put a summary in the place of the main agent's conversation, and return what became of it.
+
+        Args:
+            focus: What the summary is to look at in particular.
+
+        Raises:
+            UsageError: Compaction is switched off.
+            JournalError: It could not be put on record.
+            TurnFailed: A hook refused it, the model wrote no summary, or there is nothing to compact.
+            TurnKilled: `interrupt`, or the end of the session, ended it; the conversation is as it was.
+            ActorEnded: The main agent is gone.
+        """
+        if not self._services.compaction.enabled:
+            raise UsageError("compaction is switched off in the settings")
+        self._recording.check_open()
+        compacted = await self.main.ask(Compact(focus), timeout_s=math.inf)
+        await self._recording.commit()
+        return compacted
 
     def interrupt(self, why: str = "interrupted") -> AbortResult:
         """End the main agent's current turn, and nothing else."""
@@ -226,7 +368,8 @@ class Session:
         finally:
             home = self._main_home
             assert home is not None
-            home.tools = self._own_tools(home.definition)
+            home.tools = self._composition.tools_for(home)
+            home.survivors = ()
             with trio.CancelScope(shield=True):  # bounded by the supervisor's stop budget
                 if supervisor is not None:
                     supervisor.ref.stop(why="the team was closed")
@@ -252,7 +395,8 @@ class Session:
         home = self._main_home
         assert home is not None
         report = report_tool(self.run_folder / "report.md", self._ports.disk)
-        home.tools = self._own_tools(home.definition, (*lead_tools, report))
+        home.tools = self._composition.tools_for(home, (*lead_tools, report))
+        home.survivors = (team.describe_mates,)
         return team
 
     # --- looking ---------------------------------------------------------------------------------------------------
@@ -325,13 +469,7 @@ class Session:
     # --- pieces ----------------------------------------------------------------------------------------------------
 
     def _make_home(self, definition: AgentDefinition, more_tools: Sequence[Tool]) -> AgentHome:
-        return AgentHome(definition=definition, services=self._services, tools=self._own_tools(definition, more_tools))
-
-    def _own_tools(self, definition: AgentDefinition, more: Sequence[Tool] = ()) -> ToolSet:
-        """Return the session's tools and some more, as far as a definition allows them."""
-        names = definition.tools
-        tools = (*self._tools.values(), *more)
-        return ToolSet(one for one in tools if names is None or one.name in names)
+        return self._composition.make_home(definition, more_tools)
 
     def _adopt(self, ref: Ref[Any], home: AgentHome) -> None:
         self._agents[ref.id] = (ref, home)
@@ -341,21 +479,3 @@ class Session:
         self._has_ended = True
         for stream in list(self._streams):
             stream.close()
-
-
-def transcript_opener(
-    run_folder: Path, session_id: str, cwd: Path, *, ports: Ports, version: str, write: Callable[[Path, bytes], None]
-) -> Callable[[str], Transcript]:
-    """Return what makes the transcript of an agent: `main.jsonl` for the first, `agent-<id>.jsonl` for the others."""
-    opened: list[str] = []
-
-    def open_one(agent_id: str) -> Transcript:
-        is_main = not opened
-        opened.append(agent_id)
-        header = TranscriptHeader(
-            session_id=session_id, agent_id=agent_id, is_sidechain=not is_main, cwd=str(cwd), version=version
-        )
-        path = run_folder / TRANSCRIPTS / transcript_name(agent_id, is_main=is_main)
-        return Transcript(path, header, write=write, ids=ports.ids, wall=ports.clock.wall)
-
-    return open_one

@@ -9,14 +9,17 @@ Must not know: models, agents, Trio.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO, Final, Self, final
+from typing import BinaryIO, Final, Generic, NamedTuple, Self, TypeVar, final
 
 import attrs
 
 from greenroom.core import UsageError
 from greenroom.store._transcript import Line
+
+T = TypeVar("T")
 
 CHUNK_BYTES: Final = 256 * 1024
 RESUMED_BYTES: Final = 16 * 1024 * 1024
@@ -31,7 +34,8 @@ class TranscriptLines:
 
     Attributes:
         damaged: Lines so far that are no JSON objects.
-        torn_bytes: Bytes after the last whole line, known at the end: what a crash cut.
+        torn_bytes: Bytes after the last whole line, known at the end: what a crash cut. A line of which only the newline
+            is missing is whole: whoever writes behind it gives it one, and every later reader sees it.
     """
 
     def __init__(self, path: Path, start: int = 0) -> None:
@@ -57,15 +61,14 @@ class TranscriptLines:
         with _opened(self.path) as file:
             file.seek(self._start)
             for raw in file:
-                if raw[-1] != 10:  # only the last one
-                    self.torn_bytes = len(raw)
-                    return
                 try:
                     line = loads(raw)
                 except orjson.JSONDecodeError:
                     line = None
                 if isinstance(line, dict):
                     yield line
+                elif raw[-1] != 10:  # only the last one
+                    self.torn_bytes = len(raw)
                 else:
                     self.damaged += raw != b"\n"
 
@@ -85,11 +88,11 @@ def read_transcript(path: Path, *, start: int = 0) -> TranscriptLines:
 
 @final
 @attrs.frozen(kw_only=True)
-class StoredConversation:
+class StoredConversation(Generic[T]):
     """What a conversation is gone on with from."""
 
-    lines: tuple[Line, ...]
-    """The `user` and `assistant` lines of one agent, oldest first, from the last compaction on."""
+    lines: tuple[T, ...]
+    """What was made of the `user` and `assistant` lines of one agent, oldest first, from the last compaction on."""
     last_uuid: str | None
     """What the next line follows."""
     agent_id: str
@@ -101,7 +104,9 @@ class StoredConversation:
     """What was left out, each in one sentence."""
 
 
-def read_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> StoredConversation:
+def read_conversation(
+    path: Path, make: Callable[[Line], T], *, limit_bytes: int = RESUMED_BYTES
+) -> StoredConversation[T]:
     """Read the conversation that a transcript ends with.
 
     Time and memory depend on what there is to go on with, not on the file: reading begins at the last compaction, and at
@@ -109,6 +114,7 @@ def read_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Stored
 
     Args:
         path: The file; the lines of a file called `agent-*` are a sidechain, those of others are not.
+        make: Makes of a line what is kept of it; the line itself is not.
         limit_bytes: The most that is read.
 
     Raises:
@@ -117,7 +123,14 @@ def read_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Stored
     is_sidechain = path.name.startswith("agent-")
     start, left_out, is_torn = _start_of(path, limit_bytes, is_sidechain=is_sidechain)
     reader = read_transcript(path, start=start)
-    lines = [one for one in reader if _is_message(one) and bool(one.get("isSidechain")) == is_sidechain]
+    links: list[Link] = []
+    made: list[T] = []
+    last: Line = {}
+    for line in reader:
+        if _is_message(line) and bool(line.get("isSidechain")) == is_sidechain:
+            last = line
+            links.append(link_of(line))
+            made.append(make(line))
     notes = []
     if left_out:
         notes.append(
@@ -127,9 +140,8 @@ def read_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Stored
         notes.append(f"{reader.damaged} damaged lines were left out")
     if reader.torn_bytes:
         notes.append(f"the last line was cut off after {reader.torn_bytes:,} bytes and was left out")
-    last = lines[-1] if lines else {}
     return StoredConversation(
-        lines=tuple(chain(lines)),
+        lines=tuple([made[place] for place in chain(links)]),
         last_uuid=_text(last, "uuid") or None,
         agent_id=_text(last, "agentId"),
         session_id=_text(last, "sessionId"),
@@ -138,38 +150,46 @@ def read_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Stored
     )
 
 
-def chain(lines: Sequence[Line]) -> list[Line]:
-    """Return the lines that the last one follows, oldest first: a rewound branch is not among them.
+class Link(NamedTuple):
+    """What a line says about its place."""
+
+    uuid: object
+    parent: object
+    agent: object
+    is_summary: bool
+
+
+def link_of(line: Line) -> Link:
+    """Return what a line says about its place."""
+    get = line.get
+    return Link(get("uuid"), get("parentUuid"), get("agentId"), get("isCompactSummary") is True)
+
+
+def chain(links: Sequence[Link]) -> list[int]:
+    """Return the places of the lines that the last one follows, oldest first: a rewound branch is not among them.
 
     A parent that is missing was damaged or is in another file; then the line before counts as the parent. Lines of another
     agent are passed over.
     """
-    if not lines:
+    if not links:
         return []
-    agent = lines[-1].get("agentId")
-    own = [line for line in lines if line.get("agentId") == agent]
+    agent = links[-1].agent
+    own = [place for place, link in enumerate(links) if link.agent == agent]
+    if all(links[place].parent == links[before].uuid for before, place in pairwise(own)):
+        return own
     numbers: dict[object, int] = {}
-    chained: list[Line] = []
-    is_straight = True
-    for number, line in enumerate(own):
-        parent = line.get("parentUuid")
-        if number and is_straight and parent != own[number - 1].get("uuid"):
-            is_straight = False
-        uuid = line.get("uuid")
+    for number, place in enumerate(own):
+        uuid = links[place].uuid
         if isinstance(uuid, str):
             numbers.setdefault(uuid, number)
-    if is_straight:
-        return own
+    chained: list[int] = []
     number = len(own) - 1
     while number >= 0:
-        line = own[number]
-        chained.append(line)
-        if line.get("isCompactSummary") is True:
+        link = links[own[number]]
+        chained.append(own[number])
+        if link.is_summary or link.parent is None:
             break
-        parent = line.get("parentUuid")
-        if parent is None:
-            break
-        before = numbers.get(parent, number) if isinstance(parent, str) else number
+        before = numbers.get(link.parent, number) if isinstance(link.parent, str) else number
         # Parents come first: a link forwards, or a loop, is damage.
         number = before if before < number else number - 1
     chained.reverse()
@@ -219,9 +239,8 @@ def _is_summary(file: BinaryIO, place: int, *, is_sidechain: bool) -> bool:
     import orjson
 
     file.seek(place)
-    raw = file.readline()
     try:
-        line = orjson.loads(raw) if raw.endswith(b"\n") else None
+        line = orjson.loads(file.readline())
     except orjson.JSONDecodeError:
         return False
     if not isinstance(line, dict) or bool(line.get("isSidechain")) != is_sidechain:

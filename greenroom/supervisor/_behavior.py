@@ -6,30 +6,14 @@ write to a supervisor, and nobody may end it that way.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, final
+from typing import Protocol, final
 
 import attrs
 import trio
 
-from greenroom.actors import Cell, Context, Parent, Request
+from greenroom.actors import Context, Parent, Request
 from greenroom.core import SupervisorFailed
-from greenroom.supervisor._strategy import Step
-
-
-@final
-@attrs.frozen
-class Batch:
-    """A plan that concerns more than the child that ended."""
-
-    steps: tuple[Step, ...]
-    child: Cell[Any] | None = None
-    """The one that ended; None for the rest of a plan that has begun."""
-    incarnation: int = 0
-
-    @property
-    def is_overtaken(self) -> bool:
-        """Whether another plan has started that child again meanwhile."""
-        return self.child is not None and self.child.incarnation != self.incarnation
+from greenroom.supervisor._plans import Batch
 
 
 @final

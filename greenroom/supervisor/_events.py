@@ -19,11 +19,17 @@ class SupervisorOpened(Event):
     kind: ClassVar[str] = "supervisor.opened"
 
     strategy: str
+    """Who is restarted with a child: `one_for_one`, `one_for_all` or `rest_for_one`."""
     intensity: int
+    """Restarts that it may decide within its window."""
     period_s: float
+    """Length of the window, in seconds."""
     stop_order: str
+    """How it ends its children: `reverse` (of their start) or `together`."""
     stop_budget_s: float
+    """Seconds for ending them in order; after that all are killed together."""
     ends_with: str
+    """Whether it ends when significant children have: `none`, `any` or `all`."""
 
 
 @final
@@ -38,6 +44,7 @@ class ChildRestarted(Event):
     together: tuple[str, ...]
     """All that are started again, in order."""
     delay_s: float
+    """Seconds of back-off before the first of them starts."""
     restarts: int
     """Restarts in the window, this one included if it counts."""
     is_requested: bool = False
@@ -52,7 +59,9 @@ class DependencyDeclared(Event):
     kind: ClassVar[str] = "dependency.declared"
 
     child: str
+    """Id of the child."""
     on: tuple[str, ...]
+    """Ids of those that it builds on."""
 
 
 @final
@@ -63,6 +72,7 @@ class SupervisorEscalated(Event):
     kind: ClassVar[str] = "supervisor.escalated"
 
     child: str
+    """Id of the child whose end was one too many."""
     restarts: int
     """As many as it may decide within its window."""
 

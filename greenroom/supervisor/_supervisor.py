@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import logging
 import math
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import Context as ContextVars
 from typing import Any, Final, TypeVar, cast, final
@@ -19,9 +19,9 @@ from typing import Any, Final, TypeVar, cast, final
 import trio
 
 from greenroom.actors import GONE, Behavior, Cell, Down, Outcome, Ref, State, Verdict, drain, run_cell
-from greenroom.core import Cause, NameTaken, Stopping, SupervisorFailed, UsageError, actor_id
+from greenroom.core import Cause, NameTaken, PeerError, Stopping, SupervisorFailed, UsageError, actor_id
 from greenroom.mailbox import BUDGET, DeadReason, Lane
-from greenroom.supervisor._behavior import Batch, Escalation, RestartChild, SupervisorBehavior
+from greenroom.supervisor._behavior import Escalation, RestartChild, SupervisorBehavior
 from greenroom.supervisor._events import (
     ChildRestarted,
     DependencyDeclared,
@@ -31,6 +31,7 @@ from greenroom.supervisor._events import (
 )
 from greenroom.supervisor._house import House, behavior_class_of, wait_started
 from greenroom.supervisor._ladder import end_child
+from greenroom.supervisor._plans import Batch, Plans
 from greenroom.supervisor._spec import ChildSpec, Restart, StopOrder, SupervisorSpec
 from greenroom.supervisor._strategy import (
     ForgetChild,
@@ -44,7 +45,6 @@ from greenroom.supervisor._strategy import (
     plan_restart,
     restart_scope,
     stop_order,
-    stopped_to_start,
 )
 
 M = TypeVar("M")
@@ -70,7 +70,7 @@ class Supervisor:
         self._specs: dict[str, ChildSpec] = {}
         self._supervisors: dict[str, Supervisor] = {}
         self._depends_on: dict[str, tuple[str, ...]] = {}
-        self._being_stopped: Counter[str] = Counter()
+        self._plans = Plans()
         self._budget = RestartBudget(spec.intensity, spec.period_s)
         self._errors: deque[BaseException] = deque(maxlen=CAUSES_KEPT)
         self._is_closed = False
@@ -289,11 +289,13 @@ class Supervisor:
 
     def child_exited(self, cell: Cell[Any], outcome: Outcome) -> Verdict:
         """Decide what becomes of a child whose incarnation ended."""
-        if cell.id in self._being_stopped and not cell.is_unwanted:
+        if self._plans.is_settled(cell.id) and not cell.is_unwanted:
             return HELD
         if outcome.error is not None:
             self._errors.append(outcome.error)
-            _log.error("actor %s failed", cell.path or cell.id, exc_info=outcome.error)
+            # Where the world is at fault, a stack of ours would not say where to look.
+            said, stack = (f": {outcome.error}", None) if isinstance(outcome.error, PeerError) else ("", outcome.error)
+            _log.error("actor %s failed%s", cell.path or cell.id, said, exc_info=stack)
         was_asked = cell.stop_cause is not None or cell.kill_cause is not None
         if self._is_stopping() or not cell.was_ready:
             return self._forget(cell)
@@ -311,8 +313,9 @@ class Supervisor:
                 return self._forget(cell)
             case [StartChild(child=child, delay_s=delay_s)] if child == cell.id:
                 return Verdict(is_gone=False, delay_s=delay_s)
-        self._being_stopped.update(stopped_to_start(steps))
-        self.cell.mailbox.put_nowait(Batch(tuple(steps), cell, cell.incarnation), Lane.NOW, is_system=True)
+        batch = Batch(tuple(steps), cell.id)
+        self._plans.add(batch)
+        self.cell.mailbox.put_nowait(batch, Lane.NOW, is_system=True)
         return HELD
 
     def _plan(self, cell: Cell[Any], state: State, *, was_asked: bool) -> list[Step]:
@@ -343,7 +346,7 @@ class Supervisor:
     def _forget(self, cell: Cell[Any]) -> Verdict:
         for table in (self._children, self._specs, self._supervisors, self._depends_on):
             cast("dict[str, Any]", table).pop(cell.id, None)
-        del self._being_stopped[cell.id]
+        self._plans.forget(cell.id)
         return GONE
 
     def _finish_with(self, cell: Cell[Any]) -> None:
@@ -381,8 +384,9 @@ class Supervisor:
             return
         steps = plan_restart(child, strategy=self.spec.strategy, specs=self._specs, depends_on=self._depends_on)
         self._note_restart(cell, steps, self.cell.seq, is_requested=True)
-        self._being_stopped.update(stopped_to_start(steps))
-        await self._take_steps(deque(steps), Cause(self.id, "restarted on request"))
+        batch = Batch(tuple(steps), child)
+        self._plans.add(batch)
+        await self._take_steps(batch, Cause(self.id, "restarted on request"))
 
     def refuse(self, message: object) -> None:
         """Make a dead letter of what is no decision."""
@@ -390,13 +394,11 @@ class Supervisor:
         self._house.shared.directory.refused(self.cell, message, lane, DeadReason.UNHANDLED)
 
     async def carry_out(self, batch: Batch) -> None:
-        """Carry out a plan that concerns several children, unless a later one has overtaken it."""
-        if batch.is_overtaken:
-            self._being_stopped -= Counter(stopped_to_start(batch.steps))
-            return
-        await self._take_steps(deque(batch.steps), Cause(self.id, "restarted together with a neighbour"))
+        """Carry out a plan that concerns several children, unless another one has overtaken it."""
+        await self._take_steps(batch, Cause(self.id, "restarted together with a neighbour"))
 
-    async def _take_steps(self, rest: deque[Step], cause: Cause) -> None:
+    async def _take_steps(self, batch: Batch, cause: Cause) -> None:
+        rest = deque(batch.steps if self._plans.begin(batch) else ())
         try:
             while rest:
                 if await self._carry_out_one(rest[0], cause):
@@ -415,20 +417,20 @@ class Supervisor:
             self.cell.mailbox.put_nowait(decision, Lane.NOW, is_system=True)
 
     async def _carry_out_one(self, one: Step, cause: Cause) -> bool:
-        """Take one step; False when a child was started and failed to, so that another plan is about it."""
+        """Take one step; False when a child was started and has failed since, so that another plan is about it."""
         cell = self._children.get(one.child)
         if cell is None or self._is_stopping():
             return True
         if isinstance(one, StopChild):
             if cell.state in {State.PENDING, State.RUNNING}:
                 await self._end_child(cell, self._specs[cell.id].grace_s, cause)
-            self._being_stopped -= Counter((cell.id,))  # a plan that waits may be about it as well
+            self._plans.note_stopped(cell.id)
         elif isinstance(one, StartChild):
             if cell.is_held:
                 cell.renew(one.delay_s)
                 self._launch(cell)
             await cell.wait_ready(or_held=True)
-            return cell.is_ready or cell.is_gone
+            return not cell.is_held
         return True
 
     # --- stopping --------------------------------------------------------------------------------------------------
@@ -465,7 +467,7 @@ class Supervisor:
     async def stop_children(self) -> None:
         """End all children in order, within the stop budget; then whatever is left is killed together."""
         self._is_closed = True
-        self._being_stopped.clear()
+        self._plans.clear()
         cause = Cause(self.id, "its supervisor is stopping")
         with trio.move_on_after(self.spec.stop_budget_s):
             if self.spec.stop_order is StopOrder.TOGETHER:
@@ -486,7 +488,7 @@ class Supervisor:
         self._is_closed = True
         cause = Cause(self.id, "its supervisor has ended")
         for cell in list(self._children.values()):
-            del self._being_stopped[cell.id]
+            self._plans.forget(cell.id)
             if cell.state in {State.PENDING, State.RUNNING}:
                 cell.request_kill(cause)
             elif not cell.is_gone:  # held for a restart that will not come

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, final
 
 import trio
 
-from greenroom.core import Cause, InternalError
+from greenroom.core import Cause, InternalError, open_bare_nursery
 from greenroom.tasks._lifecycle import Edge
 from greenroom.tasks._notice import TaskNotice
 from greenroom.tasks._task import Task, TaskInfo
@@ -132,7 +132,7 @@ async def open_tasks(
         tell: Takes the notice of each end that no call told; in the step in which the task ends, so it may only store it.
         watch: Called at each edge that a task takes, in the same step; for the record.
     """
-    async with trio.open_nursery() as nursery:
+    async with open_bare_nursery() as nursery:
         tasks = Tasks(nursery, tell, watch)
         try:
             yield tasks

@@ -14,6 +14,7 @@ class ItemEvent(Event):
     """A fact about one item; the actor of the event is the board."""
 
     item: str
+    """Id of the item."""
 
 
 @final
@@ -24,8 +25,11 @@ class ItemCreated(ItemEvent):
     kind: ClassVar[str] = "item.created"
 
     subject: str
+    """What is to be done, in a line."""
     description: str
+    """What is to be done, in full."""
     by: str
+    """Name of the member that put it there."""
 
 
 @final
@@ -36,6 +40,7 @@ class ItemClaimed(ItemEvent):
     kind: ClassVar[str] = "item.claimed"
 
     owner: str
+    """Name of the member whose it is now."""
 
 
 @final
@@ -46,6 +51,7 @@ class ItemCompleted(ItemEvent):
     kind: ClassVar[str] = "item.completed"
 
     by: str
+    """Name of the member that said so."""
 
 
 @final
@@ -56,7 +62,9 @@ class ItemReleased(ItemEvent):
     kind: ClassVar[str] = "item.released"
 
     owner: str
+    """Name of the member whose it was."""
     why: str
+    """Why it was given back."""
     is_failure: bool
     """Whether the owner tried and failed; an abort, or the end of the owner, is none."""
 
@@ -69,9 +77,13 @@ class ItemEdited(ItemEvent):
     kind: ClassVar[str] = "item.edited"
 
     subject: str
+    """What is to be done now, in a line."""
     description: str
+    """What is to be done now, in full."""
     blocked_by: tuple[str, ...]
+    """Ids of all the items that have to be completed before it."""
     by: str
+    """Name of the member that changed it."""
 
 
 @final
@@ -82,6 +94,7 @@ class ItemDeleted(ItemEvent):
     kind: ClassVar[str] = "item.deleted"
 
     by: str
+    """Name of the member that took it away."""
 
 
 @final
@@ -92,8 +105,11 @@ class MailSent(Event):
     kind: ClassVar[str] = "mail.sent"
 
     sender: str
+    """Name of the member that wrote it."""
     to: str
+    """Name of the member that gets it."""
     summary: str
+    """What it is about; without one, its first 80 characters."""
 
 
 EVENTS: Final = (ItemCreated, ItemClaimed, ItemCompleted, ItemReleased, ItemEdited, ItemDeleted, MailSent)

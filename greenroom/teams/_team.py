@@ -151,6 +151,13 @@ class Team:
         """The teammates that were spawned, by name."""
         return dict(self._mates)
 
+    def describe_mates(self) -> str:
+        """Return who of the team lives, for a model that has lost sight of them; empty where nobody does."""
+        alive = [f"- {name}: {mate.state.value}" for name, mate in self._mates.items() if not mate.ref.is_gone]
+        if not alive:
+            return ""
+        return "\n".join([f"These teammates of the team {self.name} are there; do not spawn them again:", *alive])
+
     @property
     def has_work_to_hand_out(self) -> bool:
         """Whether an item waits although somebody is there who could take it, or will be after a restart."""

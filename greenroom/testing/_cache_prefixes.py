@@ -12,18 +12,21 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.models import ModelRequest, request_body
+from greenroom.models import Exchange, ModelRequest, request_body
 from greenroom.testing._messages_script import ReceivedRequest
 
 MOST_MARKS: Final = 4
 LOOKED_BACK: Final = 20
 """Blocks before a mark at which a provider looks for what it has cached."""
 
+_SHOWN: Final = 100
+_BEFORE: Final = 30
+
 # What the provider keys its cache by besides the prefix itself.
 _KEYED: Final = ("model", "thinking", "output_config", "tool_choice")
 
-RequestLike: TypeAlias = ModelRequest | ReceivedRequest | Mapping[str, Any]
-"""A request, one that a Messages server received, or the body of one."""
+RequestLike: TypeAlias = ModelRequest | Exchange | ReceivedRequest | Mapping[str, Any]
+"""A request, one of a recorded run, one that a Messages server received, or the body of one."""
 
 
 @final
@@ -56,7 +59,8 @@ class _Flat:
 def check_cache_prefixes(requests: Iterable[RequestLike]) -> int:
     """Check that each request begins with the one before it, and reads what that one had cached.
 
-    `ModelRequest`s are told apart by their agent; bodies have to be those of one conversation.
+    Those of a `ScriptedModel` or a recorded run (`read_recording(run).exchanges`) are told apart by their agent; bodies have
+    to be those of one conversation.
 
     Returns:
         How many pairs of requests were compared: a check that compared none proves nothing.
@@ -67,7 +71,7 @@ def check_cache_prefixes(requests: Iterable[RequestLike]) -> int:
     last: dict[str, tuple[int, _Flat]] = {}
     compared = 0
     for request in requests:
-        agent = request.agent if isinstance(request, ModelRequest) else ""
+        agent = request.agent if isinstance(request, ModelRequest | Exchange) else ""
         number, earlier = last.get(agent, (0, None))
         later = _flat(_body(request))
         why = _many_marks(later) or (earlier and _difference(earlier, later))
@@ -80,6 +84,8 @@ def check_cache_prefixes(requests: Iterable[RequestLike]) -> int:
 
 def _body(request: RequestLike) -> Mapping[str, Any]:
     match request:
+        case Exchange():
+            return _body(request.sent)
         case ModelRequest():
             return {"model": request.model, **request_body(request)}
         case ReceivedRequest():
@@ -120,7 +126,8 @@ def _difference(earlier: _Flat, later: _Flat) -> str:
         if index >= len(later.blocks):
             return f"{place} is gone"
         if (place, text) != later.blocks[index]:
-            return f"{place} was {_short(text)} and is {_short(later.blocks[index][1])}"
+            was, now = _differing(text, later.blocks[index][1])
+            return f"{place} was {was} and is {now}"
     if earlier.marks:
         written = earlier.marks[-1]
         if not any(0 <= mark - written <= LOOKED_BACK for mark in later.marks):
@@ -128,5 +135,14 @@ def _difference(earlier: _Flat, later: _Flat) -> str:
     return ""
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 100 else f"{text[:60]}...{text[-30:]}"
+def _differing(was: str, now: str) -> tuple[str, str]:
+    """Return of both texts the part from a little before their first difference."""
+    pairs = zip(was, now, strict=False)
+    same = next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(was), len(now)))
+    start = max(0, same - _BEFORE) if max(len(was), len(now)) > _SHOWN else 0
+    return _part(was, start), _part(now, start)
+
+
+def _part(text: str, start: int) -> str:
+    end = start + _SHOWN
+    return f"{'...' if start else ''}{text[start:end]}{'...' if end < len(text) else ''}"

@@ -7,7 +7,14 @@ from greenroom.tools._errors import InvalidInput, OutsideRoots, Problem, ToolErr
 from greenroom.tools._functions import FunctionTool, tool, tool_schema
 from greenroom.tools._inputs import validate
 from greenroom.tools._outputs import INLINE_CHARACTERS, Output, read_output
-from greenroom.tools._processes import ProcessEnd, Processes, ProcessResult, SystemProcesses, open_processes
+from greenroom.tools._processes import (
+    PipedProcess,
+    ProcessEnd,
+    Processes,
+    ProcessResult,
+    SystemProcesses,
+    open_processes,
+)
 from greenroom.tools._questions import AskUser, Option, Question, QuestionAnswers, QuestionRequest
 from greenroom.tools._schemas import Arg, schema_of
 from greenroom.tools._tool import Tool, ToolSchema, ToolSet
@@ -26,6 +33,7 @@ __all__ = [
     "Option",
     "Output",
     "OutsideRoots",
+    "PipedProcess",
     "Problem",
     "ProcessEnd",
     "ProcessResult",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -118,6 +118,10 @@ class Background(Protocol):
         is_background: bool,
     ) -> BackgroundTask:
         """Start a task; it can be found by its id before this returns."""
+        ...
+
+    def running(self, owner: str | None = None) -> Sequence[BackgroundTask]:
+        """Return what has not ended, in the order of starting; of one agent, or of all."""
         ...
 
     def find(self, task_id: str) -> BackgroundTask | None:

@@ -37,7 +37,12 @@ class Problem:
 
 @final
 class InvalidInput(ToolError):
-    """The input does not fit the tool's schema; every problem is named, not only the first."""
+    """The input does not fit the tool's schema; every problem is named, not only the first.
+
+    Attributes:
+        tool: Name of the tool.
+        problems: Every argument that cannot be used.
+    """
 
     def __init__(self, tool: str, problems: tuple[Problem, ...]) -> None:
         lines = [f"- {problem}" for problem in problems[:PROBLEMS_SHOWN]]
@@ -50,7 +55,12 @@ class InvalidInput(ToolError):
 
 @final
 class UnknownTool(ToolError):
-    """There is no tool of that name here."""
+    """There is no tool of that name here.
+
+    Attributes:
+        name: The name that was called.
+        known: The names that there are.
+    """
 
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
         there_is = "the tools are: " + ", ".join(known) if known else "there are no tools here"

@@ -53,6 +53,21 @@ def read_output(path: Path, most: int = INLINE_CHARACTERS) -> Output:
     return Output(f"{head[:half]}\n{note}\n{tail[-half:].rstrip()}", size, is_cut=True)
 
 
+def read_tail(path: Path, most: int) -> str:
+    """Return the last characters of a file of output, from the beginning of a line where there is one; "" without it."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - most * _BYTES_PER_CHARACTER))
+            text = _text(file.read(most * _BYTES_PER_CHARACTER)).strip()
+    except OSError:
+        return ""
+    if len(text) <= most:
+        return text
+    tail = text[-most:]
+    return tail.partition("\n")[2] or tail
+
+
 def _text(content: bytes) -> str:
     # A NUL is legal in text, and poison for terminals and for some readers of JSON.
     return content.decode("utf-8", errors="replace").replace("\0", "\ufffd")

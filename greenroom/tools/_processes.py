@@ -1,8 +1,8 @@
 """Processes that tools start: each in a group of its own, which ends with the scope that runs it.
 
 Rule 1: the input is empty, the output goes straight into a file: a process is never stopped by a reader that is busy, and
-what it printed can be looked at meanwhile. Rule 2: however `run` is left, nothing of the group is left: asked to end, given
-a grace, killed. Rule 3: the first process is not collected before the group has ended, so its number cannot be given to a
+what it printed can be looked at meanwhile. Only what is talked to (`open_piped`) has pipes. Rule 2: however `run` is left,
+nothing of the group is left: asked to end, given a grace, killed. Rule 3: the first process is not collected before the group has ended, so its number cannot be given to a
 stranger meanwhile. Rule 4: the session's reaper knows every group while it lives.
 Must not know: shells, tasks, agents.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, Protocol, final
@@ -22,7 +22,7 @@ import trio
 
 from greenroom.core import Blocking, Ids, task_id
 from greenroom.tools._errors import ToolError
-from greenroom.tools._outputs import INLINE_CHARACTERS, Output, read_output
+from greenroom.tools._outputs import INLINE_CHARACTERS, Output, read_output, read_tail
 from greenroom.tools._reaper import Reaper
 
 GRACE_S: Final = 2.0
@@ -32,6 +32,10 @@ MAX_OUTPUT_BYTES: Final = 5 * 1024**3
 _LOOK_S: Final = 0.25
 _POLL_S: Final = 0.01
 _KILL_S: Final = 5.0
+_CLOSED_S: Final = 1.0
+"""Time between closing the input of a program that is talked to and asking it to end."""
+_LAST_WORDS: Final = 300
+"""How much of what a program complained about last is shown, in characters."""
 _PROC: Final = Path("/proc")
 # No program that a tool starts has anybody to page for, to edit or to ask.
 _UNATTENDED: Final = {
@@ -95,6 +99,27 @@ class Processes(Protocol):
 
 
 @final
+@attrs.define(eq=False, kw_only=True)
+class PipedProcess:
+    """A program that is talked to. Made by `SystemProcesses.open_piped`; the block is what it lives in."""
+
+    stdin: trio.abc.SendStream
+    stdout: trio.abc.ReceiveStream
+    pid: int
+    """Its process id, which is that of its group."""
+    wait_ended: Callable[[], Awaitable[None]] = attrs.field(repr=False)
+    """Waits until it has ended by itself; one task at a time.
+
+    Raises:
+        ToolError: It complained too much, and is to be ended.
+    """
+    exit_code: int | None = None
+    """How it ended by itself, as in `ProcessEnd`; known when the block has been left, None where it had to be ended."""
+    last_words: str = ""
+    """The last that it complained about, once the block has been left."""
+
+
+@final
 @attrs.define(eq=False)
 class _Group:
     first: subprocess.Popen[bytes]
@@ -137,6 +162,15 @@ def _runs(pid: int) -> bool:
         return False
 
 
+async def _wait_a_moment(group: _Group) -> None:
+    """Wait until the first process has ended, or it is time to look again."""
+    with trio.move_on_after(_LOOK_S if group.pidfd is not None else _POLL_S):
+        if group.pidfd is not None:
+            await trio.lowlevel.wait_readable(group.pidfd)
+        else:
+            await trio.sleep_forever()
+
+
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
@@ -149,12 +183,21 @@ class SystemProcesses:
     """Processes of the machine. Made by `open_processes`."""
 
     def __init__(
-        self, *, blocking: Blocking, ids: Ids, folder: Path, reaper: Reaper, grace_s: float, max_output_bytes: int
+        self,
+        *,
+        blocking: Blocking,
+        ids: Ids,
+        folder: Path,
+        reaper: Reaper,
+        environ: Mapping[str, str],
+        grace_s: float,
+        max_output_bytes: int,
     ) -> None:
         self._blocking = blocking
         self._ids = ids
         self._folder = folder
         self._reaper = reaper
+        self._environ = environ
         self._grace_s = grace_s
         self._max_output_bytes = max_output_bytes
 
@@ -166,13 +209,7 @@ class SystemProcesses:
         self, command: Sequence[str], *, cwd: Path, output: Path, env: Mapping[str, str] | None = None
     ) -> ProcessEnd:
         """Run a program to its end; see `Processes.run`."""
-        variables = {**os.environ, **_UNATTENDED, **(env or {}), **self._reaper.environment}
-        try:
-            group = await self._blocking.run(self._start, list(command), cwd, output, variables)
-        except OSError as error:
-            where = f" in {cwd}" if str(error.filename) == str(cwd) else ""
-            why = (error.strerror or str(error)).lower()
-            raise ToolError(f"{command[0]} cannot be started{where}: {why}") from error
+        group = await self._started(command, cwd, output, env, is_piped=False)
         left_others = False
         try:
             await self._wait_first(group, output)
@@ -183,16 +220,78 @@ class SystemProcesses:
                 exit_code = await self._end(group)
         return ProcessEnd(exit_code, left_others)
 
-    def _start(self, command: list[str], cwd: Path, output: Path, env: dict[str, str]) -> _Group:
+    @asynccontextmanager
+    async def open_piped(
+        self, command: Sequence[str], *, cwd: Path, complaints: Path, env: Mapping[str, str] | None = None
+    ) -> AsyncIterator[PipedProcess]:
+        """Start a program that is talked to, for as long as the block lasts.
+
+        However the block is left, its input is closed, it gets a second to end by itself, and then its whole group is
+        ended as by `run`; that is not under the caller's deadline.
+
+        Args:
+            command: The program and its arguments.
+            cwd: An absolute folder.
+            complaints: What it prints to its stderr is appended to this file, which is made.
+            env: Variables beside those of this program.
+
+        Raises:
+            ToolError: It cannot be started.
+        """
+        group = await self._started(command, cwd, complaints, env, is_piped=True)
+        process = None
+        try:
+            assert group.first.stdin is not None
+            assert group.first.stdout is not None
+            # The streams close the descriptors; the objects that had them must not.
+            stdin, stdout = (
+                trio.lowlevel.FdStream(os.dup(one.fileno())) for one in (group.first.stdin, group.first.stdout)
+            )
+            group.first.stdin.close()
+            group.first.stdout.close()
+
+            async def wait_ended() -> None:
+                await self._wait_first(group, complaints)
+
+            process = PipedProcess(stdin=stdin, stdout=stdout, pid=group.id, wait_ended=wait_ended)
+            yield process
+        finally:
+            with trio.CancelScope(shield=True):
+                if process is not None:
+                    await process.stdin.aclose()
+                    with trio.move_on_after(_CLOSED_S):
+                        while not group.has_first_ended():
+                            await _wait_a_moment(group)
+                    ended_by_itself = group.has_first_ended()
+                    exit_code = await self._end(group)
+                    await process.stdout.aclose()
+                    process.exit_code = exit_code if ended_by_itself else None
+                    process.last_words = await self._blocking.run(read_tail, complaints, _LAST_WORDS)
+                else:
+                    await self._end(group)
+
+    async def _started(
+        self, command: Sequence[str], cwd: Path, output: Path, env: Mapping[str, str] | None, *, is_piped: bool
+    ) -> _Group:
+        variables = {**os.environ, **self._environ, **_UNATTENDED, **(env or {}), **self._reaper.environment}
+        try:
+            return await self._blocking.run(self._start, list(command), cwd, output, variables, is_piped=is_piped)
+        except OSError as error:
+            where = f" in {cwd}" if str(error.filename) == str(cwd) else ""
+            why = (error.strerror or str(error)).lower()
+            raise ToolError(f"{command[0]} cannot be started{where}: {why}") from error
+
+    def _start(self, command: list[str], cwd: Path, output: Path, env: dict[str, str], *, is_piped: bool) -> _Group:
         self._reaper.be_ready()
         output.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             first = subprocess.Popen(
                 command,
-                stdin=subprocess.DEVNULL,
-                stdout=descriptor,
+                stdin=subprocess.PIPE if is_piped else subprocess.DEVNULL,
+                stdout=subprocess.PIPE if is_piped else descriptor,
                 stderr=descriptor,
+                bufsize=0,
                 cwd=cwd,
                 env=env,
                 start_new_session=True,
@@ -205,15 +304,13 @@ class SystemProcesses:
         except OSError:
             os.killpg(first.pid, signal.SIGKILL)
             first.wait()
+            for pipe in filter(None, (first.stdin, first.stdout)):
+                pipe.close()
             raise
 
     async def _wait_first(self, group: _Group, output: Path) -> None:
         while not group.has_first_ended():
-            with trio.move_on_after(_LOOK_S if group.pidfd is not None else _POLL_S):
-                if group.pidfd is not None:
-                    await trio.lowlevel.wait_readable(group.pidfd)
-                else:
-                    await trio.sleep_forever()
+            await _wait_a_moment(group)
             if await self._blocking.run(_size, output) > self._max_output_bytes:
                 limit = f"{self._max_output_bytes} bytes"
                 raise ToolError(f"the command was ended because it printed more than {limit}; see {output}")
@@ -246,6 +343,7 @@ async def open_processes(
     ids: Ids,
     folder: Path,
     mark: str,
+    environ: Mapping[str, str] | None = None,
     grace_s: float = GRACE_S,
     max_output_bytes: int = MAX_OUTPUT_BYTES,
 ) -> AsyncIterator[SystemProcesses]:
@@ -256,6 +354,7 @@ async def open_processes(
         ids: Where the names of output files come from.
         folder: Where output files lie: `tasks` in the run folder. Made when it is needed.
         mark: What tells this session from all others of this machine: its id.
+        environ: Variables for all of them, beside those of this program.
         grace_s: Seconds between asking a group to end and killing it.
         max_output_bytes: A process that prints more is ended.
     """
@@ -266,6 +365,7 @@ async def open_processes(
             ids=ids,
             folder=folder,
             reaper=reaper,
+            environ=environ or {},
             grace_s=grace_s,
             max_output_bytes=max_output_bytes,
         )

@@ -18,9 +18,9 @@ from greenroom.trace._entries import Entry, UnknownEvent, entries_of, entry_of
 from greenroom.trace._export_chrome import chrome_trace
 from greenroom.trace._export_otlp import otlp_traces
 from greenroom.trace._journal import Durability, Journal, JournalStatistics, open_journal
-from greenroom.trace._lock import hold_run
+from greenroom.trace._lock import LOCK, hold_run, is_held
 from greenroom.trace._needs import Need, full_actors
-from greenroom.trace._reader import JOURNAL, JournalText, read_journal
+from greenroom.trace._reader import JOURNAL, JournalText, read_header, read_journal
 from greenroom.trace._runs import find_run, runs_folder
 from greenroom.trace._spans import open_spans, spans
 from greenroom.trace._world import SESSION_BEGIN, Fault, Fold, Losable, World, fold
@@ -30,6 +30,7 @@ __all__ = [
     "CHECKS",
     "COMPARED",
     "JOURNAL",
+    "LOCK",
     "SESSION_BEGIN",
     "VERSION",
     "WITH_FOLDS",
@@ -60,9 +61,11 @@ __all__ = [
     "full_actors",
     "has_ended",
     "hold_run",
+    "is_held",
     "open_journal",
     "open_spans",
     "otlp_traces",
+    "read_header",
     "read_journal",
     "runs_folder",
     "spans",

@@ -108,7 +108,7 @@ class JournalFiles:
 
     def _measure(self, path: Path) -> int:
         try:
-            return len(self._disk.read(path))
+            return self._disk.size(path)
         except FileNotFoundError:
             return 0
 

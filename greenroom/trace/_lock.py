@@ -13,6 +13,25 @@ from greenroom.core import JournalError
 LOCK: Final = "run.lock"
 
 
+def is_held(folder: Path) -> bool:
+    """Whether somebody writes a run, or may: what cannot be found out counts as yes. Changes nothing."""
+    try:
+        import fcntl
+
+        descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    except (ImportError, OSError):
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 @contextmanager
 def hold_run(folder: Path) -> Iterator[None]:
     """Hold the lock of a run folder; the system lets go of it when the process ends, however it ends.

@@ -23,6 +23,8 @@ from greenroom.trace._codec import VERSION, Codec, Header, upcast
 from greenroom.trace._entries import Entry
 
 JOURNAL: Final = "journal.jsonl"
+HEADER_BYTES: Final = 1_000_000
+"""A first line that is longer is no header."""
 
 
 @final
@@ -81,6 +83,20 @@ def whole_lines(content: bytes) -> tuple[list[bytes], int]:
     """Part a file into its whole lines and the number of bytes after the last newline."""
     *lines, tail = content.split(b"\n")
     return lines, len(tail)
+
+
+def read_header(path: Path) -> Header:
+    """Read the first line of a journal file and nothing else.
+
+    Raises:
+        JournalError: The file cannot be read, or its first line is no whole header.
+    """
+    try:
+        with path.open("rb") as file:
+            line = file.readline(HEADER_BYTES)
+    except OSError as error:
+        raise JournalError(str(path), error.strerror or str(error)) from None
+    return parse_header(path, whole_lines(line)[0])
 
 
 def parse_header(path: Path, lines: list[bytes]) -> Header:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from greenroom.core import JournalError, SystemDisk, UsageError, is_session_id
-from greenroom.trace._reader import JOURNAL, parse_header, read_bytes, whole_lines
+from greenroom.core import JournalError, UsageError, is_session_id
+from greenroom.trace._reader import JOURNAL, read_header
 
 LAST: Final = "last"
 VARIABLE: Final = "GREENROOM_RUNS"
@@ -72,7 +72,7 @@ def _last(runs: Path) -> Path:
 
 def _has_header(path: Path) -> bool:
     try:
-        parse_header(path, whole_lines(read_bytes(path, SystemDisk()))[0][:1])
+        read_header(path)
     except JournalError:
         return False
     return True

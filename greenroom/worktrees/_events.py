@@ -15,8 +15,11 @@ class WorktreeEvent(Event):
     """A fact about one worktree."""
 
     name: str
+    """Its name."""
     path: str
+    """The folder that it is in."""
     branch: str
+    """Its branch; empty if a hook made it, or its head is detached."""
 
 
 @final
@@ -27,6 +30,7 @@ class WorktreeIntended(WorktreeEvent):
     kind: ClassVar[str] = "worktree.intended"
 
     base: str
+    """The commit that it is made from."""
 
 
 @final
@@ -45,6 +49,7 @@ class WorktreeNotMade(WorktreeEvent):
     kind: ClassVar[str] = "worktree.not_made"
 
     error: str
+    """Text of the error."""
 
 
 @final
@@ -79,6 +84,7 @@ class WorktreeKept(WorktreeEvent):
     kind: ClassVar[str] = "worktree.kept"
 
     why: str
+    """Why it stays, in words."""
 
 
 def about(event_class: type[WorktreeEvent], worktree: Worktree, **more: Any) -> WorktreeEvent:

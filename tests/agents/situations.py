@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import attrs
 import trio
 
 from greenroom.actors import Ref
-from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentServices
-from greenroom.core import InlineBlocking, Ports
+from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentServices, Loaded, load_conversation
+from greenroom.core import InlineBlocking, Ports, SeededIds
+from greenroom.hooks import HookRunner
 from greenroom.models import Message, Model, ToolResultBlock
-from greenroom.supervisor import Runtime, open_runtime
+from greenroom.store import Transcript, TranscriptHeader
+from greenroom.supervisor import ChildSpec, Runtime, open_runtime
 from greenroom.tools import Tool, ToolSet, tool
 
 
@@ -46,6 +49,30 @@ async def stumble() -> str:
     raise ZeroDivisionError("a bug")
 
 
+@attrs.define
+class Bytes:
+    """The transcript's file, in memory until it is read."""
+
+    path: Path
+    content: bytes = b""
+    refuses: bool = False
+
+    def open(self, agent_id: str) -> Transcript:
+        header = TranscriptHeader(session_id="s", agent_id=agent_id, is_sidechain=False, cwd="/", version="0")
+        wall = lambda: datetime(2026, 1, 1, tzinfo=UTC)  # noqa: E731
+        return Transcript(self.path, header, write=self.write, ids=SeededIds(len(self.content)), wall=wall)
+
+    def write(self, _: Path, content: bytes) -> None:
+        if self.refuses:
+            raise OSError(28, "No space left on device")
+        self.content += content
+
+    def load(self) -> Loaded:
+        """Return what another process would read."""
+        self.path.write_bytes(self.content)
+        return load_conversation(self.path)
+
+
 @attrs.frozen(kw_only=True)
 class Stage:
     runtime: Runtime
@@ -60,14 +87,22 @@ class Stage:
 
 @asynccontextmanager
 async def open_stage(
-    model: Model, *, tools: Iterable[Tool] = (look, change, stumble), max_turns: int = 50
+    model: Model,
+    *,
+    tools: Iterable[Tool] = (look, change, stumble),
+    max_turns: int = 50,
+    kind: Callable[[AgentHome], Agent] = Agent,
+    hooks: HookRunner | None = None,
+    loaded: Loaded | None = None,
+    **services: Any,
 ) -> AsyncIterator[Stage]:
     """Open a runtime with one agent; the model is checked for leftovers when the block ends."""
     definition = AgentDefinition(name="tester", system_prompt="You test.", max_turns=max_turns)
-    services = AgentServices(model=model, cwd=Path("/"), roots=(Path("/"),), blocking=InlineBlocking())
-    home = AgentHome(definition=definition, services=services, tools=ToolSet(tools))
+    shared = AgentServices(model=model, cwd=Path("/"), roots=(Path("/"),), blocking=InlineBlocking(), **services)
+    home = AgentHome(definition=definition, services=shared, tools=ToolSet(tools), hooks=hooks, loaded=loaded)
+    spec = ChildSpec(as_id=loaded.agent_id or None) if loaded is not None else None
     async with model.open(), open_runtime(ports=Ports(blocking=InlineBlocking())) as runtime:
-        agent: Ref[Any] = await runtime.spawn(Agent, home, name="agent")
+        agent: Ref[Any] = await runtime.spawn(kind, home, name="agent", spec=spec)
         yield Stage(runtime=runtime, agent=agent, home=home)
 
 

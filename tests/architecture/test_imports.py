@@ -15,7 +15,7 @@ from tests.architecture.source_tree import ROOT
 # Provider SDKs, web and remote libraries, what they bring, and whatever else is imported where it is first used.
 HEAVY: Final = frozenset({
     *("anthropic", "httpx2", "httpx", "httpcore2", "httpcore", "h11", "pydantic", "pydantic_core", "opentelemetry"),
-    *("mcp", "starlette", "hypercorn", "trio_websocket", "wsproto", "ray", "redis", "coredis", "asyncio"),
+    *("mcp", "mcp_types", "anyio", "jsonschema", "cryptography", "jwt", "uvicorn", "starlette", "hypercorn", "trio_websocket", "wsproto", "ray", "redis", "coredis", "asyncio"),
     *("rich", "cyclopts", "yaml", "orjson", "pathspec"),
 })  # fmt: skip
 # Public names that cannot be shown without a heavy library, with a reason each: {name: {library}}. None so far.

@@ -17,6 +17,7 @@ import pytest
 from greenroom.cli import _swarm as swarm_module
 from greenroom.cli import main
 from greenroom.cli.survey import play_mate
+from greenroom.cli.survey._conversation import read_conversation
 from greenroom.models import AnswerLike, ModelRequest
 from tests.cli.small_repo import make_small_repo
 
@@ -345,7 +346,7 @@ def test_items_that_no_mate_can_do_are_named_in_the_report(
     repo: Path, runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def play(request: ModelRequest) -> AnswerLike:
-        if "Read these files" in str(request.messages[-1]):
+        if "Read these files" in read_conversation(request.messages).received[-1].text:
             raise ValueError("I cannot read")
         return play_mate(request)
 

@@ -49,6 +49,7 @@ def test_appending_goes_on_where_it_ended_and_survives_a_close(disk: Disk, tmp_p
     disk.close()
 
     assert disk.read(path) == b"one two three"
+    assert disk.size(path) == 13
 
 
 def test_writing_replaces_the_whole_and_leaves_nothing_beside_it(disk: Disk, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import attrs
 import pytest
 
@@ -57,3 +59,38 @@ def test_the_mapping_is_not_changed() -> None:
     read_settings(Settings, values, source="here")
 
     assert values == {"name": "y"}
+
+
+@attrs.frozen(kw_only=True)
+class Purse:
+    usd: Decimal | None = None
+
+
+@pytest.mark.parametrize("said", ["0.1", 0.1, Decimal("0.1")])
+def test_money_is_read_as_it_is_written(said: object) -> None:
+    """And not as the nearest binary fraction."""
+    assert read_settings(Purse, {"usd": said}, source="here") == Purse(usd=Decimal("0.1"))
+
+
+@pytest.mark.parametrize("said", ["a tenth", True, "nan", [1]])
+def test_what_is_no_amount_is_refused(said: object) -> None:
+    with pytest.raises(SettingsError, match=r"usd: .* is no .*number"):
+        read_settings(Purse, {"usd": said}, source="here")
+
+
+@attrs.frozen(kw_only=True)
+class Effort:
+    level: str | int | None = None
+
+
+@pytest.mark.parametrize("value", ["high", 50, None])
+def test_a_value_may_be_of_several_plain_kinds(value: object) -> None:
+    assert read_settings(Effort, {"level": value}, source="here") == Effort(level=value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [[1], True, 0.5, {}])
+def test_a_value_of_none_of_its_kinds_is_a_mistake_with_its_path(value: object) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read_settings(Effort, {"level": value}, source="here")
+
+    assert caught.value.problems[0].startswith("level: ")

@@ -51,6 +51,13 @@ async def test_the_agent_of_the_readme_answers_over_a_real_socket(tmp_path: Path
     assert list((tmp_path / ".greenroom" / "runs").iterdir())
 
 
+def test_the_sessions_of_the_how_to_on_transcripts_are_resumed_and_compacted(tmp_path: Path) -> None:
+    resumed, compacted = blocks_of("docs/how-to/transcripts.md")
+
+    assert run_python(resumed, cwd=tmp_path) == "Your name is Ada.\n"
+    assert run_python(compacted, cwd=tmp_path) == "The sky is blue.\n"
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs_as_it_stands_and_fits_on_a_page(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(path), run_name="__main__")
@@ -81,12 +88,3 @@ def test_the_tests_of_the_how_to_pass_and_fail_as_it_says(pytester: pytest.Pytes
             "*to repeat it: pytest test_jobs_broken.py::test_every_job_is_done --greenroom-replay *",
         ]
     )
-
-
-@pytest.mark.parametrize("path", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda path: path.name)
-def test_every_link_to_a_file_leads_somewhere(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-
-    broken = [link for link in re.findall(r"\]\(([^)#:]+)\)", text) if not (path.parent / link).exists()]
-
-    assert broken == []

@@ -10,17 +10,23 @@ import trio
 
 from greenroom.core import Closed
 from greenroom.models import (
+    Budget,
     Call,
+    Limits,
     Model,
     PlaybookModel,
+    RecordedModel,
     Say,
     ScriptedModel,
     ThinkingDelta,
     ToolInputDelta,
     ToolUseStarted,
     UsageDelta,
+    budgeted,
+    recording,
     retrying,
 )
+from greenroom.models._recording import parse_recording
 from greenroom.testing import open_messages_server
 from tests.models.situations import HELLO, assert_is_prefix, assert_may_be_appended, claude, text_of
 
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 ANSWER: Final = (Say("I will look."), Call("Glob", {"pattern": "*.py"}))
-KINDS = ["anthropic", "scripted", "playbook", "retrying"]
+KINDS = ["anthropic", "scripted", "playbook", "retrying", "budgeted", "recording", "recorded"]
 
 
 @asynccontextmanager
@@ -41,10 +47,16 @@ async def opened(kind: str) -> AsyncIterator[Model]:
                     yield anthropic
             return
         playbook = PlaybookModel({"": lambda _: ANSWER})
+        lines: list[bytes] = []
+        async with recording(playbook, lines.append).stream(HELLO) as stream:
+            await stream.wait_response()
         models: dict[str, Model] = {
             "scripted": ScriptedModel([ANSWER]),
             "playbook": playbook,
             "retrying": retrying(playbook),
+            "budgeted": budgeted(playbook, Budget(Limits(calls=1))),
+            "recording": recording(playbook, lines.append),
+            "recorded": RecordedModel(parse_recording(b"".join(lines), source="")),
         }
         async with models[kind].open():
             yield models[kind]

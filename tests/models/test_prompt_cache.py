@@ -106,6 +106,14 @@ def test_what_voids_the_cache_is_named(changed: ModelRequest, why: str) -> None:
     assert caught.value.why.startswith(why)
 
 
+def test_of_long_blocks_the_part_that_differs_is_shown() -> None:
+    with pytest.raises(CacheMiss) as caught:
+        check_cache_prefixes([attrs.evolve(HELLO, system=f"{'a' * 500}{at}{'b' * 500}") for at in range(2)])
+    assert f"{'a' * 30}0bb" in caught.value.why
+    assert f"{'a' * 30}1bb" in caught.value.why
+    assert len(caught.value.why) < 250
+
+
 def test_the_order_of_keys_counts() -> None:
     """To the provider they are other bytes."""
     first = Message("assistant", (ToolUseBlock("t", "Read", {"a": 1, "b": 2}),))

@@ -71,6 +71,7 @@ def test_thinking_may_not_take_the_whole_answer() -> None:
         (50, "low"),
         (51, "medium"),
         (100, "high"),
+        (" 60 ", "medium"),
     ],
 )
 def test_an_effort_is_a_level_or_a_number(said: str | int, effort: str) -> None:

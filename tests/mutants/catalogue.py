@@ -27,6 +27,7 @@ _CELL: Final = "greenroom.actors._cell"
 _INTAKE: Final = "greenroom.mailbox._intake"
 _LOOP: Final = "greenroom.actors._loop"
 _MAILBOX: Final = "greenroom.mailbox._mailbox"
+_PLANS: Final = "greenroom.supervisor._plans"
 _STATES: Final = ("tests/actors/test_states.py",)
 _SUPERVISOR: Final = "greenroom.supervisor._supervisor"
 
@@ -338,16 +339,23 @@ MUTANTS: Final = (
     Mutant(
         "a batch forgets that the next one is about its children too",
         ("I-38",),
-        _SUPERVISOR,
-        "self._being_stopped -= Counter((cell.id,))  #",
-        "del self._being_stopped[cell.id]  #",
+        _PLANS,
+        "self._being_stopped -= Counter((child,))",
+        "del self._being_stopped[child]",
     ),
     Mutant(
         "a batch is carried out although another one has overtaken it",
         ("I-38",),
-        _SUPERVISOR,
-        "        if batch.is_overtaken:\n",
-        "        if False:\n",
+        _PLANS,
+        "        if self._waiting.get(batch.child) is not batch:\n",
+        "        if self._waiting.get(batch.child) is None:\n            return True\n        if False:\n",
+    ),
+    Mutant(
+        "who failed after it was started waits for a batch that was overtaken",
+        ("I-38",),
+        _PLANS,
+        "            self._being_stopped -= Counter(stopped_to_start(overtaken.steps))\n",
+        "            pass\n",
     ),
     Mutant(
         "who gives up kills its children all at once",
@@ -374,7 +382,7 @@ MUTANTS: Final = (
         "a stop of the supervisor's own triggers a restart",
         ("I-40",),
         _SUPERVISOR,
-        "if cell.id in self._being_stopped and not cell.is_unwanted:",
+        "if self._plans.is_settled(cell.id) and not cell.is_unwanted:",
         "if False:",
     ),
     Mutant(

@@ -28,6 +28,7 @@ class FillingDisk:
         self._disk = SystemDisk()
         self.make_folder = self._disk.make_folder
         self.read = self._disk.read
+        self.size = self._disk.size
         self.write = self._disk.write
         self.sync = self._disk.sync
         self.close = self._disk.close

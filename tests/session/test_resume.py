@@ -9,8 +9,8 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.agents import CONTINUE, INTERRUPTED, AgentDefinition, faults_of, load_conversation
-from greenroom.core import TurnKilled, UsageError
-from greenroom.models import Call, ScriptedModel
+from greenroom.core import ProviderError, TurnFailed, TurnKilled, UsageError
+from greenroom.models import Call, ScriptedModel, ScriptStep
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.store import read_transcript
 from greenroom.testing import virtual_ports
@@ -132,3 +132,22 @@ async def test_a_session_that_is_not_there_is_refused_in_the_words_of_the_produc
     with pytest.raises(UsageError, match=f"^No conversation found with session ID: {run}$"):
         async with open_session(model=ScriptedModel([]), cwd=tmp_path, runs=tmp_path / "runs", resume=run):
             raise AssertionError
+
+
+async def test_an_answer_that_was_cut_off_is_gone_on_with(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Agents 13.3: what a killed process leaves of an answer is no end of the turn."""
+    cut = ProviderError("cut", kind="cut")
+    model = ScriptedModel([ScriptStep(answer="one two three four", error=cut, error_after=3)])
+    async with open_session(model=model, cwd=tmp_path, runs=tmp_path / "r", ports=virtual_ports()) as first:
+        with pytest.raises(TurnFailed) as caught:
+            await first.run("Count.")
+    model = ScriptedModel(["five"])
+    async with open_session(
+        model=model, cwd=tmp_path, runs=tmp_path / "r", resume="last", ports=virtual_ports(1)
+    ) as second:
+        assert second.was_cut
+        await second.go_on()
+
+    assert caught.value.partial
+    assert [message.text for message in model.requests[0].messages] == ["Count.", caught.value.partial, CONTINUE]
+    assert not load_conversation(main_file(second)).was_cut

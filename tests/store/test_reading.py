@@ -14,7 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import SeededIds, UsageError
-from greenroom.store import Line, Transcript, TranscriptHeader, chain, read_conversation, read_transcript
+from greenroom.store import (
+    Line,
+    StoredConversation,
+    Transcript,
+    TranscriptHeader,
+    chain,
+    link_of,
+    read_conversation,
+    read_transcript,
+)
 
 HEADER = TranscriptHeader(session_id="s", agent_id="a1", is_sidechain=False, cwd="/p", version="0.1")
 
@@ -31,12 +40,20 @@ def user(text: str) -> dict[str, Any]:
     return {"role": "user", "content": [{"type": "text", "text": text}]}
 
 
+def read(path: Path, **more: int) -> StoredConversation[Line]:
+    return read_conversation(path, lambda line: line, **more)
+
+
 def texts(lines: tuple[Line, ...]) -> list[str]:
     return [line["message"]["content"][0]["text"] for line in lines]
 
 
 def linked(*links: tuple[str, str | None], **more: Any) -> list[Line]:
     return [{"uuid": uuid, "parentUuid": parent, "type": "user", "message": {}, **more} for uuid, parent in links]
+
+
+def chained(lines: list[Line]) -> list[Line]:
+    return [lines[place] for place in chain([link_of(line) for line in lines])]
 
 
 # --- lines ------------------------------------------------------------------------------------------------------------
@@ -55,9 +72,11 @@ def test_a_tail_torn_at_any_byte_is_left_out_and_told(tmp_path: Path) -> None:
         path.write_bytes(whole[:end])
         reader = read_transcript(path)
 
-        assert list(reader) == lines[: whole.count(b"\n", 0, end)]
-        assert reader.torn_bytes == end - 1 - whole.rfind(b"\n", 0, end)
-        assert read_conversation(path).is_torn == (reader.torn_bytes > 0)
+        # A line of which only the newline is missing is whole: it will be one as soon as somebody writes behind it.
+        assert list(reader) == lines[: (whole + b"\n").count(b"\n", 0, end + 1)]
+        is_torn = whole[:end].rpartition(b"\n")[2] != b""
+        assert read(path).is_torn == is_torn
+        assert reader.torn_bytes == (0 if whole[end : end + 1] == b"\n" else end - 1 - whole.rfind(b"\n", 0, end))
 
 
 @pytest.mark.parametrize("line", [b"garbage", b"[]", b"1", b'{"a":', b"\xff", bytes(40)])
@@ -76,22 +95,22 @@ def test_a_writer_goes_on_behind_a_torn_line(tmp_path: Path) -> None:
     for text in ("one", "two"):
         log.append("user", user(text))
     path.write_bytes(path.read_bytes()[:-5])
-    before = read_conversation(path)
+    before = read(path)
     later = writer(path)
     later.follow(before.last_uuid, is_torn=before.is_torn)
 
     for text in ("three", "four"):
         later.append("user", user(text))
 
-    assert texts(read_conversation(path).lines) == ["one", "three", "four"]
-    assert read_conversation(path).notes == ("1 damaged lines were left out",)
+    assert texts(read(path).lines) == ["one", "three", "four"]
+    assert read(path).notes == ("1 damaged lines were left out",)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"missing\.jsonl"):
         list(read_transcript(tmp_path / "missing.jsonl"))
     with pytest.raises(UsageError, match=r"missing\.jsonl"):
-        read_conversation(tmp_path / "missing.jsonl")
+        read(tmp_path / "missing.jsonl")
 
 
 # --- conversations ----------------------------------------------------------------------------------------------------
@@ -112,10 +131,10 @@ def test_lines_of_other_kinds_and_of_other_agents_are_passed_over(tmp_path: Path
         file.write(b"".join(orjson.dumps(line) + b"\n" for line in foreign))
     log.append("user", user("mine too"))
 
-    read = read_conversation(path)
+    found = read(path)
 
-    assert texts(read.lines) == ["mine", "mine too"]
-    assert (read.agent_id, read.session_id, read.is_torn, read.notes) == ("a1", "s", False, ())
+    assert texts(found.lines) == ["mine", "mine too"]
+    assert (found.agent_id, found.session_id, found.is_torn, found.notes) == ("a1", "s", False, ())
 
 
 def test_a_conversation_begins_at_its_last_compaction(tmp_path: Path) -> None:
@@ -126,9 +145,9 @@ def test_a_conversation_begins_at_its_last_compaction(tmp_path: Path) -> None:
         log.append_compaction(user(f"summary {number}"), trigger="auto", pre_tokens=7)
         log.append("user", user('a tool showed "isCompactSummary":true'))
 
-    read = read_conversation(path)
+    found = read(path)
 
-    assert texts(read.lines) == ["summary 2", 'a tool showed "isCompactSummary":true']
+    assert texts(found.lines) == ["summary 2", 'a tool showed "isCompactSummary":true']
     (boundary,) = [line for line in list(read_transcript(path))[-3:] if line["type"] == "system"]
     assert boundary["subtype"] == "compact_boundary"
     assert boundary["compactMetadata"] == {"trigger": "auto", "preTokens": 7}
@@ -143,11 +162,15 @@ def test_a_compaction_torn_at_any_byte_leaves_the_conversation_before_it(tmp_pat
     log.append_compaction(user("summary"), trigger="manual", pre_tokens=7)
     whole = path.read_bytes()
 
-    for end in range(size, len(whole)):
+    for end in range(size, len(whole) + 1):
         path.write_bytes(whole[:end])
-        assert texts(read_conversation(path).lines) == ["before"], end
-    path.write_bytes(whole)
-    assert texts(read_conversation(path).lines) == ["summary"]
+        before = read(path)
+        expected = ["before"] if end < len(whole) - 1 else ["summary"]
+        assert texts(before.lines) == expected, end
+        later = writer(path)
+        later.follow(before.last_uuid, is_torn=before.is_torn)
+        later.append("user", user("after"))
+        assert texts(read(path).lines) == [*expected, "after"], end
 
 
 @pytest.mark.parametrize("padding", [0, 1, 17, 250_000, 262_100, 262_144, 600_000])
@@ -158,9 +181,9 @@ def test_a_compaction_is_found_wherever_it_lies_in_the_pieces_that_are_read(tmp_
     log.append_compaction(user("summary"), trigger="auto", pre_tokens=1)
     log.append("user", user("y" * padding))
 
-    assert len(read_conversation(path).lines) == 2
+    assert len(read(path).lines) == 2
     for limit in (padding + 500, padding + 100_000):
-        assert len(read_conversation(path, limit_bytes=limit).lines) <= 2
+        assert len(read(path, limit_bytes=limit).lines) <= 2
 
 
 def test_what_is_too_far_from_the_end_is_left_out_and_told(tmp_path: Path) -> None:
@@ -169,11 +192,11 @@ def test_what_is_too_far_from_the_end_is_left_out_and_told(tmp_path: Path) -> No
     for number in range(100):
         log.append("user", user(f"{number:03d}"))
 
-    read = read_conversation(path, limit_bytes=2_000)
+    found = read(path, limit_bytes=2_000)
 
-    assert texts(read.lines)[-1] == "099"
-    assert 0 < len(read.lines) < 10
-    assert "left out" in read.notes[0]
+    assert texts(found.lines)[-1] == "099"
+    assert 0 < len(found.lines) < 10
+    assert "left out" in found.notes[0]
 
 
 # --- the chain --------------------------------------------------------------------------------------------------------
@@ -181,22 +204,21 @@ def test_what_is_too_far_from_the_end_is_left_out_and_told(tmp_path: Path) -> No
 
 def test_a_rewound_branch_is_not_part_of_the_conversation() -> None:
     lines = linked(("a", None), ("b", "a"), ("c", "b"), ("d", "a"), ("e", "d"))
-    assert [line["uuid"] for line in chain(lines)] == ["a", "d", "e"]
+    assert [line["uuid"] for line in chained(lines)] == ["a", "d", "e"]
 
 
 def test_a_missing_parent_is_the_line_before() -> None:
     lines = linked(("a", None), ("b", "a"), ("d", "c"), ("e", "d"))
-    assert [line["uuid"] for line in chain(lines)] == ["a", "b", "d", "e"]
+    assert [line["uuid"] for line in chained(lines)] == ["a", "b", "d", "e"]
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.none() | st.sampled_from("abcdefg"))))
 def test_every_chain_ends_with_the_last_line_and_goes_backwards(links: list[tuple[str, str | None]]) -> None:
     lines = linked(*links)
-    chained = chain(lines)
+    places = chain([link_of(line) for line in lines])
 
-    places = [next(place for place, line in enumerate(lines) if line is one) for one in chained]
     assert places == sorted(set(places))
-    assert chained[-1:] == lines[-1:]
+    assert places[-1:] == ([len(lines) - 1] if lines else [])
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------
@@ -226,7 +248,7 @@ def test_memory_depends_on_the_conversation_and_not_on_the_file(tmp_path: Path) 
             pass
 
     assert peak_bytes(walk) < 1_500_000
-    assert peak_bytes(read_conversation, path) < 1_500_000
+    assert peak_bytes(read, path) < 1_500_000
     with path.open("ab") as file:
         file.write((orjson.dumps(line) + b"\n") * 7_000)
-    assert peak_bytes(lambda: read_conversation(path, limit_bytes=1_000_000)) < 4_000_000
+    assert peak_bytes(lambda: read(path, limit_bytes=1_000_000)) < 4_000_000

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from greenroom.actors import Behavior, Context
+from greenroom.core import PeerError
 from greenroom.supervisor import open_runtime
 
 if TYPE_CHECKING:
@@ -31,3 +32,21 @@ async def test_a_crash_is_logged_with_its_actor_and_its_error(
     assert (record.name, record.levelname, record.getMessage()) == ("greenroom", "ERROR", "actor fragile failed")
     assert record.exc_info is not None
     assert isinstance(record.exc_info[1], ValueError)
+
+
+class Cut(Behavior[str]):
+    async def on_message(self, message: str, ctx: Context) -> None:
+        raise PeerError(message)
+
+
+async def test_a_failure_of_the_world_is_logged_without_a_stack(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_runtime() as runtime:
+        cut = await runtime.spawn(Cut, name="cut")
+        cut.tell("the line went dead")
+        await trio.sleep(1)
+
+    (record,) = caplog.records
+    assert record.getMessage() == "actor cut failed: the line went dead"
+    assert record.exc_info is None

@@ -17,7 +17,15 @@ import trio
 
 from greenroom.core import SystemIds, ThreadBlocking
 from greenroom.testing import CancelAt
-from greenroom.tools import Processes, ProcessResult, ToolContext, ToolError, open_processes
+from greenroom.tools import (
+    PipedProcess,
+    Processes,
+    ProcessResult,
+    SystemProcesses,
+    ToolContext,
+    ToolError,
+    open_processes,
+)
 from greenroom.tools._reaper import Reaper
 from tests.tools.processes import end, is_running, marked, members, numbers_in, system_processes, tree_program, until
 
@@ -329,3 +337,79 @@ async def test_a_session_that_starts_no_process_starts_no_reaper(tmp_path: Path)
         assert processes.new_output().parent == tmp_path
 
     assert names(tmp_path) == []
+
+
+# --- programs that are talked to --------------------------------------------------------------------------------------
+
+
+async def talk(processes: SystemProcesses, folder: Path, script: str, said: bytes = b"") -> tuple[bytes, PipedProcess]:
+    """Say something to a shell script, and return what it answered up to a line feed."""
+    command = ("sh", "-c", script)
+    async with processes.open_piped(command, cwd=folder, complaints=folder / "complaints", env={"A": "b"}) as piped:
+        await piped.stdin.send_all(said)
+        heard = b""
+        while not heard.endswith(b"\n"):
+            chunk = await piped.stdout.receive_some()
+            if not chunk:
+                break
+            heard += chunk
+    return heard, piped
+
+
+async def test_a_program_is_talked_to_and_its_complaints_are_kept(tmp_path: Path) -> None:
+    async with system_processes(tmp_path) as processes:
+        heard, piped = await talk(
+            processes, tmp_path, "read x; echo $A $x; echo first >&2; echo last >&2; exit 3", b"c\n"
+        )
+
+    assert heard == b"b c\n"
+    assert (piped.exit_code, piped.last_words) == (3, "first\nlast")
+    assert size_and_mode(tmp_path / "complaints")[1] == 0o600
+
+
+async def test_a_program_ends_by_itself_when_its_input_is_closed(tmp_path: Path) -> None:
+    async with system_processes(tmp_path) as processes:
+        _, piped = await talk(processes, tmp_path, "echo; while read x; do :; done; exit 4")
+
+    assert piped.exit_code == 4
+
+
+@pytest.mark.parametrize("traps", ["", "trap '' TERM;"])
+async def test_a_program_that_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path, traps: str) -> None:
+    async with system_processes(tmp_path) as processes:
+        _, piped = await talk(processes, tmp_path, f"{traps} sleep 1000 & echo; while :; do sleep 0.05; done")
+
+        assert piped.exit_code is None
+        assert members(piped.pid) == []
+
+
+async def test_a_program_that_ended_is_noticed_also_where_others_hold_its_output(tmp_path: Path) -> None:
+    command = ("sh", "-c", "sleep 1000 & exit 0")
+    async with system_processes(tmp_path) as processes:
+        async with processes.open_piped(command, cwd=tmp_path, complaints=tmp_path / "complaints") as piped:
+            with trio.fail_after(10):
+                await piped.wait_ended()
+        assert (piped.exit_code, members(piped.pid)) == (0, [])
+
+
+async def test_a_program_that_cannot_be_started_says_why(tmp_path: Path) -> None:
+    async with system_processes(tmp_path) as processes:
+        with pytest.raises(ToolError, match="/no/such cannot be started: no such file or directory"):
+            async with processes.open_piped(("/no/such",), cwd=tmp_path, complaints=tmp_path / "complaints"):
+                raise AssertionError("it was started")
+
+
+@pytest.mark.parametrize("step", range(1, 30, 2))
+def test_a_program_that_is_talked_to_ends_wherever_its_owner_is_cancelled(tmp_path: Path, step: int) -> None:
+    mark = f"talk-{os.getpid()}-{step}"
+    instrument = CancelAt([step])
+
+    async def main() -> None:
+        async with system_processes(tmp_path, mark=mark) as processes:
+            with trio.CancelScope() as scope:
+                instrument.aim(scope.cancel)
+                await talk(processes, tmp_path, "read x; echo $x; read y", b"c\n")
+            instrument.rest()
+            assert marked(mark.encode()) == []
+
+    trio.run(main, instruments=[instrument])

@@ -48,5 +48,8 @@ class MemoryDisk(Disk):
         except KeyError:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path)) from None
 
+    def size(self, path: Path) -> int:
+        return len(self.read(path))
+
     def close(self) -> None:
         pass

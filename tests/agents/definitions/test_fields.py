@@ -243,7 +243,8 @@ def test_2_a_stop_hook_is_that_of_a_subagent() -> None:
 WORDS = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters=",()*"), min_size=1, max_size=12)
 LISTS = st.lists(WORDS, max_size=4).map(tuple)
 LEAVES = st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(max_size=10)
-OBJECTS = st.dictionaries(WORDS, st.recursive(LEAVES, lambda one: st.lists(one) | st.dictionaries(WORDS, one)))
+VALUES = st.recursive(LEAVES, lambda one: st.lists(one) | st.dictionaries(WORDS, one), max_leaves=8)
+OBJECTS = st.dictionaries(WORDS, VALUES, max_size=3)
 TEXTS = st.text(max_size=60).map(lambda one: one.encode("utf-8", "replace").decode().strip())
 
 
@@ -295,7 +296,7 @@ def test_no_text_makes_reading_raise(content: str) -> None:
     read(content)
 
 
-@given(st.dictionaries(st.sampled_from([*FIELDS, "agentType", "x"]), st.recursive(LEAVES, st.lists)))
+@given(st.dictionaries(st.sampled_from([*FIELDS, "agentType", "x"]), st.recursive(LEAVES, st.lists, max_leaves=8)))
 def test_no_json_makes_reading_raise(values: dict[str, Any]) -> None:
     read_json(values, origin=HERE)
     read_json({"x": values}, origin=HERE)

@@ -1,0 +1,164 @@
+"""Compacting a conversation: hooks are asked, a forked run writes the summary, and one step puts it in the place of the rest.
+
+Rule 1: until that step the conversation is as it was, whatever fails or is cancelled; after it, resume begins there. Rule 2: an
+automatic compaction that fails ends no turn: the model is asked all the same. Rule 3: what runs, the agent's list and its
+skills are the engine's to tell of: they are put behind the summary as they are then.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+import attrs
+
+from greenroom.agents._compaction import (
+    Compacted,
+    CompactionBlocked,
+    CompactionFailed,
+    CompactionTrigger,
+    beginning_after,
+    said_in_this_turn,
+    summary_directive,
+    summary_in,
+)
+from greenroom.agents._events import COMPLETED, FAILED, KILLED, CompactBegan, CompactEnded
+from greenroom.agents._forked import Asker, ForkFailed, run_forked
+from greenroom.agents._hooking import Hooking, reminder
+from greenroom.core import ProviderError, UsageError
+from greenroom.hooks import HookEvent, HookInput, HookOutcome, PostCompactInput, PreCompactInput, SessionStartInput
+
+PURPOSE: Final = "compaction"
+_MARKS: Final = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
+
+
+class CompactingTurn(Asker, Protocol):
+    """The turn in which a conversation is compacted."""
+
+    hooking: Hooking
+
+
+async def keep_small(turn: CompactingTurn) -> None:
+    """Compact the conversation of a turn if it has come near its limit. To be called before each model request.
+
+    Cancelled, it leaves the conversation as it was, or compacted.
+
+    Raises:
+        ContextRefilled: It was full again right after each of the last compactions.
+        StoppedByHook: A hook wants an end of everything.
+    """
+    home = turn.home
+    settings = home.services.compaction
+    if not home.compactions.is_due(turn.conversation.tokens, settings):
+        return
+    try:
+        await compact(turn, CompactionTrigger.AUTO)
+    except (CompactionFailed, ForkFailed, ProviderError) as error:
+        home.compactions.failures += 1
+        turn.hooking.notice(PURPOSE, f"the conversation could not be compacted: {error}")
+    except CompactionBlocked as blocked:
+        turn.hooking.notice(PURPOSE, str(blocked))
+
+
+async def compact(turn: CompactingTurn, trigger: CompactionTrigger, focus: str = "") -> Compacted:
+    """Put a summary in the place of the conversation; it has no open calls.
+
+    Cancelled, it leaves the conversation as it was, or compacted.
+
+    Raises:
+        CompactionBlocked: A hook refused it.
+        CompactionFailed: The model wrote no summary, or did not come to its end.
+        ProviderError: The model could not be asked.
+        UsageError: Compaction is switched off, or there is nothing to compact.
+    """
+    home, conversation = turn.home, turn.conversation
+    if not home.services.compaction.enabled:
+        raise UsageError("compaction is switched off in the settings")
+    if not len(conversation):
+        raise UsageError("there is nothing to compact: the conversation has not begun")
+    pre_tokens = conversation.tokens
+    place = (turn.agent, turn.incarnation)
+    began = turn.emit(CompactBegan, *place, turn.seq, turn.turn, turn.round, trigger.value, pre_tokens)
+    state, error, post_tokens = KILLED, "", pre_tokens
+    try:
+        summary = await _summarize(turn, trigger, focus)
+        prompt = None if home.renew is None else await home.renew()
+        said = said_in_this_turn(conversation.messages) if trigger is CompactionTrigger.AUTO else []
+        started = SessionStartInput(source="compact", agent_type=home.definition.name)
+        contexts = () if home.is_child else await _contexts_of(turn, started)
+        survivors = [*_survivors(turn), *map(reminder, contexts)]
+        conversation.compact(
+            beginning_after(summary, said=said, survivors=survivors),
+            trigger=trigger.value,
+            pre_tokens=pre_tokens,
+            is_turn_open=trigger is CompactionTrigger.AUTO,
+        )
+        # No checkpoint between here and the step above: they are one.
+        home.compactions.note_done()
+        if prompt is not None:
+            home.definition = attrs.evolve(home.definition, system_prompt=prompt)
+        post_tokens = conversation.tokens
+        state = COMPLETED
+        if turn.hooking.has(HookEvent.POST_COMPACT):
+            await turn.hooking.run(PostCompactInput(trigger=trigger.value, compact_summary=summary))
+    except Exception as problem:
+        if state is KILLED:
+            state, error = FAILED, f"{type(problem).__name__}: {problem}"
+        raise
+    finally:
+        turn.emit(
+            CompactEnded, *place, began, turn.turn, turn.round, trigger.value, state, pre_tokens, post_tokens, error
+        )
+    return Compacted(trigger=trigger, summary=summary, pre_tokens=pre_tokens, post_tokens=post_tokens)
+
+
+async def _summarize(turn: CompactingTurn, trigger: CompactionTrigger, focus: str) -> str:
+    wanted = [focus]
+    told = PreCompactInput(trigger=trigger.value, custom_instructions=focus)
+    if turn.hooking.has(told.event):
+        outcome, contexts = await _ask_hooks(turn, told)
+        if outcome.is_blocked:
+            raise CompactionBlocked(outcome.reason)
+        wanted += contexts
+    tokens = turn.home.services.compaction.summary_tokens
+    result = await run_forked(turn, summary_directive(wanted), purpose=PURPOSE, max_tokens=tokens)
+    summary = summary_in(result.text)
+    if not summary:
+        raise CompactionFailed("the model wrote no summary")
+    if result.stop_reason == "max_tokens":
+        raise CompactionFailed(f"the summary was cut off: it would have taken more than {tokens:,} tokens")
+    return summary
+
+
+async def _contexts_of(turn: CompactingTurn, told: HookInput) -> tuple[str, ...]:
+    if not turn.hooking.has(told.event):
+        return ()
+    return (await _ask_hooks(turn, told))[1]
+
+
+async def _ask_hooks(turn: CompactingTurn, told: HookInput) -> tuple[HookOutcome, tuple[str, ...]]:
+    """Run hooks whose contexts do not go into the next message, but where the caller says."""
+    before = list(turn.hooking.reminders)
+    outcome = await turn.hooking.run(told)
+    turn.hooking.reminders[:] = before
+    return outcome, outcome.contexts
+
+
+def _survivors(turn: CompactingTurn) -> list[str]:
+    """Return what the engine knows and the model has to know again, each as a reminder."""
+    home = turn.home
+    running = [] if home.services.background is None else home.services.background.running(turn.agent)
+    tasks = [
+        f"- {task.info.id} ({task.info.kind}): {task.info.description or task.info.command}; "
+        f"its output goes to {task.info.output_file}"
+        for task in running
+        if task.is_background
+    ]
+    todos = [f"{_MARKS[one.status]} {one.content}" for one in home.workspace.todos]
+    skills = home.skill_tool.invoked.texts_after_compaction() if home.skill_tool is not None else ()
+    texts = [
+        "\n".join(["These run in the background; do not start them again:", *tasks]) if tasks else "",
+        "\n".join(["Your list of what is to be done:", *todos]) if todos else "",
+        *(f"A skill that you had taken up:\n\n{text}" for text in skills),
+        *(tell() for tell in home.survivors),
+    ]
+    return [reminder(text) for text in texts if text.strip()]

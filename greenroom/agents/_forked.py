@@ -1,0 +1,184 @@
+"""A run beside the conversation: it begins like the agent's own requests, and what it says stays out of them.
+
+Rule 1: its requests begin with the bytes of the agent's own: the same model, system prompt, tools and messages, so that what
+the provider has cached is read. Rule 2: what it says goes to the service that called, and into nobody's conversation or
+transcript. Rule 3: each of its requests is on record and counts as the agent's; the run has one beginning and one end.
+Must not know: what it is good for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol, TypeAlias, final
+
+import attrs
+
+from greenroom.agents._conversation import Conversation
+from greenroom.agents._events import COMPLETED, FAILED, KILLED, ForkBegan, ForkEnded
+from greenroom.agents._services import AgentHome
+from greenroom.core import PeerError
+from greenroom.models import Message, ModelRequest, ModelResponse, TextBlock, ToolResultBlock, ToolUseBlock, Usage
+
+FORKED_ROUNDS: Final = 3
+REFUSED: Final = "Tools cannot be used here. Answer with text alone."
+
+RunCall: TypeAlias = Callable[[ToolUseBlock], Awaitable[ToolResultBlock]]
+"""Runs a call of the model; what it decides about calls is its own matter."""
+
+
+class Asker(Protocol):
+    """The turn in which a run takes place."""
+
+    home: AgentHome
+    conversation: Conversation
+    agent: str
+    incarnation: int
+    turn: int
+    round: int
+    seq: int
+    emit: Callable[..., int]
+
+    async def ask(self, request: ModelRequest, keep: Callable[[ModelResponse], object], parent: int) -> ModelResponse:
+        """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""
+        ...
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ForkedResult:
+    """What a forked run came to."""
+
+    text: str
+    usage: Usage
+    rounds: int
+    stop_reason: str
+
+
+@final
+class ForkFailed(PeerError):
+    """A forked run did not come to an answer within its rounds.
+
+    Attributes:
+        purpose: What the run was for.
+        rounds: The model requests that it made.
+    """
+
+    def __init__(self, purpose: str, rounds: int) -> None:
+        super().__init__(f"the run for {purpose} went on calling tools after {rounds} requests")
+        self.purpose = purpose
+        self.rounds = rounds
+
+
+def make_request(
+    home: AgentHome, messages: tuple[Message, ...], agent: str, *, max_tokens: int | None = None
+) -> ModelRequest:
+    """Return a request of an agent: all that its requests have in common is said here and nowhere else.
+
+    Args:
+        home: The agent's.
+        messages: What the model reads.
+        agent: The agent's id.
+        max_tokens: The most that the model may write, where it is not what the definition says.
+    """
+    definition = home.definition
+    return ModelRequest(
+        messages=messages,
+        system=definition.system_prompt,
+        tools=home.schemas,
+        max_tokens=definition.max_tokens if max_tokens is None else max_tokens,
+        definition=definition.name,
+        agent=agent,
+        model=home.model,
+        effort=home.effort,
+        thinking=home.services.thinking,
+    )
+
+
+async def run_forked(
+    turn: Asker,
+    directive: str,
+    *,
+    purpose: str,
+    max_tokens: int | None = None,
+    max_rounds: int = FORKED_ROUNDS,
+    run_call: RunCall | None = None,
+) -> ForkedResult:
+    """Let the model answer `directive` behind the conversation as it is now, and return the answer.
+
+    The conversation stays as it is. Cancelled, the run ends, and is on record as killed.
+
+    Args:
+        turn: The turn in which it takes place; its conversation has no open calls.
+        directive: What to do, for a model that knows the whole conversation.
+        purpose: What it is for, in a word or two, for the record and for people.
+        max_tokens: The most that one answer may be; by default the definition's.
+        max_rounds: Requests that it may take.
+        run_call: Runs the calls that the model makes; by default each is refused, and the model asked for text.
+
+    Raises:
+        ProviderError: The model could not be asked.
+        ForkFailed: It still called tools in the last round.
+    """
+    home = turn.home
+    before = home.usage
+    place = (turn.agent, turn.incarnation)
+    began = turn.emit(ForkBegan, *place, turn.seq, turn.turn, turn.round, purpose)
+    run = _Run(turn, began, max_tokens, run_call)
+    state, error = KILLED, ""
+    activity, home.activity = home.activity, purpose
+    try:
+        response = await run.until_text(directive, max_rounds)
+        if response is None:
+            raise ForkFailed(purpose, max_rounds)
+        state = COMPLETED
+    except Exception as problem:
+        state, error = FAILED, f"{type(problem).__name__}: {problem}"
+        raise
+    finally:
+        home.activity = activity
+        used = home.usage - before
+        turn.emit(ForkEnded, *place, began, turn.turn, turn.round, purpose, state, run.rounds, used.total, error)
+    return ForkedResult(text=response.text, usage=used, rounds=run.rounds, stop_reason=response.stop_reason or "")
+
+
+@attrs.define
+class _Run:
+    """The requests of one forked run."""
+
+    turn: Asker
+    began: int
+    max_tokens: int | None
+    run_call: RunCall | None
+    rounds: int = 0
+
+    async def until_text(self, directive: str, most: int) -> ModelResponse | None:
+        """Return the first answer without calls; None where there is none in so many requests."""
+        turn = self.turn
+        messages = _with_text(turn.conversation.messages, directive)
+        while self.rounds < most:
+            self.rounds += 1
+            request = make_request(turn.home, messages, turn.agent, max_tokens=self.max_tokens)
+            response = await turn.ask(request, _drop, self.began)
+            if not response.tool_uses:
+                return response
+            results = [await _answer(call, self.run_call) for call in response.tool_uses]
+            messages = (*messages, response.message, Message("user", tuple(results)))
+        return None
+
+
+async def _answer(call: ToolUseBlock, run_call: RunCall | None) -> ToolResultBlock:
+    if run_call is None:
+        return ToolResultBlock(call.id, REFUSED, is_error=True)
+    return await run_call(call)
+
+
+def _with_text(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
+    """Return a conversation in which the user says something more; what was there keeps its place and its bytes."""
+    block = TextBlock(text)
+    if messages and messages[-1].role == "user":
+        return (*messages[:-1], Message("user", (*messages[-1].content, block)))
+    return (*messages, Message("user", (block,)))
+
+
+def _drop(_: ModelResponse) -> None:
+    """Keep nothing: what a forked run says is for its caller."""

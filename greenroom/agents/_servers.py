@@ -1,0 +1,125 @@
+"""The MCP servers of one agent: the session's, those that it requires, and its own, which live and die with it.
+
+Rule 1: what an agent requires is there before anything of its own is started. Rule 2: whoever opens them gives them an owner
+or closes them. Rule 3: an entry that cannot be used is one line, and takes nothing else away.
+Must not know: how servers are connected, and where files lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, final
+
+import attrs
+
+from greenroom.actors import Ref
+from greenroom.agents._definition import AgentDefinition
+from greenroom.core.sources import Diagnostic, Kind
+from greenroom.mcp import McpServers, McpTool, MissingServers, ServerConfig, ServerScope, names_tool, parse_server
+
+
+@final
+@attrs.frozen(kw_only=True)
+class AgentServers:
+    """The servers that one agent reaches. Made by `open_agent_servers`."""
+
+    session: McpServers | None = None
+    """Those of the session, which all agents share."""
+    own: McpServers | None = None
+    """Those of its definition; None where it has none that can run."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """What of the definition has no effect."""
+
+    def tools(self, definition: AgentDefinition) -> tuple[McpTool, ...]:
+        """Return the tools of connected servers that a definition allows, as of now; its own come first.
+
+        In both of its lists `mcp__server`, `mcp__server__*` and `mcp__*` mean what they say. An entry with parentheses denies
+        single calls, and takes no tool away.
+        """
+        denied = [one for one in definition.disallowed_tools if "(" not in one]
+        found: dict[str, McpTool] = {}
+        for tool in self._all():
+            is_listed = definition.tools is None or any(names_tool(one, tool.name) for one in definition.tools)
+            if is_listed and not any(names_tool(one, tool.name) for one in denied):
+                found.setdefault(tool.name, tool)
+        return tuple(found.values())
+
+    def _all(self) -> Iterator[McpTool]:
+        for servers in (self.own, self.session):
+            if servers is not None:
+                yield from servers.tools
+
+    def end_with(self, agent: Ref[Any]) -> None:
+        """Let its own servers end when the agent is gone for good, across its restarts; at once when it is."""
+        if self.own is not None:
+            self.own.end_with(agent)
+
+    async def close(self) -> None:
+        """End its own servers, and wait until nothing is left of them; for an agent that was not started after all."""
+        if self.own is not None:
+            await self.own.close()
+
+
+async def open_agent_servers(
+    definition: AgentDefinition,
+    session: McpServers | None,
+    *,
+    environ: Mapping[str, str],
+    trusted: Iterable[Path] = (),
+) -> AgentServers:
+    """Wait for the servers that an agent requires, then connect its own; each of these takes 30 s at most.
+
+    A server of its own that cannot be connected has no tools, and its state says why. Cancelled, nothing is left.
+
+    Args:
+        definition: The agent's.
+        session: The servers of the session; None where it has none.
+        environ: What `${NAME}` in entries stands for.
+        trusted: The folders that the user has trusted; a project's agents start servers of their own only there.
+
+    Raises:
+        MissingServers: A server that it requires has no tools.
+    """
+    if definition.required_mcp_servers:
+        if session is None:
+            raise MissingServers(definition.required_mcp_servers, {})
+        await session.wait_required(definition.required_mcp_servers)
+    configs, diagnostics = _configs(definition, session, environ, may_start=definition.runs_own_code(trusted))
+    if session is None or not configs:
+        return AgentServers(session=session, diagnostics=diagnostics)
+    own = await session.start_more(configs)
+    try:
+        await own.wait_settled()
+    except BaseException:
+        own.end("the agent was not started")
+        raise
+    return AgentServers(session=session, own=own, diagnostics=diagnostics)
+
+
+def _configs(
+    definition: AgentDefinition, session: McpServers | None, environ: Mapping[str, str], *, may_start: bool
+) -> tuple[list[ServerConfig], tuple[Diagnostic, ...]]:
+    source = definition.origin.source or f"agent {definition.name}"
+    found: list[Diagnostic] = []
+    configs: dict[str, ServerConfig] = {}
+
+    def note(name: str, text: str) -> None:
+        found.append(Diagnostic(kind=Kind.IGNORED, source=source, text=f"server {name!r} {text}"))
+
+    for entry in definition.mcp_servers:
+        if entry.config is None:
+            if session is None or session.get(entry.name) is None:
+                note(entry.name, "is none of this session; describe it in the definition, or in .mcp.json")
+        elif not may_start:
+            note(entry.name, f"is not started: trust {definition.origin.folder} first")
+        elif session is None:
+            note(entry.name, "is not started: this session has no servers")
+        elif entry.name in configs:
+            note(entry.name, "stands there twice; the first counts")
+        else:
+            parsed = parse_server(entry.name, entry.config, scope=ServerScope.AGENT, source=source, environ=environ)
+            found += parsed.diagnostics
+            if parsed.config is not None:
+                configs[entry.name] = parsed.config
+    return list(configs.values()), tuple(found)

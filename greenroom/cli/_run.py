@@ -1,0 +1,227 @@
+"""The command `greenroom run`: one prompt, one agent, no questions; for scripts, pipes and other programs.
+
+Rule 1: what the user got wrong is said before anything starts or is written. Rule 2 (agents 13.2): standard output is the
+answer, in the format that was asked for; all else goes to standard error. Rule 3 (agents 13.3): exit codes are 0 for a
+success, 1 for an error, 2 for misuse, 130 and 143 for a signal.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import attrs
+import trio
+from cyclopts import Parameter
+
+from greenroom.agents import AgentDefinition
+from greenroom.agents.definitions import Definitions
+from greenroom.cli._output import PROGRAM, program, typed
+from greenroom.cli._run_input import read_object, read_prompt, read_rules, with_permissions
+from greenroom.cli._run_model import model_for
+from greenroom.cli._run_output import OutputFormat, Writer, make_printer
+from greenroom.cli._run_session import Run, unknown_tools
+from greenroom.cli._signals import Ladder, climbing
+from greenroom.cli._swarm import prepared_runs
+from greenroom.core import Ports, UsageError, calm_collector
+from greenroom.permissions import Effect, parse_mode
+from greenroom.session import MAIN, MainFor, Session, SettingSource, open_session
+from greenroom.tools.builtin import STANDARD_TOOLS, ask_user_question_tool
+
+NOT_DONE: Final = 1
+ALL_SOURCES: Final = ",".join(SettingSource)
+TOOLS: Final = tuple(one for one in STANDARD_TOOLS if one is not ask_user_question_tool)
+"""Those that need nobody to answer."""
+
+
+def _flag(text: str, *names: str) -> Any:
+    """Return what help says of a flag, and its further names."""
+    return Parameter(help=text, alias=names or None)
+
+
+@Parameter(name="*")
+@attrs.frozen(kw_only=True)
+class RunFlags:
+    """The flags of the command."""
+
+    output_format: Annotated[
+        OutputFormat,
+        _flag('"text" prints the answer, "json" one object with it, "stream-json" each message as it comes.'),
+    ] = "text"
+    model: Annotated[
+        str | None, _flag('The name or alias of a Claude model, or "playbook" (rules, no network); see the how-to.')
+    ] = None
+    max_turns: Annotated[int | None, _flag("Model requests before the run ends with an error.")] = None
+    max_budget_usd: Annotated[
+        float | None, _flag("US dollars that it may cost; a request that might cost more than is left is not sent.")
+    ] = None
+    allowed_tools: Annotated[
+        list[str] | None,
+        _flag('Rules for calls that need no permission, such as "Edit,Bash(git *)".', "--allowedTools"),
+    ] = None
+    disallowed_tools: Annotated[
+        list[str] | None,
+        _flag("Rules for calls that are refused; a tool's name alone takes it away.", "--disallowedTools"),
+    ] = None
+    permission_mode: Annotated[str | None, _flag("default, acceptEdits, plan, dontAsk, auto or bypassPermissions.")] = (
+        None
+    )
+    resume: Annotated[
+        str | None,
+        _flag('A run to go on with: its id, its folder or "last". Without a prompt, with the turn that was cut.'),
+    ] = None
+    agent: Annotated[str | None, _flag("The agent that does it; see greenroom agents list.")] = None
+    agents: Annotated[
+        str | None, _flag("More agents, as a JSON object of definitions by their names, or a file that holds it.")
+    ] = None
+    append_system_prompt: Annotated[str | None, _flag("Goes behind what the agent is told anyway.")] = None
+    settings: Annotated[str | None, _flag("More settings, as a JSON object or a file that holds it.")] = None
+    setting_sources: Annotated[
+        str, _flag('Whose files are read: of user, project, local, with commas; "" for none.')
+    ] = ALL_SOURCES
+    add_dir: Annotated[list[Path] | None, _flag("Another folder that the agent may work in.")] = None
+    trust: Annotated[bool, _flag("Trust this project: what its own settings and agents allow, run or set counts.")] = (
+        False
+    )
+    cwd: Annotated[Path, _flag("The folder to work in.")] = Path()
+    runs: Annotated[
+        Path | None,
+        _flag(
+            "Where run folders go; by default GREENROOM_RUNS, or .greenroom/runs of the project around the current folder."
+        ),
+    ] = None
+
+
+@attrs.frozen(kw_only=True)
+class RunOptions:
+    """What the command line said, read and checked."""
+
+    prompt: str
+    flags: RunFlags
+    open_with: dict[str, Any]
+    """Arguments of `open_session`."""
+    named: tuple[str, ...]
+    """Rules that were named, for a look at what they are about."""
+
+
+def run_command(
+    prompt: Annotated[str | None, _flag("What to do; standard input is added to it.")] = None,
+    /,
+    *,
+    flags: RunFlags = RunFlags(),
+) -> int:
+    """Let one agent do what the prompt says, print its answer, and return the exit code."""
+    allow = read_rules("--allowed-tools", flags.allowed_tools or (), Effect.ALLOW)
+    deny = read_rules("--disallowed-tools", flags.disallowed_tools or (), Effect.DENY)
+    _check(flags)
+    given = with_permissions(
+        read_object("--settings", flags.settings), allow=allow, deny=deny, folders=flags.add_dir or ()
+    )
+    max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
+    open_with = {
+        "model": model_for(flags.model, max_usd=max_usd),
+        "main": main_for(flags.agent, max_turns=flags.max_turns, more=flags.append_system_prompt or ""),
+        "agents": read_object("--agents", flags.agents),
+        "settings": given,
+        "sources": [name for one in flags.setting_sources.split(",") if (name := one.strip())],
+        "is_trusted": flags.trust,
+        "permission_mode": flags.permission_mode,
+        "cwd": flags.cwd,
+        "resume": flags.resume,
+    }
+    prompt = read_prompt(prompt, may_be_missing=flags.resume is not None)
+    options = RunOptions(prompt=prompt, flags=flags, open_with=open_with, named=(*allow, *deny))
+    with calm_collector():
+        return trio.run(_run, options, prepared_runs(flags.runs))
+
+
+def main_for(name: str | None, *, max_turns: int | None, more: str) -> MainFor:
+    """Return what picks the agent of a run.
+
+    Args:
+        name: The agent's; None for the one that there is without any definition.
+        max_turns: Before that of its definition.
+        more: Goes behind what it is told.
+    """
+
+    def choose(found: Definitions) -> AgentDefinition:
+        main = MAIN if name is None else found.find(name)
+        prompt = "\n\n".join(part for part in (main.system_prompt, more.strip()) if part)
+        return attrs.evolve(main, system_prompt=prompt, max_turns=max_turns or main.max_turns)
+
+    return choose
+
+
+def _check(flags: RunFlags) -> None:
+    if flags.max_turns is not None and flags.max_turns < 1:
+        raise UsageError(f"--max-turns has to be at least 1, not {flags.max_turns}")
+    max_usd = flags.max_budget_usd
+    if max_usd is not None and not (math.isfinite(max_usd) and max_usd > 0):
+        raise UsageError(f"--max-budget-usd has to be a number above 0, not {max_usd}")
+    if flags.permission_mode is not None:
+        parse_mode(flags.permission_mode)
+    if not flags.cwd.is_dir():
+        raise UsageError(f"--cwd: {str(flags.cwd)!r} is no folder")
+
+
+async def _run(options: RunOptions, runs: Path) -> int:
+    ports = Ports()
+    writer = Writer(ports)
+    run = Run(make_printer(options.flags.output_format, writer, ports), trio.current_time())
+    ladder = Ladder(_say)
+    try:
+        async with climbing(ladder), trio.open_nursery() as writers:
+            writers.start_soon(writer.run, name="greenroom output")
+            with ladder.stop_scope:
+                async with open_session(
+                    runs=runs, tools=TOOLS, ports=ports, on_message=run.heard, **options.open_with
+                ) as session:
+                    ladder.stop = lambda why: run.stop(session, why, ladder.exit_code)
+                    ladder.kill = session.kill
+                    _tell_of_problems(session, options)
+                    await _work(run, session, options, ladder)
+            writer.close()
+    except BaseExceptionGroup as group:
+        raise _only(group) from None
+    if ladder.exit_code is not None:
+        return ladder.exit_code
+    return NOT_DONE if run.ending is None else run.ending.exit_code
+
+
+async def _work(run: Run, session: Session, options: RunOptions, ladder: Ladder) -> None:
+    stop_counting = run.open(session, options.prompt)
+    try:
+        await run.work(session, options.prompt, lambda: ladder.exit_code)
+    finally:
+        stop_counting()
+    if ladder.exit_code is not None:
+        _say(f"go on with: {program()} run --resume {_run_name(session.run_folder, options)}")
+
+
+def _tell_of_problems(session: Session, options: RunOptions) -> None:
+    for problem in session.problems:
+        _say(f"note: {problem}")
+    every = [one.name for one in STANDARD_TOOLS]
+    for name in unknown_tools(options.named, [*every, *session.tools]):
+        _say(f"note: there is no tool {name!r} here; the rule about it has no effect")
+
+
+def _say(text: str) -> None:
+    print(f"{PROGRAM}: {' '.join(text.split())}", file=sys.stderr, flush=True)
+
+
+def _run_name(folder: Path, options: RunOptions) -> str:
+    """Return how `--resume` is told which run: by its id where it would look for it anyway, else by its folder."""
+    return folder.name if options.flags.runs is None else shlex.quote(typed(folder))
+
+
+def _only(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the error that ended the run: the groups are those of the nurseries around the session."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,109 @@
+"""How a headless run ended, in the words of its `result`, and the exit code that follows.
+
+Rule 1: the first row of the table that fits decides. Rule 2 (agents 13.3): the exit code is 0 for a success and 1 for any
+error; signals have their own.
+Must not know: clock, disk, Trio, what the result looks like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, final
+
+import attrs
+
+from greenroom.agents import Answer, OutOfTurns, PromptBlocked, StoppedByHook
+from greenroom.core import ProviderError, TurnFailed, TurnKilled
+from greenroom.models import BudgetExceeded
+
+SUCCESS: Final = "success"
+MAX_TURNS: Final = "error_max_turns"
+MAX_BUDGET: Final = "error_max_budget_usd"
+FAILED: Final = "error_during_execution"
+
+INTERRUPTED: Final = "[Request interrupted by user]"
+"""What stands in `errors` of a turn that somebody ended (the leading coding agent's text)."""
+
+CATEGORIES: Final[Mapping[str, str]] = {
+    "authentication": "authentication_failed",
+    "permission": "authentication_failed",
+    "billing": "billing_error",
+    "rate_limited": "rate_limit",
+    "overloaded": "overloaded",
+    "bad_request": "invalid_request",
+    "too_large": "invalid_request",
+    "not_found": "model_not_found",
+    "server_error": "server_error",
+    "timeout": "server_error",
+    "connection": "server_error",
+    "cut": "server_error",
+    "protocol": "server_error",
+}
+"""The category of an error for each kind of `ProviderError` (agents 13.18)."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Ending:
+    """How a turn ended."""
+
+    subtype: str
+    text: str = ""
+    """What the agent said last; after an error what it had said by then."""
+    error: str = ""
+    """Why it ended, for people; empty after a success."""
+    reason: str = ""
+    """The `terminal_reason` (agents 13.14); empty where none of them fits."""
+    stop_reason: str | None = None
+    """The provider's."""
+    api_status: int | None = None
+    """The HTTP status of the provider's error."""
+    category: str = ""
+    """Of the provider's error (agents 13.18)."""
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the run did not do what it was to do."""
+        return self.subtype != SUCCESS
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code, if no signal decides it."""
+        return int(self.is_error)
+
+
+def ended_well(answer: Answer) -> Ending:
+    """Return how a turn ended that was answered."""
+    return Ending(subtype=SUCCESS, text=answer.text, reason="completed", stop_reason=answer.stop_reason or None)
+
+
+def ended_badly(error: TurnFailed | TurnKilled, *, was_in_tools: bool = False) -> Ending:
+    """Return how a turn ended that was not answered.
+
+    Args:
+        error: What `session.run` raised.
+        was_in_tools: Whether its calls ran when it was ended.
+    """
+    if isinstance(error, TurnKilled):
+        reason = "aborted_tools" if was_in_tools else "aborted_streaming"
+        return Ending(subtype=FAILED, text=error.partial, error=INTERRUPTED, reason=reason)
+    cause = error.__cause__
+    match cause:
+        case OutOfTurns():
+            why = f"Reached maximum number of turns ({cause.limit})"
+            return Ending(subtype=MAX_TURNS, text=error.partial, error=why, reason="max_turns")
+        case BudgetExceeded():
+            subtype = MAX_BUDGET if cause.limit == "usd" else FAILED
+            return Ending(subtype=subtype, text=error.partial, error=str(cause), reason="budget_exhausted")
+        case ProviderError():
+            return Ending(
+                subtype=FAILED,
+                text=error.partial,
+                error=str(cause),
+                reason="prompt_too_long" if cause.kind == "too_large" else "api_error",
+                api_status=cause.status,
+                category=CATEGORIES.get(cause.kind, "unknown"),
+            )
+        case StoppedByHook() | PromptBlocked():
+            return Ending(subtype=FAILED, text=error.partial, error=str(cause), reason="hook_stopped")
+    return Ending(subtype=FAILED, text=error.partial, error=error.why)

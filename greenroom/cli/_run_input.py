@@ -1,0 +1,142 @@
+"""What a headless run is given: the prompt, from the command line and from standard input, and JSON, as it stands or in a file.
+
+Rule 1: what cannot be used is one line that says what, where and what to do. Rule 2: standard input that nobody writes to
+and nobody closes holds no run up that has a prompt already.
+"""
+
+from __future__ import annotations
+
+import io
+import select
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from greenroom.core import UsageError
+from greenroom.core.sources import Entry, words
+from greenroom.permissions import Effect, Scope, Source, parse_rule
+
+MOST_BYTES: Final = 10_000_000
+"""Of standard input."""
+FIRST_BYTE_S: Final = 3.0
+"""So long a run that has a prompt waits for the first byte of a standard input that is open."""
+
+
+def read_prompt(argument: str | None, *, may_be_missing: bool = False) -> str:
+    """Return what the agent is asked: the argument, standard input behind it, or either of them.
+
+    A terminal is not read from.
+
+    Args:
+        argument: What the command line said; None for nothing.
+        may_be_missing: Whether a run can do without, because it goes on with another one.
+
+    Raises:
+        UsageError: There is neither, or standard input is not text or too long.
+    """
+    said = (argument or "").strip()
+    piped = _piped(has_prompt=bool(said), may_be_missing=may_be_missing)
+    prompt = "\n".join(part for part in (said, piped.strip()) if part)
+    if not prompt and not may_be_missing:
+        raise UsageError('there is no prompt: give one in quotes (greenroom run "..."), or on standard input')
+    return prompt
+
+
+def _piped(*, has_prompt: bool, may_be_missing: bool) -> str:
+    stdin = sys.stdin
+    if stdin is None or stdin.closed or stdin.isatty():
+        return ""
+    if (has_prompt or may_be_missing) and not _is_ready(stdin):
+        print(f"greenroom: nothing came on standard input within {FIRST_BYTE_S:g} s; going on without", file=sys.stderr)
+        return ""
+    content = stdin.buffer.read(MOST_BYTES + 1) if isinstance(stdin, io.TextIOWrapper) else stdin.read().encode()
+    if len(content) > MOST_BYTES:
+        raise UsageError(f"standard input is longer than {MOST_BYTES:,} bytes; put it into a file and name that")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"standard input is not UTF-8 text (byte {error.start})") from None
+
+
+def _is_ready(stdin: Any) -> bool:
+    """Say whether there is something to read, or the end of it, before long."""
+    try:
+        return bool(select.select([stdin], [], [], FIRST_BYTE_S)[0])
+    except (OSError, ValueError):  # what has no descriptor cannot keep anybody waiting
+        return True
+
+
+def read_object(flag: str, given: str | None) -> dict[str, Any] | None:
+    """Return the object that an argument stands for: JSON as it is, or the file that holds it.
+
+    Raises:
+        UsageError: It is neither, or holds something else.
+    """
+    if given is None:
+        return None
+    text, where = given.strip(), flag
+    if not text.startswith("{"):
+        where = f"{flag}: {given!r}"
+        try:
+            text = Path(given).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise UsageError(f"{where} is not UTF-8 text") from None
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise UsageError(f"{where} is neither a JSON object nor a file that can be read: {why.lower()}") from None
+    import orjson
+
+    try:
+        values = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"{where} is no JSON (line {error.lineno}, column {error.colno}: {error.msg})") from None
+    if not isinstance(values, dict):
+        raise UsageError(f"{where} has to be a JSON object, not {type(values).__name__}")
+    return values
+
+
+def read_rules(flag: str, given: Sequence[str], effect: Effect) -> list[str]:
+    """Return the rules of an argument: with commas or spaces between them, and as often as it was given.
+
+    Raises:
+        UsageError: One of them is none.
+    """
+    split = words(on_spaces=True)
+    rules = [rule for one in given for rule in split(Entry(one, one))]
+    for rule in rules:
+        _, problem = parse_rule(rule, effect, Source(scope=Scope.CLI, name=flag))
+        if problem is not None:
+            raise UsageError(f"{flag}: {problem.what.partition(';')[0]}")
+    return rules
+
+
+def with_permissions(
+    settings: dict[str, Any] | None, *, allow: Sequence[str], deny: Sequence[str], folders: Sequence[Path]
+) -> dict[str, Any]:
+    """Return settings with the rules and folders of the command line added to their own.
+
+    Raises:
+        UsageError: A folder is none; or the settings hold something else where rules stand.
+    """
+    made = dict(settings or {})
+    permissions = made.get("permissions", {})
+    more = {"allow": list(allow), "deny": list(deny), "additionalDirectories": [_folder(one) for one in folders]}
+    if not isinstance(permissions, dict):
+        raise UsageError("--settings: permissions has to be an object")
+    permissions = dict(permissions)
+    for key, values in more.items():
+        if values:
+            before = permissions.get(key, [])
+            if not isinstance(before, list):
+                raise UsageError(f"--settings: permissions.{key} has to be a list")
+            permissions[key] = [*before, *values]
+    if permissions:
+        made["permissions"] = permissions
+    return made
+
+
+def _folder(path: Path) -> str:
+    if not path.is_dir():
+        raise UsageError(f"--add-dir: {str(path)!r} is no folder")
+    return str(path.absolute())

@@ -1,0 +1,230 @@
+"""What a headless run says to other programs: one JSON object for each message, in the shapes that people's tools read.
+
+Rule 1: everything here is a pure function of messages, counts and answers. Rule 2 (agents 13.10 to 13.13): `system/init`
+comes first, `result` last; all of them carry `uuid` and `session_id`. Rule 3 (agents 13.15): `usage` is the main agent's,
+`modelUsage` and the cost are everybody's.
+Must not know: clock, disk, Trio, how lines are printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final, TypeAlias, final
+
+import attrs
+
+from greenroom.agents import Appended, CompactEnded, Denial, PermissionDenied, encode_message
+from greenroom.cli._run_ending import Ending
+from greenroom.models import ModelResponse, Usage
+
+Line: TypeAlias = dict[str, Any]
+
+STREAM_SYNTHETIC: Final = "<synthetic>"
+"""The model of a message that no model wrote, such as an error of the provider."""
+_CALL_BLOCKS: Final = frozenset(("tool_use", "tool_result"))
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Opening:
+    """What is known before the first turn."""
+
+    session: str
+    cwd: str
+    model: str
+    permission_mode: str
+    version: str
+    api_key_source: str
+    """The variable that the key came from; `none` where there is none."""
+    tools: Sequence[str] = ()
+    commands: Sequence[str] = ()
+    """Skills that a person may call."""
+    agents: Sequence[str] = ()
+    skills: Sequence[str] = ()
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Counts:
+    """What a run has used so far."""
+
+    duration_ms: int = 0
+    api_ms: int = 0
+    """Time in which a model was waited for, of all agents; side by side counts twice."""
+    rounds: int = 0
+    """Model requests of the main agent in this turn."""
+    usage: Usage = Usage()  # noqa: RUF009  frozen
+    """The main agent's, since the run began."""
+    by_model: Mapping[str, Usage] = attrs.field(factory=dict)
+    """Everybody's."""
+    cost_usd: Mapping[str, Decimal] = attrs.field(factory=dict)
+    """By model, of those that have a price."""
+    denials: Sequence[Denial] = ()
+
+    @property
+    def total_usd(self) -> float | None:
+        """The cost of all models; None where one of them has no price."""
+        if any(model not in self.cost_usd for model in self.by_model):
+            return None
+        return float(sum(self.cost_usd.values(), Decimal(0)))
+
+
+def init_line(opening: Opening, *, uuid: str) -> Line:
+    """Return the first line (agents 13.10)."""
+    return {
+        "type": "system",
+        "subtype": "init",
+        "cwd": opening.cwd,
+        "session_id": opening.session,
+        "tools": list(opening.tools),
+        "mcp_servers": [],
+        "model": opening.model,
+        "permissionMode": opening.permission_mode,
+        "slash_commands": list(opening.commands),
+        "agents": list(opening.agents),
+        "skills": list(opening.skills),
+        "plugins": [],
+        "output_style": "default",
+        "apiKeySource": opening.api_key_source,
+        # Under the name that readers of this format look for.
+        "claude_code_version": opening.version,
+        "uuid": uuid,
+    }
+
+
+def message_line(one: Appended, *, session: str, uuid: str, parent: str | None = None) -> Line | None:
+    """Return the line of a message, None for one that the stream leaves out (agents 13.11, 13.12).
+
+    What the run was asked is left out: whoever asked knows it. Of an agent below the main one only calls and their results
+    are shown.
+
+    Args:
+        one: The message.
+        session: Id of the session.
+        uuid: Of the line, where the message has none of its own.
+        parent: Id of the call that started the agent; None for the main one.
+    """
+    message = encode_message(one.message)
+    if parent is not None:
+        message["content"] = [block for block in message["content"] if block["type"] in _CALL_BLOCKS]
+    if not message["content"] or not _is_shown(one, message):
+        return None
+    line: Line = {"type": one.message.role, "message": message}
+    if one.response is not None:
+        line["message"] = _answered(message, one.response)
+        if one.response.stop_reason is None:
+            line["aborted"] = True
+    elif one.is_hidden:
+        line["isSynthetic"] = True
+    return {**line, "parent_tool_use_id": parent, "session_id": session, "uuid": one.uuid or uuid}
+
+
+def _is_shown(one: Appended, message: Mapping[str, Any]) -> bool:
+    if one.message.role == "assistant" or one.is_hidden:
+        return True
+    return any(block["type"] == "tool_result" for block in message["content"])
+
+
+def _answered(message: Mapping[str, Any], response: ModelResponse) -> Line:
+    return {
+        "id": response.id,
+        "type": "message",
+        "model": response.model,
+        **message,
+        "stop_reason": response.stop_reason,
+        "stop_sequence": None,
+        "usage": usage_facts(response.usage),
+    }
+
+
+def failure_line(text: str, category: str, *, session: str, uuid: str) -> Line:
+    """Return what stands in the place of the model's answer when the provider failed (agents 13.11, 13.18)."""
+    response = ModelResponse((), "stop_sequence", Usage(), STREAM_SYNTHETIC, uuid)
+    message = {"role": "assistant", "content": [{"type": "text", "text": f"API Error: {text}"}]}
+    return {
+        "type": "assistant",
+        "message": _answered(message, response),
+        "error": category,
+        "parent_tool_use_id": None,
+        "session_id": session,
+        "uuid": uuid,
+    }
+
+
+def event_line(event: PermissionDenied | CompactEnded, *, session: str, uuid: str) -> Line | None:
+    """Return the line of an event, None for a compaction that came to nothing (agents 13.17)."""
+    about: Line
+    if isinstance(event, PermissionDenied):
+        about = {"subtype": "permission_denied", "tool_name": event.tool, "tool_use_id": event.call}
+        about["message"] = about["decision_reason"] = event.reason
+    elif event.state == "completed":
+        metadata = {"trigger": event.trigger, "pre_tokens": event.pre_tokens}
+        about = {"subtype": "compact_boundary", "compact_metadata": metadata}
+    else:
+        return None
+    return {"type": "system", **about, "session_id": session, "uuid": uuid}
+
+
+def result_line(ending: Ending, counts: Counts, *, session: str, uuid: str, origin: str = "") -> Line:
+    """Return the last line of a turn (agents 13.13).
+
+    Args:
+        ending: How the turn ended.
+        counts: What the run has used.
+        session: Id of the session.
+        uuid: Of the line.
+        origin: What led to the turn, such as `task-notification`; empty for the prompt of the run (agents 13.16).
+    """
+    line: Line = {
+        "type": "result",
+        "subtype": ending.subtype,
+        "is_error": ending.is_error,
+        "duration_ms": counts.duration_ms,
+        "duration_api_ms": counts.api_ms,
+        "num_turns": counts.rounds,
+        "stop_reason": ending.stop_reason,
+        "session_id": session,
+        "total_cost_usd": counts.total_usd,
+        "usage": usage_facts(counts.usage),
+        "modelUsage": {model: _model_facts(model, usage, counts) for model, usage in counts.by_model.items()},
+        "permission_denials": _denial_facts(counts.denials),
+        "uuid": uuid,
+    }
+    if ending.is_error:
+        line["errors"] = [ending.error]
+    else:
+        line["result"] = ending.text
+    if ending.reason:
+        line["terminal_reason"] = ending.reason
+    if ending.api_status is not None:
+        line["api_error_status"] = ending.api_status
+    if origin:
+        line["origin"] = {"kind": origin}
+    return line
+
+
+def usage_facts(usage: Usage) -> Line:
+    """Return a usage under the provider's names."""
+    return {
+        "input_tokens": usage.input_tokens,
+        "cache_creation_input_tokens": usage.cache_creation_input_tokens,
+        "cache_read_input_tokens": usage.cache_read_input_tokens,
+        "output_tokens": usage.output_tokens,
+    }
+
+
+def _model_facts(model: str, usage: Usage, counts: Counts) -> Line:
+    cost = counts.cost_usd.get(model)
+    return {
+        "inputTokens": usage.input_tokens,
+        "outputTokens": usage.output_tokens,
+        "cacheReadInputTokens": usage.cache_read_input_tokens,
+        "cacheCreationInputTokens": usage.cache_creation_input_tokens,
+        "webSearchRequests": 0,
+        "costUSD": None if cost is None else float(cost),
+    }
+
+
+def _denial_facts(denials: Iterable[Denial]) -> list[Line]:
+    return [{"tool_name": one.tool, "tool_use_id": one.call, "tool_input": dict(one.input)} for one in denials]

@@ -1,0 +1,104 @@
+"""The model of a headless run: by the command line, the environment, the agent's definition, the settings, or the default.
+
+Rule 1: a model that cannot be meant is refused before a run folder is made. Rule 2: without a key nothing is asked of
+anybody: the playbook, which answers by rules, is chosen by its name only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Final
+
+from greenroom.agents import AgentDefinition
+from greenroom.cli.survey import keywords_of
+from greenroom.core import UsageError
+from greenroom.models import (
+    DEFAULT_CLAUDE_MODEL,
+    INHERIT,
+    AnswerLike,
+    AnthropicModel,
+    Budget,
+    Call,
+    Limits,
+    Model,
+    ModelRequest,
+    ModelSettings,
+    PlaybookModel,
+    ToolResultBlock,
+    choose_main_model,
+    family_of,
+    with_settings,
+)
+from greenroom.session import ModelFor, SessionSettings
+
+PLAYBOOK: Final = "playbook"
+KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+MODEL_VARIABLE: Final = "GREENROOM_MODEL"
+_BASE_URL: Final = "ANTHROPIC_BASE_URL"
+_SHOWN_LINES: Final = 5
+
+
+def key_source(environ: Mapping[str, str] | None = None) -> str:
+    """Return the variable that holds the key; `none` where none does."""
+    environ = os.environ if environ is None else environ
+    return next((name for name in KEYS if environ.get(name)), "none")
+
+
+def model_for(asked: str | None, *, max_usd: Decimal | None = None) -> ModelFor:
+    """Return what makes the model of a run.
+
+    Args:
+        asked: What the command line said; None for nothing.
+        max_usd: The most that the run may cost.
+    """
+
+    def make(settings: SessionSettings, main: AgentDefinition) -> Model:
+        models = settings.models
+        choice = choose_main_model(
+            argument=asked,
+            environment=os.environ.get(MODEL_VARIABLE),
+            settings=main.model if main.model != INHERIT else settings.model or (models.name if models else None),
+            default=DEFAULT_CLAUDE_MODEL,
+            names=models.names if models is not None else None,
+        )
+        if choice.name == PLAYBOOK:
+            return PlaybookModel({main.name: play_search}, name=PLAYBOOK)
+        _check(choice.name)
+        budget = None if max_usd is None else Budget(Limits(usd=max_usd), name="the run")
+        return with_settings(AnthropicModel(choice.name), ModelSettings(), budget=budget)
+
+    return make
+
+
+def _check(name: str) -> None:
+    if family_of(name) is None and not os.environ.get(_BASE_URL):
+        raise UsageError(
+            f"there is no model {name!r}; there are Claude's, such as {DEFAULT_CLAUDE_MODEL!r}, and {PLAYBOOK!r}"
+        )
+    if key_source() == "none":
+        raise UsageError(f"the model {name!r} needs a key: set {KEYS[0]}, or use --model {PLAYBOOK}")
+
+
+def play_search(request: ModelRequest) -> AnswerLike:
+    """Search for the words of what was asked last, and say where they stand: all that rules can do."""
+    asked = [message for message in request.messages if message.role == "user" and message.text.strip()]
+    if request.messages[-1] in asked:
+        words = keywords_of(asked[-1].text)
+        if not words:
+            return "There is no word in that to search for, and this model can do nothing else."
+        return [Call("Grep", {"pattern": re.escape(word), "-i": True, "output_mode": "count"}) for word in words]
+    calls = request.messages[-2].tool_uses
+    results = {
+        block.tool_use_id: block.content for block in request.messages[-1].content if isinstance(block, ToolResultBlock)
+    }
+    found = [_found(str(call.input.get("pattern", "")), results.get(call.id, "")) for call in calls]
+    return "\n".join(["A search for the words of the question, by rules, without a language model.", *found])
+
+
+def _found(pattern: str, result: str) -> str:
+    lines = result.strip().splitlines()
+    shown = [f"    {line}" for line in lines[:_SHOWN_LINES]]
+    return "\n".join([f"{pattern}:", *shown, *(["    ..."] if len(lines) > _SHOWN_LINES else [])])

@@ -1,0 +1,188 @@
+"""How a headless run prints what happens: as text, as one JSON object, or as a stream of them.
+
+Rule 1: lines are put into a queue and written by one task: the agents never wait for a slow reader, and a reader that has
+gone ends the run. Rule 2 (agents 13.2): text and JSON print the answer to the prompt and nothing else on standard output.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Literal, Protocol, TypeAlias, final
+
+import trio
+
+from greenroom.agents import Appended, CompactEnded, PermissionDenied
+from greenroom.cli._output import complain
+from greenroom.cli._run_ending import Ending
+from greenroom.cli._run_lines import (
+    Counts,
+    Line,
+    Opening,
+    event_line,
+    failure_line,
+    init_line,
+    message_line,
+    result_line,
+)
+from greenroom.core import Ports
+from greenroom.store import encode_line, new_uuid
+
+OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
+
+
+@final
+class Writer:
+    """Writes what it is given to standard output, in order; see Rule 1."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._put, self._get = trio.open_memory_channel[bytes](float("inf"))
+
+    def put(self, content: bytes) -> None:
+        """Queue some bytes; never waits."""
+        self._put.send_nowait(content)
+
+    def close(self) -> None:
+        """Take nothing more; `run` returns when all is written."""
+        self._put.close()
+
+    async def run(self) -> None:
+        """Write until closed.
+
+        Raises:
+            OSError: Standard output cannot be written.
+        """
+        async with self._get:
+            async for content in self._get:
+                await self._ports.blocking.run(_write, content)
+
+
+def _write(content: bytes) -> None:
+    if sys.stdout is None:
+        return
+    stream = getattr(sys.stdout, "buffer", None)
+    if stream is None:  # what takes the place of it in a test
+        sys.stdout.write(content.decode("utf-8", "replace"))
+    else:
+        stream.write(content)
+    sys.stdout.flush()
+
+
+class Printer(Protocol):
+    """What is told of a run as it goes."""
+
+    def opened(self, opening: Opening) -> None:
+        """The session is open."""
+        ...
+
+    def said(self, message: Appended) -> None:
+        """The main agent's conversation has one more message."""
+        ...
+
+    def told(self, event: PermissionDenied | CompactEnded) -> None:
+        """A call of the main agent was refused, or its conversation compacted."""
+        ...
+
+    def ended(self, ending: Ending, counts: Counts, *, origin: str = "") -> None:
+        """A turn has ended; `origin` is empty for the one of the prompt."""
+        ...
+
+
+@final
+class TextPrinter:
+    """Prints the answer; what went wrong goes to standard error."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def opened(self, opening: Opening) -> None:
+        """Print nothing."""
+
+    def said(self, message: Appended) -> None:
+        """Print nothing."""
+
+    def told(self, event: PermissionDenied | CompactEnded) -> None:
+        """Print nothing."""
+
+    def ended(self, ending: Ending, counts: Counts, *, origin: str = "") -> None:
+        """Print what the agent said, also what it had said before an error."""
+        if origin:
+            return
+        if ending.text.strip():
+            self._writer.put(ending.text.rstrip("\n").encode("utf-8", "replace") + b"\n")
+        if ending.is_error:
+            complain(ending.error, code=ending.exit_code)
+
+
+@final
+class JsonPrinter:
+    """Prints one `result` object."""
+
+    def __init__(self, writer: Writer, new_id: Callable[[], str]) -> None:
+        self._writer = writer
+        self._new_id = new_id
+        self._session = ""
+
+    def opened(self, opening: Opening) -> None:
+        """Print nothing."""
+        self._session = opening.session
+
+    def said(self, message: Appended) -> None:
+        """Print nothing."""
+
+    def told(self, event: PermissionDenied | CompactEnded) -> None:
+        """Print nothing."""
+
+    def ended(self, ending: Ending, counts: Counts, *, origin: str = "") -> None:
+        """Print the result of the prompt."""
+        if not origin:
+            self._writer.put(encode_line(result_line(ending, counts, session=self._session, uuid=self._new_id())))
+
+
+@final
+class StreamPrinter:
+    """Prints one object a line, as it happens."""
+
+    def __init__(self, writer: Writer, new_id: Callable[[], str]) -> None:
+        self._writer = writer
+        self._new_id = new_id
+        self._session = ""
+
+    def opened(self, opening: Opening) -> None:
+        """Print what is known before the first turn."""
+        self._session = opening.session
+        self._print(init_line(opening, uuid=self._new_id()))
+
+    def said(self, message: Appended) -> None:
+        """Print a message, if it is one that the stream shows."""
+        self._print(message_line(message, session=self._session, uuid=self._new_id()))
+
+    def told(self, event: PermissionDenied | CompactEnded) -> None:
+        """Print that a call was refused, or the conversation compacted."""
+        self._print(event_line(event, session=self._session, uuid=self._new_id()))
+
+    def ended(self, ending: Ending, counts: Counts, *, origin: str = "") -> None:
+        """Print how a turn ended."""
+        if ending.category:
+            self._print(failure_line(ending.error, ending.category, session=self._session, uuid=self._new_id()))
+        self._print(result_line(ending, counts, session=self._session, uuid=self._new_id(), origin=origin))
+
+    def _print(self, line: Line | None) -> None:
+        if line is not None:
+            self._writer.put(encode_line(line))
+
+
+def make_printer(output_format: OutputFormat, writer: Writer, ports: Ports) -> Printer:
+    """Return the printer of a format."""
+
+    def new_id() -> str:
+        return new_uuid(ports.ids)
+
+    match output_format:
+        case "text":
+            return TextPrinter(writer)
+        case "json":
+            return JsonPrinter(writer, new_id)
+        case "stream-json":
+            return StreamPrinter(writer, new_id)

@@ -1,0 +1,89 @@
+"""The command `greenroom sweep`: remove old runs, and say what became of each.
+
+Rule 1: exit codes are 0, 1 when something could not be removed, 2 for a mistake in the command. Rule 2: what `--json` prints
+keeps its keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from greenroom.cli._output import typed
+from greenroom.cli._replay_page import Page, counted
+from greenroom.core import SystemClock
+from greenroom.core.sources import find_places
+from greenroom.session import SettingSource, load_settings, sweep_runs
+from greenroom.store import CLEANUP_PERIOD_DAYS, RetentionSettings, Verdict
+from greenroom.trace import runs_folder
+
+SWEPT: Final = 0
+NOT_SWEPT: Final = 1
+
+
+def sweep_command(
+    *,
+    runs: Path | None = None,
+    days: int | None = None,
+    max_bytes: int | None = None,
+    keep_newest: int = 1,
+    dry_run: bool = False,
+    json: bool = False,
+) -> int:
+    """Remove old runs: journals, transcripts, outputs and reports.
+
+    The run of a living session stays, and so does a run that holds a file
+    called keep, and whatever is not beyond doubt a run.
+
+    Parameters
+    ----------
+    runs
+        Where runs lie; by default GREENROOM_RUNS, or .greenroom/runs of the project around the current folder.
+    days
+        Remove runs that last changed so many days ago; by default the setting cleanupPeriodDays, or 30.
+    max_bytes
+        Remove the oldest runs until all together take up no more than this; by default the setting
+        max_runs_bytes, or no limit.
+    keep_newest
+        Keep so many of the runs that changed last, whatever their age and size.
+    dry_run
+        Remove nothing; only say what would be removed.
+    json
+        Print one JSON object instead of lines.
+    """
+    said = load_settings(find_places(Path.cwd()), SettingSource, is_trusted=True).scalars
+    settings = RetentionSettings(
+        cleanup_period_days=_first(days, said.cleanupPeriodDays, CLEANUP_PERIOD_DAYS),
+        max_runs_bytes=_first(max_bytes, said.max_runs_bytes, None),
+        keep_newest=keep_newest,
+    )
+    folder = runs_folder(runs)
+    report = sweep_runs(folder, settings, now=SystemClock().wall(), is_dry_run=dry_run)
+    verb = "would be removed" if dry_run else "removed"
+    facts = {
+        "runs": str(folder),
+        "dry_run": dry_run,
+        "removed": _facts(report.removed),
+        "kept": _facts(report.kept),
+        "errors": list(report.errors),
+        "freed_bytes": report.freed_bytes,
+    }
+    lines = [f"{one.run.id}  {verb}: {one.why}" for one in report.removed]
+    lines += [f"{one.run.id}  kept: {one.why}" for one in report.kept]
+    lines += report.errors
+    lines.append(
+        f"{typed(folder)}: {counted(len(report.removed), 'run')} {verb} ({report.freed_bytes:,} bytes), "
+        f"{len(report.kept)} kept"
+    )
+    Page(facts=facts, lines=lines).print(is_json=json)
+    return NOT_SWEPT if report.errors else SWEPT
+
+
+def _first(*values: Any) -> Any:
+    """Return the first that was said."""
+    return next((one for one in values if one is not None), None)
+
+
+def _facts(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+    return [{"run": one.run.id, "bytes": one.run.size_bytes, "why": one.why} for one in verdicts]

@@ -1,0 +1,103 @@
+"""MCP servers: found where people write them, each connected by an actor of its own, their tools as tools of agents."""
+
+from greenroom.mcp._approvals import Approvals, read_approvals
+from greenroom.mcp._configs import Http, ServerConfig, ServerScope, Stdio, Way
+from greenroom.mcp._connection import McpConnection
+from greenroom.mcp._errors import CallFailed, McpError, MissingServers, ServerDown
+from greenroom.mcp._events import (
+    EVENTS,
+    McpAuthNeeded,
+    McpClosed,
+    McpConnected,
+    McpEvent,
+    McpFailed,
+    McpLost,
+    McpRetried,
+    McpStarted,
+    McpToolsChanged,
+)
+from greenroom.mcp._fold import FOLDS, McpView
+from greenroom.mcp._hooks import HookCaller
+from greenroom.mcp._lifecycle import TRANSITIONS, ServerStatus, plan_retry, step
+from greenroom.mcp._names import names_tool, tool_name
+from greenroom.mcp._parsing import BrokenServer, ParsedServer, parse_server
+from greenroom.mcp._peer import (
+    BinaryPart,
+    CallResult,
+    Ending,
+    LinkPart,
+    OpenPeer,
+    Part,
+    Peer,
+    PeerInfo,
+    ResourcePart,
+    TextPart,
+    ToolInfo,
+)
+from greenroom.mcp._server import Server, ServerState
+from greenroom.mcp._servers import McpServers, McpServices, start_servers
+from greenroom.mcp._settings import VARIABLES, McpSettings, with_environment
+from greenroom.mcp._sources import DisabledServer, FoundServers, find_servers
+from greenroom.mcp._stdio import Programs
+from greenroom.mcp._tools import McpTool
+
+__all__ = [
+    "EVENTS",
+    "FOLDS",
+    "TRANSITIONS",
+    "VARIABLES",
+    "Approvals",
+    "BinaryPart",
+    "BrokenServer",
+    "CallFailed",
+    "CallResult",
+    "DisabledServer",
+    "Ending",
+    "FoundServers",
+    "HookCaller",
+    "Http",
+    "LinkPart",
+    "McpAuthNeeded",
+    "McpClosed",
+    "McpConnected",
+    "McpConnection",
+    "McpError",
+    "McpEvent",
+    "McpFailed",
+    "McpLost",
+    "McpRetried",
+    "McpServers",
+    "McpServices",
+    "McpSettings",
+    "McpStarted",
+    "McpTool",
+    "McpToolsChanged",
+    "McpView",
+    "MissingServers",
+    "OpenPeer",
+    "ParsedServer",
+    "Part",
+    "Peer",
+    "PeerInfo",
+    "Programs",
+    "ResourcePart",
+    "Server",
+    "ServerConfig",
+    "ServerDown",
+    "ServerScope",
+    "ServerState",
+    "ServerStatus",
+    "Stdio",
+    "TextPart",
+    "ToolInfo",
+    "Way",
+    "find_servers",
+    "names_tool",
+    "parse_server",
+    "plan_retry",
+    "read_approvals",
+    "start_servers",
+    "step",
+    "tool_name",
+    "with_environment",
+]

@@ -1,0 +1,77 @@
+"""A server as somebody describes it: how to reach it, whose entry that is, and where it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal, TypeAlias, final
+
+import attrs
+
+
+class ServerScope(StrEnum):
+    """Whose an entry is. Of several entries of one name the first here counts, as a whole."""
+
+    MANAGED = "managed"
+    """An administrator's; where there is such a file, nothing else is read."""
+    CLI = "cli"
+    """Given on the command line, or by the program."""
+    LOCAL = "local"
+    """The user's, for this project."""
+    PROJECT = "project"
+    """The project's: shared, so somebody has to approve it where somebody can be asked."""
+    USER = "user"
+    """The user's, everywhere."""
+    PLUGIN = "plugin"
+    """A plugin's, its name before the server's."""
+    AGENT = "agent"
+    """Of the definition of an agent; it lives and dies with the agent."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Stdio:
+    """A program that is started, and talked to through its input and output."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    """Variables beside those that it inherits."""
+    cwd: Path | None = None
+    """By default the folder of the session."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Http:
+    """A server at an address."""
+
+    url: str
+    headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    dialect: Literal["http", "sse"] = "http"
+    """Streamable HTTP, or what servers spoke before it."""
+
+
+Way: TypeAlias = Stdio | Http
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ServerConfig:
+    """A server that can be connected."""
+
+    name: str
+    way: Way
+    scope: ServerScope = ServerScope.CLI
+    source: str = ""
+    """The file, or a word such as `--mcp-config`."""
+    timeout_s: float | None = None
+    """How long a call may take, in seconds; None for the session's setting."""
+    always_load: bool = False
+    """Whether its tools are to stand in every request, also where others are looked up first."""
+
+    @property
+    def type(self) -> str:
+        """The word for its way: `stdio`, `http` or `sse`."""
+        return self.way.dialect if isinstance(self.way, Http) else "stdio"

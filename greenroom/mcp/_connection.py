@@ -1,0 +1,175 @@
+"""A connection: the actor that keeps one server connected, and ends when it cannot be any more.
+
+Rule 1: one task opens and closes it; calls come from their callers' own tasks and hold nobody up. Rule 2: whatever goes
+wrong out there ends this connection, as `Down` with the reason, or begins the next try; it never leaves by another way.
+Rule 3: every wait has a deadline or an end: a server that says nothing is given up.
+Must not know: the SDK.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, Never, final
+
+import attrs
+import trio
+
+from greenroom.actors import Behavior, Context
+from greenroom.core import Chance, InternalError, Level, PeerError
+from greenroom.mcp._errors import CallFailed, ServerDown
+from greenroom.mcp._events import (
+    McpAuthNeeded,
+    McpClosed,
+    McpConnected,
+    McpFailed,
+    McpLost,
+    McpRetried,
+    McpStarted,
+    McpToolsChanged,
+)
+from greenroom.mcp._lifecycle import STABLE_S, ServerStatus, plan_retry
+from greenroom.mcp._peer import Ending, OpenPeer, Peer, ToolInfo
+from greenroom.mcp._server import Server
+from greenroom.mcp._settings import McpSettings
+
+_WHY_CHARS: Final = 500
+_OPEN: Final = frozenset({ServerStatus.PENDING, ServerStatus.CONNECTED})
+
+
+@final
+@attrs.frozen(kw_only=True)
+class _Ended:
+    """How one try went."""
+
+    why: str
+    needs_auth: bool
+    stood_s: float | None
+    """How long the connection stood; None where it never did."""
+
+
+@final
+class McpConnection(Behavior[Never]):
+    """Keeps one server connected; takes no messages. It ends failed when the server is given up.
+
+    Args:
+        server: What it connects, and tells of it.
+        open_peer: How.
+        settings: How long that may take.
+        chance: Spreads the tries.
+    """
+
+    actor_tasks = True
+    journal: ClassVar[Level] = Level.LIFECYCLE
+
+    def __init__(self, server: Server, open_peer: OpenPeer, settings: McpSettings, chance: Chance) -> None:
+        self._server = server
+        self._open = open_peer
+        self._settings = settings
+        self._chance = chance
+
+    async def on_start(self, ctx: Context) -> None:
+        """Begin to connect; that goes on after the start."""
+        self._server.move(ctx, McpStarted, type=self._server.config.type)
+        ctx.start_soon(self._keep, ctx, name=f"MCP server {self._server.name}")
+
+    async def on_message(self, message: Never, ctx: Context) -> None:
+        """Nothing: a connection takes no messages."""
+
+    async def _keep(self, ctx: Context) -> None:
+        server = self._server
+        tries, stood_before = 0, False
+        try:
+            while True:
+                ended = await self._connect(ctx)
+                if ended.stood_s is None:
+                    tries += 1
+                else:
+                    tries = 0 if ended.stood_s >= STABLE_S or not stood_before else tries + 1
+                    stood_before = True
+                if ended.needs_auth:
+                    server.move(ctx, McpAuthNeeded, error=ended.why)
+                    raise ServerDown(server.name, ended.why)
+                wait_s = plan_retry(
+                    is_stdio=server.config.type == "stdio",
+                    stood_before=stood_before,
+                    tries=tries,
+                    chance=self._chance.random(),
+                )
+                if wait_s is None:
+                    server.move(ctx, McpFailed, error=ended.why)
+                    raise ServerDown(server.name, ended.why)
+                if ended.stood_s is None:
+                    server.move(ctx, McpRetried, error=ended.why, tries=tries, wait_s=round(wait_s, 3))
+                else:
+                    server.move(ctx, McpLost, error=ended.why, wait_s=round(wait_s, 3))
+                await trio.sleep(wait_s)
+        except BaseException:
+            if server.status in _OPEN:  # it was ended from this side, or something of ours is broken
+                server.move(ctx, McpClosed)
+            raise
+
+    async def _connect(self, ctx: Context) -> _Ended:
+        """Connect once, and stay until the connection ends."""
+        server, limit_s = self._server, self._settings.start_timeout_s
+        ending = Ending()
+        errors: list[BaseException] = []
+        stood_since: float | None = None
+        stood_s: float | None = None
+        scope = trio.CancelScope(deadline=trio.current_time() + limit_s)
+        try:
+            with scope:
+                async with self._open(server.config, ending) as peer:
+                    tools = await peer.list_tools()
+                    scope.deadline = float("inf")
+                    stood_since = trio.current_time()
+                    try:
+                        self._take(ctx, peer, tools)
+                        await self._stay(ctx, peer)
+                    finally:
+                        stood_s = trio.current_time() - stood_since
+                        # Before the server is ended, which may take seconds: nobody waits for an answer any more.
+                        server.close(ending.why or "the connection was closed")
+        except* Exception as group:  # the boundary: a server is somebody else's program
+            errors.append(group)
+            if group.subgroup(InternalError) is not None:
+                raise
+        why = ending.why or (_told(errors[0]) if errors else "")
+        if scope.cancelled_caught:
+            why = f"it did not answer within {limit_s:g} s" + (f": {why}" if why else "")
+        why = why or "it closed the connection"
+        why = " ".join((f"{why}; it said: {ending.said}" if ending.said else why).split())
+        return _Ended(why=why[:_WHY_CHARS], needs_auth=ending.needs_auth, stood_s=stood_s)
+
+    def _take(self, ctx: Context, peer: Peer, tools: tuple[ToolInfo, ...]) -> None:
+        info = peer.info
+        self._server.open(peer, tools)
+        says = f"{info.name} {info.version}".strip()[:_WHY_CHARS]
+        self._server.move(ctx, McpConnected, says=says, protocol=info.protocol, tools=len(tools))
+
+    async def _stay(self, ctx: Context, peer: Peer) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._follow, ctx, peer)
+            await peer.wait_lost()
+            nursery.cancel_scope.cancel("the connection was lost")
+
+    async def _follow(self, ctx: Context, peer: Peer) -> None:
+        """Read the tools again whenever the server says that there are others."""
+        server = self._server
+        while True:
+            await peer.wait_changed()
+            try:
+                with trio.fail_after(self._settings.start_timeout_s):
+                    tools = await peer.list_tools()
+            except (CallFailed, trio.TooSlowError) as problem:  # what it had listed before can still be called
+                server.move(ctx, McpToolsChanged, tools=len(server.tools), error=_told(problem)[:_WHY_CHARS])
+                continue
+            if tools != server.tools:
+                server.open(peer, tools)
+                server.move(ctx, McpToolsChanged, tools=len(tools))
+
+
+def _told(error: BaseException) -> str:
+    """Return what an error says, on one line; of a group, what its first leaf says."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    text = str(error)
+    return text if isinstance(error, OSError | PeerError) and text else f"{type(error).__name__}: {text}".rstrip(": ")

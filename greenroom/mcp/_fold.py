@@ -1,0 +1,52 @@
+"""How servers stand, folded from their events."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+import attrs
+
+from greenroom.mcp._events import (
+    EVENTS,
+    McpAuthNeeded,
+    McpConnected,
+    McpEvent,
+    McpFailed,
+    McpLost,
+    McpRetried,
+    McpToolsChanged,
+)
+from greenroom.mcp._lifecycle import ServerStatus, step
+
+
+@final
+@attrs.frozen(kw_only=True)
+class McpView:
+    """One connection, as its events tell of it."""
+
+    server: str = ""
+    status: ServerStatus = ServerStatus.DISABLED
+    tools: int = 0
+    error: str = ""
+    """Why it is not connected, where that is known."""
+
+    def lost(self) -> None:
+        """Nothing is left of a connection when its process is gone."""
+        return
+
+
+_NEW: Final = McpView()
+
+
+def moved(before: McpView | None, event: McpEvent) -> McpView:
+    """Move the status, and take what the event says."""
+    view = before or _NEW
+    status = step(view.status, event)
+    tools = event.tools if isinstance(event, McpConnected | McpToolsChanged) else view.tools
+    error = event.error if isinstance(event, McpRetried | McpLost | McpFailed | McpAuthNeeded) else ""
+    is_there = status is ServerStatus.CONNECTED
+    return McpView(server=event.server, status=status, tools=tools if is_there else 0, error=error)
+
+
+FOLDS: Final = tuple(("mcp", event_class, "actor", moved) for event_class in EVENTS)
+"""`(section, event class, key field, function)`, as `greenroom.trace` reads them."""

@@ -1,0 +1,199 @@
+"""One server across its connections: how it stands, what it offers, and the calls that are on their way.
+
+Rule 1: a status moves by an event, which is put on record in the same step. Rule 2: a call ends when its connection does, at
+once: it is the caller's task that waits, in a scope that the connection may cancel. Rule 3: nobody waits without a deadline.
+Must not know: how a connection is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, final
+
+import attrs
+import trio
+
+from greenroom.actors import Context, Ref
+from greenroom.mcp._configs import ServerConfig
+from greenroom.mcp._errors import CallFailed, ServerDown
+from greenroom.mcp._events import (
+    McpAuthNeeded,
+    McpConnected,
+    McpEvent,
+    McpFailed,
+    McpLost,
+    McpRetried,
+    McpStarted,
+    McpToolsChanged,
+)
+from greenroom.mcp._lifecycle import ServerStatus, step
+from greenroom.mcp._peer import CallResult, Peer, PeerInfo, ToolInfo
+from greenroom.mcp._settings import McpSettings
+
+_NOTHING = PeerInfo()
+_REASON_S: Final = 2.0
+
+
+@attrs.define(eq=False)
+class _Call:
+    scope: trio.CancelScope
+    ends_at: float
+    why: str = ""
+    """Why it was ended from outside."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ServerState:
+    """How a server stands, as of one moment."""
+
+    name: str
+    status: ServerStatus
+    type: str
+    """`stdio`, `http` or `sse`."""
+    scope: str
+    why: str = ""
+    """Why it is not connected."""
+    tools: tuple[str, ...] = ()
+    """Its own names of its tools."""
+    info: PeerInfo = _NOTHING
+    calls: int = 0
+    """Calls that are on their way."""
+
+
+@final
+class Server:
+    """A server that is, was or may be connected."""
+
+    def __init__(self, config: ServerConfig, settings: McpSettings, on_change: Callable[[], None]) -> None:
+        self.config = config
+        self.status = ServerStatus.DISABLED
+        self.why = "it was not started"
+        self.tools: tuple[ToolInfo, ...] = ()
+        self.info = _NOTHING
+        self.ref: Ref[Any] | None = None
+        """The connection, or the last one."""
+        self._settings = settings
+        self._on_change = on_change
+        self._changed = trio.Event()
+        self._peer: Peer | None = None
+        self._calls: dict[_Call, None] = {}
+
+    def __repr__(self) -> str:
+        return f"<Server {self.name!r} {self.status.value} tools={len(self.tools)}>"
+
+    @property
+    def name(self) -> str:
+        """What it is called in this session."""
+        return self.config.name
+
+    def state(self) -> ServerState:
+        """Return how it stands now."""
+        return ServerState(
+            name=self.name,
+            status=self.status,
+            type=self.config.type,
+            scope=self.config.scope.value,
+            why=self.why,
+            tools=tuple(one.name for one in self.tools),
+            info=self.info,
+            calls=len(self._calls),
+        )
+
+    # --- what its connection says -----------------------------------------------------------------------------------
+
+    def move(self, ctx: Context, event_class: type[McpEvent], **values: Any) -> None:
+        """Put an event on record, and be what it says; called by the connection alone."""
+        event = event_class(actor=ctx.ref.id, inc=ctx.incarnation, parent=ctx.seq, server=self.name, **values)
+        self.status = step(self.status, event)
+        ctx.recorder.emit(event)
+        match event:
+            case McpStarted() | McpConnected() | McpToolsChanged():
+                self.why = ""
+            case McpRetried() | McpLost() | McpFailed() | McpAuthNeeded():
+                self.why = event.error
+            case _:
+                self.why = "it was ended"
+        if self.status is not ServerStatus.CONNECTED:
+            self.tools = ()
+        self.note_change()
+
+    def open(self, peer: Peer, tools: tuple[ToolInfo, ...]) -> None:
+        """Take a connection that stands."""
+        self._peer = peer
+        self.info = peer.info
+        self.tools = tools
+
+    def close(self, why: str) -> None:
+        """Let go of the connection, and end the calls that are on their way."""
+        self._peer = None
+        for call in list(self._calls):
+            call.why = why
+            call.scope.cancel("the connection was lost")
+
+    def note_change(self) -> None:
+        """Wake whoever waits for another status."""
+        self._changed.set()
+        self._changed = trio.Event()
+        self._on_change()
+
+    # --- what others want of it -------------------------------------------------------------------------------------
+
+    async def call(
+        self,
+        tool: str,
+        values: Mapping[str, Any],
+        on_progress: Callable[[str], None] = lambda _: None,
+        *,
+        wait_s: float | None = None,
+    ) -> CallResult:
+        """Call a tool. Cancelled, the server is told.
+
+        Args:
+            tool: The server's own name of it.
+            values: The arguments.
+            on_progress: Called with what the server says it is doing.
+            wait_s: How long to wait for a server that is being connected; None for the time that it has to start.
+
+        Raises:
+            ServerDown: It is not connected, or was lost meanwhile.
+            CallFailed: It answered with an error that is no result, or not in time.
+        """
+        peer = await self._wait_peer(self._settings.start_timeout_s if wait_s is None else wait_s)
+        settings = self._settings
+        limit_s = settings.call_timeout_s if self.config.timeout_s is None else self.config.timeout_s
+        idle_s = settings.idle_s(is_stdio=self.config.type == "stdio")
+        began = trio.current_time()
+        call = _Call(trio.CancelScope(), began + limit_s)
+
+        def still_there(text: str) -> None:
+            call.scope.deadline = min(call.ends_at, trio.current_time() + idle_s)
+            if text:
+                on_progress(text)
+
+        still_there("")
+        self._calls[call] = None
+        try:
+            with call.scope:
+                return await peer.call(tool, values, still_there)
+        except ServerDown as problem:
+            call.why = problem.why
+        finally:
+            del self._calls[call]
+        if call.why:
+            # Why it was lost is known once its connection has been left, which is now or very soon.
+            with trio.move_on_after(_REASON_S):
+                while self.status is ServerStatus.CONNECTED:
+                    await self._changed.wait()
+            raise ServerDown(self.name, f"it was lost while it ran {tool}: {self.why or call.why}")
+        if trio.current_time() < call.ends_at:
+            raise CallFailed(f"{tool} of {self.name} gave no sign of progress for {idle_s:g} s, and was cancelled")
+        raise CallFailed(f"{tool} of {self.name} did not end within {limit_s:g} s, and was cancelled")
+
+    async def _wait_peer(self, wait_s: float) -> Peer:
+        with trio.move_on_after(wait_s):
+            while self._peer is None and self.status is ServerStatus.PENDING and wait_s > 0:
+                await self._changed.wait()
+        if self._peer is None:
+            raise ServerDown(self.name, self.why or "it is still being connected")
+        return self._peer

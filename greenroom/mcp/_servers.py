@@ -1,0 +1,285 @@
+"""The servers of a session or of one agent: each a connection under a supervisor, their tools under one roof.
+
+Rule 1: starting returns at once; who needs a server waits for it, with a deadline, and wakes when it changes. Rule 2: the
+same servers give the same tools in the same order. Rule 3: servers of an agent end with it, whoever forgets to say so.
+Must not know: the SDK, agents, models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, final
+
+import attrs
+import trio
+
+from greenroom.actors import Ref, Watch
+from greenroom.core import NameTaken, Ports, UsageError
+from greenroom.mcp._configs import ServerConfig
+from greenroom.mcp._connection import McpConnection
+from greenroom.mcp._errors import MissingServers
+from greenroom.mcp._lifecycle import ServerStatus
+from greenroom.mcp._names import plain_name
+from greenroom.mcp._peer import OpenPeer
+from greenroom.mcp._required import has_to_wait, missing, why_missing
+from greenroom.mcp._sdk import SdkPeers
+from greenroom.mcp._server import Server, ServerState
+from greenroom.mcp._settings import McpSettings
+from greenroom.mcp._sources import DisabledServer
+from greenroom.mcp._stdio import Programs
+from greenroom.mcp._tools import Keeper, McpTool, cut, make_tools
+from greenroom.supervisor import ChildSpec, Restart, StopOrder, Supervisor, SupervisorSpec
+
+REQUIRED_WAIT_S: Final = 30.0
+"""How long an agent waits for the servers that it requires."""
+SUPERVISOR: Final = "mcp"
+"""The name of the supervisor that connections live under."""
+_KILL_GRACE_S: Final = 6.0
+"""A program gets a second to end by itself, two after it was asked, and is killed then."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class McpServices:
+    """What connections are made with. Composed by the session, the same for all of its agents."""
+
+    cwd: Path
+    """Where programs start, unless their entry says otherwise; also what servers are told to be working on."""
+    ports: Ports = attrs.field(factory=Ports)
+    settings: McpSettings = attrs.field(factory=McpSettings)
+    programs: Programs | None = None
+    """What starts programs: `open_processes` of the tools. Without it only servers at an address can be connected."""
+    output_folder: Path | None = None
+    """Where results are kept that are no text, or too long; None keeps nothing of them."""
+    open_peer: OpenPeer | None = None
+    """How servers are connected; by default with the official SDK, which is imported at the first connection."""
+
+
+@final
+class Branch:
+    """The supervisor of all connections of a session; it is there as soon as the first one is to be made."""
+
+    def __init__(self, parent: Supervisor) -> None:
+        self._parent = parent
+        self._supervisor: Supervisor | None = None
+        self._opening = trio.Lock()
+
+    async def supervisor(self) -> Supervisor:
+        """Return it; started anew if somebody has ended it."""
+        async with self._opening:
+            if self._supervisor is None or self._supervisor.ref.is_gone:
+                spec = SupervisorSpec(stop_order=StopOrder.TOGETHER)
+                self._supervisor = await self._parent.spawn_supervisor(SUPERVISOR, spec, escalates=False)
+            return self._supervisor
+
+
+@final
+class McpServers:
+    """Servers that belong together. Made by `start_servers` and `start_more`."""
+
+    def __init__(self, branch: Branch, services: McpServices, disabled: Iterable[DisabledServer] = ()) -> None:
+        self._branch = branch
+        self._services = services
+        self._open_peer = services.open_peer or SdkPeers(
+            cwd=services.cwd, programs=services.programs, blocking=services.ports.blocking
+        )
+        self._keeper = Keeper(services.ports, services.output_folder)
+        self._servers: dict[str, Server] = {}
+        self._disabled = tuple(disabled)
+        self._changed = trio.Event()
+        self._listeners: dict[Callable[[], None], None] = {}
+        self._tools: tuple[McpTool, ...] | None = None
+        self._clashes: tuple[str, ...] = ()
+        self._watch: Watch | None = None
+
+    def __repr__(self) -> str:
+        return f"<McpServers {', '.join(f'{one.name}={one.status.value}' for one in self._servers.values())}>"
+
+    # --- starting and ending ----------------------------------------------------------------------------------------
+
+    async def start(self, configs: Iterable[ServerConfig]) -> None:
+        """Start to connect servers; returns before they are. Called by those who make this object."""
+        configs = list(configs)
+        for config in configs:
+            if config.name in self._servers:
+                raise UsageError(f"there are two MCP servers called {config.name!r}; a name stands for one server")
+            self._servers[config.name] = Server(config, self._services.settings, self._note_change)
+        for config in configs:
+            await self._connect(self._servers[config.name])
+
+    async def start_more(self, configs: Iterable[ServerConfig], *, owner: Ref[Any] | None = None) -> McpServers:
+        """Start servers of one agent beside these; they are seen through the object that is returned, and only there.
+
+        Args:
+            configs: What to connect.
+            owner: The agent, if it lives already; else call `end_with` as soon as it does, and `close` if it never will.
+        """
+        more = McpServers(self._branch, self._services)
+        try:
+            await more.start(configs)
+        except BaseException:
+            more.end("the agent was not started")
+            raise
+        if owner is not None:
+            more.end_with(owner)
+        return more
+
+    def end_with(self, owner: Ref[Any]) -> None:
+        """End these servers when an actor is gone for good; at once when it is."""
+        if self._watch is not None:
+            self._watch.cancel()
+        self._watch = owner.watch(lambda _: self.end("its agent has ended"))
+
+    def end(self, why: str = "ended") -> None:
+        """End these servers, without waiting until they have."""
+        for server in self._servers.values():
+            if server.ref is not None and not server.ref.is_gone:
+                server.ref.kill(why)
+
+    async def close(self) -> None:
+        """End these servers, and wait until nothing is left of them. Cancelled, they end all the same."""
+        self.end("closed")
+        for server in self._servers.values():
+            if server.ref is not None:
+                await server.ref.wait_ended()
+
+    async def reconnect(self, name: str) -> None:
+        """End the connection of a server, if there is one, and start another; returns before that stands.
+
+        Raises:
+            UsageError: There is no such server.
+        """
+        server = self._server(name)
+        if server.ref is not None and not server.ref.is_gone:
+            server.ref.kill("it is connected anew")
+            await server.ref.wait_ended()
+        await self._connect(server)
+
+    async def _connect(self, server: Server) -> None:
+        services = self._services
+        spec = ChildSpec(restart=Restart.TEMPORARY, kill_grace_s=_KILL_GRACE_S)
+        supervisor = await self._branch.supervisor()
+        made = (McpConnection, server, self._open_peer, services.settings, services.ports.chance)
+        try:
+            server.ref = await supervisor.spawn(*made, name=plain_name(server.name), spec=spec)
+        except NameTaken:  # an agent's own server of the same name, or one with another character in its place
+            server.ref = await supervisor.spawn(*made, spec=spec)
+
+    # --- looking ----------------------------------------------------------------------------------------------------
+
+    @property
+    def tools(self) -> tuple[McpTool, ...]:
+        """The tools of the servers that are connected, as of now; the same objects until something changes."""
+        if self._tools is None:
+            clashes: list[str] = []
+            self._tools = make_tools(
+                self._servers.values(),
+                output_chars=self._services.settings.output_chars,
+                keeper=self._keeper,
+                on_clash=lambda name, server: clashes.append(f"{name} of {server} is left out: the name is taken"),
+            )
+            self._clashes = tuple(clashes)
+        return self._tools
+
+    @property
+    def clashes(self) -> tuple[str, ...]:
+        """Tools that are left out because another one has their name, a line each."""
+        return self._clashes if self.tools or self._clashes else ()
+
+    @property
+    def instructions(self) -> Mapping[str, str]:
+        """What connected servers want a model to know, by their names; none is longer than 2,048 characters."""
+        there = [one for one in self._servers.values() if one.status is ServerStatus.CONNECTED]
+        return {one.name: cut(one.info.instructions) for one in there if one.info.instructions}
+
+    def states(self) -> tuple[ServerState, ...]:
+        """Return how each server stands now, those included that are not to be connected."""
+        disabled = [
+            ServerState(
+                name=one.config.name,
+                status=ServerStatus.DISABLED,
+                type=one.config.type,
+                scope=one.config.scope.value,
+                why=one.why,
+            )
+            for one in self._disabled
+        ]
+        return (*(one.state() for one in self._servers.values()), *disabled)
+
+    def get(self, name: str) -> Server | None:
+        """Return a server by its name; None where there is none."""
+        return self._servers.get(name)
+
+    def _server(self, name: str) -> Server:
+        server = self._servers.get(name)
+        if server is None:
+            known = ", ".join(self._servers) or "none"
+            raise UsageError(f"there is no MCP server {name!r} here; there are: {known}")
+        return server
+
+    # --- waiting ----------------------------------------------------------------------------------------------------
+
+    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` whenever a status or a list of tools changes, in that step; return what ends that."""
+        self._listeners[listener] = None
+        return lambda: self._listeners.pop(listener, None)
+
+    async def wait_settled(self, timeout_s: float = REQUIRED_WAIT_S) -> bool:
+        """Wait until no server is being connected any more; returns whether that is so, or the time was up."""
+        with trio.move_on_after(timeout_s):
+            while any(one.status is ServerStatus.PENDING for one in self._servers.values()):
+                await self._changed.wait()
+            return True
+        return False
+
+    async def wait_required(self, patterns: Collection[str], timeout_s: float = REQUIRED_WAIT_S) -> None:
+        """Wait for the servers that an agent requires; it ends early as soon as one of them has failed.
+
+        Args:
+            patterns: Each means the servers whose names it is a part of, in any case.
+            timeout_s: How long, in seconds.
+
+        Raises:
+            MissingServers: Some pattern has no server with tools.
+        """
+        with trio.move_on_after(timeout_s):
+            while has_to_wait(patterns, self.states()):
+                await self._changed.wait()
+        states = self.states()
+        lacking = missing(patterns, states)
+        if lacking:
+            raise MissingServers(lacking, dict(why_missing(lacking, states)))
+
+    def _note_change(self) -> None:
+        self._tools = None
+        self._changed.set()
+        self._changed = trio.Event()
+        for listener in list(self._listeners):
+            listener()
+
+
+async def start_servers(
+    supervisor: Supervisor,
+    configs: Iterable[ServerConfig],
+    services: McpServices,
+    *,
+    disabled: Iterable[DisabledServer] = (),
+) -> McpServers:
+    """Start the servers of a session under a supervisor `mcp`; returns before they are connected.
+
+    They end with the supervisor, side by side. None of them can make it fail. Without any server nothing is started, and
+    agents can still start their own with `start_more`.
+
+    Args:
+        supervisor: The session's.
+        configs: What to connect, in the order of precedence.
+        services: What with.
+        disabled: Servers to be shown and not connected.
+
+    Raises:
+        UsageError: Two servers have the same name.
+    """
+    servers = McpServers(Branch(supervisor), services, disabled)
+    await servers.start(configs)
+    return servers

@@ -1,0 +1,254 @@
+"""Which servers a session has: read from all places where people write them, one entry for each name.
+
+Rule 1: the nearest whose it is wins, and its entry counts as a whole: managed, command line, local, project, user, plugin;
+within one of them ours before `.mcp.json` and `.claude.json`, and the nearest folder before those further up. Rule 2: what
+cannot be read or used is one line, and takes nothing else away. Everything here blocks: call it through `Blocking`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, final
+
+import attrs
+
+from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Places, Unusable, is_file, read_text, shown_path
+from greenroom.mcp._approvals import Approvals, read_approvals
+from greenroom.mcp._configs import ServerConfig, ServerScope
+from greenroom.mcp._names import plugin_server
+from greenroom.mcp._parsing import BrokenServer, parse_server
+
+_SERVERS: Final = "mcpServers"
+_PROJECT_FILE: Final = ".mcp.json"
+_THEIR_STATE: Final = ".claude.json"
+_MANAGED_FILE: Final = "managed-mcp.json"
+_STATE_BYTES: Final = 64_000_000
+"""`.claude.json` holds histories of projects as well."""
+_ALL_SCOPES: Final = tuple(one for one in ServerScope if one is not ServerScope.AGENT)
+
+
+@final
+@attrs.frozen(kw_only=True)
+class DisabledServer:
+    """A server that can be connected and is not to be."""
+
+    config: ServerConfig
+    why: str
+
+
+@final
+@attrs.frozen(kw_only=True)
+class FoundServers:
+    """The servers of a session, each name once, in the order of whose they are."""
+
+    configs: tuple[ServerConfig, ...] = ()
+    disabled: tuple[DisabledServer, ...] = ()
+    broken: tuple[BrokenServer, ...] = ()
+    """What `mcp_server_errors` of a headless session lists."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def find_servers(
+    places: Places,
+    *,
+    environ: Mapping[str, str],
+    given: Sequence[str | Mapping[str, Any]] = (),
+    only_given: bool = False,
+    can_ask: bool = False,
+) -> FoundServers:
+    """Read every place in which servers are written, and return those that the session has.
+
+    Args:
+        places: The folders of the session.
+        environ: What `${NAME}` in entries stands for.
+        given: What the command line or the program gives (`--mcp-config`): files, JSON as text, or mappings.
+        only_given: Whether nothing else is read (`--strict-mcp-config`).
+        can_ask: Whether a person is at the session, so that a project's servers wait for approval.
+    """
+    finder = _Finder(places, environ)
+    managed = places.managed / _MANAGED_FILE if places.managed is not None else None
+    if managed is not None and is_file(managed):
+        finder.read_file(managed, ServerScope.MANAGED)
+    else:
+        finder.read_given(given)
+        if not only_given:
+            finder.read_files()
+    return finder.chosen(can_ask=can_ask)
+
+
+@final
+@attrs.frozen
+class _Written:
+    name: str
+    entry: object
+    scope: ServerScope
+    source: str
+    environ: Mapping[str, str]
+
+
+@final
+class _Finder:
+    def __init__(self, places: Places, environ: Mapping[str, str]) -> None:
+        self._places = places
+        self._environ = {"CLAUDE_PROJECT_DIR": str(places.root), "GREENROOM_PROJECT_DIR": str(places.root), **environ}
+        self.entries: dict[ServerScope, list[_Written]] = {scope: [] for scope in _ALL_SCOPES}
+        self._found: list[Diagnostic] = []
+        self._approvals = Approvals()
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    def read_given(self, given: Iterable[str | Mapping[str, Any]]) -> None:
+        for one in given:
+            if isinstance(one, Mapping):
+                self._take(one, ServerScope.CLI, "--mcp-config")
+            elif one.lstrip().startswith("{"):
+                values = self._parsed(one, "--mcp-config")
+                if values is not None:
+                    self._take(values, ServerScope.CLI, "--mcp-config")
+            else:
+                path = self._places.cwd / one
+                if is_file(path):
+                    self.read_file(path, ServerScope.CLI)
+                else:
+                    self._broken("--mcp-config", f"there is no file {one[:200]!r}; name a file, or write JSON")
+
+    def read_files(self) -> None:
+        places = self._places
+        for folder in places.project:
+            local = self._file(folder / OWN / "settings.local.json")
+            self._take(local, ServerScope.LOCAL, folder / OWN / "settings.local.json", is_settings=True)
+            self._approve(local, folder / OWN / "settings.local.json", may_enable=True)
+            theirs = folder / THEIRS / "settings.local.json"
+            self._approve(self._file(theirs), theirs, may_enable=True)
+        for folder in places.project:
+            if folder / OWN == places.home:
+                continue  # the user's own settings, which are read below
+            shared = self._file(folder / OWN / "settings.json")
+            self._take(shared, ServerScope.PROJECT, folder / OWN / "settings.json", is_settings=True)
+            self.read_file(folder / _PROJECT_FILE, ServerScope.PROJECT)
+            self._approve(shared, folder / OWN / "settings.json", may_enable=False)
+            theirs = folder / THEIRS / "settings.json"
+            self._approve(self._file(theirs), theirs, may_enable=False)
+        self._read_users()
+        for plugin in places.plugins:
+            path = plugin.folder / _PROJECT_FILE
+            more = {"CLAUDE_PLUGIN_ROOT": str(plugin.folder), "GREENROOM_PLUGIN_ROOT": str(plugin.folder)}
+            values = self._file(path) or {}
+            servers = values.get(_SERVERS, values)
+            named = {plugin_server(plugin.name, str(name)): entry for name, entry in _items(servers)}
+            self._take({_SERVERS: named}, ServerScope.PLUGIN, path, environ={**self._environ, **more})
+
+    def _read_users(self) -> None:
+        places = self._places
+        for folder in (places.home, places.their_home):
+            values = self._file(folder / "settings.json")
+            if folder == places.home:
+                self._take(values, ServerScope.USER, folder / "settings.json", is_settings=True)
+            self._approve(values, folder / "settings.json", may_enable=True)
+        is_moved = places.their_home != places.user / THEIRS
+        path = (places.their_home if is_moved else places.user) / _THEIR_STATE
+        state = self._file(path, most=_STATE_BYTES) or {}
+        projects = state.get("projects")
+        for folder in dict.fromkeys((places.cwd, places.root, places.main_root)):
+            project = projects.get(str(folder)) if isinstance(projects, Mapping) else None
+            if isinstance(project, Mapping):
+                self._take(project, ServerScope.LOCAL, path, is_settings=True)
+                self._approve(project, path, may_enable=True)
+        self._take(state, ServerScope.USER, path, is_settings=True)
+
+    def read_file(self, path: Path, scope: ServerScope) -> None:
+        self._take(self._file(path), scope, path)
+
+    def _file(self, path: Path, **options: int) -> Mapping[str, Any] | None:
+        if not is_file(path):
+            return None
+        try:
+            return self._parsed(read_text(path, **options), shown_path(path))
+        except Unusable as problem:
+            self._broken(shown_path(path), str(problem))
+            return None
+
+    def _parsed(self, text: str, source: str) -> Mapping[str, Any] | None:
+        try:
+            values = json.loads(text)
+        except ValueError as problem:
+            line = problem.lineno if isinstance(problem, json.JSONDecodeError) else 0
+            self._broken(source, f"it is no JSON: {problem}; nothing of it is used", line)
+            return None
+        except RecursionError:
+            self._broken(source, "it is nested too deep; nothing of it is used")
+            return None
+        if not isinstance(values, dict):
+            self._broken(source, 'it holds no object; write {"mcpServers": {...}}')
+            return None
+        return values
+
+    def _take(
+        self,
+        values: Mapping[str, Any] | None,
+        scope: ServerScope,
+        source: Path | str,
+        *,
+        is_settings: bool = False,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        if values is None or (is_settings and _SERVERS not in values):
+            return
+        shown = shown_path(source) if isinstance(source, Path) else source
+        if not isinstance(values.get(_SERVERS), Mapping):
+            self._broken(shown, f'it has no object {_SERVERS}; write {{"{_SERVERS}": {{"name": {{...}}}}}}')
+            return
+        for name, entry in _items(values[_SERVERS]):
+            written = _Written(str(name), entry, scope, shown, self._environ if environ is None else environ)
+            self.entries[scope].append(written)
+
+    def _approve(self, values: Mapping[str, Any] | None, path: Path, *, may_enable: bool) -> None:
+        if values is not None:
+            approvals, found = read_approvals(values, shown_path(path), may_enable=may_enable)
+            self._approvals = self._approvals.joined(approvals)
+            self._found += found
+
+    def _broken(self, source: str, text: str, line: int = 0) -> None:
+        one = Diagnostic(kind=Kind.BROKEN, source=source, line=line, text=text)
+        if one not in self._found:
+            self._found.append(one)
+
+    # --- choosing ---------------------------------------------------------------------------------------------------
+
+    def chosen(self, *, can_ask: bool) -> FoundServers:
+        configs: list[ServerConfig] = []
+        disabled: list[DisabledServer] = []
+        broken: list[BrokenServer] = []
+        first: dict[str, _Written] = {}
+        for scope in _ALL_SCOPES:
+            for written in self.entries[scope]:
+                winner = first.setdefault(written.name, written)
+                if winner is not written:
+                    self._shadow(written, winner)
+                    continue
+                parsed = parse_server(
+                    written.name, written.entry, scope=scope, source=written.source, environ=written.environ
+                )
+                self._found += parsed.diagnostics
+                if parsed.broken is not None:
+                    broken.append(parsed.broken)
+                elif parsed.config is not None:
+                    is_asked = scope is ServerScope.PROJECT
+                    why = self._approvals.why_not(written.name, can_ask=can_ask) if is_asked else ""
+                    if why:
+                        disabled.append(DisabledServer(config=parsed.config, why=why))
+                    else:
+                        configs.append(parsed.config)
+        return FoundServers(
+            configs=tuple(configs), disabled=tuple(disabled), broken=tuple(broken), diagnostics=tuple(self._found)
+        )
+
+    def _shadow(self, written: _Written, winner: _Written) -> None:
+        text = f"server {written.name!r} is not used: {winner.source} has one of that name, and comes first"
+        self._found.append(Diagnostic(kind=Kind.SHADOWED, source=written.source, text=text))
+
+
+def _items(values: object) -> Iterator[tuple[Any, Any]]:
+    return iter(values.items()) if isinstance(values, Mapping) else iter(())

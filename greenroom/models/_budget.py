@@ -1,0 +1,392 @@
+"""Budgets: what a session, or a part of its tree, may use, taken before each call and settled after it.
+
+Rule 1: a call takes the most that it is expected to use before it is sent (its estimated input, and all that it may write),
+so that calls that run side by side never pass one check together. Rule 2: a call has to fit into the budget of its agent
+and into all budgets above, or takes from none. Rule 3: a call that does not fit only because of others that still run
+waits for them. Rule 4: a denial is final: what was denied once is denied to everybody under that budget. Rule 5: what was
+used stays used, however the call ended, and may be more than was taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from decimal import Decimal
+from typing import Final, Literal, TypeAlias, final
+
+import attrs
+import trio
+
+from greenroom.core import PeerError, SystemClock, UsageError
+from greenroom.models._answers import estimate_usage
+from greenroom.models._model import Model, ModelStream
+from greenroom.models._pricing import Pricing
+from greenroom.models._stream import AnswerStream
+from greenroom.models._types import Delta, ModelRequest, ModelResponse, Usage
+
+Limited: TypeAlias = Literal["tokens", "usd", "calls", "wall_s"]
+"""What a budget limits."""
+
+_NAMES: Final[dict[Limited, str]] = {
+    "tokens": "tokens",
+    "usd": "US dollars",
+    "calls": "model calls",
+    "wall_s": "seconds",
+}
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Limits:
+    """The most that may be used; None: no limit."""
+
+    tokens: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
+    """Of all four kinds."""
+    usd: Decimal | None = attrs.field(
+        default=None, validator=attrs.validators.optional(attrs.validators.ge(Decimal(0)))
+    )
+    """Needs a price for every model that is used."""
+    calls: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
+    """Requests to the provider, each attempt counted."""
+    wall_s: float | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
+    """Seconds since the budget was made; after them no call begins."""
+
+    def of(self, limit: Limited) -> Decimal | float | None:
+        """Return one of them by its name."""
+        most: Decimal | float | None = getattr(self, limit)
+        return most
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Spent:
+    """What was used, or is taken for calls that run."""
+
+    usage: Usage = Usage()  # noqa: RUF009  frozen
+    usd: Decimal = Decimal(0)
+    """For calls of models that have a price."""
+    calls: int = 0
+    unpriced_calls: int = 0
+    """Of these calls, those of models without a price: what they cost is not in `usd`."""
+    wall_s: float = 0.0
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(
+            usage=self.usage + other.usage,
+            usd=self.usd + other.usd,
+            calls=self.calls + other.calls,
+            unpriced_calls=self.unpriced_calls + other.unpriced_calls,
+            wall_s=self.wall_s + other.wall_s,
+        )
+
+    def __sub__(self, other: Spent) -> Spent:
+        return Spent(
+            usage=self.usage - other.usage,
+            usd=self.usd - other.usd,
+            calls=self.calls - other.calls,
+            unpriced_calls=self.unpriced_calls - other.unpriced_calls,
+            wall_s=self.wall_s - other.wall_s,
+        )
+
+    def of(self, limit: Limited) -> Decimal | float:
+        """Return the amount that a limit is about."""
+        amounts: dict[Limited, Decimal | float] = {
+            "tokens": self.usage.total,
+            "usd": self.usd,
+            "calls": self.calls,
+            "wall_s": self.wall_s,
+        }
+        return amounts[limit]
+
+    def passed(self, limits: Limits) -> Limited | None:
+        """Return the first limit that this passes."""
+        for limit in _NAMES:
+            most = limits.of(limit)
+            if most is not None and self.of(limit) > most:
+                return limit
+        return None
+
+
+@final
+class BudgetExceeded(PeerError):
+    """A call was denied because it may pass a limit; nothing was sent.
+
+    Attributes:
+        budget: Name of the budget.
+        limit: Which limit: `tokens`, `usd`, `calls` or `wall_s`.
+        allowed: The limit.
+        spent: What was used before.
+        asked: What the call would have taken.
+    """
+
+    def __init__(self, *, budget: str, limit: Limited, allowed: Decimal | float, spent: Spent, asked: Spent) -> None:
+        used, more = spent.of(limit), asked.of(limit)
+        super().__init__(
+            f"Budget limit reached: {used} of {allowed} {_NAMES[limit]} of {budget!r} are used, and a call may use {more}"
+            if limit != "wall_s"
+            else f"Budget limit reached: the {allowed:g} {_NAMES[limit]} of {budget!r} are over"
+        )
+        self.budget = budget
+        self.limit = limit
+        self.allowed = allowed
+        self.spent = spent
+        self.asked = asked
+
+    def again(self) -> BudgetExceeded:
+        """Return an equal error that was not raised yet, for the next one who is denied."""
+        return BudgetExceeded(
+            budget=self.budget, limit=self.limit, allowed=self.allowed, spent=self.spent, asked=self.asked
+        )
+
+
+@final
+class Budget:
+    """What may be used by everything under one node of the tree of agents.
+
+    Args:
+        limits: The most that may be used.
+        name: For errors: whose budget it is.
+        parent: The budget above; what is used here is used there as well.
+        pricing: What tokens cost; None for the pricing of the parent, or the defaults.
+        spent: What was used before this run, when a session is resumed.
+        now_s: The clock for `wall_s`; by default Trio's, so that the budget has to be made inside of the run.
+    """
+
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        name: str = "session",
+        parent: Budget | None = None,
+        pricing: Pricing | None = None,
+        spent: Spent | None = None,
+        now_s: Callable[[], float] | None = None,
+    ) -> None:
+        self._limits = limits or Limits()
+        self._is_limited = self._limits != Limits()
+        self._name = name
+        self._parent = parent
+        self._pricing = pricing or (parent.pricing if parent is not None else Pricing())
+        self._spent = spent or Spent()
+        self._now_s = now_s or SystemClock().bind()
+        self._began_s = self._now_s()
+        self._taken = Spent()
+        self._denial: BudgetExceeded | None = None
+        self._changed = trio.Event()  # the root's alone is used: who waits may wait for any budget of its line
+
+    def __repr__(self) -> str:
+        return f"<Budget {self._name!r}, {self.spent.usage.total} tokens, {self.spent.calls} calls>"
+
+    @property
+    def name(self) -> str:
+        """Whose budget it is."""
+        return self._name
+
+    @property
+    def limits(self) -> Limits:
+        """The most that may be used."""
+        return self._limits
+
+    @property
+    def pricing(self) -> Pricing:
+        """The prices."""
+        return self._pricing
+
+    @property
+    def spent(self) -> Spent:
+        """What was used, below included; calls that run are not in it."""
+        return attrs.evolve(self._spent, wall_s=self._spent.wall_s + self._now_s() - self._began_s)
+
+    @property
+    def taken(self) -> Spent:
+        """What the calls that run have taken."""
+        return self._taken
+
+    @property
+    def exceeded(self) -> BudgetExceeded | None:
+        """The denial here or above, once there was one: spawn nothing any more."""
+        return self._denial or (self._parent.exceeded if self._parent is not None else None)
+
+    def take_nowait(self, model: str, request: ModelRequest) -> Taken | None:
+        """Take what a call may use; None if it fits only once calls that still run have used less than they took.
+
+        Raises:
+            BudgetExceeded: It does not fit, here or above; or something did not before.
+            UsageError: There is a limit in dollars, and the model has no price.
+        """
+        return self._take(model, self._expected(model, request))
+
+    async def take(self, model: str, request: ModelRequest) -> Taken:
+        """Take what a call may use, as soon as it fits.
+
+        Cancelled, it has taken nothing.
+
+        Raises:
+            BudgetExceeded: It will not fit, here or above; or something did not before.
+            UsageError: There is a limit in dollars, and the model has no price.
+        """
+        await trio.lowlevel.checkpoint_if_cancelled()
+        asked = self._expected(model, request)
+        while (taken := self._take(model, asked)) is None:
+            await self._root._changed.wait()
+        return taken
+
+    def _take(self, model: str, asked: Spent) -> Taken | None:
+        line = self._line()
+        limited = [budget for budget in line if budget._is_limited]
+        denied = [budget._deny(asked) for budget in limited]
+        first = next((one for one in denied if one is not None), None)
+        if first is not None:
+            raise first.again()
+        if any((budget.spent + budget._taken + asked).passed(budget._limits) for budget in limited):
+            return None
+        for budget in line:
+            budget._taken += asked
+        return Taken(self, model, asked)
+
+    @property
+    def _root(self) -> Budget:
+        return self if self._parent is None else self._parent._root
+
+    def _line(self) -> list[Budget]:
+        """Return this budget and those above it."""
+        return [self] if self._parent is None else [self, *self._parent._line()]
+
+    def _deny(self, asked: Spent) -> BudgetExceeded | None:
+        """Return the denial if a call does not fit beside what was used; it stays."""
+        # A call that runs is used already: unlike tokens, nobody gives it back.
+        spent = attrs.evolve(self.spent, calls=self._spent.calls + self._taken.calls)
+        limit = (spent + asked).passed(self._limits)
+        if self._denial is None and limit is not None:
+            allowed = self._limits.of(limit)
+            assert allowed is not None
+            self._denial = BudgetExceeded(budget=self._name, limit=limit, allowed=allowed, spent=spent, asked=asked)
+            self._tell()
+        return self._denial
+
+    def _expected(self, model: str, request: ModelRequest) -> Spent:
+        """Return the most that a call is expected to use; tokens only where somebody limits them, since they cost time."""
+        limits = [budget._limits for budget in self._line()]
+        if all(one.tokens is None and one.usd is None for one in limits):
+            return Spent(calls=1)
+        sent = estimate_usage(request).input_tokens
+        price = self._pricing.price_of(model)
+        if price is None and any(one.usd is not None for one in limits):
+            raise UsageError(
+                f"the budget has a limit in dollars, but the model {model!r} has no price: add it to `prices`"
+            )
+        usd = Decimal(0) if price is None else price.highest_cost(sent, request.max_tokens)
+        return Spent(usage=Usage(sent, request.max_tokens), usd=usd, calls=1)
+
+    def _settle(self, taken: Spent, used: Spent) -> None:
+        for budget in self._line():
+            budget._taken -= taken
+            budget._spent += used
+        self._tell()
+
+    def _tell(self) -> None:
+        root = self._root
+        changed, root._changed = root._changed, trio.Event()
+        changed.set()
+
+
+@final
+class Taken:
+    """What one call has taken, until it is settled; made by `Budget.take`."""
+
+    def __init__(self, budget: Budget, model: str, amount: Spent) -> None:
+        self._budget = budget
+        self._model = model
+        self._amount = amount
+        self._is_settled = False
+
+    @property
+    def amount(self) -> Spent:
+        """The most that the call is expected to use."""
+        return self._amount
+
+    def settle(self, usage: Usage) -> None:
+        """Give back what was taken and count what was used; only the first time counts."""
+        if self._is_settled:
+            return
+        self._is_settled = True
+        usd = self._budget.pricing.cost(self._model, usage)
+        used = Spent(usage=usage, usd=usd or Decimal(0), calls=1, unpriced_calls=int(usd is None))
+        self._budget._settle(self._amount, used)
+
+
+BudgetOf: TypeAlias = Callable[[ModelRequest], Budget]
+"""Finds the budget of the agent that asks."""
+
+
+def budgeted(model: Model, budget: Budget | BudgetOf) -> Model:
+    """Return a model that takes from a budget before each call, and settles after it.
+
+    Put it inside of `retrying`, so that each attempt is checked and counted, and around `with_deadlines`, so that waiting
+    for the budget takes nothing from the answer's time. A call that is denied is not sent.
+
+    Args:
+        budget: The budget of all requests, or a function that finds the one of each.
+    """
+    return _BudgetedModel(model, budget if callable(budget) else lambda _: budget)
+
+
+@final
+class _BudgetedModel:
+    def __init__(self, model: Model, budget_of: BudgetOf) -> None:
+        self._model = model
+        self._budget_of = budget_of
+
+    def __repr__(self) -> str:
+        return f"<budgeted {self._model!r}>"
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    def open(self) -> AbstractAsyncContextManager[None]:
+        return self._model.open()
+
+    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
+        manager = self._model.stream(request)  # here, so that a mistake of the caller's is raised by the call
+        return AnswerStream(_BudgetedSource(manager, self._budget_of(request), self._model.name, request))
+
+
+@final
+class _BudgetedSource:
+    def __init__(
+        self, manager: AbstractAsyncContextManager[ModelStream], budget: Budget, model: str, request: ModelRequest
+    ) -> None:
+        self._manager = manager
+        self._budget = budget
+        self._model = request.model or model
+        self._request = request
+        self._entered = AsyncExitStack()
+        self._taken: Taken | None = None
+        self._stream: ModelStream | None = None
+        self._nothing = ModelResponse((), None, Usage(), self._model)
+
+    @property
+    def so_far(self) -> ModelResponse:
+        return self._nothing if self._stream is None else self._stream.so_far
+
+    async def finish(self) -> bool:
+        """Take no short cut: every delta is read."""
+        return False
+
+    async def next_delta(self) -> Delta | None:
+        if self._stream is None:
+            self._taken = await self._budget.take(self._model, self._request)
+            self._stream = await self._entered.enter_async_context(self._manager)
+        return await anext(self._stream, None)
+
+    @property
+    def is_holding(self) -> bool:
+        return self._taken is not None
+
+    async def close(self) -> None:
+        try:
+            await self._entered.aclose()
+        finally:
+            if self._taken is not None:
+                self._taken.settle(self.so_far.usage)

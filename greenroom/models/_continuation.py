@@ -1,0 +1,115 @@
+"""Answers that were cut at the limit of their length, and how they are gone on with: a pure plan, request by request.
+
+Rule 1: only a cut answer is continued; one that asks for a tool is not, because its results continue it. Rule 2: what was
+said stays in the conversation as it was said, followed by a message that asks to go on: providers take no request that
+ends with the model's own words, and a later change of what was sent voids cache and thoughts. Rule 3: each time more may be
+written, so that a long tool call fits in the end. Rule 4: it ends after so many times, whatever the model does.
+Must not know: the conversation, Trio.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+import attrs
+
+from greenroom.models._types import Block, ModelResponse, TextBlock, Usage
+
+GO_ON: Final = (
+    "Your answer was cut off at the limit of its length. Go on exactly where it ends, without an apology and without "
+    "repeating anything. If a tool call was cut off, make it again; break what is long into smaller pieces."
+)
+"""What the model is told."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ContinuationPolicy:
+    """How an answer is gone on with that was cut because it may not be longer."""
+
+    times: int = attrs.field(default=3, validator=attrs.validators.ge(0))
+    """Requests for one answer after the first, at most; 0: it stays cut."""
+    growth: float = attrs.field(default=2.0, validator=attrs.validators.ge(1))
+    """By how much the limit of the length rises each time."""
+    most_tokens: int = attrs.field(default=64_000, validator=attrs.validators.ge(1))
+    """Where that ends; an agent whose own limit is higher keeps it."""
+
+    def raised(self, max_tokens: int) -> int:
+        """Return the limit of the request that follows one with this limit."""
+        return max(max_tokens, min(int(max_tokens * self.growth), self.most_tokens))
+
+
+@final
+@attrs.frozen
+class GoOn:
+    """Send another request for the same answer."""
+
+    max_tokens: int
+    """The most that the model may write in it."""
+    prompt: str
+    """A message of the user to append first, for the model alone; empty where nothing came that could be gone on with."""
+
+
+@final
+class LongAnswer:
+    """One answer of a model, in as many requests as it takes.
+
+        answer = LongAnswer(8192)
+        while True:
+            response = ...  # of a request with at most `answer.max_tokens`; its message is appended to the conversation
+            go_on = answer.add(response)
+            if go_on is None:
+                break
+            if go_on.prompt:
+                ...  # append it as a message of the user
+        answer.response.text
+
+    Args:
+        max_tokens: The most that the model may write in the first request.
+        policy: None for the defaults.
+    """
+
+    def __init__(self, max_tokens: int, policy: ContinuationPolicy | None = None) -> None:
+        self._max_tokens = max_tokens
+        self._policy = policy or ContinuationPolicy()
+        self._times = 0
+        self._response: ModelResponse | None = None
+
+    def __repr__(self) -> str:
+        return f"<LongAnswer continued {self._times} times>"
+
+    @property
+    def max_tokens(self) -> int:
+        """The most that the model may write in the next request."""
+        return self._max_tokens
+
+    @property
+    def response(self) -> ModelResponse:
+        """All parts as one response: a text that was cut is one text again, and the usage is that of all requests.
+
+        It is for whoever reads the answer. The conversation holds the parts as they came.
+        """
+        return ModelResponse((), None, Usage(), "") if self._response is None else self._response
+
+    def add(self, response: ModelResponse) -> GoOn | None:
+        """Take the next part; return what to do, or None if this was the last one."""
+        self._response = response if self._response is None else _joined(self._response, response)
+        if response.stop_reason != "max_tokens" or response.tool_uses or self._times >= self._policy.times:
+            return None
+        raised = self._policy.raised(self._max_tokens)
+        if not response.content and raised == self._max_tokens:
+            return None  # all of it went into thinking, and would again
+        self._max_tokens = raised
+        self._times += 1
+        return GoOn(raised, GO_ON if response.content else "")
+
+
+def _joined(first: ModelResponse, second: ModelResponse) -> ModelResponse:
+    return attrs.evolve(second, content=_seamless(first.content, second.content), usage=first.usage + second.usage)
+
+
+def _seamless(first: tuple[Block, ...], second: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Return both in a row; where text meets text, it was one."""
+    if first and second and isinstance(first[-1], TextBlock) and isinstance(second[0], TextBlock):
+        return (*first[:-1], TextBlock(first[-1].text + second[0].text), *second[1:])
+    return first + second

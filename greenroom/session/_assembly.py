@@ -1,0 +1,345 @@
+"""Putting a session together: what is read before it begins, what it runs in, and what its agents share.
+
+Rule 1: all that can be wrong in what was given or read is found before a run folder is made. Rule 2: what the session starts
+outlives its agents, so that a call that ends finds what it has to end.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeAlias, final
+
+import attrs
+import trio
+
+from greenroom._version import __version__
+from greenroom.agents import (
+    AgentDefinition,
+    AgentServices,
+    CanUseTool,
+    CompactionSettings,
+    OnMessage,
+    compaction_from_environment,
+)
+from greenroom.agents.definitions import Definitions, DefinitionSource
+from greenroom.core import Ports, Recorder, open_bare_nursery
+from greenroom.core.sources import Diagnostic, Places, find_places
+from greenroom.hooks import HookServices
+from greenroom.mcp import (
+    FoundServers,
+    HookCaller,
+    McpServices,
+    McpSettings,
+    find_servers,
+    start_servers,
+    with_environment,
+)
+from greenroom.models import (
+    MODEL_FILE,
+    Budget,
+    Message,
+    Model,
+    ModelRequest,
+    ModelSettings,
+    RetryBudget,
+    recording,
+    with_settings,
+)
+from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
+from greenroom.session._composition import Composition, make_policy
+from greenroom.session._hook_rules import HookRules
+from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
+from greenroom.session._settings import SessionSettings, Settings, SettingSource, load_settings, read_sources
+from greenroom.skills import SkillSource
+from greenroom.supervisor import Supervisor
+from greenroom.tasks import Edge, Task, TaskBegan, TaskEnded, TaskNotice, Tasks, open_tasks
+from greenroom.tools import AskUser, SystemProcesses, ToolSet, open_processes
+from greenroom.trace import Journal
+
+HOOK_TOKENS: Final = 1_024
+"""The most that a model writes when a hook asks it."""
+
+ModelFor: TypeAlias = Callable[[SessionSettings, AgentDefinition], Model]
+"""Makes the model of a session, given its settings and the definition of its main agent."""
+MainFor: TypeAlias = Callable[[Definitions], AgentDefinition]
+"""Picks the main agent, or makes it of one of those that there are."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Plan:
+    """What a session is to be, all of it read and checked."""
+
+    cwd: Path
+    places: Places | None
+    sources: frozenset[SettingSource]
+    settings: Settings
+    definitions: DefinitionSource
+    main: AgentDefinition
+    tools: ToolSet
+    policy: Policy
+    has_mode: bool
+    compaction: CompactionSettings
+    servers: FoundServers
+    mcp: McpSettings
+    problems: tuple[str, ...]
+    """What was passed over, a line each."""
+
+
+@final
+@attrs.frozen
+class Hosted:
+    """What the program hands in for its agents to reach it by."""
+
+    model: Model
+    can_use_tool: CanUseTool | None
+    ask_user: AskUser | None
+    on_message: OnMessage | None
+    has_approver: bool = attrs.field(kw_only=True)
+
+
+@final
+@attrs.define(eq=False)
+class Surroundings:
+    """What a session starts beside its agents, and is there until all of them have ended."""
+
+    processes: SystemProcesses
+    nursery: trio.Nursery
+    tell: Callable[[TaskNotice], None] = lambda _: None
+    """Takes the notice of a task that has ended."""
+    tasks: Tasks = attrs.field(init=False)
+
+
+@final
+@attrs.frozen
+class Wish:
+    """What a program wants its session to be; the fields are arguments of `open_session`."""
+
+    main: AgentDefinition | str | MainFor
+    tools: ToolSet
+    sources: Iterable[str]
+    given: Mapping[str, Any] | None
+    permission_mode: str | None
+    agents: Mapping[str, Any] | None
+    is_trusted: bool = attrs.field(kw_only=True)
+
+
+async def make_plan(cwd: Path, wish: Wish, ports: Ports) -> Plan:
+    """Read and check what a session is to be.
+
+    Raises:
+        UsageError: Something in it cannot be used.
+    """
+    wanted = read_sources(wish.sources)
+    run = ports.blocking.run
+    places = await run(find_places, cwd) if wanted else None
+    settings = await run(load_settings, places, wanted, given=wish.given, is_trusted=wish.is_trusted)
+    definitions = DefinitionSource(places, blocking=ports.blocking, more=wish.agents)
+    found = await definitions.refresh()
+    home = places.user if places is not None else await run(Path.home)
+    policy, problems = make_policy(settings, tuple(wish.tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
+    environ = {**os.environ, **settings.env}
+    servers, mcp, more = await run(_find_servers, cwd, places, settings, environ)
+    diagnostics: Sequence[Diagnostic] = (*settings.diagnostics, *found.problems, *more)
+    return Plan(
+        cwd=cwd,
+        places=places,
+        sources=wanted,
+        settings=settings,
+        definitions=definitions,
+        main=_chosen(wish.main, found),
+        tools=wish.tools,
+        policy=policy,
+        has_mode=wish.permission_mode is not None,
+        compaction=compaction_from_environment(environ, settings.scalars.compaction),
+        servers=servers,
+        mcp=mcp,
+        problems=(*map(str, diagnostics), *problems),
+    )
+
+
+def _chosen(main: AgentDefinition | str | MainFor, found: Definitions) -> AgentDefinition:
+    if isinstance(main, AgentDefinition):
+        return main
+    return found.find(main) if isinstance(main, str) else main(found)
+
+
+def _find_servers(
+    cwd: Path, places: Places | None, settings: Settings, environ: Mapping[str, str]
+) -> tuple[FoundServers, McpSettings, list[Diagnostic]]:
+    """Return the MCP servers that files and settings name, and how they are to be treated."""
+    mcp, ignored = with_environment(settings.scalars.mcp, environ)
+    # Only what the program says itself: files are read where they lie, with the approvals that they need.
+    given = [
+        {"mcpServers": file.values["mcpServers"]}
+        for file in settings.files
+        if file.source is None and file.values.get("mcpServers")
+    ]
+    if places is None and not given:
+        return FoundServers(), mcp, list(ignored)
+    found = find_servers(
+        places if places is not None else find_places(cwd),
+        environ=environ,
+        given=given,
+        only_given=places is None,
+    )
+    return found, mcp, [*ignored, *found.diagnostics]
+
+
+def layered(plan: Plan, model: Model, journal: Journal, ports: Ports) -> tuple[Model, Budget]:
+    """Return the model with what the settings want around it, and the budget of the session."""
+    settings = plan.settings.scalars.models
+    budget = Budget(
+        None if settings is None else settings.budget,
+        pricing=None if settings is None else settings.pricing,
+        now_s=ports.clock.bind(),
+    )
+    write = partial(journal.write_before, Path(MODEL_FILE)) if plan.settings.scalars.record_model else None
+    if settings is not None:
+        shared = RetryBudget()
+        return with_settings(
+            model, settings, budget=budget, chance=ports.chance, retry_budget=shared, write=write
+        ), budget
+    return model if write is None else recording(model, write), budget
+
+
+@asynccontextmanager
+async def open_surroundings(
+    run_folder: Path, *, ports: Ports, recorder: Recorder, env: Mapping[str, str]
+) -> AsyncIterator[Surroundings]:
+    """Open what a session starts processes and tasks with; leaving ends what is left of them."""
+    folder = run_folder / "tasks"
+
+    def watch(task: Task, edge: Edge) -> None:
+        info = task.info
+        if edge is Edge.BEGIN:
+            recorder.emit(TaskBegan(actor=info.owner, task=info.id, type=info.kind, description=info.description[:200]))
+        else:
+            recorder.emit(
+                TaskEnded(
+                    actor=info.owner,
+                    task=info.id,
+                    state=task.state.value,
+                    exit_code=task.exit_code,
+                    error=task.error[:500],
+                )
+            )
+
+    async with (
+        open_processes(
+            blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=env
+        ) as processes,
+        open_bare_nursery() as nursery,
+    ):
+        around = Surroundings(processes, nursery)
+
+        def tell(notice: TaskNotice) -> None:
+            around.tell(notice)
+
+        try:
+            async with open_tasks(tell=tell, watch=watch) as around.tasks:
+                yield around
+        finally:
+            nursery.cancel_scope.cancel()
+
+
+async def compose(
+    plan: Plan,
+    hosted: Hosted,
+    around: Surroundings,
+    branch: Supervisor,
+    *,
+    journal: Journal,
+    run_folder: Path,
+    ports: Ports,
+) -> Composition:
+    """Return what makes the agents of a session; its MCP servers have been started, and may not be connected yet."""
+    model, budget = layered(plan, hosted.model, journal, ports)
+    models = plan.settings.scalars.models or ModelSettings()
+    services = McpServices(
+        cwd=plan.cwd, ports=ports, settings=plan.mcp, programs=around.processes, output_folder=run_folder / "tasks"
+    )
+    servers = await start_servers(branch, plan.servers.configs, services, disabled=plan.servers.disabled)
+    environ = {**os.environ, **plan.settings.env}
+    project = plan.places.root if plan.places is not None else plan.cwd
+    composition = Composition(
+        settings=plan.settings,
+        policy=plan.policy,
+        tools=plan.tools,
+        places=plan.places,
+        definitions=plan.definitions,
+        skills=SkillSource(plan.places, blocking=ports.blocking),
+        hook_services=HookServices(
+            project=project,
+            environment=environ,
+            ports=ports,
+            emit=journal.recorder.emit_fields,
+            rules=HookRules(cwd=str(plan.cwd), home=plan.policy.home),
+            mcp=HookCaller(servers),
+            model=_Judge(model),
+            overflow_folder=run_folder / "hooks",
+            start_soon=around.nursery.start_soon,
+        ),
+        ports=ports,
+        cwd=plan.cwd,
+        has_mode=plan.has_mode,
+        kept=plan.sources,
+        environ=environ,
+        servers=servers,
+        budget=budget,
+    )
+    deadline_s = plan.settings.scalars.approval_deadline_s
+    approvals = ApprovalQueue(ports.ids, has_approver=hosted.has_approver, deadline_s=deadline_s or DEADLINE_S)
+
+    composition.services = AgentServices(
+        model=model,
+        cwd=plan.cwd,
+        roots=(plan.cwd,),
+        blocking=ports.blocking,
+        open_transcript=transcript_opener(
+            run_folder, run_folder.name, plan.cwd, ports=ports, version=__version__, write=journal.write_before
+        ),
+        session_id=run_folder.name,
+        main_transcript=run_folder / TRANSCRIPTS / transcript_name("", is_main=True),
+        can_use_tool=hosted.can_use_tool,
+        approvals=approvals,
+        keep_updates=composition.keep_updates,
+        thinking=models.thinking,
+        continuation=models.continuation,
+        compaction=plan.compaction,
+        processes=around.processes,
+        background=around.tasks,
+        ask_user=hosted.ask_user,
+        on_message=hosted.on_message,
+    )
+    composition.problems += plan.problems
+    return composition
+
+
+@final
+@attrs.frozen
+class _Judge:
+    """Asks the session's model what a hook wants to know; without tools, and beside every conversation."""
+
+    model: Model
+
+    async def ask(self, system: str, prompt: str, *, model: str | None) -> str:
+        """Return the model's text.
+
+        Raises:
+            ProviderError: It could not be asked, or had nothing to say.
+        """
+        request = ModelRequest(
+            messages=(Message.user(prompt),),
+            system=system,
+            max_tokens=HOOK_TOKENS,
+            definition="hook",
+            model=model or "",
+        )
+        async with self.model.stream(request) as stream:
+            response = await stream.wait_response()
+        return response.text

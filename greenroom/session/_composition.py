@@ -1,0 +1,364 @@
+"""What an agent of a session is put together from: its policy, its hooks, its tools, what it is told before it begins.
+
+Rule 1: an agent gets its parts once, before its first turn, and keeps them: prompts stay cached, and an edit of a file is
+for agents that begin later, and for one whose conversation is compacted. Rule 2: what a definition from an untrusted folder
+would run, it does not. Rule 3: a lasting answer is in force for the whole session in the step in which it is given, and kept
+where it says afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, final
+
+import attrs
+
+from greenroom.actors import Context
+from greenroom.agents import (
+    AgentDefinition,
+    AgentHome,
+    AgentServices,
+    Note,
+    SkillTool,
+    compose_system_prompt,
+    open_agent_servers,
+    preload_skills,
+)
+from greenroom.agents.definitions import DefinitionSource
+from greenroom.agents.memory import (
+    Instructions,
+    MemoryFolder,
+    Notes,
+    agent_memory,
+    is_memory_on,
+    load_instructions,
+    main_memory,
+    read_notes,
+    render_instructions,
+    render_memory,
+    tools_with_memory,
+)
+from greenroom.core import Ports, UsageError
+from greenroom.core.sources import Places
+from greenroom.hooks import HookRunner, HookServices, HookSource, LateAnswer, SourceKind, parse_hooks
+from greenroom.mcp import McpServers, McpTool, names_tool
+from greenroom.models import Budget, choose_model, read_effort
+from greenroom.permissions import (
+    Effect,
+    Policy,
+    Rule,
+    Scope,
+    Source,
+    ToolKind,
+    Update,
+    apply_updates,
+    hidden_tools,
+    merge_permissions,
+    parse_mode,
+    parse_rule,
+    traits_of,
+    updated_settings,
+)
+from greenroom.session._settings import Settings, SettingSource, merged_hooks, settings_path
+from greenroom.session._skill_ports import skill_ports
+from greenroom.skills import Skills, SkillSource
+from greenroom.tools import Tool, ToolSet
+
+SUBAGENT_MODEL: Final = "GREENROOM_SUBAGENT_MODEL"
+_FILES: Final = {
+    Scope.LOCAL: SettingSource.LOCAL,
+    Scope.PROJECT: SettingSource.PROJECT,
+    Scope.USER: SettingSource.USER,
+}
+
+
+def make_policy(
+    settings: Settings, tools: Sequence[Tool], *, cwd: Path, home: Path, mode: str | None
+) -> tuple[Policy, list[str]]:
+    """Return what decides about the calls of a session, and what in its sources could not be used.
+
+    A tool of the program's own, that no rule knows anything about, runs unless a rule says otherwise: who handed it in,
+    allowed it.
+
+    Raises:
+        UsageError: There is no such mode.
+    """
+    policy, problems = merge_permissions(
+        settings.permissions, cwd=str(cwd), home=str(home), mode=None if mode is None else parse_mode(mode)
+    )
+    own = [one.name for one in tools if traits_of(one.name).kind is ToolKind.OTHER and not one.name.startswith("mcp__")]
+    source = Source(scope=Scope.SESSION, name="the program")
+    rules = [parse_rule(name, Effect.ALLOW, source)[0] for name in own]
+    kept: list[Rule] = [rule for rule in rules if rule is not None]
+    return attrs.evolve(policy, rules=(*policy.rules, *kept)), [str(one) for one in problems]
+
+
+@final
+class Composition:
+    """Makes the agents of one session.
+
+    Attributes:
+        policy: The session's own; agents have copies.
+        definitions: The kinds of agents that there are.
+        skills: Those that count now.
+        services: What all agents share; set once it is made, before the first agent is.
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        policy: Policy,
+        tools: ToolSet,
+        places: Places | None,
+        definitions: DefinitionSource,
+        skills: SkillSource,
+        hook_services: HookServices,
+        ports: Ports,
+        cwd: Path,
+        has_mode: bool,
+        kept: frozenset[SettingSource],
+        environ: Mapping[str, str],
+        servers: McpServers,
+        budget: Budget,
+    ) -> None:
+        self.servers = servers
+        self.budget = budget
+        self.policy = policy
+        self.definitions = definitions
+        self.skills = skills
+        self.services: AgentServices
+        self.problems: list[str] = []
+        self._settings = settings
+        self._tools = tools
+        self._places = places
+        self._hook_services = hook_services
+        self._ports = ports
+        self._cwd = cwd
+        self._has_mode = has_mode
+        self._kept = kept
+        self._environ = environ
+        self._homes: list[AgentHome] = []
+
+    # --- one agent -------------------------------------------------------------------------------------------------
+
+    def make_home(self, definition: AgentDefinition, more: Sequence[Tool] = (), *, is_child: bool = True) -> AgentHome:
+        """Return what belongs to a new agent.
+
+        Args:
+            definition: What kind of agent it is.
+            more: Tools beside the session's.
+            is_child: Whether it is not the session's main agent.
+
+        Raises:
+            UsageError: Its definition names a mode that there is not.
+        """
+        home = AgentHome(definition=definition, services=self.services, tools=ToolSet(), is_child=is_child)
+        scalars = self._settings.scalars
+        effort = definition.effort if definition.effort is not None else scalars.effort
+        if effort is None and scalars.models is not None:
+            effort = scalars.models.effort
+        home.effort = None if effort is None else read_effort(effort)
+        home.model = self._model_of(definition) if is_child else ""
+        home.policy = self._policy_for(definition, is_child=is_child)
+        home.tools = self.tools_for(home, more)
+        home.hooks = self._hooks_for(home)
+        has_servers = definition.mcp_servers or definition.required_mcp_servers or len(self.servers.states())
+        if self._places is not None or has_servers:
+            home.prepare = self._preparation(home)
+        self._homes.append(home)
+        return home
+
+    def tools_for(self, home: AgentHome, more: Sequence[Tool] = ()) -> ToolSet:
+        """Return the session's tools and some more, as far as an agent may have them."""
+        definition, policy = home.definition, home.policy
+        taken = {one for one in definition.disallowed_tools if "(" not in one}
+        tools = [one for one in (*self._tools.values(), *more) if not _names(taken, one.name)]
+        if definition.tools is not None and "*" not in definition.tools:
+            wanted = set(definition.tools) | ({home.skill_tool.name} if home.skill_tool is not None else set())
+            tools = [one for one in tools if _names(wanted, one.name)]
+        if home.skill_tool is not None and not _names(taken, home.skill_tool.name):
+            tools.append(home.skill_tool)
+        hidden = hidden_tools(policy, [one.name for one in tools]) if policy is not None else frozenset()
+        return ToolSet(one for one in tools if one.name not in hidden)
+
+    def _model_of(self, definition: AgentDefinition) -> str:
+        """Return the exact name of a child's model; empty for the session's own."""
+        own = self.services.model.name
+        environment = self._environ.get(SUBAGENT_MODEL)
+        chosen = choose_model(parent=own, environment=environment, definition=definition.model)
+        if chosen.note:
+            self.problems.append(f"agent {definition.name}: {chosen.note}")
+        return "" if chosen.name == own else chosen.name
+
+    def _policy_for(self, definition: AgentDefinition, *, is_child: bool) -> Policy:
+        said = None if definition.permission_mode is None else parse_mode(definition.permission_mode)
+        deny = [one for one in definition.disallowed_tools if "(" in one]
+        if is_child:
+            setting = self._settings.scalars.child_permission or "definition"
+            policy, problems = self.policy.for_child(said, setting=setting, deny=deny, agent=definition.name)
+        else:
+            mode = self.policy.mode if self._has_mode or said is None else said
+            policy, problems = self.policy.for_child(mode, deny=deny, agent=definition.name)
+        self.problems += map(str, problems)
+        return policy
+
+    def _hooks_for(self, home: AgentHome) -> HookRunner | None:
+        definition = home.definition
+        own = []
+        if definition.hooks and definition.runs_own_code(self._trusted):
+            kind = SourceKind.AGENT if home.is_child else SourceKind.HOST
+            parsed = parse_hooks({"hooks": definition.hooks}, HookSource(f"agent {definition.name}", kind))
+            self.problems += map(str, parsed.problems)
+            own.append(parsed)
+        hooks = merged_hooks(self._settings, *own)
+        if not any(one.hooks for one in (*self._settings.hooks, *own)):
+            return None
+        return HookRunner(hooks, attrs.evolve(self._hook_services, deliver=_delivery(home)))
+
+    @property
+    def _trusted(self) -> tuple[Path, ...]:
+        if self._places is None or not self._settings.is_trusted:
+            return ()
+        return (self._places.root, self._places.main_root, *self._places.project)
+
+    # --- before its first turn -------------------------------------------------------------------------------------
+
+    def _preparation(self, home: AgentHome) -> Callable[[Context], Any]:
+        definition = home.definition
+        preloaded = ""
+
+        async def compose() -> str:
+            """Return the system prompt, with files as they are now."""
+            if self._places is None:
+                return definition.system_prompt
+            memory = self._memory_of(home, definition, self._places)
+            notes = Notes() if memory is None else await self._ports.blocking.run(read_notes, memory)
+            reads = definition.reads_instructions
+            instructions = await self._load_instructions(self._places) if reads else Instructions()
+            return compose_system_prompt(
+                definition,
+                environment=self._environment(),
+                instructions=render_instructions(instructions.files),
+                memory=render_memory(memory, notes),
+                skills=preloaded,
+            )
+
+        async def prepare(ctx: Context) -> None:
+            nonlocal preloaded
+            more = [one for name, one in home.tools.items() if name not in self._tools]
+            more += await self._reach_servers(home, ctx)
+            if self._places is not None:
+                memory = self._memory_of(home, definition, self._places)
+                if memory is not None:
+                    self._open_memory(home, memory)
+                preloaded = await self._take_up_skills(home, await self.skills.refresh(), definition)
+            home.tools = self.tools_for(home, more)
+            home.definition = attrs.evolve(home.definition, system_prompt=await compose())
+            home.renew = compose
+
+        return prepare
+
+    async def _reach_servers(self, home: AgentHome, ctx: Context) -> list[McpTool]:
+        """Wait until the session's MCP servers are connected or have failed, connect the agent's own, and return the tools.
+
+        Raises:
+            MissingServers: One that it requires is not there.
+        """
+        if not home.definition.required_mcp_servers:  # else it waits for these
+            await self.servers.wait_settled()
+        mine = await open_agent_servers(home.definition, self.servers, environ=self._environ, trusted=self._trusted)
+        mine.end_with(ctx.ref)
+        self.problems += [str(one) for one in mine.diagnostics if one.is_problem]
+        return list(mine.tools(home.definition))
+
+    def _memory_of(self, home: AgentHome, definition: AgentDefinition, places: Places) -> MemoryFolder | None:
+        is_on = is_memory_on(self._environ, setting=self._settings.scalars.autoMemoryEnabled)
+        return agent_memory(definition, places, is_on=is_on) if home.is_child else main_memory(places, is_on=is_on)
+
+    def _open_memory(self, home: AgentHome, memory: MemoryFolder) -> None:
+        """Let an agent work in the folder of its notes."""
+        home.more_roots = (*home.more_roots, *memory.writable)
+        if home.policy is not None:
+            own = tuple(map(str, memory.writable))
+            folders = tuple(dict.fromkeys((*home.policy.directories, *own)))
+            home.policy = attrs.evolve(home.policy, directories=folders, own_folders=own)
+        if home.is_child:  # the main agent has the tools that it was given; its notes are read in any case
+            tools = tools_with_memory(home.definition.tools, memory)
+            home.definition = attrs.evolve(home.definition, tools=tools)
+
+    async def _take_up_skills(self, home: AgentHome, skills: Skills, definition: AgentDefinition) -> str:
+        """Give the agent its tool Skill, where there are skills, and return the text of those that it starts with."""
+        assert self._places is not None
+        ports = skill_ports(home, self._places, is_trusted=self._settings.is_trusted)
+        if any(one.for_models for one in skills.values()):
+            home.skill_tool = SkillTool(skills=lambda: self.skills.current, ports=ports)
+        if not definition.skills:
+            return ""
+        preloaded = await preload_skills(definition.skills, skills, ports(home.tool_context("")))
+        self.problems += preloaded.skipped
+        return preloaded.text
+
+    async def _load_instructions(self, places: Places) -> Instructions:
+        instructions = await self._ports.blocking.run(load_instructions, places)
+        self.problems += [str(one) for one in instructions.diagnostics if one.is_problem]
+        return instructions
+
+    def _environment(self) -> str:
+        day = self._ports.clock.wall().date().isoformat()
+        return f"# Environment\n\nWorking directory: {self._cwd}\nPlatform: {platform.system()}\nToday: {day}"
+
+    # --- lasting answers -------------------------------------------------------------------------------------------
+
+    async def keep_updates(self, agent_home: AgentHome, updates: Sequence[Update]) -> None:
+        """Put lasting answers in force for the session (agents 1.48), and keep them where they say.
+
+        A mode is for the agent that asked; where that is the main agent, for the session.
+
+        Raises:
+            UsageError: An update is none; nothing has changed.
+        """
+        others = [one for one in updates if one.mode is None]
+        changed = [
+            (home, apply_updates(home.policy, updates if home is agent_home else others, cwd=str(self._cwd)))
+            for home in self._homes
+            if home.policy is not None
+        ]
+        self.policy = apply_updates(self.policy, others if agent_home.is_child else updates, cwd=str(self._cwd))
+        for home, policy in changed:
+            home.policy = policy
+        for scope, source in _FILES.items():
+            mine = [one for one in updates if one.destination is scope]
+            if mine and self._places is not None and source in self._kept:
+                await self._ports.blocking.run(self._write, settings_path(self._places, source), mine, scope)
+
+    def _write(self, path: Path, updates: Sequence[Update], scope: Scope) -> None:
+        disk = self._ports.disk
+        try:
+            values = json.loads(disk.read(path) or b"{}")
+        except FileNotFoundError:
+            values = {}
+        except ValueError as error:
+            raise UsageError(f"{path} is no JSON ({error}); the answer holds for this session only") from None
+        if not isinstance(values, dict):
+            raise UsageError(f"{path} holds no JSON object; the answer holds for this session only")
+        disk.make_folder(path.parent)
+        disk.write(path, json.dumps(updated_settings(values, updates, scope), indent=2).encode() + b"\n")
+
+
+def _names(patterns: set[str], tool: str) -> bool:
+    """Say whether a list of tools names one: by its name, or an MCP server's all at once (agents 1.55)."""
+    return tool in patterns or any(names_tool(one, tool) for one in patterns if one.startswith("mcp__"))
+
+
+def _delivery(home: AgentHome) -> Callable[[LateAnswer], object]:
+    def deliver(late: LateAnswer) -> None:
+        if late.wakes and home.tell is not None and late.contexts:
+            home.tell(Note("\n".join(late.contexts), is_hidden=True))
+        else:
+            home.reminders += late.contexts
+
+    return deliver

@@ -1,0 +1,47 @@
+"""The `if` of a hook, read as a permission rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+import attrs
+
+from greenroom.permissions import (
+    Effect,
+    Mode,
+    Policy,
+    Request,
+    Scope,
+    Source,
+    ToolKind,
+    Unparsable,
+    decide,
+    parse_rule,
+    parse_script,
+    traits_of,
+)
+
+
+@final
+@attrs.frozen(kw_only=True)
+class HookRules:
+    """Says whether a call is one that a rule is about."""
+
+    cwd: str
+    home: str
+
+    def matches(self, rule: str, tool_name: str, tool_input: Mapping[str, Any]) -> bool:
+        """Say whether a call is one that `rule` is about; True where that cannot be found out."""
+        parsed, problem = parse_rule(rule, Effect.DENY, Source(scope=Scope.SESSION, name="if"))
+        if parsed is None or problem is not None:
+            return True
+        traits = traits_of(tool_name)
+        if traits.kind is ToolKind.SHELL:
+            try:
+                parse_script(str(tool_input.get(traits.subject, "")))
+            except Unparsable:
+                return True
+        policy = Policy(mode=Mode.BYPASS, rules=(parsed,), home=self.home)
+        verdict = decide(Request(tool=tool_name, input=tool_input, cwd=self.cwd, policy=policy))
+        return verdict.effect is Effect.DENY

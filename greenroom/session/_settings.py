@@ -1,0 +1,310 @@
+"""Settings of a session: which files there are, in which order they count, and what is in them.
+
+Rule 1 (DESIGN 12.33): what a program gives comes before files; local files before shared ones, the project's before the
+user's, ours before `.claude`. The first that says something wins; rules and hooks add up. Rule 2: what our own files say has
+to be right, down to the last key, save single hooks: a
+malformed one disables itself only. In files of others what is not understood is passed over. Rule 3: reading looks at the
+disk: it goes through `Blocking`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, Literal, final
+
+import attrs
+
+from greenroom import hooks as hook_rules
+from greenroom import permissions
+from greenroom.agents import CompactionSettings
+from greenroom.core import SettingsError, UsageError, read_settings
+from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Places
+from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
+from greenroom.mcp import McpSettings
+from greenroom.models import ModelSettings
+from greenroom.permissions import PermissionSettings, Source, read_permissions
+
+LOCAL_FILE: Final = "settings.local.json"
+SHARED_FILE: Final = "settings.json"
+
+
+class SettingSource(StrEnum):
+    """Whose settings files are read."""
+
+    USER = "user"
+    """`settings.json` of the user's own folder."""
+    PROJECT = "project"
+    """`settings.json` of the project; shared with those who work on it."""
+    LOCAL = "local"
+    """`settings.local.json` of the project; this checkout's."""
+
+
+_AT_LEAST_1: Final = attrs.validators.optional(attrs.validators.ge(1))
+
+
+@final
+@attrs.frozen(kw_only=True)
+class SessionSettings:
+    """What a settings file of ours may hold; `docs/reference/settings.md` lists it."""
+
+    model: str | None = None
+    """The main agent's model: an alias or an id."""
+    effort: str | int | None = None
+    """How hard models think, unless a definition says otherwise."""
+    env: dict[str, str] = attrs.field(factory=dict)
+    """Variables for the commands and hooks of the session."""
+    permissions: dict[str, Any] = attrs.field(factory=dict)
+    """`allow`, `ask`, `deny`, `defaultMode`, `additionalDirectories`, `disableBypassPermissionsMode`."""
+    hooks: dict[str, Any] = attrs.field(factory=dict)
+    """By the name of an event, what runs then."""
+    disableAllHooks: bool | None = None  # noqa: N815 - the name that people's files have
+    """True: no hooks run, save managed ones."""
+    allowManagedHooksOnly: bool | None = None  # noqa: N815
+    """True in managed settings: no other hooks run."""
+    autoMemoryEnabled: bool | None = None  # noqa: N815
+    """False keeps agents from reading and writing memory."""
+    models: ModelSettings | None = None
+    """Deadlines, retries, budget, prices and more; where it is given, it goes around the model of the session."""
+    record_model: bool = False
+    """Whether all that the model is asked and answers is kept in the run folder, to be run again without it."""
+    mcp: McpSettings = attrs.field(factory=McpSettings)
+    """How long MCP servers and their calls may take."""
+    mcpServers: dict[str, Any] = attrs.field(factory=dict)  # noqa: N815
+    """MCP servers by their names, as in `.mcp.json`."""
+    enableAllProjectMcpServers: bool | None = None  # noqa: N815
+    """True: the servers that a project brings are approved."""
+    enabledMcpjsonServers: tuple[str, ...] = ()  # noqa: N815
+    """Servers of projects that are approved."""
+    disabledMcpjsonServers: tuple[str, ...] = ()  # noqa: N815
+    """Servers of projects that are not to run; these count more than approvals."""
+    compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
+    """When conversations are compacted: `enabled`, `auto`, `window_tokens`, `summary_tokens`, `at_percent`."""
+    child_permission: Literal["definition", "inherit", "clamped"] | None = None
+    """Where the mode of a child comes from. `definition`: what it says, else acceptEdits. `inherit`: what it says, else the
+    parent's. `clamped`: as `inherit`, but acceptEdits, auto and bypassPermissions of the parent go before what it says."""
+    approval_deadline_s: float | None = attrs.field(
+        default=None, validator=attrs.validators.optional(attrs.validators.gt(0))
+    )
+    """Seconds that a question to a person waits before it is refused; 600 unless said."""
+    cleanupPeriodDays: int | None = attrs.field(default=None, validator=_AT_LEAST_1)  # noqa: N815
+    """Days since a run last changed, after which `greenroom sweep` removes it; 30 unless said."""
+    max_runs_bytes: int | None = attrs.field(default=None, validator=_AT_LEAST_1)
+    """What all runs of a project may take up before a sweep removes the oldest."""
+
+
+_MERGED: Final = frozenset(("permissions", "hooks", "env", "mcpServers"))
+
+
+@final
+@attrs.frozen(kw_only=True)
+class SettingsFile:
+    """One source of settings, read."""
+
+    name: str
+    """The file, or what else it came from, for messages."""
+    source: SettingSource | None
+    """None for what a program gave."""
+    values: Mapping[str, Any]
+    is_own: bool
+    """Whether it is ours, and not of the tool whose files are read as well."""
+    root: Path | None = None
+    """The folder that paths in it are relative to."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Settings:
+    """The settings of a session, from all of its sources."""
+
+    scalars: SessionSettings
+    files: tuple[SettingsFile, ...] = ()
+    """In the order in which they count."""
+    permissions: tuple[PermissionSettings, ...] = ()
+    hooks: tuple[ParsedHooks, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """What was passed over."""
+    is_trusted: bool = False
+    """Whether what the project's files allow counts."""
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The variables of all sources; of one name the first counts."""
+        made: dict[str, str] = {}
+        for file in reversed(self.files):
+            counts = self.is_trusted or file.source not in _OF_PROJECT
+            env = file.values.get("env") if counts else None
+            made.update({str(key): str(value) for key, value in env.items()} if isinstance(env, Mapping) else {})
+        return made
+
+
+_OF_PROJECT: Final = frozenset((SettingSource.PROJECT, SettingSource.LOCAL))
+_SCOPES: Final = {
+    None: permissions.Scope.CLI,
+    SettingSource.USER: permissions.Scope.USER,
+    SettingSource.PROJECT: permissions.Scope.PROJECT,
+    SettingSource.LOCAL: permissions.Scope.LOCAL,
+}
+_KINDS: Final = {
+    None: SourceKind.HOST,
+    SettingSource.USER: SourceKind.USER,
+    SettingSource.PROJECT: SourceKind.PROJECT,
+    SettingSource.LOCAL: SourceKind.LOCAL,
+}
+
+
+def read_sources(names: Iterable[str]) -> frozenset[SettingSource]:
+    """Return the sources of these names.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
+    found = set()
+    for name in names:
+        try:
+            found.add(SettingSource(name))
+        except ValueError:
+            raise UsageError(f"there are no settings {name!r}; there are {', '.join(SettingSource)}") from None
+    return frozenset(found)
+
+
+def settings_path(places: Places, source: SettingSource) -> Path:
+    """Return our own settings file of a source: where lasting answers are kept (agents 1.132)."""
+    if source is SettingSource.USER:
+        return places.home / SHARED_FILE
+    return places.main_root / OWN / (LOCAL_FILE if source is SettingSource.LOCAL else SHARED_FILE)
+
+
+def load_settings(
+    places: Places | None,
+    sources: Iterable[SettingSource] = (),
+    *,
+    given: Mapping[str, Any] | None = None,
+    is_trusted: bool = False,
+) -> Settings:
+    """Read the settings of a session. It looks at the disk: call it through `Blocking`.
+
+    Args:
+        places: Where files lie; None reads none.
+        sources: Whose files are read.
+        given: What the program gives; it comes first and is read as strictly as our own files.
+        is_trusted: Whether the project is trusted: else what its files allow, run or set does not count.
+
+    Raises:
+        SettingsError: A file of ours cannot be read or holds what cannot be used; every problem is named.
+    """
+    files: list[SettingsFile] = []
+    diagnostics: list[Diagnostic] = []
+    if given:
+        files.append(SettingsFile(name="settings", source=None, values=given, is_own=True))
+    if places is not None:
+        wanted = frozenset(sources)
+        for path, source, is_own in _paths(places):
+            if source in wanted:
+                values = _read(path, is_own=is_own, diagnostics=diagnostics)
+                root = None if source is SettingSource.USER else path.parent.parent
+                if values is not None:
+                    files.append(SettingsFile(name=str(path), source=source, values=values, is_own=is_own, root=root))
+    return _combined(files, diagnostics, is_trusted=is_trusted)
+
+
+def _paths(places: Places) -> Iterator[tuple[Path, SettingSource, bool]]:
+    """Return where settings may lie, in the order in which they count."""
+    seen: set[Path] = set()
+    for folder in dict.fromkeys((places.cwd, places.root, places.main_root)):
+        for name in (OWN, THEIRS):
+            for file, source in ((LOCAL_FILE, SettingSource.LOCAL), (SHARED_FILE, SettingSource.PROJECT)):
+                path = folder / name / file
+                if path not in seen and path.parent not in {places.home, places.their_home}:
+                    seen.add(path)
+                    yield path, source, name == OWN
+    yield places.home / SHARED_FILE, SettingSource.USER, True
+    yield places.their_home / SHARED_FILE, SettingSource.USER, False
+
+
+def _read(path: Path, *, is_own: bool, diagnostics: list[Diagnostic]) -> Mapping[str, Any] | None:
+    values: Any = None
+    try:
+        values = json.loads(path.read_bytes() or b"{}")
+        problem = "" if isinstance(values, dict) else "holds no JSON object"
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror or error}"
+    except (ValueError, RecursionError) as error:
+        problem = f"is no JSON: {error}"
+    if not problem:
+        return dict(values)
+    if is_own:
+        raise SettingsError(str(path), (f"the file {problem}",))
+    diagnostics.append(
+        Diagnostic(kind=Kind.BROKEN, source=str(path), text=f"the file {problem}; it counts for nothing")
+    )
+    return None
+
+
+def _combined(files: Sequence[SettingsFile], diagnostics: list[Diagnostic], *, is_trusted: bool) -> Settings:
+    rules: list[PermissionSettings] = []
+    hooks: list[ParsedHooks] = []
+    scalars: dict[str, Any] = {}
+    for file in files:
+        sound = _sound_keys(file, diagnostics)
+        counts = is_trusted or file.source not in _OF_PROJECT
+        for field in attrs.fields(SessionSettings):
+            value = file.values.get(field.name) if counts and field.name in sound - _MERGED else None
+            before = scalars.get(field.name)
+            if isinstance(value, Mapping) and isinstance(before, Mapping):
+                scalars[field.name] = {**value, **before}
+            elif value is not None:
+                scalars.setdefault(field.name, value)
+        source = Source(
+            scope=_SCOPES[file.source],
+            name=file.name,
+            root="" if file.root is None else str(file.root),
+            is_strict=file.is_own,
+            is_trusted=counts,
+        )
+        said = file.values.get("permissions")
+        read = read_permissions(said if isinstance(said, Mapping) else {}, source)
+        rules.append(read)
+        kind = HookSource(file.name, _KINDS[file.source], is_trusted=counts, is_strict=file.is_own)
+        parsed = parse_hooks(file.values, kind)
+        hooks.append(parsed)
+        diagnostics += (
+            Diagnostic(kind=Kind.IGNORED, source=one.source, text=f"{one.path}: {one.what}") for one in parsed.problems
+        )
+    return Settings(
+        scalars=read_settings(SessionSettings, scalars, source="settings"),
+        files=tuple(files),
+        permissions=tuple(rules),
+        hooks=tuple(hooks),
+        diagnostics=tuple(diagnostics),
+        is_trusted=is_trusted,
+    )
+
+
+def _sound_keys(file: SettingsFile, diagnostics: list[Diagnostic]) -> frozenset[str]:
+    """Return the keys of a file that we know and that hold what they should.
+
+    Raises:
+        SettingsError: It is ours, and holds something else.
+    """
+    known = {field.name for field in attrs.fields(SessionSettings)}
+    if file.is_own:
+        read_settings(SessionSettings, file.values, source=file.name)
+        return frozenset(file.values)
+    sound = set()
+    for name in sorted(known & set(file.values)):
+        try:
+            read_settings(SessionSettings, {name: file.values[name]}, source=file.name)
+            sound.add(name)
+        except SettingsError as error:
+            diagnostics.append(Diagnostic(kind=Kind.IGNORED, source=file.name, text="; ".join(error.problems)))
+    return frozenset(sound)
+
+
+def merged_hooks(settings: Settings, *more: ParsedHooks) -> hook_rules.HookSet:
+    """Return the hooks of the settings, and further ones behind them, in force."""
+    return hook_rules.merge_hooks((*settings.hooks, *more))

@@ -1,0 +1,93 @@
+"""Whole messages reach whoever listens, in the step in which they are appended."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trio.testing import MockClock
+
+from greenroom.agents import Appended, Conversation, Prompt
+from greenroom.core import ProviderError, SystemClock, SystemIds, TurnFailed
+from greenroom.models import AnswerLike, Call, Message, ModelResponse, Say, ScriptedModel, ScriptStep, TextBlock, Usage
+from greenroom.store import Transcript, TranscriptHeader
+from tests.agents.situations import open_stage
+
+TEXTS = st.text(min_size=1, max_size=8)
+
+
+@given(st.lists(st.tuples(st.booleans(), TEXTS, st.booleans())))
+def test_a_listener_hears_all_that_a_conversation_holds_and_nothing_else(said: list[tuple[bool, str, bool]]) -> None:
+    heard: list[Appended] = []
+    conversation = Conversation(None, [Message.user("before")], agent="a1", on_message=heard.append)
+
+    for by_model, text, is_hidden in said:
+        if by_model:
+            conversation.answer(ModelResponse((TextBlock(text),), "end_turn", Usage(), "m"))
+        else:
+            conversation.say([text], is_hidden=is_hidden)
+
+    blocks = [block for message in conversation.messages[:1] for block in message.content[1:]]  # roles were joined
+    blocks += [block for message in conversation.messages[1:] for block in message.content]
+    assert [block for one in heard for block in one.message.content] == blocks
+    assert [one.is_hidden for one in heard] == [is_hidden and not by_model for by_model, _, is_hidden in said]
+    assert [one.response is not None for one in heard] == [by_model for by_model, _, _ in said]
+
+
+def test_a_message_has_the_uuid_of_its_line_and_is_not_heard_of_where_the_line_is_refused() -> None:
+    lines: list[bytes] = []
+
+    def write(_: Path, line: bytes) -> None:
+        if len(lines) == 1:
+            raise OSError("the disk is full")
+        lines.append(line)
+
+    header = TranscriptHeader(session_id="s", agent_id="a1", is_sidechain=False, cwd="/", version="0")
+    transcript = Transcript(Path("main.jsonl"), header, write=write, ids=SystemIds(), wall=SystemClock().wall)
+    heard: list[Appended] = []
+    conversation = Conversation(transcript, agent="a1", on_message=heard.append)
+
+    conversation.say(["one"])
+    with pytest.raises(OSError, match="full"):
+        conversation.say(["two"])
+
+    (one,) = heard
+    assert one.uuid
+    assert one.uuid.encode() in lines[0]
+    assert one.agent == "a1"
+
+
+async def test_a_turn_is_heard_of_message_by_message(autojump_clock: MockClock) -> None:
+    heard: list[Appended] = []
+    script: list[AnswerLike] = [Call("Look", {"place": "a"}), "Done."]
+
+    async with open_stage(ScriptedModel(script), on_message=heard.append) as stage:
+        await stage.agent.ask(Prompt("Go."), timeout_s=math.inf)
+
+        assert tuple(one.message for one in heard) == stage.messages
+        assert {one.agent for one in heard} == {stage.agent.id}
+    assert [one.message.role for one in heard] == ["user", "assistant", "user", "assistant"]
+    assert [one.response is not None and one.response.stop_reason for one in heard] == [
+        False,
+        "tool_use",
+        False,
+        "end_turn",
+    ]
+
+
+async def test_what_was_cut_off_is_heard_of_as_a_part(autojump_clock: MockClock) -> None:
+    heard: list[Appended] = []
+    cut = ProviderError("cut", kind="cut")
+    model = ScriptedModel([ScriptStep(answer=[Say("one two three four")], error=cut, error_after=3)])
+
+    async with open_stage(model, on_message=heard.append) as stage:
+        with pytest.raises(TurnFailed):
+            await stage.agent.ask(Prompt("Go."), timeout_s=math.inf)
+
+    (said,) = [one for one in heard if one.response is not None]
+    assert said.response is not None
+    assert said.response.stop_reason is None
+    assert "one two three four".startswith(said.message.text)

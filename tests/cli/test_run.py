@@ -1,0 +1,485 @@
+"""`greenroom run` as a whole, against a Messages server on loopback; where it matters, as a process of its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias, final
+
+import attrs
+import pytest
+
+from greenroom.agents import CONTINUE
+from greenroom.cli import main
+from greenroom.models import Answer, Call, Say
+from greenroom.store import read_transcript
+from greenroom.testing import ErrorReply, ReceivedRequest, StreamReply
+from greenroom.testing._messages_script import ReplyLike, Script
+from tests.cli.served import served
+
+FORMATS = ("text", "json", "stream-json")
+SILENCE = StreamReply(ending="stall", events=0)
+Process: TypeAlias = "subprocess.Popen[str]"
+
+
+@attrs.frozen
+class Done:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def result(self) -> dict[str, Any]:
+        (line,) = [one for one in self.lines if one["type"] == "result"]
+        return line
+
+
+@attrs.frozen
+class Place:
+    """A project and a home of their own."""
+
+    root: Path
+    monkeypatch: pytest.MonkeyPatch
+    captured: pytest.CaptureFixture[str]
+
+    @property
+    def folder(self) -> Path:
+        return self.root / "project"
+
+    def environ(self, url: str) -> dict[str, str]:
+        return {
+            "HOME": str(self.root / "home"),
+            "GREENROOM_RUNS": str(self.root / "runs"),
+            "ANTHROPIC_API_KEY": "sk-ant-test",
+            "ANTHROPIC_BASE_URL": url,
+        }
+
+    def run(self, script: Script, *arguments: str, stdin: str = "") -> tuple[Done, list[ReceivedRequest]]:
+        """Run the command in this process and return how it ended, and what the model was asked."""
+        with served(script) as server, self.monkeypatch.context() as patch:
+            patch.chdir(self.folder)
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+            for name, value in self.environ(server.url).items():
+                patch.setenv(name, value)
+            self.captured.readouterr()
+            code = main(["run", *arguments])
+        out, err = self.captured.readouterr()
+        return Done(code, out, err), server.requests
+
+    @contextmanager
+    def started(self, url: str, *arguments: str, stdin: int = subprocess.DEVNULL) -> Iterator[Process]:
+        """Run the command in a process of its own."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "greenroom", "run", *arguments],
+            cwd=self.folder,
+            env={**os.environ, **self.environ(url)},
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+    def journal(self) -> list[str]:
+        (path,) = (self.root / "runs").glob("2*/journal.jsonl")
+        return path.read_text(encoding="utf-8").splitlines()
+
+    def transcript(self) -> list[dict[str, Any]]:
+        (path,) = (self.root / "runs").glob("2*/transcripts/main.jsonl")
+        return list(read_transcript(path))
+
+
+def end_of(process: Process, stdin: str | None = None) -> Done:
+    out, err = process.communicate(stdin, timeout=50)
+    return Done(process.returncode, out, err)
+
+
+@final
+class Asked:
+    """A script that says when it was asked."""
+
+    def __init__(self, *replies: ReplyLike) -> None:
+        self._replies = list(replies)
+        self._arrived: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+    def __call__(self, _: ReceivedRequest) -> ReplyLike:
+        self._arrived.put(None)
+        return self._replies.pop(0)
+
+    def wait(self, requests: int) -> None:
+        for _ in range(requests):
+            self._arrived.get(timeout=50)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Place:
+    made = Place(tmp_path, monkeypatch, capfd)
+    made.folder.mkdir()
+    (tmp_path / "home").mkdir()
+    (made.folder / "a.txt").write_text("the answer is 42\n", encoding="utf-8")
+    return made
+
+
+def read(path: str, call_id: str = "toolu_a") -> Answer:
+    return Answer([Say("Let me look."), Call("Read", {"file_path": path}, id=call_id)])
+
+
+def write(path: str, call_id: str = "toolu_w") -> Answer:
+    return Answer([Call("Write", {"file_path": path, "content": "new\n"}, id=call_id)])
+
+
+def texts_of(request: ReceivedRequest) -> list[str]:
+    content = request.body["messages"][-1]["content"]
+    return [block["text"] for block in content if block["type"] == "text"]
+
+
+# --- 13A, 13B: formats --------------------------------------------------------------------------------------------------
+
+
+def test_13_2_text_is_the_answer_alone_and_stdin_goes_behind_the_prompt(place: Place) -> None:
+    """13.1, 13.2, through real pipes."""
+    with (
+        served(["It is 42."]) as server,
+        place.started(server.url, "What is it?", stdin=subprocess.PIPE) as process,
+    ):
+        done = end_of(process, "from a pipe\n")
+
+    assert done == Done(0, "It is 42.\n", "")
+    assert texts_of(server.requests[0]) == ["What is it?\nfrom a pipe"]
+
+
+def test_13_2_json_is_exactly_one_result_object(place: Place) -> None:
+    """13.2, 13.13, 13.15; the prompt is standard input alone (13.1)."""
+    done, requests = place.run([read("a.txt"), "It is 42."], "--output-format", "json", stdin="What is it?")
+
+    assert texts_of(requests[0]) == ["What is it?"]
+    (result,) = done.lines
+    assert done.code == 0
+    assert {key: result[key] for key in ("type", "subtype", "is_error", "result", "num_turns", "stop_reason")} == {
+        "type": "result",
+        "subtype": "success",
+        "is_error": False,
+        "result": "It is 42.",
+        "num_turns": 2,
+        "stop_reason": "end_turn",
+    }
+    assert result["terminal_reason"] == "completed"
+    assert result["permission_denials"] == []
+    assert result["usage"]["output_tokens"] == 10
+    (used,) = result["modelUsage"].values()
+    assert (used["inputTokens"], used["outputTokens"]) == (20, 10)
+    assert result["total_cost_usd"] == pytest.approx(used["costUSD"])
+    assert result["total_cost_usd"] > 0
+    assert 0 <= result["duration_api_ms"] <= result["duration_ms"]
+    assert result["session_id"] == place.transcript()[0]["sessionId"]
+    assert result["uuid"]
+
+
+def test_13_10_a_stream_begins_with_init_and_ends_with_the_result(place: Place) -> None:
+    """13.10, 13.11, 13.13: every line has an id and its session; messages have the ids of their transcript lines."""
+    done, _ = place.run([read("a.txt"), "It is 42."], "What is it?", "--output-format", "stream-json")
+
+    init, asked, answered, said, result = done.lines
+    assert [(one["type"], one.get("subtype")) for one in (init, result)] == [("system", "init"), ("result", "success")]
+    assert init["cwd"] == str(place.folder)
+    assert init["model"] == "claude-sonnet-5"
+    assert init["permissionMode"] == "default"
+    assert init["apiKeySource"] == "ANTHROPIC_API_KEY"
+    assert {"Read", "Write", "Edit", "Bash", "Glob", "Grep"} <= set(init["tools"])
+    assert "AskUserQuestion" not in init["tools"]
+    assert "Explore" in init["agents"]
+    assert asked["message"]["content"] == [
+        {"type": "text", "text": "Let me look."},
+        {"type": "tool_use", "id": "toolu_a", "name": "Read", "input": {"file_path": "a.txt"}},
+    ]
+    assert (asked["message"]["model"], asked["message"]["stop_reason"]) == ("claude-loopback", "tool_use")
+    (block,) = answered["message"]["content"]
+    assert (block["type"], block["tool_use_id"]) == ("tool_result", "toolu_a")
+    assert "the answer is 42" in block["content"]
+    assert said["message"]["content"] == [{"type": "text", "text": "It is 42."}]
+    assert [one["parent_tool_use_id"] for one in (asked, answered, said)] == [None, None, None]
+    assert len({one["uuid"] for one in done.lines}) == len(done.lines)
+    assert {one["session_id"] for one in done.lines} == {init["session_id"]}
+    assert [one["uuid"] for one in (asked, answered, said)] == [line["uuid"] for line in place.transcript()[1:]]
+
+
+def test_13_13_max_turns_ends_with_an_error_of_its_own(place: Place) -> None:
+    """The check of 13: `--max-turns 1` on a task of two rounds."""
+    done, _ = place.run([read("a.txt")], "What is it?", "--max-turns", "1", "--output-format", "json")
+
+    assert done.code == 1
+    assert (done.result["subtype"], done.result["is_error"], done.result["num_turns"]) == ("error_max_turns", True, 1)
+    assert done.result["terminal_reason"] == "max_turns"
+    assert done.result["errors"] == ["Reached maximum number of turns (1)"]
+    assert "result" not in done.result
+
+
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_13_18_an_error_of_the_provider_is_told_in_every_format(output_format: str, place: Place) -> None:
+    refusal = ErrorReply(status=401, type="authentication_error", message="invalid x-api-key")
+    done, _ = place.run([refusal], "Go.", "--output-format", output_format)
+
+    assert done.code == 1
+    if output_format == "text":
+        assert done.out == ""
+        assert "invalid x-api-key" in done.err
+        return
+    assert done.err == ""
+    assert (done.result["subtype"], done.result["terminal_reason"]) == ("error_during_execution", "api_error")
+    assert done.result["api_error_status"] == 401
+    assert "invalid x-api-key" in done.result["errors"][0]
+    if output_format == "stream-json":
+        told = done.lines[-2]
+        assert (told["type"], told["error"]) == ("assistant", "authentication_failed")
+        assert "invalid x-api-key" in told["message"]["content"][0]["text"]
+
+
+def test_13_13_a_budget_in_dollars_is_kept_before_anything_is_sent(place: Place) -> None:
+    done, _ = place.run([], "Go.", "--max-budget-usd", "0.001", "--output-format", "json")
+
+    assert (done.code, done.result["subtype"]) == (1, "error_max_budget_usd")
+    assert done.result["terminal_reason"] == "budget_exhausted"
+    assert done.result["total_cost_usd"] == 0
+
+
+# --- 13A: permissions ---------------------------------------------------------------------------------------------------
+
+
+def test_13_5_a_call_that_would_ask_is_denied_listed_and_the_run_goes_on(place: Place) -> None:
+    done, _ = place.run([write("new.txt"), "I may not."], "Write it.", "--output-format", "json")
+
+    assert (done.code, done.result["subtype"], done.result["result"]) == (0, "success", "I may not.")
+    assert done.result["permission_denials"] == [
+        {"tool_name": "Write", "tool_use_id": "toolu_w", "tool_input": {"file_path": "new.txt", "content": "new\n"}}
+    ]
+    assert not (place.folder / "new.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--allowed-tools", "Read,Write"),
+        ("--allowedTools", "Bash(git log *) Write"),
+        ("--permission-mode", "acceptEdits"),
+        ("--settings", '{"permissions": {"allow": ["Write"]}}'),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_13_4_what_the_command_line_allows_is_done(arguments: Sequence[str], place: Place) -> None:
+    done, _ = place.run([write("new.txt"), "Done."], "Write it.", *arguments)
+
+    assert done == Done(0, "Done.\n", "")
+    assert (place.folder / "new.txt").read_text(encoding="utf-8") == "new\n"
+
+
+def test_13_4_a_tool_that_is_disallowed_is_not_offered(place: Place) -> None:
+    done, (request,) = place.run(
+        ["Fine."], "Go.", "--disallowed-tools", "Bash,Write(secret/*)", "--allowed-tools", "Raed"
+    )
+
+    names = {tool["name"] for tool in request.body["tools"]}
+    assert "Bash" not in names
+    assert "Write" in names
+    assert done.err == "greenroom: note: there is no tool 'Raed' here; the rule about it has no effect\n"
+
+
+def test_13_40_rules_add_up_and_the_first_model_wins(place: Place) -> None:
+    """The command line before the user's file; a project that is not trusted only takes away."""
+    (place.root / "home" / ".greenroom").mkdir()
+    user = {"model": "haiku", "permissions": {"deny": ["Bash"]}}
+    (place.root / "home" / ".greenroom" / "settings.json").write_text(json.dumps(user), encoding="utf-8")
+    (place.folder / ".greenroom").mkdir()
+    project = {"model": "opus", "permissions": {"deny": ["Glob"], "allow": ["Write"]}}
+    (place.folder / ".greenroom" / "settings.json").write_text(json.dumps(project), encoding="utf-8")
+    asked: list[tuple[str, bool, bool]] = []
+    for more in (
+        (),
+        ("--settings", '{"model": "claude-fable-5"}'),
+        ("--model", "sonnet", "--setting-sources", "project"),
+        ("--trust",),
+    ):
+        done, (request,) = place.run(["Fine."], "Go.", *more)
+        assert done.code == 0
+        names = {tool["name"] for tool in request.body["tools"]}
+        asked.append((request.body["model"], "Bash" in names, "Glob" in names))
+
+    assert [("haiku" in asked[0][0], *asked[0][1:]), asked[1], ("sonnet" in asked[2][0], *asked[2][1:])] == [
+        (True, False, False),
+        ("claude-fable-5", False, False),
+        (True, True, False),
+    ]
+    assert "opus" in asked[3][0]
+
+
+def test_13_4_the_agent_is_the_one_that_was_named(place: Place) -> None:
+    agents = {
+        "critic": {"description": "Finds faults.", "prompt": "You criticize.", "tools": ["Read"], "model": "opus"}
+    }
+    (place.root / "agents.json").write_text(json.dumps(agents), encoding="utf-8")
+    place.monkeypatch.setenv("GREENROOM_DISABLE_AUTO_MEMORY", "1")
+    done, (request,) = place.run(
+        ["Bad."],
+        "Go.",
+        *("--agent", "Critic", "--agents", str(place.root / "agents.json")),
+        *("--append-system-prompt", "Be kind."),
+    )
+
+    system = "".join(block["text"] for block in request.body["system"])
+    assert done.code == 0
+    assert system.startswith("You criticize.\n\nBe kind.")
+    assert [tool["name"] for tool in request.body["tools"]] == ["Read"]
+    assert "opus" in request.body["model"]
+
+
+# --- 13A: signals and resume ----------------------------------------------------------------------------------------------
+
+
+def test_13_3_a_request_to_terminate_leaves_the_turn_unfinished_and_resume_goes_on(place: Place) -> None:
+    """The check of 13: SIGTERM exits 143, and `--resume` continues the turn."""
+    asked = Asked(read("a.txt"), SILENCE)
+    with (
+        served(asked) as server,
+        place.started(server.url, "What is it?", "--output-format", "stream-json") as process,
+    ):
+        asked.wait(2)
+        process.send_signal(signal.SIGTERM)
+        done = end_of(process)
+    session = done.lines[0]["session_id"]
+    assert done.code == 143
+    assert [one["type"] for one in done.lines] == ["system", "assistant", "user"]
+    assert f"run --resume {session}" in done.err
+    assert json.loads(place.journal()[-1])["state"] == "killed"
+
+    done, requests = place.run(["It is 42."], "--resume", session, "--output-format", "stream-json")
+
+    assert texts_of(requests[0]) == [CONTINUE]
+    assert (done.code, done.result["result"]) == (0, "It is 42.")
+    assert [one["type"] for one in done.lines] == ["system", "user", "assistant", "result"]
+    assert done.lines[1]["isSynthetic"]
+    assert done.result["session_id"] == session
+
+
+def test_13_3_an_interrupt_ends_the_turn_and_says_so(place: Place) -> None:
+    asked = Asked(SILENCE)
+    with served(asked) as server, place.started(server.url, "What is it?", "--output-format", "json") as process:
+        asked.wait(1)
+        process.send_signal(signal.SIGINT)
+        done = end_of(process)
+    assert done.code == 130
+    assert (done.result["subtype"], done.result["terminal_reason"]) == ("error_during_execution", "aborted_streaming")
+    assert done.result["errors"] == ["[Request interrupted by user]"]
+
+    done, requests = place.run(["Yes?"], "Never mind.", "--resume", "last")
+
+    assert done == Done(0, "Yes?\n", "")
+    assert texts_of(requests[0]) == ["What is it?", "Never mind."]
+
+
+def test_13_3_an_interrupt_reaches_a_tool(place: Place) -> None:
+    """The tool itself sends the signal, so it is there when the signal comes."""
+    pids: list[int] = []
+
+    def answer(_: ReceivedRequest) -> Answer:
+        return Answer([Call("Bash", {"command": f"kill -INT {pids[0]}; sleep 600"}, id="toolu_b")])
+
+    with (
+        served(answer) as server,
+        place.started(server.url, "Go.", "--output-format", "json", "--allowed-tools", "Bash") as process,
+    ):
+        pids.append(process.pid)
+        done = end_of(process)
+
+    assert done.code == 130
+    assert done.result["terminal_reason"] == "aborted_tools"
+
+
+def test_10_23_a_process_that_was_killed_in_a_tool_is_gone_on_with(place: Place) -> None:
+    """The repaired end of the conversation is printed behind the first line (13.10)."""
+    pids: list[int] = []
+
+    def answer(_: ReceivedRequest) -> Answer:
+        return Answer([Call("Bash", {"command": f"kill -KILL {pids[0]}; sleep 600"}, id="toolu_b")])
+
+    with served(answer) as server, place.started(server.url, "Go.", "--allowed-tools", "Bash") as process:
+        pids.append(process.pid)
+        process.wait(timeout=50)
+
+    done, requests = place.run(["Done."], "--resume", "last", "--output-format", "stream-json")
+
+    assert done.code == 0
+    assert [one["type"] for one in done.lines] == ["system", "user", "user", "assistant", "result"]
+    (block,) = done.lines[1]["message"]["content"]
+    assert (block["tool_use_id"], block["is_error"]) == ("toolu_b", True)
+    assert texts_of(requests[0]) == [CONTINUE]
+
+
+def test_10_20_a_run_that_is_not_there_or_has_come_to_its_end_is_not_gone_on_with(place: Place) -> None:
+    missing, _ = place.run([], "--resume", "20200101-000000-abcdef")
+    place.run(["Done."], "Go.")
+    ended, _ = place.run([], "--resume", "last")
+
+    assert missing == Done(2, "", "greenroom: No conversation found with session ID: 20200101-000000-abcdef\n")
+    assert (ended.code, ended.out) == (2, "")
+    assert "came to its end; give a prompt to go on with" in ended.err
+
+
+# --- what comes after the answer ------------------------------------------------------------------------------------------
+
+
+def test_13_16_a_task_that_ends_after_the_answer_leads_to_a_result_of_its_own(place: Place) -> None:
+    """The check of 13, by a background shell (6.70)."""
+    bash = Answer([Call("Bash", {"command": "sleep 0.3", "run_in_background": True}, id="toolu_b")])
+    done, requests = place.run(
+        [bash, "It runs.", "It has ended."], "Go.", "--allowed-tools", "Bash", "--output-format", "stream-json"
+    )
+    assert "<task-notification>" in texts_of(requests[-1])[0]
+
+    results = [one for one in done.lines if one["type"] == "result"]
+    assert done.code == 0
+    assert [(one["result"], one.get("origin"), one["num_turns"]) for one in results] == [
+        ("It runs.", None, 2),
+        ("It has ended.", {"kind": "task-notification"}, 1),
+    ]
+    assert done.lines[-1] is not results[0]
+
+
+@pytest.mark.parametrize("output_format", ["text", "json"])
+def test_13_2_what_tasks_lead_to_never_mixes_with_the_answer(output_format: str, place: Place) -> None:
+    bash = Answer([Call("Bash", {"command": "sleep 0.3", "run_in_background": True}, id="toolu_b")])
+    done, _ = place.run(
+        [bash, "It runs.", "It has ended."], "Go.", "--allowed-tools", "Bash", "--output-format", output_format
+    )
+
+    assert done.code == 0
+    assert (done.out if output_format == "text" else done.result["result"] + "\n") == "It runs.\n"
+
+
+def test_a_reader_that_has_gone_ends_the_run_without_a_trace(place: Place) -> None:
+    with (
+        served(lambda _: read("a.txt")) as server,
+        place.started(server.url, "Go.", "--output-format", "stream-json", "--max-turns", "2") as process,
+    ):
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdout = None
+        _, err = process.communicate(timeout=50)
+
+    assert (process.returncode, err) == (1, "")

@@ -1,0 +1,318 @@
+"""What a headless run says to other programs, as pure functions of what happened."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greenroom.actors import TurnBegan
+from greenroom.agents import (
+    AgentDefined,
+    Answer,
+    Appended,
+    CompactEnded,
+    Denial,
+    ModelBegan,
+    ModelEnded,
+    OutOfTurns,
+    PermissionDenied,
+    PromptBlocked,
+    StoppedByHook,
+)
+from greenroom.cli._run_ending import CATEGORIES, INTERRUPTED, Ending, ended_badly, ended_well
+from greenroom.cli._run_lines import Counts, Opening, event_line, failure_line, init_line, message_line, result_line
+from greenroom.cli._run_meter import Meter
+from greenroom.cli._run_session import origin_of, unknown_tools
+from greenroom.core import InternalError, ProviderError, Recorder, TurnFailed, TurnKilled
+from greenroom.models import (
+    RETRYABLE,
+    Block,
+    BudgetExceeded,
+    Limited,
+    Message,
+    ModelResponse,
+    Spent,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    Usage,
+)
+from greenroom.store import encode_line
+
+TEXTS = st.text(min_size=1, max_size=5)
+SAID: st.SearchStrategy[Block] = st.one_of(
+    st.builds(TextBlock, TEXTS),
+    st.builds(ThinkingBlock, TEXTS, TEXTS),
+    st.builds(ToolUseBlock, TEXTS, TEXTS, st.dictionaries(TEXTS, TEXTS, max_size=2)),
+)
+TOLD: st.SearchStrategy[Block] = st.one_of(
+    st.builds(TextBlock, TEXTS), st.builds(ToolResultBlock, TEXTS, TEXTS, st.booleans())
+)
+CALLS = {"tool_use", "tool_result"}
+
+
+def said(*blocks: Block, stop_reason: str | None = "end_turn") -> Appended:
+    response = ModelResponse(blocks, stop_reason, Usage(1, 2), "m", "msg_1")
+    return Appended(agent="a1", message=response.message, uuid="u1", is_hidden=False, response=response)
+
+
+def told(*blocks: Block, is_hidden: bool = False) -> Appended:
+    return Appended(agent="a1", message=Message("user", blocks), uuid="u1", is_hidden=is_hidden, response=None)
+
+
+APPENDED = st.one_of(
+    st.lists(SAID, min_size=1, max_size=3).map(lambda blocks: said(*blocks)),
+    st.builds(lambda blocks, is_hidden: told(*blocks, is_hidden=is_hidden), st.lists(TOLD, max_size=3), st.booleans()),
+)
+
+
+# --- messages -----------------------------------------------------------------------------------------------------------
+
+
+@given(APPENDED, st.none() | st.just("toolu_1"))
+def test_13_11_every_line_says_who_where_and_which(one: Appended, parent: str | None) -> None:
+    """13.10 to 13.12: a child's lines have its call's id and nothing but calls; the prompt alone is left out of main's."""
+    line = message_line(one, session="s1", uuid="u2", parent=parent)
+
+    encoded = [] if line is None else line["message"]["content"]
+    if parent is not None:
+        assert {block["type"] for block in encoded} <= CALLS
+    if line is None:
+        types = {type(block) for block in one.message.content}
+        assert parent is not None or (one.message.role == "user" and ToolResultBlock not in types)
+        return
+    assert (line["type"], line["session_id"], line["uuid"]) == (one.message.role, "s1", "u1")
+    assert line["parent_tool_use_id"] == parent
+    assert line["message"]["role"] == one.message.role
+    assert json.loads(encode_line(line)) == line
+
+
+def test_13_11_an_answer_that_was_cut_off_is_marked() -> None:
+    line = message_line(said(TextBlock("a"), stop_reason=None), session="s1", uuid="u2")
+
+    assert line is not None
+    assert line["aborted"] is True
+    assert line["message"]["stop_reason"] is None
+
+
+def test_13_11_what_no_person_said_is_marked() -> None:
+    line = message_line(told(TextBlock("go on"), is_hidden=True), session="s1", uuid="u2")
+
+    assert line is not None
+    assert line["isSynthetic"] is True
+
+
+def test_13_10_init_has_the_documented_keys() -> None:
+    opening = Opening(
+        session="s1", cwd="/w", model="m", permission_mode="plan", version="1", api_key_source="none", tools=("Read",)
+    )
+
+    assert set(init_line(opening, uuid="u")) == {
+        *("type", "subtype", "cwd", "session_id", "tools", "mcp_servers", "model", "permissionMode"),
+        *(
+            "slash_commands",
+            "agents",
+            "skills",
+            "plugins",
+            "output_style",
+            "apiKeySource",
+            "claude_code_version",
+            "uuid",
+        ),
+    }
+
+
+# --- results ------------------------------------------------------------------------------------------------------------
+
+
+def failed(cause: BaseException) -> TurnFailed:
+    error = TurnFailed("a1", str(cause), partial="so far")
+    error.__cause__ = cause
+    return error
+
+
+def exceeded(limit: Limited) -> BudgetExceeded:
+    return BudgetExceeded(budget="the run", limit=limit, allowed=1.0, spent=Spent(), asked=Spent())
+
+
+@pytest.mark.parametrize(
+    ("error", "subtype", "reason"),
+    [
+        (failed(OutOfTurns(1)), "error_max_turns", "max_turns"),
+        (failed(exceeded("usd")), "error_max_budget_usd", "budget_exhausted"),
+        (failed(exceeded("tokens")), "error_during_execution", "budget_exhausted"),
+        (failed(ProviderError("no", kind="overloaded", status=529)), "error_during_execution", "api_error"),
+        (failed(ProviderError("no", kind="too_large")), "error_during_execution", "prompt_too_long"),
+        (failed(StoppedByHook("enough")), "error_during_execution", "hook_stopped"),
+        (failed(PromptBlocked("no")), "error_during_execution", "hook_stopped"),
+        (failed(InternalError("bug")), "error_during_execution", ""),
+        (TurnKilled("a1", who="host", why="SIGINT", partial="so far"), "error_during_execution", "aborted_streaming"),
+    ],
+)
+def test_13_13_how_a_turn_ended_is_told_in_the_documented_words(
+    error: TurnFailed | TurnKilled, subtype: str, reason: str
+) -> None:
+    """13.13, 13.14."""
+    ending = ended_badly(error)
+    line = result_line(ending, Counts(), session="s", uuid="u")
+
+    assert (ending.subtype, ending.reason, ending.text, ending.exit_code) == (subtype, reason, "so far", 1)
+    assert line["is_error"] is True
+    assert line["errors"] == [ending.error]
+    assert line.get("terminal_reason", "") == reason
+    assert "result" not in line
+
+
+def test_13_14_a_turn_that_was_ended_in_its_tools_says_so() -> None:
+    ending = ended_badly(TurnKilled("a1", who="host", why="x"), was_in_tools=True)
+
+    assert (ending.reason, ending.error) == ("aborted_tools", INTERRUPTED)
+
+
+def test_13_13_a_success_has_a_result_and_no_errors() -> None:
+    ending = ended_well(Answer(text="Done.", usage=Usage(), rounds=2, stop_reason="end_turn"))
+    denials = [Denial(tool="Write", call="toolu_1", input={"file_path": "a"})]
+    counts = Counts(duration_ms=5, api_ms=3, rounds=2, usage=Usage(1, 2, 3, 4), denials=denials)
+
+    line = result_line(ending, counts, session="s", uuid="u")
+
+    assert ending.exit_code == 0
+    assert "errors" not in line
+    assert (line["subtype"], line["is_error"], line["result"], line["num_turns"]) == ("success", False, "Done.", 2)
+    assert (line["duration_ms"], line["duration_api_ms"], line["terminal_reason"]) == (5, 3, "completed")
+    assert line["permission_denials"] == [
+        {"tool_name": "Write", "tool_use_id": "toolu_1", "tool_input": {"file_path": "a"}}
+    ]
+    assert line["usage"] == {
+        "input_tokens": 1,
+        "output_tokens": 2,
+        "cache_creation_input_tokens": 3,
+        "cache_read_input_tokens": 4,
+    }
+    assert "origin" not in line
+
+
+def test_13_15_the_cost_is_that_of_all_models_and_unknown_where_one_has_no_price() -> None:
+    both = {"a": Usage(1, 1), "b": Usage(2, 2)}
+    priced = Counts(by_model=both, cost_usd={"a": Decimal("0.1"), "b": Decimal("0.2")})
+    half = Counts(by_model=both, cost_usd={"a": Decimal("0.1")})
+    ending = Ending(subtype="success")
+
+    line = result_line(ending, priced, session="s", uuid="u")
+
+    assert line["total_cost_usd"] == 0.3
+    assert line["modelUsage"]["b"]["costUSD"] == 0.2
+    line = result_line(ending, half, session="s", uuid="u")
+    assert line["total_cost_usd"] is None
+    assert line["modelUsage"]["b"]["costUSD"] is None
+
+
+def test_13_16_a_follow_up_says_where_it_came_from() -> None:
+    line = result_line(Ending(subtype="success"), Counts(), session="s", uuid="u", origin="task-notification")
+
+    assert line["origin"] == {"kind": "task-notification"}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_hidden", "origin"),
+    [
+        ("Go.", False, ""),
+        ("Continue from where you left off.", True, ""),
+        ("<task-notification>\n</task-notification>", True, "task-notification"),
+        ("<task-notification> is what I ask about", False, ""),
+        ("a hook says", True, "auto-continuation"),
+    ],
+)
+def test_13_16_the_first_message_says_what_led_to_a_turn(text: str, is_hidden: bool, origin: str) -> None:
+    assert origin_of(told(TextBlock(text), is_hidden=is_hidden)) == origin
+
+
+@pytest.mark.parametrize("kind", sorted(RETRYABLE))
+def test_13_18_every_kind_of_error_has_a_documented_category(kind: str) -> None:
+    documented = (
+        "authentication_failed oauth_org_not_allowed billing_error rate_limit overloaded invalid_request "
+        "model_not_found server_error max_output_tokens unknown"
+    )
+    ending = ended_badly(failed(ProviderError("no", kind=kind)))
+    line = failure_line(ending.error, ending.category, session="s", uuid="u")
+
+    assert CATEGORIES[kind] in documented.split()
+    assert (line["error"], line["message"]["model"]) == (CATEGORIES[kind], "<synthetic>")
+
+
+def test_13_17_refused_calls_and_compactions_are_told() -> None:
+    place: dict[str, Any] = {"actor": "a1", "inc": 1, "parent": 0, "turn": 1, "round": 1}
+    denied = event_line(PermissionDenied(call="c1", tool="Bash", reason="no", **place), session="s", uuid="u")
+    compacted, nothing = (
+        event_line(
+            CompactEnded(trigger="auto", state=state, pre_tokens=9, post_tokens=1, error="", **place),
+            session="s",
+            uuid="u",
+        )
+        for state in ("completed", "failed")
+    )
+
+    assert denied is not None
+    assert (denied["subtype"], denied["tool_name"], denied["tool_use_id"]) == ("permission_denied", "Bash", "c1")
+    assert compacted is not None
+    assert compacted["compact_metadata"] == {"trigger": "auto", "pre_tokens": 9}
+    assert nothing is None
+
+
+def test_every_limit_of_a_budget_has_an_ending() -> None:
+    for limit in get_args(Limited):
+        assert ended_badly(failed(exceeded(limit))).is_error
+
+
+# --- counting, rules ----------------------------------------------------------------------------------------------------
+
+
+def test_a_meter_that_has_seen_nothing_has_counted_nothing() -> None:
+    meter = Meter("a1")
+
+    meter.see((-1, 0.0, CompactEnded))
+    meter.see((1, 0.0, Denial))
+
+    assert (meter.rounds, meter.api_s, meter.usage, meter.by_model) == (0, 0.0, Usage(), {})
+
+
+ROUNDS = st.lists(st.tuples(st.sampled_from(["a1", "a2"]), st.integers(0, 9), st.integers(0, 9)), max_size=8)
+
+
+@given(ROUNDS)
+def test_13_15_usage_is_the_main_agents_and_the_rest_everybodys(rounds: list[tuple[str, int, int]]) -> None:
+    clock = [0.0]
+    recorder = Recorder(lambda: clock[0])
+    meter = Meter("a1")
+    recorder.listen(meter.see)
+    for actor, model in (("a1", "claude-sonnet-5"), ("a2", "unheard-of")):
+        recorder.emit(AgentDefined(actor=actor, inc=1, parent=0, definition="d", model=model, transcript=""))
+    recorder.emit(TurnBegan(actor="a1", inc=1, parent=0, turn=1, msg=1))
+
+    for actor, seconds, tokens in rounds:
+        place: dict[str, Any] = {"actor": actor, "inc": 1, "parent": 0, "turn": 1, "round": 1}
+        recorder.emit(ModelBegan(messages=1, **place))
+        clock[0] += seconds
+        usage: dict[str, Any] = {"input_tokens": tokens, "output_tokens": 0, "cache_creation_input_tokens": 0}
+        recorder.emit(
+            ModelEnded(state="completed", stop_reason="end_turn", cache_read_input_tokens=0, error="", **usage, **place)
+        )
+
+    mine = [one for one in rounds if one[0] == "a1"]
+    assert meter.rounds == len(mine)
+    assert meter.usage == Usage(sum(tokens for _, _, tokens in mine))
+    assert sum(one.total for one in meter.by_model.values()) == sum(tokens for _, _, tokens in rounds)
+    assert meter.api_s == sum(seconds for _, seconds, _ in rounds)
+    assert set(meter.cost_usd) <= {"claude-sonnet-5"}
+
+
+def test_13_4_a_rule_about_a_tool_that_is_not_there_is_noticed() -> None:
+    rules = ["Read", "read", "Raed(x)", "mcp__a__b", "mcp__*", "Bash(git *)"]
+
+    assert unknown_tools(rules, ["Read", "Bash"]) == ["Raed"]

@@ -1,0 +1,67 @@
+"""The page about environment variables names those that the code has, and no others."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from greenroom.agents import CompactionSettings
+from greenroom.mcp import McpSettings
+from greenroom.models import DEFAULT_CLAUDE_MODEL
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PAGE: Final = (ROOT / "docs" / "reference" / "environment.md").read_text(encoding="utf-8")
+OURS: Final = re.compile(r"\b(?:GREENROOM|CLAUDE|ANTHROPIC)_[A-Z][A-Z_]*[A-Z]\b")
+SHOWN: Final = set(re.findall(r"`([A-Z][A-Z_]+[A-Z])`", PAGE))
+OF_OTHERS: Final = {"ANTHROPIC_CUSTOM_HEADERS", "NO_COLOR", "FORCE_COLOR", "COLUMNS"}
+"""What libraries read; named so that nobody looks for it here."""
+
+
+def trees() -> Iterator[ast.Module]:
+    for path in sorted((ROOT / "greenroom").rglob("*.py")):
+        yield ast.parse(path.read_text(encoding="utf-8"))
+
+
+def texts() -> set[str]:
+    nodes = (node for tree in trees() for node in ast.walk(tree))
+    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def read_by_name(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Call(func=ast.Attribute(value=source, attr="get"), args=[ast.Constant(value=str(name)), *_])
+                | ast.Subscript(value=source, slice=ast.Constant(value=str(name)))
+            ) if "environ" in ast.unparse(source):
+                yield name
+
+
+def test_no_variable_is_left_out() -> None:
+    named = {name for text in texts() for name in OURS.findall(text)}
+    read = {name for tree in trees() for name in read_by_name(tree)} - {"PATH"}
+
+    assert "GREENROOM_HOME" in named
+    assert "TERM" in read
+    assert (named | read) - SHOWN - {"CLAUDE_MODELS"} == set()
+
+
+def test_no_variable_is_there_that_nothing_reads_or_sets() -> None:
+    found = texts()
+    words = {word for text in found for word in re.findall(r"[A-Z_]{3,}", text)}
+
+    stale = {name for name in SHOWN - OF_OTHERS if name not in words and name.partition("_")[2] not in found}
+
+    assert stale == set()
+
+
+def test_the_defaults_are_those_of_the_code() -> None:
+    mcp = McpSettings()
+    seconds = (mcp.start_timeout_s, mcp.call_timeout_s, mcp.idle_network_s, mcp.idle_stdio_s)
+    numbers = [f"{CompactionSettings().window_tokens:,}", f"{mcp.output_tokens:,}"]
+    numbers += [f"{1_000 * one:,.0f}" for one in seconds]
+
+    assert [one for one in (*numbers, f"`{DEFAULT_CLAUDE_MODEL}`") if one not in PAGE] == []

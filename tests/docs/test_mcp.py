@@ -1,0 +1,74 @@
+"""The pages about MCP show what the code does."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from greenroom.agents import AgentMcpServer, Origin
+from greenroom.agents.definitions import read_markdown
+from greenroom.mcp import ServerScope, parse_server, read_approvals
+from tests.docs.mcp import PAGE, insert
+from tests.docs.test_documents import ROOT, blocks_of, run_python
+
+HOW_TO = "docs/how-to/mcp.md"
+
+
+def blocks(language: str) -> list[str]:
+    text = (ROOT / HOW_TO).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def test_the_tables_are_those_of_the_code() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+
+    assert insert(page) == page, "run `python -m tests.docs.mcp`"
+
+
+def test_what_the_how_to_writes_down_can_be_used() -> None:
+    servers, approvals = map(json.loads, blocks("json"))
+    for name, entry in servers["mcpServers"].items():
+        parsed = parse_server(name, entry, scope=ServerScope.PROJECT, source="x", environ={"TRACKER_TOKEN": "t"})
+        assert parsed.config is not None
+        assert parsed.diagnostics == ()
+    assert read_approvals(approvals, "x", may_enable=True)[1] == ()
+
+    (line,) = blocks("text")
+    broken = parse_server("tracker", {"url": "x"}, scope=ServerScope.PROJECT, source=".mcp.json", environ={}).broken
+    assert broken is not None
+    assert broken.message == line.strip()
+
+
+def test_the_definition_of_the_how_to_says_what_it_should() -> None:
+    definition, found = read_markdown(blocks("markdown")[0], origin=Origin(source="scheduler.md"))
+
+    assert found == []
+    assert definition is not None
+    assert definition.tools == ("Read", "mcp__time")
+    assert definition.required_mcp_servers == ("time",)
+    assert definition.mcp_servers == (
+        AgentMcpServer("calendar", {"command": "calendar-server", "args": ["--read-only"]}),
+    )
+
+
+@pytest.mark.slow  # it starts a Python that imports the SDK
+def test_the_program_of_the_how_to_prints_the_time(tmp_path: Path) -> None:
+    (program,) = blocks_of(HOW_TO)
+    (servers, _) = blocks("json")
+    entry = json.loads(servers)["mcpServers"]["time"]
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"time": entry, "bad": {"url": "http://h"}}}))
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+
+    shown = run_python(program, cwd=tmp_path, PYTHONPATH=str(ROOT), PATH=path, HOME=str(tmp_path / "home"))
+
+    bad, time, *answer = shown.splitlines()
+    assert bad.endswith(
+        'server \'bad\' has a url and no type; add "type": "http", or "sse" for an old server; it is skipped'
+    )
+    assert time.strip() == "time connected"
+    assert json.loads("\n".join(answer))["target"]["datetime"].split("T")[1].startswith("17:30")

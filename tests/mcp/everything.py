@@ -1,0 +1,111 @@
+"""A small server with a tool for every case, written with the SDK: `python everything.py [PORT]`; without a port, on stdio."""
+
+from __future__ import annotations
+
+import base64
+import os
+import sys
+import time
+from typing import Any
+
+import anyio
+from mcp.server.mcpserver import Context, MCPServer
+from mcp_types import CallToolResult, ImageContent, TextContent, ToolAnnotations
+
+server = MCPServer("everything", version="1.2.3", instructions="Ask nicely.")
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def echo(text: str) -> str:
+    """Return the text."""
+    return text
+
+
+@server.tool()
+def add(a: int, b: int) -> int:
+    """Return the sum."""
+    return a + b
+
+
+@server.tool()
+def boom() -> str:
+    """Fail."""
+    raise ValueError("no such luck")
+
+
+@server.tool()
+def picture() -> CallToolResult:
+    """Return text and an image."""
+    image = ImageContent(data=base64.b64encode(PIXEL).decode(), mime_type="image/png")
+    return CallToolResult(content=[TextContent(text="One pixel:"), image])
+
+
+@server.tool()
+async def wait(file: str) -> str:
+    """Note in a file when it begins, and when it is cancelled; never end."""
+    note(file, "begun")
+    try:
+        await anyio.sleep_forever()
+    except anyio.get_cancelled_exc_class():
+        note(file, "cancelled")
+        raise
+    return ""
+
+
+@server.tool()
+async def steps(count: int, ctx: Context[Any]) -> str:
+    """Say what it does, and be done."""
+    for at in range(count):
+        await ctx.report_progress(at + 1, count, f"step {at + 1}")
+    return "done"
+
+
+@server.tool()
+def die(code: int) -> str:
+    """End the server at once."""
+    print("I was told to die", file=sys.stderr, flush=True)
+    os._exit(code)
+
+
+@server.tool()
+def environment(name: str) -> str:
+    """Return a variable of the server's environment."""
+    return os.environ.get(name, "(not set)")
+
+
+@server.tool()
+def pid() -> int:
+    """Return the server's process id."""
+    return os.getpid()
+
+
+@server.tool()
+async def learn(ctx: Context[Any]) -> str:
+    """Offer one more tool from now on."""
+
+    def trick() -> str:
+        """Do a trick."""
+        return "tricked"
+
+    server.add_tool(trick)
+    await ctx.notify_tools_changed()
+    await ctx.session.send_tool_list_changed()
+    return "learnt"
+
+
+def note(file: str, text: str) -> None:
+    with open(file, "a", encoding="utf-8") as opened:  # noqa: PTH123 - one line
+        opened.write(f"{text}\n")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        transport = sys.argv[2] if len(sys.argv) > 2 else "streamable-http"
+        server.run(transport, host="127.0.0.1", port=int(sys.argv[1]))  # type: ignore[call-overload]
+    else:
+        if os.environ.get("SLEEPS"):
+            time.sleep(float(os.environ["SLEEPS"]))
+        server.run("stdio")

@@ -1,0 +1,166 @@
+"""Servers that are scripted: they connect, fail, list, answer and die when a test says so, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+
+from greenroom.actors import Behavior, Context
+from greenroom.core import InlineBlocking, Ports, event_of
+from greenroom.mcp import (
+    CallFailed,
+    CallResult,
+    Ending,
+    Http,
+    McpEvent,
+    McpServers,
+    McpServices,
+    McpSettings,
+    Peer,
+    PeerInfo,
+    ServerConfig,
+    ServerDown,
+    Stdio,
+    TextPart,
+    ToolInfo,
+    start_servers,
+)
+from greenroom.supervisor import Runtime
+
+ECHO: Final = ToolInfo(name="echo", input_schema={"type": "object"}, is_read_only=True)
+SLOW: Final = ToolInfo(name="slow")
+
+
+class FakeServer:
+    """What is at the other end, across connections."""
+
+    def __init__(self, *tools: ToolInfo, connects_after_s: float = 0.0, fails: tuple[str, ...] = ()) -> None:
+        self.tools = tools or (ECHO, SLOW)
+        self.connects_after_s = connects_after_s
+        self.fails = list(fails)
+        """Why the next tries to connect fail, one after the other."""
+        self.needs_auth = False
+        self.opened = 0
+        self.open_now = 0
+        self.cancelled = 0
+        self.closes_in_s = 0.0
+        self.peer: FakePeer | None = None
+
+    def die(self, why: str = "it died") -> None:
+        assert self.peer is not None
+        self.peer.ending.why = why
+        self.peer.lost.set()
+
+
+class FakePeer:
+    def __init__(self, server: FakeServer, ending: Ending) -> None:
+        self.server = server
+        self.ending = ending
+        self.lost = trio.Event()
+        self.changed = trio.Event()
+        self.info = PeerInfo(name="fake", version="1", protocol="2026-07-28", instructions="Be kind. " * 300)
+
+    async def list_tools(self) -> tuple[ToolInfo, ...]:
+        await trio.lowlevel.checkpoint()
+        return self.server.tools
+
+    async def call(self, tool: str, values: Mapping[str, Any], on_progress: Callable[[str], None]) -> CallResult:
+        if tool == "slow":
+            try:
+                for _ in range(int(values.get("steps", 0))):
+                    await trio.sleep(values.get("step_s", 1.0))
+                    on_progress("a step")
+                await trio.sleep_forever()
+            except trio.Cancelled:
+                self.server.cancelled += 1
+                raise
+        if tool == "refuse":
+            raise CallFailed("no such luck")
+        if tool == "drop":
+            self.server.die("it dropped the line")
+            raise ServerDown("fake", "Connection closed")
+        await trio.lowlevel.checkpoint()
+        return CallResult(parts=(TextPart(str(values.get("text", ""))),), is_error=tool == "boom")
+
+    async def wait_changed(self) -> None:
+        await self.changed.wait()
+        self.changed = trio.Event()
+
+    async def wait_lost(self) -> None:
+        await self.lost.wait()
+
+
+class FakePeers:
+    """Connects scripted servers by their names."""
+
+    def __init__(self, **servers: FakeServer) -> None:
+        self.servers = servers
+
+    @asynccontextmanager
+    async def __call__(self, config: ServerConfig, ending: Ending) -> AsyncIterator[Peer]:
+        server = self.servers[config.name]
+        server.opened += 1
+        await trio.sleep(server.connects_after_s)
+        if server.needs_auth:
+            ending.needs_auth, ending.why = True, "it wants a login"
+            raise ConnectionError("refused")
+        if server.fails:
+            raise ConnectionError(server.fails.pop(0))
+        peer = server.peer = FakePeer(server, ending)
+        server.open_now += 1
+        try:
+            yield peer
+        finally:
+            server.open_now -= 1
+            with trio.CancelScope(shield=True):
+                await trio.sleep(server.closes_in_s)
+
+
+def http(name: str, **more: Any) -> ServerConfig:
+    return ServerConfig(name=name, way=Http(url="http://127.0.0.1/mcp"), **more)
+
+
+def stdio(name: str, **more: Any) -> ServerConfig:
+    return ServerConfig(name=name, way=Stdio(command=name), **more)
+
+
+async def start(
+    runtime: Runtime,
+    *configs: ServerConfig,
+    settings: McpSettings | None = None,
+    folder: Path | None = None,
+    **servers: FakeServer,
+) -> McpServers:
+    ports = Ports(blocking=InlineBlocking())
+    services = McpServices(
+        cwd=Path("/"),
+        ports=ports,
+        settings=settings or McpSettings(),
+        open_peer=FakePeers(**servers),
+        output_folder=folder,
+    )
+    return await start_servers(runtime.root, configs, services)
+
+
+def listen(runtime: Runtime) -> list[McpEvent]:
+    """Return the list in which every event about a server from now on is."""
+    events: list[McpEvent] = []
+
+    def take(record: tuple[Any, ...]) -> None:
+        event = event_of(record)
+        if isinstance(event, McpEvent):
+            events.append(event)
+
+    runtime.recorder.listen(take)
+    return events
+
+
+class Agent(Behavior[str]):
+    """Stands for an agent that owns servers."""
+
+    async def on_message(self, message: str, ctx: Context) -> None:
+        raise ValueError(message)

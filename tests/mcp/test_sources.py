@@ -1,0 +1,280 @@
+"""Where servers are written: every form of an entry, whose entry counts, what is said of those that do not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from greenroom.core.sources import Kind, Plugin, find_places
+from greenroom.mcp import (
+    FoundServers,
+    Http,
+    McpSettings,
+    ParsedServer,
+    ServerScope,
+    Stdio,
+    find_servers,
+    parse_server,
+    with_environment,
+)
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = st.sampled_from(
+    ["type", "command", "args", "env", "cwd", "url", "headers", "timeout", "alwaysLoad", "oauth", "headersHelper", "x"]
+)
+
+
+def parse(entry: object, environ: Mapping[str, str] | None = None, name: str = "s") -> ParsedServer:
+    return parse_server(name, entry, scope=ServerScope.PROJECT, source=".mcp.json", environ=environ or {})
+
+
+# --- one entry --------------------------------------------------------------------------------------------------------
+
+
+@given(st.text(max_size=12), JSON | st.dictionaries(KEYS, JSON | st.sampled_from(["stdio", "http", "${A}"])))
+def test_whatever_stands_in_an_entry_is_a_server_or_one_line(name: str, entry: object) -> None:
+    parsed = parse(entry, name=name)
+
+    assert (parsed.config is None) == (parsed.broken is not None)
+    for diagnostic in parsed.diagnostics:
+        assert "\n" not in str(diagnostic)
+        assert repr(name) in diagnostic.text
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"command": "npx"}, Stdio(command="npx")),
+        (
+            {"type": "stdio", "command": "${P}/x", "args": ["-a", "${Q:-q r}"], "env": {"T": "${T}"}},
+            Stdio(command="/bin/x", args=("-a", "q r"), env={"T": "secret"}),
+        ),
+        ({"type": "http", "url": "https://h/mcp"}, Http(url="https://h/mcp")),
+        ({"type": "streamable-http", "url": "https://h/mcp"}, Http(url="https://h/mcp")),
+        (
+            {"type": "sse", "url": "http://${H:-h}/sse", "headers": {"Authorization": "Bearer ${T}"}},
+            Http(url="http://h/sse", headers={"Authorization": "Bearer secret"}, dialect="sse"),
+        ),
+    ],
+)
+def test_every_form_is_read(entry: object, expected: object) -> None:
+    parsed = parse(entry, {"P": "/bin", "T": "secret"})
+
+    assert parsed.config is not None
+    assert parsed.config.way == expected
+    assert parsed.diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ({"url": "https://h"}, 'has a url and no type; add "type": "http"'),
+        ({}, "has neither a command nor a url"),
+        ([], "is no object"),
+        ({"type": "ws", "url": "wss://h"}, "is of type 'ws', which is not spoken here"),
+        ({"type": "sdk"}, "only a program can give"),
+        ({"type": ["http"]}, "is of type ['http']"),
+        ({"command": "  "}, "has the command '  ', which is no text"),
+        ({"command": "x", "args": "-a"}, "has args that are no list of texts"),
+        ({"command": "x", "env": {"A": 1}}, "has env that is no object of names and texts"),
+        ({"command": "a\0b"}, "holds a NUL character"),
+        ({"command": "x", "cwd": "here"}, "has the cwd 'here', which is no absolute path"),
+        ({"type": "http", "url": "h/mcp"}, "has the url 'h/mcp', which is no http or https address"),
+        ({"type": "http", "url": "http://${T}"}, "has the url 'http://${T}'"),
+        ({"type": "http", "url": "http://h", "headers": {"A": "b\nC: d"}}, "has headers with characters"),
+        ({"type": "http", "url": "http://h", "headersHelper": "x"}, "has a headersHelper, which is not run here"),
+    ],
+)
+def test_what_cannot_be_used_says_why_and_shows_no_secret(entry: object, says: str) -> None:
+    parsed = parse(entry, {"T": "a secret"})
+
+    assert parsed.broken is not None
+    assert says in parsed.broken.message
+    assert parsed.broken.message.startswith(".mcp.json: broken: server 's' ")
+    assert "secret" not in parsed.broken.message
+
+
+@pytest.mark.parametrize("name", ["", "  ", "workspace", "greenroom"])
+def test_some_names_cannot_be_had(name: str) -> None:
+    assert parse({"command": "x"}, name=name).config is None
+
+
+def test_a_variable_that_is_not_set_stays_and_is_named() -> None:
+    parsed = parse({"command": "x", "env": {"A": "${TOKEN}", "B": "${TOKEN:-x}", "C": "${EMPTY:-x}"}}, {"EMPTY": ""})
+
+    assert parsed.config is not None
+    assert isinstance(parsed.config.way, Stdio)
+    assert parsed.config.way.env == {"A": "${TOKEN}", "B": "x", "C": ""}
+    (diagnostic,) = parsed.diagnostics
+    assert diagnostic.kind is Kind.IGNORED
+    assert "env.A: ${TOKEN} is not set and stays as it is written" in diagnostic.text
+
+
+def test_what_has_no_effect_is_said() -> None:
+    parsed = parse({"type": "http", "url": "http://h", "timeout": 5, "oauth": {}, "alwaysLoad": 1, "cmd": "x"})
+
+    assert parsed.config is not None
+    assert (parsed.config.timeout_s, parsed.config.always_load) == (None, False)
+    assert len(parsed.diagnostics) == 4
+    assert (
+        parse({"command": "x", "timeout": 2_500, "alwaysLoad": True}).config
+        == parse({"command": "x", "timeout": 2_500.0, "alwaysLoad": True}).config
+    )
+
+
+# --- all places -------------------------------------------------------------------------------------------------------
+
+
+class Files:
+    """A project with a home beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.root = folder / "project"
+        self.cwd = self.root / "deep"
+        for one in (self.home, self.cwd, self.root / ".git"):
+            one.mkdir(parents=True)
+
+    def write(self, path: str, values: object) -> None:
+        start = self.home if path.startswith("~/") else self.root
+        file = start / path.removeprefix("~/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(values if isinstance(values, str) else json.dumps(values), encoding="utf-8")
+
+    def find(self, *, plugins: tuple[Plugin, ...] = (), managed: Path | None = None, **options: Any) -> FoundServers:
+        environ = {"HOME": str(self.home), "TOKEN": "t"}
+        places = find_places(self.cwd, environ=environ, plugins=plugins, managed=managed)
+        return find_servers(places, environ=environ, **options)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+def servers(**commands: str) -> dict[str, object]:
+    return {"mcpServers": {name: {"command": command} for name, command in commands.items()}}
+
+
+def commands(found: FoundServers) -> dict[str, str]:
+    return {one.name: one.way.command for one in found.configs if isinstance(one.way, Stdio)}
+
+
+def test_the_nearest_whose_it_is_wins(files: Files) -> None:
+    files.write("~/.claude.json", {**servers(a="user", u="user"), "projects": {str(files.root): servers(a="local")}})
+    files.write("~/.greenroom/settings.json", servers(u="own user"))
+    files.write(".mcp.json", servers(a="project", p="project", q="project"))
+    files.write("deep/.mcp.json", servers(p="nearer"))
+    files.write(".greenroom/settings.json", servers(q="own project"))
+    files.write(".greenroom/settings.local.json", servers(x="own local"))
+
+    assert commands(files.find()) == {
+        "x": "own local",
+        "a": "local",
+        "p": "nearer",
+        "q": "own project",
+        "u": "own user",
+    }
+    assert commands(files.find(given=[servers(a="given")])) == {**commands(files.find()), "a": "given"}
+    assert commands(files.find(given=['{"mcpServers": {"a": {"command": "text"}}}'], only_given=True)) == {"a": "text"}
+
+
+def test_an_entry_counts_as_a_whole(files: Files) -> None:
+    files.write(".mcp.json", {"mcpServers": {"a": {"command": "x", "args": ["-v"], "env": {"A": "b"}}}})
+    files.write(".greenroom/settings.local.json", servers(a="y"))
+    found = files.find()
+
+    (config,) = found.configs
+    assert config.way == Stdio(command="y")
+    (diagnostic,) = found.diagnostics
+    assert diagnostic.kind is Kind.SHADOWED
+
+
+def test_a_broken_file_or_entry_takes_nothing_else_away(files: Files) -> None:
+    files.write("deep/.mcp.json", '{"mcpServers": {,}}')
+    files.write(".mcp.json", {"mcpServers": {"bad": {"url": "http://h"}, "good": {"command": "x"}, "worse": 3}})
+    files.write("~/.claude.json", "[]")
+    files.write("~/.greenroom/settings.json", {"mcpServers": "none"})
+    found = files.find(given=["no such file.json"])
+
+    assert commands(found) == {"good": "x"}
+    assert [(one.name, one.type) for one in found.broken] == [("bad", ""), ("worse", "")]
+    assert len(found.diagnostics) == 6
+    assert {one.kind for one in found.diagnostics} == {Kind.BROKEN}
+    assert [one.line for one in found.diagnostics if one.line] == [1]
+
+
+def test_a_project_waits_for_approval_where_somebody_can_be_asked(files: Files) -> None:
+    files.write(".mcp.json", servers(a="x", b="x", c="x"))
+    files.write(".claude/settings.json", {"enableAllProjectMcpServers": True, "disabledMcpjsonServers": ["c"]})
+    files.write(".claude/settings.local.json", {"enabledMcpjsonServers": ["a"]})
+
+    assert list(commands(files.find())) == ["a", "b"]  # nobody there who could ever say yes
+    asked = files.find(can_ask=True)
+    assert list(commands(asked)) == ["a"]
+    assert [(one.config.name, one.why.partition(":")[0]) for one in asked.disabled] == [
+        ("b", "nobody has approved it"),
+        ("c", "it stands in disabledMcpjsonServers"),
+    ]
+    (note,) = asked.diagnostics
+    assert "a project cannot approve its own servers" in note.text
+
+    files.write("~/.claude/settings.json", {"enableAllProjectMcpServers": True})
+    assert list(commands(files.find(can_ask=True))) == ["a", "b"]
+
+
+def test_plugins_and_administrators(files: Files, tmp_path: Path) -> None:
+    files.write(".mcp.json", servers(a="x"))
+    plugin = tmp_path / "plugin"
+    plugin.mkdir()
+    (plugin / ".mcp.json").write_text('{"s": {"command": "${CLAUDE_PLUGIN_ROOT}/s", "args": ["${TOKEN}"]}}')
+    managed = tmp_path / "managed"
+    managed.mkdir()
+    plugins = (Plugin("p", plugin),)
+
+    assert commands(files.find(plugins=plugins, managed=managed)) == {"a": "x", "plugin_p_s": f"{plugin}/s"}
+    (managed / "managed-mcp.json").write_text(json.dumps(servers(m="only")))
+    assert commands(files.find(plugins=plugins, managed=managed, given=[servers(g="x")])) == {"m": "only"}
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+
+def test_people_s_variables_are_read_and_ours_come_first() -> None:
+    environ = {
+        "MCP_TIMEOUT": "5000",
+        "GREENROOM_MCP_TIMEOUT": "7000",
+        "MCP_TOOL_TIMEOUT": "90000",
+        "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT": "0",
+        "MAX_MCP_OUTPUT_TOKENS": "10",
+    }
+    settings, found = with_environment(McpSettings(), environ)
+
+    assert settings == McpSettings(
+        start_timeout_s=7, call_timeout_s=90, idle_network_s=0, idle_stdio_s=0, output_tokens=10
+    )
+    assert found == ()
+    assert (settings.output_chars, settings.idle_s(is_stdio=True)) == (40, float("inf"))
+
+
+@given(st.text(max_size=20))
+@example("0")
+@example("-1")
+@example("1e3")
+@example("²")
+def test_a_variable_that_says_nonsense_changes_nothing(text: str) -> None:
+    settings, found = with_environment(McpSettings(), {"MCP_TIMEOUT": text})
+
+    is_number = text.strip().isascii() and text.strip().isdigit() and int(text) > 0 and len(text.strip()) <= 15
+    assert (settings == McpSettings(start_timeout_s=int(text) / 1000)) if is_number else (settings == McpSettings())
+    assert len(found) == (0 if is_number or not text.strip() else 1)

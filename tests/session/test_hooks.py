@@ -1,0 +1,309 @@
+"""Hooks of settings files and definitions, through whole turns of a session: real commands, told and heard as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from greenroom.agents import AgentDefinition, AgentNoticed
+from greenroom.core import ProviderError, TurnFailed
+from greenroom.hooks import STOP_BLOCK_CAP, HookRan
+from greenroom.models import Call, ScriptedModel
+from greenroom.session import open_session
+from greenroom.tools.builtin import STANDARD_TOOLS
+from tests.session.test_permissions import home, project, results, said, write
+
+__all__ = ["home", "project"]  # fixtures
+
+ALL = {"permissions": {"allow": ["Write", "Bash"]}}
+
+
+def hook(event: str, *commands: str, matcher: str = "", more: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return settings with commands for one event."""
+    handlers = [{"type": "command", "command": command, **(more or {})} for command in commands]
+    return {**ALL, "hooks": {event: [{"matcher": matcher, "hooks": handlers}]}}
+
+
+def answering(project: Path, answer: dict[str, Any]) -> str:
+    """Return a command that appends what it is told to `told` and prints an answer."""
+    path = write(project / f"hook-{len(list(project.iterdir()))}.json", answer)
+    return f"cat >> {project}/told; echo >> {project}/told; cat {path}"
+
+
+def told(project: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (project / "told").read_text().splitlines() if line]
+
+
+async def run(project: Path, script: list[Any], settings: dict[str, Any], **options: Any) -> Any:
+    """Run one turn, and return the session that has ended."""
+    model = ScriptedModel(script, keeps_requests=True)
+    async with open_session(
+        model=model, cwd=project, runs=project.parent / "runs", tools=STANDARD_TOOLS, settings=settings, **options
+    ) as session:
+        answer = await session.run("Go.")
+        assert answer.text == "done"
+    return session
+
+
+WRITE = Call("Write", {"file_path": "a.txt", "content": "a"})
+
+
+@pytest.mark.parametrize(("code", "runs"), [(0, True), (1, True), (2, False)])
+async def test_only_exit_code_2_refuses_a_call_and_the_model_reads_why(project: Path, code: int, *, runs: bool) -> None:
+    """Agents 3.31, 3.32."""
+    settings = hook("PreToolUse", f"echo 'not this file' >&2; exit {code}", matcher="Write")
+    session = await run(project, [WRITE, "done"], settings)
+    assert (project / "a.txt").exists() is runs
+    assert ("not this file" in results(session)[0].content) is not runs
+    assert len(session.denials) == (not runs)
+
+
+async def test_a_hook_that_allows_lifts_neither_a_deny_rule_nor_an_ask_rule(project: Path) -> None:
+    """Agents 1.122."""
+    allow = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}
+    settings = hook("PreToolUse", answering(project, allow))
+    settings["permissions"] = {"deny": ["Write(a.txt)"], "ask": ["Write(b.txt)"]}
+    calls = [Call("Write", {"file_path": f"{name}.txt", "content": name}) for name in "abc"]
+    session = await run(project, [*calls, "done"], settings)
+    assert [one.is_error for one in results(session)] == [True, True, False]
+
+
+async def test_a_rewritten_input_replaces_the_whole_and_is_held_against_the_rules(project: Path) -> None:
+    """Agents 3.35."""
+
+    def rewrites(path: str) -> dict[str, Any]:
+        values = {"file_path": path, "content": "rewritten"}
+        return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": values}}
+
+    settings = hook("PreToolUse", answering(project, rewrites("b.txt")))
+    await run(project, [WRITE, "done"], settings)
+    assert not (project / "a.txt").exists()
+    assert (project / "b.txt").read_text() == "rewritten"
+
+    settings = hook("PreToolUse", answering(project, rewrites("secret.txt")))
+    settings["permissions"] = {"allow": ["Write"], "deny": ["Write(secret.txt)"]}
+    session = await run(project, [WRITE, "done"], settings)
+    assert results(session)[0].is_error
+    assert not (project / "secret.txt").exists()
+
+
+async def test_hooks_are_told_whose_call_it_is_and_what_became_of_it(project: Path) -> None:
+    settings = hook("PreToolUse", answering(project, {}))
+    settings["hooks"]["PostToolUse"] = settings["hooks"]["PreToolUse"]
+    session = await run(project, [WRITE, "done"], settings)
+    before, after = told(project)
+    assert before["hook_event_name"] == "PreToolUse"
+    assert before["session_id"] == session.id
+    assert before["cwd"] == str(project)
+    assert before["permission_mode"] == "default"
+    assert before["transcript_path"].endswith("transcripts/main.jsonl")
+    assert await trio.Path(before["transcript_path"]).is_file()
+    assert (before["tool_name"], before["tool_input"]["file_path"]) == ("Write", "a.txt")
+    assert after["tool_response"] == results(session)[0].content
+    assert after["duration_ms"] >= 0
+    assert "agent_id" not in before
+
+
+async def test_what_a_hook_says_of_a_result_is_read_and_stays_in_the_transcript(project: Path) -> None:
+    """Agents 3.37, 3.41."""
+    said_of_it = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "mind the gap"}}
+    session = await run(project, [WRITE, "done"], hook("PostToolUse", answering(project, said_of_it)))
+    (message,) = [one for one in said(session) if "mind the gap" in one.text]
+    assert message.text == "<system-reminder>\nmind the gap\n</system-reminder>"
+    assert "mind the gap" in (session.run_folder / "transcripts/main.jsonl").read_text()
+
+
+async def test_a_hook_may_replace_a_result_and_hear_of_failures(project: Path) -> None:
+    other = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": "something else"}}
+    session = await run(project, [WRITE, "done"], hook("PostToolUse", answering(project, other)))
+    assert results(session)[0].content == "something else"
+
+    settings = hook("PostToolUseFailure", answering(project, {}))
+    await run(project, [Call("Bash", {"command": "exit 3"}), "done"], settings)
+    assert "3" in told(project)[-1]["error"]
+
+
+async def test_a_prompt_that_a_hook_refuses_never_reaches_the_conversation(project: Path) -> None:
+    """Agents 3 table: UserPromptSubmit, exit code 2."""
+    settings = hook("UserPromptSubmit", "grep -q secret && { echo 'no secrets' >&2; exit 2; }; exit 0")
+    model = ScriptedModel(["done"])
+    async with open_session(
+        model=model, cwd=project, runs=project.parent / "runs", tools=STANDARD_TOOLS, settings=settings
+    ) as session:
+        with pytest.raises(TurnFailed, match="no secrets"):
+            await session.run("Tell me the secret.")
+        assert said(session) == []
+        answer = await session.run("Tell me the time.")
+    assert answer.text == "done"
+    assert "secret" not in (session.run_folder / "transcripts/main.jsonl").read_text()
+
+
+async def test_what_prompt_and_start_hooks_print_is_read_with_the_first_prompt(project: Path) -> None:
+    """Agents 3.30."""
+    settings = hook("UserPromptSubmit", "echo it is raining")
+    settings["hooks"]["SessionStart"] = [
+        {"matcher": "startup", "hooks": [{"type": "command", "command": "echo on branch main"}]},
+        {"matcher": "resume", "hooks": [{"type": "command", "command": "echo resumed"}]},
+    ]
+    session = await run(project, ["done"], settings)
+    first = said(session)[0].text
+    assert first.startswith("Go.")
+    assert first.index("on branch main") < first.index("it is raining")
+    assert "resumed" not in first
+
+    model = ScriptedModel(["done"])
+    async with open_session(
+        model=model, cwd=project, runs=project.parent / "runs", settings=settings, resume=session.id
+    ) as again:
+        await again.run("Again.")
+    assert "resumed" in said(again)[-2].text
+
+
+async def test_a_stop_hook_keeps_the_turn_going_and_is_told_that_it_has(project: Path) -> None:
+    """Agents 3.39: `stop_hook_active` from the second time on."""
+    command = f"cat >> {project}/told; echo >> {project}/told; [ -e {project}/ok ] || {{ touch {project}/ok; echo 'run the tests' >&2; exit 2; }}"
+    session = await run(project, ["finished", "done"], hook("Stop", command))
+    assert [one["stop_hook_active"] for one in told(project)] == [False, True]
+    assert [one["last_assistant_message"] for one in told(project)] == ["finished", "done"]
+    assert "run the tests" in said(session)[-2].text
+
+
+async def test_a_stop_hook_that_always_refuses_is_overruled_after_eight_times(project: Path) -> None:
+    texts = ["again"] * STOP_BLOCK_CAP + ["done"]
+    model = ScriptedModel(texts)
+    async with open_session(
+        model=model, cwd=project, runs=project.parent / "runs", settings=hook("Stop", "echo more >&2; exit 2")
+    ) as session:
+        events = session.events()
+        answer = await session.run("Go.")
+    assert answer.text == "done"
+    noticed = [event async for event in events if isinstance(event, AgentNoticed)]
+    assert any("8 times in a row" in one.text for one in noticed)
+
+
+async def test_a_hook_that_stops_everything_ends_the_turn_after_the_result(project: Path) -> None:
+    """Agents 3.33: `continue: false` beats all else."""
+    settings = hook("PostToolUse", answering(project, {"continue": False, "stopReason": "enough"}))
+    model = ScriptedModel([WRITE, "more"])
+    with pytest.raises(Exception, match="1 left"):
+        async with open_session(
+            model=model, cwd=project, runs=project.parent / "runs", tools=STANDARD_TOOLS, settings=settings
+        ) as session:
+            with pytest.raises(TurnFailed, match="enough"):
+                await session.run("Go.")
+    assert not results(session)[0].is_error
+
+
+async def test_an_error_of_the_provider_is_told(project: Path) -> None:
+    settings = hook("StopFailure", answering(project, {}))
+    model = ScriptedModel([ProviderError("it is full", kind="overloaded", is_retryable=False)])
+    async with open_session(model=model, cwd=project, runs=project.parent / "runs", settings=settings) as session:
+        with pytest.raises(TurnFailed):
+            await session.run("Go.")
+    assert told(project)[0]["error"] == "overloaded"
+
+
+async def test_the_end_of_a_session_is_told_once(project: Path) -> None:
+    await run(project, ["done"], hook("SessionEnd", answering(project, {})))
+    assert [one["reason"] for one in told(project)] == ["other"]
+
+
+@pytest.mark.parametrize("command", ["no-such-command-at-all", "echo '{ this is no JSON'", "kill -9 $$"])
+async def test_a_hook_that_is_broken_is_a_notice_and_on_record(project: Path, command: str) -> None:
+    settings = hook("PreToolUse", command)
+    model = ScriptedModel([WRITE, "done"])
+    async with open_session(
+        model=model, cwd=project, runs=project.parent / "runs", tools=STANDARD_TOOLS, settings=settings
+    ) as session:
+        events = session.events()
+        await session.run("Go.")
+    assert (project / "a.txt").exists()
+    seen = [event async for event in events]
+    assert any(isinstance(event, AgentNoticed) and event.source == "PreToolUse" for event in seen)
+    assert [event.state for event in seen if isinstance(event, HookRan)] == ["failed"]
+
+
+async def test_the_if_of_a_hook_is_a_permission_rule(project: Path) -> None:
+    settings = hook("PreToolUse", "exit 2", matcher="Bash", more={"if": "Bash(git push *)"})
+    calls = [Call("Bash", {"command": command}) for command in ("echo a", "true && git push origin")]
+    session = await run(project, [*calls, "done"], settings)
+    assert [one.is_error for one in results(session)] == [False, True]
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+async def test_hooks_of_a_project_run_once_it_is_trusted(project: Path, *, is_trusted: bool) -> None:
+    """Agents 3.1."""
+    write(project / ".claude/settings.json", hook("PreToolUse", "echo no >&2; exit 2"))
+    session = await run(project, [WRITE, "done"], ALL, sources=["project"], is_trusted=is_trusted)
+    assert (project / "a.txt").exists() is not is_trusted
+    assert any("trust" in one for one in session.problems) is not is_trusted
+
+
+async def test_one_malformed_entry_disables_itself_only(project: Path) -> None:
+    settings = hook("PreToolUse", "echo no >&2; exit 2")
+    settings["hooks"]["PreToolUse"].append({"matcher": "(", "hooks": []})
+    settings["hooks"]["Nonsense"] = []
+    session = await run(project, [WRITE, "done"], settings)
+    assert results(session)[0].is_error
+    assert any("Nonsense" in one for one in session.problems)
+
+
+async def test_a_definition_brings_hooks_of_its_own(project: Path) -> None:
+    """Agents 3.43."""
+    definition = AgentDefinition(name="careful", hooks=hook("PreToolUse", "echo no >&2; exit 2")["hooks"])
+    session = await run(project, [WRITE, "done"], ALL, main=definition)
+    assert results(session)[0].is_error
+
+
+async def test_a_permission_hook_answers_in_the_place_of_a_person(project: Path) -> None:
+    """Agents 1.48, 3.37."""
+    allow = {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}}
+    settings = {**hook("PermissionRequest", answering(project, allow)), "permissions": {}}
+    session = await run(project, [WRITE, "done"], settings)
+    assert not results(session)[0].is_error
+    deny = {
+        "hookSpecificOutput": {
+            "hookEventName": "PermissionRequest",
+            "decision": {"behavior": "deny", "message": "ask me tomorrow"},
+        }
+    }
+    settings = {**hook("PermissionRequest", answering(project, deny)), "permissions": {}}
+    session = await run(project, [Call("Write", {"file_path": "b.txt", "content": "b"}), "done"], settings)
+    assert "ask me tomorrow" in results(session)[0].content
+
+
+async def test_an_asynchronous_hook_is_heard_in_the_next_turn(project: Path) -> None:
+    """Agents 3.42."""
+    later = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "found later"}}
+    settings = hook("PostToolUse", answering(project, later), more={"async": True})
+    model = ScriptedModel([WRITE, "done", "and on"])
+    async with open_session(
+        model=model, cwd=project, runs=project.parent / "runs", tools=STANDARD_TOOLS, settings=settings
+    ) as session:
+        events = session.events()
+        await session.run("Go.")
+        async for event in events:
+            if isinstance(event, HookRan):
+                break
+        await session.run("On.")
+    assert "found later" in said(session)[-2].text
+
+
+async def test_a_hook_with_a_prompt_asks_the_sessions_model(project: Path) -> None:
+    handler = {"type": "prompt", "prompt": "May this run? $ARGUMENTS", "continueOnBlock": True}
+    settings = {**ALL, "hooks": {"PreToolUse": [{"hooks": [handler]}]}}
+    model = ScriptedModel(
+        {"main": [WRITE, "done"], "hook": ['{"ok": false, "reason": "it is a bad idea"}']}, keeps_requests=True
+    )
+    async with open_session(
+        model=model, cwd=project, runs=project.parent / "runs", tools=STANDARD_TOOLS, settings=settings
+    ) as session:
+        await session.run("Go.")
+    assert "it is a bad idea" in results(session)[0].content
+    (question,) = [one for one in model.requests if one.definition == "hook"]
+    assert '"tool_name":"Write"' in question.messages[0].text

@@ -1,0 +1,456 @@
+"""A session's agents and what they may do: settings, modes, hooks, people's answers, through whole turns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from greenroom.agents import AgentDefinition, PermissionAnswered, PermissionAsked, PermissionDenied, Question
+from greenroom.core import SettingsError, TurnFailed, TurnKilled, UsageError
+from greenroom.models import Call, Message, ScriptedModel, ToolResultBlock
+from greenroom.permissions import Allow, Deny
+from greenroom.session import Session, open_session
+from greenroom.testing import virtual_ports
+from greenroom.tools import Tool, tool
+from greenroom.tools.builtin import STANDARD_TOOLS
+
+
+@tool
+async def deploy(where: str) -> str:
+    """Deploy it.
+
+    Args:
+        where: To which machine.
+    """
+    return f"deployed to {where}"
+
+
+def write(path: Path, values: Mapping[str, Any] | str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(values if isinstance(values, str) else json.dumps(values))
+    return path
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def project(tmp_path: Path, home: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / ".git").mkdir(parents=True)
+    return folder
+
+
+@asynccontextmanager
+async def opened(
+    project: Path, calls: Iterable[Any], *, tools: Iterable[Tool] = (*STANDARD_TOOLS, deploy), **options: Any
+) -> AsyncIterator[Session]:
+    """Open a session whose main agent makes these calls, one a round, and says `done`."""
+    model = options.pop("model", None) or ScriptedModel([*calls, "done"])
+    async with open_session(
+        model=model, cwd=project, runs=project.parent / "runs", tools=tools, ports=virtual_ports(), **options
+    ) as session:
+        yield session
+
+
+def results(session: Session) -> list[ToolResultBlock]:
+    home = session._main_home
+    assert home is not None
+    assert home.conversation is not None
+    found = [block for message in home.conversation.messages for block in message.content]
+    return [block for block in found if isinstance(block, ToolResultBlock)]
+
+
+def said(session: Session) -> list[Message]:
+    home = session._main_home
+    assert home is not None
+    assert home.conversation is not None
+    return list(home.conversation.messages)
+
+
+# --- without any setting ---------------------------------------------------------------------------------------------
+
+
+async def test_what_changes_something_is_refused_where_nobody_can_be_asked_and_the_turn_goes_on(
+    project: Path, autojump_clock: MockClock
+) -> None:
+    """Agents 1.49, 13.5: a refusal is a result; the call is listed."""
+    async with opened(project, [Call("Write", {"file_path": "a.txt", "content": "a"})]) as session:
+        events = session.events(from_start=True)
+        answer = await session.run("Write it.")
+
+    (result,) = results(session)
+    assert answer.text == "done"
+    assert result.is_error
+    assert "nobody can be asked in this session" in result.content
+    assert not (project / "a.txt").exists()
+    assert [(one.tool, one.input["file_path"]) for one in session.denials] == [("Write", "a.txt")]
+    kinds = [type(event) async for event in events]
+    assert [one for one in kinds if one in {PermissionAsked, PermissionAnswered, PermissionDenied}] == [
+        PermissionAsked,
+        PermissionAnswered,
+        PermissionDenied,
+    ]
+
+
+async def test_what_only_looks_and_the_programs_own_tools_run_unasked(project: Path, autojump_clock: MockClock) -> None:
+    write(project / "a.txt", "hello")
+    calls = [Call("Read", {"file_path": "a.txt"}), Call("Deploy", {"where": "mars"})]
+    async with opened(project, calls) as session:
+        await session.run("Look.")
+
+    assert [one.is_error for one in results(session)] == [False, False]
+    assert results(session)[1].content == "deployed to mars"
+
+
+# --- settings --------------------------------------------------------------------------------------------------------
+
+
+async def test_given_settings_allow_and_deny(project: Path, autojump_clock: MockClock) -> None:
+    settings = {"permissions": {"allow": ["Write"], "deny": ["Deploy"]}}
+    calls = [Call("Write", {"file_path": "a.txt", "content": "a"}), Call("Deploy", {"where": "mars"})]
+    async with opened(project, calls, settings=settings) as session:
+        await session.run("Go.")
+
+    assert [one.is_error for one in results(session)] == [False, True]
+    assert (project / "a.txt").read_text() == "a"
+    assert "no tool" in results(session)[1].content.lower() or "Deploy" in results(session)[1].content
+
+
+async def test_a_tool_that_is_denied_entirely_is_not_shown(project: Path, autojump_clock: MockClock) -> None:
+    """Agents 1.123: a bare deny takes the tool away, a scoped one leaves it."""
+    model = ScriptedModel(["done"], keeps_requests=True)
+    settings = {"permissions": {"deny": ["Bash", "Write(secret/**)"]}}
+    async with opened(project, [], model=model, settings=settings) as session:
+        await session.run("Go.")
+
+    names = {one.name for one in model.requests[0].tools}
+    assert "Bash" not in names
+    assert {"Write", "Read", "Deploy"} <= names
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+async def test_a_projects_allow_rules_count_once_it_is_trusted_and_its_deny_rules_always(
+    project: Path, autojump_clock: MockClock, *, is_trusted: bool
+) -> None:
+    """Agents 1.133."""
+    write(
+        project / ".claude/settings.json",
+        {"permissions": {"allow": ["Write"], "deny": ["Edit(b.txt)"], "defaultMode": "default"}},
+    )
+    calls = [
+        Call("Write", {"file_path": "a.txt", "content": "a"}),
+        Call("Write", {"file_path": "b.txt", "content": "b"}),
+    ]
+    async with opened(project, calls, sources=["project"], is_trusted=is_trusted) as session:
+        await session.run("Go.")
+
+    assert [one.is_error for one in results(session)] == [not is_trusted, True]
+    assert any("not trusted" in one for one in session.problems) is not is_trusted
+
+
+async def test_local_settings_come_before_shared_ones_and_ours_before_theirs(
+    project: Path, autojump_clock: MockClock
+) -> None:
+    """DESIGN 12.33, agents 13.40: of single values the first source that has one wins; rules add up."""
+    write(project / ".greenroom/settings.local.json", {"permissions": {"defaultMode": "plan"}})
+    write(project / ".greenroom/settings.json", {"permissions": {"defaultMode": "dontAsk", "deny": ["Deploy"]}})
+    write(project / ".claude/settings.json", {"permissions": {"defaultMode": "acceptEdits"}, "unknown": 1})
+    async with opened(project, [], model=ScriptedModel([]), sources=["local", "project"], is_trusted=True) as session:
+        assert session.permission_mode == "plan"
+    async with opened(project, [], model=ScriptedModel([]), sources=["project"], is_trusted=True) as session:
+        assert session.permission_mode == "dontAsk"
+        home = session._main_home
+        assert home is not None
+        assert "Deploy" not in home.tools
+    async with opened(
+        project, [], model=ScriptedModel([]), sources=["project"], is_trusted=True, permission_mode="acceptEdits"
+    ) as session:
+        assert session.permission_mode == "acceptEdits"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "is no JSON"),
+        ("[]", "holds no JSON object"),
+        ('{"permisions": {}}', "permisions"),
+        ('{"env": {"A": []}, "model": 3}', "model"),
+        ('{"permissions": {"alow": []}}', "alow"),
+        ('{"permissions": {"defaultMode": "yolo"}}', "yolo"),
+    ],
+)
+async def test_a_mistake_in_our_own_file_is_named_before_anything_is_made(
+    project: Path, autojump_clock: MockClock, content: str, words: str
+) -> None:
+    path = write(project / ".greenroom/settings.json", content)
+    with pytest.raises(SettingsError, match=words) as caught:
+        async with opened(project, [], sources=["project"]):
+            pass
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not (project.parent / "runs").exists()
+
+
+@pytest.mark.parametrize("content", ["{", '{"permissions": 3, "hooks": [], "env": 4, "model": 5}'])
+async def test_a_mistake_in_a_file_of_others_is_told_and_passed_over(
+    project: Path, autojump_clock: MockClock, content: str
+) -> None:
+    path = write(project / ".claude/settings.json", content)
+    async with opened(project, [], sources=["project"], is_trusted=True) as session:
+        answer = await session.run("Go.")
+    assert answer.text == "done"
+    assert any(str(path) in one for one in session.problems)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"sources": ["projekt"]}, "there are no settings 'projekt'"),
+        ({"permission_mode": "yolo"}, "there is no permission mode 'yolo'"),
+        ({"main": "nobody"}, "nobody"),
+        ({"settings": {"permissions": {"allow": 3}}}, "allow"),
+    ],
+)
+async def test_what_a_program_gives_wrong_is_refused_in_one_line(
+    project: Path, autojump_clock: MockClock, options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(UsageError, match=words) as caught:
+        async with opened(project, [], **options):
+            pass
+    assert "\n" not in str(caught.value)
+    assert not (project.parent / "runs").exists()
+
+
+# --- definitions -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_definition_takes_tools_away_and_denies_single_calls(project: Path, autojump_clock: MockClock) -> None:
+    """Agents 1.54 to 1.56: `disallowed_tools` first, then `tools`; a scoped entry is a deny rule."""
+    definition = AgentDefinition(
+        name="careful", tools=("Read", "Write", "Bash", "Deploy"), disallowed_tools=("Bash", "Write(b.txt)")
+    )
+    calls = [
+        Call("Write", {"file_path": "a.txt", "content": "a"}),
+        Call("Write", {"file_path": "b.txt", "content": "b"}),
+    ]
+    settings = {"permissions": {"allow": ["Write", "Bash"]}}
+    async with opened(project, calls, main=definition, settings=settings) as session:
+        await session.run("Go.")
+        home = session._main_home
+        assert home is not None
+        assert sorted(home.tools) == ["Deploy", "Read", "Write"]
+
+    assert [one.is_error for one in results(session)] == [False, True]
+    assert "agent careful" in results(session)[1].content
+
+
+async def test_the_main_agent_can_be_a_definition_from_a_file(project: Path, autojump_clock: MockClock) -> None:
+    write(
+        project / ".claude/agents/reviewer.md",
+        "---\nname: reviewer\ndescription: Reviews.\ntools: Read\npermissionMode: plan\n---\nYou review.\n",
+    )
+    model = ScriptedModel(["done"], keeps_requests=True)
+    async with opened(project, [], model=model, sources=["project"], main="reviewer") as session:
+        await session.run("Go.")
+        assert session.permission_mode == "plan"
+        assert "reviewer" in session.definitions
+
+    request = model.requests[0]
+    assert request.system.startswith("You review.")
+    assert f"Working directory: {project}" in request.system
+    assert [one.name for one in request.tools] == ["Read"]
+
+
+# --- people ----------------------------------------------------------------------------------------------------------
+
+
+async def test_the_hosts_function_decides_and_may_rewrite_the_input(project: Path, autojump_clock: MockClock) -> None:
+    """Agents 1.135; what it puts in the place of the input is decided about anew."""
+    asked: list[Question] = []
+
+    async def decide(question: Question) -> Allow | Deny:
+        asked.append(question)
+        if question.tool == "Bash":
+            return Deny(message="not today")
+        return Allow(input={**question.input, "content": "rewritten"})
+
+    calls = [Call("Write", {"file_path": "a.txt", "content": "a"}), Call("Bash", {"command": "make"})]
+    async with opened(project, calls, can_use_tool=decide) as session:
+        await session.run("Go.")
+
+    assert (project / "a.txt").read_text() == "rewritten"
+    assert "not today" in results(session)[1].content
+    assert [(one.tool, one.label) for one in asked] == [("Write", "main"), ("Bash", "main")]
+    assert asked[1].verdict.suggestions
+
+
+async def test_a_rewritten_input_is_held_against_the_deny_rules(project: Path, autojump_clock: MockClock) -> None:
+    async def decide(question: Question) -> Allow:
+        return Allow(input={**question.input, "file_path": "secret.txt"})
+
+    settings = {"permissions": {"deny": ["Write(secret.txt)"]}}
+    call = Call("Write", {"file_path": "a.txt", "content": "a"})
+    async with opened(project, [call], can_use_tool=decide, settings=settings) as session:
+        await session.run("Go.")
+
+    assert results(session)[0].is_error
+    assert not (project / "secret.txt").exists()
+
+
+async def test_a_refusal_may_end_the_turn_as_well(project: Path, autojump_clock: MockClock) -> None:
+    async def decide(question: Question) -> Deny:
+        return Deny(message="stop this", interrupts=True)
+
+    model = ScriptedModel([Call("Write", {"file_path": "a.txt", "content": "a"})])
+    async with opened(project, [], model=model, can_use_tool=decide) as session:
+        with pytest.raises(TurnKilled):
+            await session.run("Go.")
+    assert "stop this" in results(session)[0].content
+
+
+async def test_a_question_waits_visibly_until_a_person_answers(project: Path, autojump_clock: MockClock) -> None:
+    calls = [Call("Bash", {"command": "make build"}), Call("Bash", {"command": "make build"})]
+
+    async def run(session: Session) -> None:
+        with pytest.raises(TurnKilled):
+            await session.run("Go.")
+
+    model = ScriptedModel(calls)
+    async with opened(project, [], model=model, has_approver=True) as session, trio.open_nursery() as nursery:
+        nursery.start_soon(run, session)
+        await trio.sleep(5)
+        (question,) = session.approvals.waiting()
+        assert (question.label, question.tool, question.input["command"]) == ("main", "Bash", "make build")
+        assert session.agents()[0].activity == "waits for permission: Bash"
+        session.approvals.answer(question.id, Deny(message="no"))
+        await trio.sleep(5)
+        (again,) = session.approvals.waiting()
+        session.interrupt()
+        await trio.sleep(1)
+        assert session.approvals.waiting() == ()
+        assert session.approvals.answer(again.id, Allow()).value == "late"
+
+
+async def test_nobody_answering_in_time_is_a_refusal(project: Path, autojump_clock: MockClock) -> None:
+    settings = {"approval_deadline_s": 20.0}
+    call = Call("Bash", {"command": "make build"})
+    async with opened(project, [call], has_approver=True, settings=settings) as session:
+        began = trio.current_time()
+        await session.run("Go.")
+        assert trio.current_time() - began == 20
+    assert "nobody answered within 20 s" in results(session)[0].content
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+async def test_a_lasting_answer_holds_at_once_and_is_kept_in_the_local_settings(
+    project: Path, autojump_clock: MockClock, *, is_kept: bool
+) -> None:
+    """Agents 1.48, 1.132."""
+    path = write(project / ".greenroom/settings.local.json", {"permissions": {"deny": ["Bash(git push *)"]}})
+    asked: list[Question] = []
+
+    async def decide(question: Question) -> Allow:
+        asked.append(question)
+        return Allow(updates=question.verdict.suggestions)
+
+    calls = [Call("Bash", {"command": "make build"}), Call("Bash", {"command": "make build"})]
+    sources = ["local"] if is_kept else []
+    async with opened(project, calls, can_use_tool=decide, sources=sources) as session:
+        await session.run("Go.")
+
+    assert len(asked) == 1
+    kept = json.loads(path.read_text())["permissions"]
+    assert kept["deny"] == ["Bash(git push *)"]
+    assert bool(kept.get("allow")) is is_kept
+
+
+async def test_a_mode_can_be_changed_while_the_session_runs(project: Path, autojump_clock: MockClock) -> None:
+    model = ScriptedModel([Call("Write", {"file_path": "a.txt", "content": "a"}), "done"] * 2)
+    async with opened(project, [], model=model) as session:
+        await session.run("Go.")
+        await session.set_permission_mode("acceptEdits")
+        await session.run("Go.")
+        assert session.permission_mode == "acceptEdits"
+        with pytest.raises(UsageError, match="yolo"):
+            await session.set_permission_mode("yolo")
+    assert [one.is_error for one in results(session)] == [True, False]
+
+
+# --- processes -------------------------------------------------------------------------------------------------------
+
+
+async def test_settings_give_commands_their_variables(project: Path) -> None:
+    settings = {"permissions": {"allow": ["Bash"]}, "env": {"PLACE": "mars"}}
+    model = ScriptedModel([Call("Bash", {"command": "echo to $PLACE; cd ..; pwd"}), "done"])
+    async with open_session(
+        model=model, cwd=project, runs=project.parent / "runs", tools=STANDARD_TOOLS, settings=settings
+    ) as session:
+        await session.run("Go.")
+    assert results(session)[0].content.splitlines()[0] == "to mars"
+
+
+async def test_the_end_of_a_background_command_is_told_in_a_turn_of_its_own(project: Path) -> None:
+    settings = {"permissions": {"allow": ["Bash"]}}
+    call = Call("Bash", {"command": "echo built", "run_in_background": True})
+    model = ScriptedModel([call, "waiting", "seen"])
+    async with open_session(
+        model=model, cwd=project, runs=project.parent / "runs", tools=STANDARD_TOOLS, settings=settings
+    ) as session:
+        events = session.events()
+        await session.run("Go.")
+        with trio.fail_after(30):
+            while not any("task-notification" in message.text for message in said(session)):
+                await session.wait_quiet()
+                await trio.sleep(0.01)
+            await session.wait_quiet()
+    kinds = [event.kind async for event in events]
+    assert kinds.index("task.begin") < kinds.index("task.end")
+
+
+async def test_a_session_ends_what_its_agents_left_running(project: Path) -> None:
+    settings = {"permissions": {"allow": ["Bash"]}}
+    call = Call("Bash", {"command": "echo $$ > pid; sleep 1000", "run_in_background": True})
+    async with open_session(
+        model=ScriptedModel([call, "started"]),
+        cwd=project,
+        runs=project.parent / "runs",
+        tools=STANDARD_TOOLS,
+        settings=settings,
+    ) as session:
+        await session.run("Go.")
+        path = project / "pid"
+        with trio.fail_after(30):
+            while not path.exists() or not path.read_text():  # noqa: ASYNC110 - another process writes it
+                await trio.sleep(0.01)
+        process = Path("/proc") / path.read_text().strip()
+        assert process.exists()
+    assert not process.exists()
+
+
+async def test_a_broken_answer_of_the_host_fails_the_call_and_nothing_else(
+    project: Path, autojump_clock: MockClock
+) -> None:
+    async def decide(question: Question) -> Allow:
+        raise ZeroDivisionError("a bug of the host")
+
+    call = Call("Write", {"file_path": "a.txt", "content": "a"})
+    async with opened(project, [call], can_use_tool=decide) as session:
+        try:
+            answer = await session.run("Go.")
+        except TurnFailed:  # pragma: no cover
+            pytest.fail("the turn ended")
+    assert answer.text == "done"
+    assert results(session)[0].is_error
+    assert not (project / "a.txt").exists()

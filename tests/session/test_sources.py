@@ -1,0 +1,154 @@
+"""What a session's agents read before they begin: instructions, memory, skills, definitions; and how long answers go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trio.testing import MockClock
+
+from greenroom.agents import AgentDefinition, MemoryScope
+from greenroom.core import TurnFailed
+from greenroom.models import GO_ON, Answer, Call, ModelRequest, Say, ScriptedModel, Usage
+from greenroom.session import open_session
+from greenroom.testing import virtual_ports
+from greenroom.tools.builtin import STANDARD_TOOLS
+from tests.session.test_permissions import home, opened, project, results, said, write
+
+__all__ = ["home", "project"]  # fixtures
+
+
+async def first_request(project: Path, **options: Any) -> ModelRequest:
+    model = ScriptedModel(["done"], keeps_requests=True)
+    async with opened(project, [], model=model, **options) as session:
+        await session.run("Go.")
+    return model.requests[0]
+
+
+async def test_nothing_is_read_unless_it_is_asked_for(project: Path, home: Path, autojump_clock: MockClock) -> None:
+    """DESIGN 12.33: the library reads files only for `sources=`."""
+    write(project / "CLAUDE.md", "Use tabs.")
+    write(home / ".claude/CLAUDE.md", "Be brief.")
+    write(project / ".claude/settings.json", {"permissions": {"deny": ["Read"]}})
+    request = await first_request(project)
+    assert "tabs" not in request.system
+    assert "Read" in {one.name for one in request.tools}
+
+
+async def test_instructions_of_the_project_and_the_user_come_with_the_prompt(
+    project: Path, home: Path, autojump_clock: MockClock
+) -> None:
+    write(project / "CLAUDE.md", "Use tabs.")
+    write(home / ".claude/CLAUDE.md", "Be brief.")
+    request = await first_request(project, sources=["project", "user"])
+    assert request.system.index("Be brief.") < request.system.index("Use tabs.")
+
+
+async def test_a_child_has_its_memory_in_its_prompt_and_may_write_there(
+    project: Path, home: Path, autojump_clock: MockClock
+) -> None:
+    """Agents 5: the notes of MEMORY.md, the tools that they need, and a folder to write in."""
+    folder = project / ".greenroom/agent-memory/scout"
+    write(folder / "MEMORY.md", "The parser is in parse.c.")
+    definition = AgentDefinition(
+        name="scout", tools=("Read",), memory=MemoryScope.PROJECT, permission_mode="acceptEdits"
+    )
+    notes = {"file_path": str(folder / "more.md"), "content": "x"}
+    model = ScriptedModel({"scout": [Call("Write", notes), "noted"], "*": []}, keeps_requests=True)
+    async with (
+        open_session(
+            model=model,
+            cwd=project,
+            runs=project.parent / "runs",
+            ports=virtual_ports(),
+            tools=STANDARD_TOOLS,
+            sources=["project"],
+        ) as session,
+        session.open_team("crew") as team,
+    ):
+        await team.spawn("scout", definition=definition, prompt="Look around.")
+        await session.wait_quiet()
+    request = model.requests[0]
+    assert "The parser is in parse.c." in request.system
+    assert {"Read", "Write", "Edit"} <= {one.name for one in request.tools}
+    assert (folder / "more.md").read_text() == "x"
+
+
+async def test_a_skill_is_listed_and_its_text_is_the_answer_of_the_tool(project: Path) -> None:
+    """Agents 4: inline shell blocks run under the rules, before a model sees the text."""
+    body = "---\ndescription: Release it.\nallowed-tools: Bash(echo *)\n---\nOn !`echo branch main`: release $0.\n"
+    write(project / ".claude/skills/release/SKILL.md", body)
+    model = ScriptedModel([Call("Skill", {"skill": "release", "args": "1.2"}), "done"], keeps_requests=True)
+    settings = {"permissions": {"allow": ["Skill(release *)"]}}
+    async with open_session(
+        model=model,
+        cwd=project,
+        runs=project.parent / "runs",
+        tools=STANDARD_TOOLS,
+        sources=["project"],
+        is_trusted=True,
+        settings=settings,
+    ) as session:
+        await session.run("Release 1.2.")
+    (tool,) = [one for one in model.requests[0].tools if one.name == "Skill"]
+    assert "Release it." in tool.description
+    assert "On branch main: release 1.2." in results(session)[0].content
+
+
+async def test_a_definition_starts_with_the_skills_that_it_names(project: Path, autojump_clock: MockClock) -> None:
+    write(project / ".claude/skills/style/SKILL.md", "---\ndescription: Style.\n---\nNo semicolons.\n")
+    definition = AgentDefinition(name="writer", system_prompt="You write.", skills=("style", "missing"))
+    model = ScriptedModel(["done"], keeps_requests=True)
+    async with opened(project, [], model=model, sources=["project"], main=definition) as session:
+        await session.run("Go.")
+    assert "No semicolons." in model.requests[0].system
+    assert any("'missing'" in one for one in session.problems)
+
+
+async def test_a_broken_definition_takes_only_itself_out_and_is_told(project: Path, autojump_clock: MockClock) -> None:
+    write(project / ".claude/agents/broken.md", "---\nname: [\n---\nx\n")
+    write(project / ".claude/agents/sound.md", "---\nname: sound\ndescription: Sound.\n---\nYou are sound.\n")
+    async with opened(project, [], sources=["project"]) as session:
+        await session.run("Go.")
+        assert "sound" in session.definitions
+        assert any("broken.md" in one for one in session.problems)
+
+
+# --- long answers ----------------------------------------------------------------------------------------------------
+
+
+def part(text: str, reason: str) -> Answer:
+    return Answer([Say(text)], stop_reason=reason, usage=Usage(10, 5))
+
+
+async def test_an_answer_that_was_cut_goes_on_and_is_one_answer(project: Path, autojump_clock: MockClock) -> None:
+    model = ScriptedModel([part("one, ", "max_tokens"), part("two.", "end_turn")], keeps_requests=True)
+    async with opened(project, [], model=model) as session:
+        answer = await session.run("Count.")
+    assert answer.text == "one, two."
+    assert answer.usage == Usage(20, 10)
+    assert [one.text for one in said(session)] == ["Count.", "one, ", GO_ON, "two."]
+    assert model.requests[1].max_tokens > model.requests[0].max_tokens
+
+
+async def test_a_conversation_is_compacted_when_it_is_asked_for(project: Path, autojump_clock: MockClock) -> None:
+    write(project / "CLAUDE.md", "Use tabs.")
+    model = ScriptedModel(["first", "<summary>We talked.</summary>", "second"], keeps_requests=True)
+    async with opened(project, [], model=model, sources=["project"]) as session:
+        await session.run("One.")
+        write(project / "CLAUDE.md", "Use spaces.")
+        compacted = await session.compact("the tabs")
+        answer = await session.run("Two.")
+    assert compacted.summary == "We talked."
+    assert answer.text == "second"
+    assert "Use tabs." in model.requests[1].system
+    assert "the tabs" in model.requests[1].messages[-1].text
+    assert "Use spaces." in model.requests[2].system
+    assert "We talked." in model.requests[2].messages[0].text
+
+
+async def test_there_is_nothing_to_compact_before_anything_was_said(project: Path, autojump_clock: MockClock) -> None:
+    async with opened(project, [], model=ScriptedModel([])) as session:
+        with pytest.raises(TurnFailed, match="nothing to compact"):
+            await session.compact()
