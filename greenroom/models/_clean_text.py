@@ -29,12 +29,12 @@ def clean_json(value: Any) -> Any:
     """Return JSON-like `value` with every text clean, every mapping a dict and every sequence a list."""
     if isinstance(value, str):
         return clean(value)
-    if type(value) in _WITHOUT_TEXT:
-        return value
     if isinstance(value, Mapping):
-        return {clean_json(key): clean_json(item) for key, item in value.items()}
+        return {
+            clean_json(key): item if type(item) in _WITHOUT_TEXT else clean_json(item) for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [clean_json(item) for item in value]
+        return [item if type(item) in _WITHOUT_TEXT else clean_json(item) for item in value]
     return value
 
 
