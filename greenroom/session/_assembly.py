@@ -259,7 +259,6 @@ async def compose(
 ) -> Composition:
     """Return what makes the agents of a session; its MCP servers have been started, and may not be connected yet."""
     model, budget = layered(plan, hosted.model, journal, ports)
-    models = plan.settings.scalars.models or ModelSettings()
     services = McpServices(
         cwd=plan.cwd, ports=ports, settings=plan.mcp, programs=around.processes, output_folder=run_folder / "tasks"
     )
@@ -292,10 +291,29 @@ async def compose(
         servers=servers,
         budget=budget,
     )
+    composition.services = _services(
+        plan, hosted, around, composition, model, journal=journal, run_folder=run_folder, ports=ports
+    )
+    composition.problems += plan.problems
+    return composition
+
+
+def _services(
+    plan: Plan,
+    hosted: Hosted,
+    around: Surroundings,
+    composition: Composition,
+    model: Model,
+    *,
+    journal: Journal,
+    run_folder: Path,
+    ports: Ports,
+) -> AgentServices:
+    models = plan.settings.scalars.models or ModelSettings()
     deadline_s = plan.settings.scalars.approval_deadline_s
     approvals = ApprovalQueue(ports.ids, has_approver=hosted.has_approver, deadline_s=deadline_s or DEADLINE_S)
 
-    composition.services = AgentServices(
+    return AgentServices(
         model=model,
         cwd=plan.cwd,
         roots=(plan.cwd,),
@@ -316,8 +334,6 @@ async def compose(
         ask_user=hosted.ask_user,
         on_message=hosted.on_message,
     )
-    composition.problems += plan.problems
-    return composition
 
 
 @final
