@@ -19,6 +19,7 @@ LOOPS: Final[dict[str, Callable[[int], Awaitable[None]]]] = {
     rounds.WHEEL: by_hand.bare_on_a_wheel,
     rounds.SAME: rounds.by_hand_on_our_model,
     rounds.MEMORY: rounds.agents_in_memory,
+    rounds.WHEELED: rounds.agents_on_a_wheel,
     rounds.POLICY: lambda agents: rounds.agents_in_memory(agents, rounds.ALLOWS_ADD),
 }
 
@@ -60,6 +61,6 @@ def test_the_loop_by_hand_refuses_what_the_tool_refuses(values: Any) -> None:
 
 
 def test_the_targets_name_what_is_measured() -> None:
-    ours = {rounds.BARE, rounds.SAME, rounds.WHEEL, rounds.MEMORY, rounds.POLICY, rounds.DISK}
+    ours = {rounds.BARE, rounds.SAME, rounds.WHEEL, rounds.MEMORY, rounds.WHEELED, rounds.POLICY, rounds.DISK}
 
     assert {name for one in rounds.targets("") for name in (one.numerator, one.denominator)} <= ours
