@@ -23,6 +23,8 @@ from greenroom.agents import CompactionSettings
 from greenroom.core import SettingsError, UsageError, read_settings
 from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Places
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
+from greenroom.mcp import McpSettings
+from greenroom.models import ModelSettings
 from greenroom.permissions import PermissionSettings, Source, read_permissions
 
 LOCAL_FILE: Final = "settings.local.json"
@@ -64,8 +66,14 @@ class SessionSettings:
     """True in managed settings: no other hooks run."""
     autoMemoryEnabled: bool | None = None  # noqa: N815
     """False keeps agents from reading and writing memory."""
+    models: ModelSettings | None = None
+    """Deadlines, retries, budget, prices and more; where it is given, it goes around the model of the session."""
+    record_model: bool = False
+    """Whether all that the model is asked and answers is kept in the run folder, to be run again without it."""
+    mcp: McpSettings = attrs.field(factory=McpSettings)
+    """How long MCP servers and their calls may take."""
     mcpServers: dict[str, Any] = attrs.field(factory=dict)  # noqa: N815
-    """MCP servers by their names; `greenroom.mcp.find_servers` reads this and the next three."""
+    """MCP servers by their names, as in `.mcp.json`."""
     enableAllProjectMcpServers: bool | None = None  # noqa: N815
     """True: the servers that a project brings are approved."""
     enabledMcpjsonServers: tuple[str, ...] = ()  # noqa: N815
@@ -245,8 +253,12 @@ def _combined(files: Sequence[SettingsFile], diagnostics: list[Diagnostic], *, i
         sound = _sound_keys(file, diagnostics)
         counts = is_trusted or file.source not in _OF_PROJECT
         for field in attrs.fields(SessionSettings):
-            if counts and field.name in sound - _MERGED and file.values[field.name] is not None:
-                scalars.setdefault(field.name, file.values[field.name])
+            value = file.values.get(field.name) if counts and field.name in sound - _MERGED else None
+            before = scalars.get(field.name)
+            if isinstance(value, Mapping) and isinstance(before, Mapping):
+                scalars[field.name] = {**value, **before}
+            elif value is not None:
+                scalars.setdefault(field.name, value)
         source = Source(
             scope=_SCOPES[file.source],
             name=file.name,

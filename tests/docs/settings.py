@@ -22,6 +22,8 @@ TAKES: Final = {
     "dict[str, Any]": "object",
     "tuple[str, ...]": "list of texts",
     "CompactionSettings": "object",
+    "ModelSettings": "object, see [settings of models](model-settings.md)",
+    "McpSettings": "object, see [MCP servers](mcp.md)",
 }
 
 
