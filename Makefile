@@ -17,7 +17,7 @@ BIN := .venv/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test check bench bench-kernel mutants soak crowd format exports lock clean python setup setup-dev
+.PHONY: help swarm test check bench bench-kernel bench-agents mutants soak crowd format exports docs lock clean python setup setup-dev
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -43,6 +43,9 @@ bench: setup-dev ## run the benchmarks
 bench-kernel: setup-dev ## run the benchmarks of the kernel
 	@$(BIN)/python -m benchmarks.kernel $(ARGS)
 
+bench-agents: setup-dev ## run the benchmarks of agents, beside other frameworks (ARGS="--agents 100")
+	@$(BIN)/python -m benchmarks.agents $(ARGS)
+
 mutants: setup-dev ## break the kernel in many small ways, and show which test notices each
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
@@ -58,6 +61,9 @@ format: setup-dev ## format, and fix what can be fixed safely
 
 exports: setup-dev ## write the list of public names that a test compares with
 	@$(BIN)/python -m tests.architecture.test_exports
+
+docs: setup-dev ## write the pages and tables of docs/ that are made from the code
+	@$(BIN)/python -m tests.docs
 
 lock: ## resolve the dependencies anew and write both locks (needs uv)
 	uv pip compile --quiet --upgrade pyproject.toml --extra mcp --group build --universal --generate-hashes \

@@ -26,8 +26,22 @@ from greenroom.hooks import (
     PostToolUseInput,
     PreToolUseInput,
 )
+from greenroom.mcp import McpTool
 from greenroom.models import ToolUseBlock
-from greenroom.permissions import Allow, Deny, Effect, Mode, Request, Update, Verdict, check, read_update, traits_of
+from greenroom.permissions import (
+    Allow,
+    Deny,
+    Effect,
+    Mode,
+    Request,
+    ToolKind,
+    ToolTraits,
+    Update,
+    Verdict,
+    check,
+    read_update,
+    traits_of,
+)
 from greenroom.tools import Tool, ToolError
 
 REASON_CHARS: Final = 500
@@ -79,8 +93,12 @@ class Guard:
         policy = self.home.policy
         if policy is None:
             return values
+        is_asking = isinstance(tool, McpTool) and tool.needs_user
+        traits = _ASKS if is_asking else traits_of(call.name, is_read_only=tool.is_read_only)
+        if hook is not Effect.ASK and policy.always_allows(call.name, traits):
+            return values
         for _ in range(_MAX_ROUNDS):
-            verdict = await self._decide(call.name, tool, values, hook)
+            verdict = await self._decide(call.name, traits, values, hook)
             if verdict.effect is Effect.ALLOW:
                 return values
             if verdict.effect is Effect.DENY:
@@ -92,7 +110,7 @@ class Guard:
             values, hook = rewritten, Effect.ALLOW
         raise self._refused(call, values, "it was rewritten again and again", round_number)
 
-    async def _decide(self, name: str, tool: Tool, values: Mapping[str, Any], hook: Effect | None) -> Verdict:
+    async def _decide(self, name: str, traits: ToolTraits, values: Mapping[str, Any], hook: Effect | None) -> Verdict:
         home = self.home
         assert home.policy is not None
         request = Request(
@@ -100,7 +118,7 @@ class Guard:
             input=values,
             cwd=str(home.cwd),
             policy=home.policy,
-            traits=traits_of(name, is_read_only=tool.is_read_only),
+            traits=traits,
             hook=hook,
         )
         return await check(request, home.services.blocking)
@@ -230,6 +248,7 @@ class Guard:
             self.hooking.reminders.append(f"A hook objects to {call.name}: {reason}")
 
 
+_ASKS: Final = ToolTraits(kind=ToolKind.INTERACTIVE)
 _EFFECT_OF: Final = {
     Permission.ALLOW: Effect.ALLOW,
     Permission.ASK: Effect.ASK,

@@ -77,6 +77,8 @@ class Hooking:
 
     def take_reminders(self) -> list[str]:
         """Return what waits for the model, wrapped; it waits no more."""
+        if not self.reminders and not self.home.reminders:
+            return []
         waiting, self.reminders = [*self.home.reminders, *self.reminders], []
         self.home.reminders.clear()
         return [reminder(text) for text in waiting]

@@ -17,7 +17,7 @@ from greenroom.agents._loading import Loaded
 from greenroom.agents._skill_tool import SkillTool
 from greenroom.core import Blocking
 from greenroom.hooks import HookRunner
-from greenroom.models import Effort, Message, Model, Thinking, ToolSchema, Usage
+from greenroom.models import ContinuationPolicy, Effort, Message, Model, Thinking, ToolSchema, Usage
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Policy, Update, Verdict
 from greenroom.store import Transcript
 from greenroom.tools import AskUser, Background, Processes, ToolContext, ToolSet, Workspace
@@ -79,6 +79,8 @@ class AgentServices:
     """Puts lasting answers in force for the whole session; called with the agent that asked."""
     thinking: Thinking | None = None
     """Whether models think before they answer; None: as they do by themselves."""
+    continuation: ContinuationPolicy | None = None
+    """How answers are gone on with that were cut; None: as by default."""
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
     processes: Processes | None = None
     background: Background | None = None

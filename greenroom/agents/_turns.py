@@ -222,7 +222,7 @@ class AgentTurn:
 
     async def _ask_in_full(self) -> ModelResponse:
         """Ask until the answer is whole, or may not be longer."""
-        answer = LongAnswer(self.home.definition.max_tokens)
+        answer = LongAnswer(self.home.definition.max_tokens, self.home.services.continuation)
         while True:
             go_on = answer.add(await self._ask_model(answer.max_tokens))
             if go_on is None:

@@ -56,11 +56,13 @@ def model_for(asked: str | None, *, max_usd: Decimal | None = None) -> ModelFor:
     """
 
     def make(settings: SessionSettings, main: AgentDefinition) -> Model:
+        models = settings.models
         choice = choose_main_model(
             argument=asked,
             environment=os.environ.get(MODEL_VARIABLE),
-            settings=main.model if main.model != INHERIT else settings.model,
+            settings=main.model if main.model != INHERIT else settings.model or (models.name if models else None),
             default=DEFAULT_CLAUDE_MODEL,
+            names=models.names if models is not None else None,
         )
         if choice.name == PLAYBOOK:
             return PlaybookModel({main.name: play_search}, name=PLAYBOOK)

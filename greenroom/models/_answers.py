@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -151,7 +151,11 @@ def cut_up(text: str, pieces: int) -> list[str]:
 
 def to_json(value: Mapping[str, Any]) -> str:
     """Return a tool's input as the JSON text in which a model would send it."""
-    return json.dumps(clean_json(value), ensure_ascii=False, separators=(",", ":"))
+    return _TO_JSON(clean_json(value))
+
+
+_TO_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""`json.dumps` with options makes a new encoder at each call, for half of its price."""
 
 
 def _json_size(value: Mapping[str, Any]) -> int:

@@ -225,7 +225,7 @@ def _completed(block: _OpenBlock) -> Block | None:
 def read_object(text: str) -> dict[str, Any] | None:
     """Return the JSON object that `text` is, with clean texts; None if it is none that can be written again."""
     try:
-        return _as_input(json.loads(text, parse_constant=_finite, parse_float=_finite))
+        return _as_input(_READ_JSON(text))
     except (ValueError, RecursionError):
         return None
 
@@ -238,6 +238,8 @@ def _is_deep(value: Any) -> bool:
     """Whether a value has more than `DEEPEST` levels; level by level, so that no depth is too much."""
     level = [value]
     for _ in range(DEEPEST):
+        if len(level) == 1 and type(level[0]) is dict and _PLAIN.issuperset(map(type, level[0].values())):
+            return False  # most inputs end here, and looking at everything is dear
         inner = [one.values() if isinstance(one, Mapping) else one for one in level]
         level = [one for values in inner for one in values if isinstance(one, Mapping | list)]
         if not level:
@@ -250,3 +252,8 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):  # Python reads `NaN` and `1e999`, but no strict writer takes them
         raise ValueError(text)
     return number
+
+
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+_READ_JSON: Final = json.JSONDecoder(parse_constant=_finite, parse_float=_finite).decode
+"""`json.loads` with options makes a new decoder at each call, for most of its price."""

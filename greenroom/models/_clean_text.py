@@ -8,7 +8,7 @@ text goes out, because tools and users can bring it too.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, final
+from typing import Any, Final, final
 
 
 def clean(text: str) -> str:
@@ -22,14 +22,19 @@ def clean(text: str) -> str:
     return text
 
 
+_WITHOUT_TEXT: Final = frozenset({int, float, bool, type(None)})
+
+
 def clean_json(value: Any) -> Any:
     """Return JSON-like `value` with every text clean, every mapping a dict and every sequence a list."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, Mapping):
-        return {clean_json(key): clean_json(item) for key, item in value.items()}
+        return {
+            clean_json(key): item if type(item) in _WITHOUT_TEXT else clean_json(item) for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [clean_json(item) for item in value]
+        return [item if type(item) in _WITHOUT_TEXT else clean_json(item) for item in value]
     return value
 
 

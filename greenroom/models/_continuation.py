@@ -50,6 +50,9 @@ class GoOn:
     """A message of the user to append first, for the model alone; empty where nothing came that could be gone on with."""
 
 
+_DEFAULTS: Final = ContinuationPolicy()
+
+
 @final
 class LongAnswer:
     """One answer of a model, in as many requests as it takes.
@@ -71,7 +74,7 @@ class LongAnswer:
 
     def __init__(self, max_tokens: int, policy: ContinuationPolicy | None = None) -> None:
         self._max_tokens = max_tokens
-        self._policy = policy or ContinuationPolicy()
+        self._policy = policy or _DEFAULTS
         self._times = 0
         self._response: ModelResponse | None = None
 

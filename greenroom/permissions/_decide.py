@@ -61,10 +61,13 @@ def real_paths(paths: Iterable[str]) -> dict[str, str]:
 async def check(request: Request, blocking: Blocking) -> Verdict:
     """Look up where the paths of a call lead, and decide. What an engine calls before each tool call.
 
-    A cancelled caller still waits for the look-up, which reads only.
+    A cancelled caller still waits for the look-up, which reads only. Where the decision depends on no path, nothing is
+    waited for.
     """
-    links = await blocking.run(real_paths, paths_of(request))
-    return decide(attrs.evolve(request, links=links))
+    paths = paths_of(request)
+    if paths:
+        request = attrs.evolve(request, links=await blocking.run(real_paths, paths))
+    return decide(request)
 
 
 def hidden_tools(policy: Policy, tools: Iterable[str]) -> frozenset[str]:

@@ -18,9 +18,9 @@ from greenroom.permissions._modes import Mode
 from greenroom.permissions._path_patterns import normal
 from greenroom.permissions._place import Place, rule_tools
 from greenroom.permissions._request import Request
-from greenroom.permissions._rules import PARAMETER, Effect, Rule, Scope
+from greenroom.permissions._rules import PARAMETER, Effect, Rule, Scope, names_tool
 from greenroom.permissions._text_patterns import TextPattern
-from greenroom.permissions._traits import EDIT_TOOLS, FILE_TOOLS, READ_TOOLS, ToolKind, canonical_name
+from greenroom.permissions._traits import FILE_TOOLS, ToolKind, canonical_name
 from greenroom.permissions._updates import Update
 
 _HOST: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?")
@@ -69,16 +69,6 @@ class Findings:
         """Note a deny or ask rule that speaks; None is no rule."""
         if rule is not None:
             (self.denied if effect is Effect.DENY else self.asked).append((text, rule))
-
-
-def names_tool(rule: Rule, tool: str) -> bool:
-    """Whether a rule is about a tool: by its name, its server, a pattern, or its family (`Edit` covers `Write`)."""
-    name = rule.tool
-    if name == tool or (name == "Edit" and tool in EDIT_TOOLS) or (name == "Read" and tool in READ_TOOLS):
-        return True
-    if "*" in name:
-        return TextPattern(name).matches(tool)
-    return name.startswith("mcp__") and name.count("__") == 1 and tool.startswith(name + "__")
 
 
 def whole_tool_rule(request: Request, effect: Effect) -> Rule | None:

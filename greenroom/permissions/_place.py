@@ -8,6 +8,7 @@ Must not know: the disk. Where links lead is handed in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import final
 
 from greenroom.permissions._guards import protected_part
@@ -25,7 +26,11 @@ class Place:
         self.request = request
         self.policy = request.policy
         self.asked: dict[str, None] = {}
-        self.folders = [name for folder in (request.cwd, *self.policy.directories) for name in self.names(folder)]
+
+    @cached_property
+    def folders(self) -> list[str]:
+        """The working directories; asked about only where a path is held against them."""
+        return [name for folder in (self.request.cwd, *self.policy.directories) for name in self.names(folder)]
 
     def absolute(self, path: str, dirs: Sequence[str] = ()) -> list[str] | None:
         """Return the absolute paths that a path may mean in the given folders; None where only the shell could tell."""

@@ -16,7 +16,8 @@ import attrs
 from greenroom.core import SettingsError, UsageError
 from greenroom.permissions._modes import ChildPermission, Mode, child_mode, parse_mode
 from greenroom.permissions._path_patterns import absolute_path, normal
-from greenroom.permissions._rules import Diagnostic, Effect, Rule, Scope, Source, parse_rule
+from greenroom.permissions._rules import Diagnostic, Effect, Rule, Scope, Source, names_tool, parse_rule
+from greenroom.permissions._traits import ToolKind, ToolTraits, canonical_name
 
 _LISTS: Final = {Effect.DENY: "deny", Effect.ASK: "ask", Effect.ALLOW: "allow"}
 _KEYS: Final = frozenset(
@@ -68,6 +69,18 @@ class Policy:
     own_folders: tuple[str, ...] = ()
     home: str
     may_bypass: bool = True
+    _always: dict[tuple[str, ToolTraits], bool] = attrs.field(init=False, factory=dict, eq=False, repr=False)
+    """What `always_allows` found out: a policy never changes, and is asked before each call of each agent."""
+
+    def always_allows(self, tool: str, traits: ToolTraits) -> bool:
+        """Whether every call of a tool runs, whatever its input and wherever it runs, unless a hook is against it.
+
+        False where that depends on the call: on a path, a command, a host, on what the input says.
+        """
+        known = self._always.get((tool, traits))
+        if known is None:
+            known = self._always[tool, traits] = _always_allows(self, canonical_name(tool), traits)
+        return known
 
     def of(self, effect: Effect) -> Iterable[Rule]:
         """Return the rules with that effect, in the order of their sources."""
@@ -103,6 +116,22 @@ class Policy:
         bypasses = self.may_bypass and self.mode is Mode.BYPASS
         mode = child_mode(self.mode, definition, setting=setting, may_bypass=bypasses)
         return attrs.evolve(self.with_mode(mode), rules=self.rules + rules), problems
+
+
+_WITHOUT_SUBJECT: Final = frozenset((ToolKind.OTHER, ToolKind.SESSION, ToolKind.NETWORK))
+
+
+def _always_allows(policy: Policy, tool: str, traits: ToolTraits) -> bool:
+    is_harmless = traits.kind is ToolKind.READ and not traits.subject
+    if tool == "WebFetch" or not (is_harmless or traits.kind in _WITHOUT_SUBJECT):
+        return False  # its host, path or command counts; or it asks the user, and somebody has to answer
+    speaking = [rule for rule in policy.rules if names_tool(rule, tool)]
+    if any(rule.effect is not Effect.ALLOW for rule in speaking):
+        return False
+    if policy.mode is Mode.BYPASS or is_harmless or traits.kind is ToolKind.SESSION:
+        return True
+    is_named = any(rule.content is None for rule in speaking)
+    return is_named and (policy.mode is not Mode.PLAN or traits.kind is ToolKind.NETWORK)
 
 
 def read_permissions(values: Mapping[str, Any], source: Source) -> PermissionSettings:

@@ -15,7 +15,8 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.permissions._path_patterns import path_problem
-from greenroom.permissions._traits import FILE_TOOLS, PARAMETERS, canonical_name
+from greenroom.permissions._text_patterns import TextPattern
+from greenroom.permissions._traits import EDIT_TOOLS, FILE_TOOLS, PARAMETERS, READ_TOOLS, canonical_name
 
 
 class Effect(StrEnum):
@@ -190,3 +191,13 @@ def is_parameter(tool: str, content: str) -> bool:
     """Whether the specifier names a parameter of the tool that is known to be one (agents 1.131)."""
     found = PARAMETER.fullmatch(content)
     return found is not None and found[1] in PARAMETERS.get(tool, ())
+
+
+def names_tool(rule: Rule, tool: str) -> bool:
+    """Whether a rule is about a tool: by its name, its server, a pattern, or its family (`Edit` covers `Write`)."""
+    name = rule.tool
+    if name == tool or (name == "Edit" and tool in EDIT_TOOLS) or (name == "Read" and tool in READ_TOOLS):
+        return True
+    if "*" in name:
+        return TextPattern(name).matches(tool)
+    return name.startswith("mcp__") and name.count("__") == 1 and tool.startswith(name + "__")

@@ -16,11 +16,11 @@ from typing import Final, final
 import attrs
 
 from greenroom.permissions._file_commands import FileUse, cd_target, file_use
-from greenroom.permissions._findings import Findings, Need, names_tool, parameter_matches, path_need, whole_tool_rule
+from greenroom.permissions._findings import Findings, Need, parameter_matches, path_need, whole_tool_rule
 from greenroom.permissions._guards import critical_removal
 from greenroom.permissions._place import Place
 from greenroom.permissions._request import Request
-from greenroom.permissions._rules import Effect, Rule, Scope, is_parameter
+from greenroom.permissions._rules import Effect, Rule, Scope, is_parameter, names_tool
 from greenroom.permissions._shell_words import Redirect, Unparsable, Word
 from greenroom.permissions._text_patterns import TextPattern, command_pattern
 from greenroom.permissions._unwrap import (

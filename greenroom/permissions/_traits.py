@@ -6,6 +6,7 @@ Must not know: the tools themselves; whoever calls hands in what differs from th
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final, final
 
 import attrs
@@ -95,6 +96,7 @@ def canonical_name(tool: str) -> str:
     return _ALIASES.get(tool, tool)
 
 
+@lru_cache(maxsize=1024)
 def traits_of(tool: str, *, is_read_only: bool = False) -> ToolTraits:
     """Return what is known about a tool.
 

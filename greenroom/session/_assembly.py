@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
@@ -28,15 +29,35 @@ from greenroom.agents.definitions import Definitions, DefinitionSource
 from greenroom.core import Ports, Recorder, open_bare_nursery
 from greenroom.core.sources import Diagnostic, Places, find_places
 from greenroom.hooks import HookServices
-from greenroom.models import Message, Model, ModelRequest
+from greenroom.mcp import (
+    FoundServers,
+    HookCaller,
+    McpServices,
+    McpSettings,
+    find_servers,
+    start_servers,
+    with_environment,
+)
+from greenroom.models import (
+    MODEL_FILE,
+    Budget,
+    Message,
+    Model,
+    ModelRequest,
+    ModelSettings,
+    RetryBudget,
+    recording,
+    with_settings,
+)
 from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
 from greenroom.session._composition import Composition, make_policy
 from greenroom.session._hook_rules import HookRules
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
 from greenroom.session._settings import SessionSettings, Settings, SettingSource, load_settings, read_sources
 from greenroom.skills import SkillSource
+from greenroom.supervisor import Supervisor
 from greenroom.tasks import Edge, Task, TaskBegan, TaskEnded, TaskNotice, Tasks, open_tasks
-from greenroom.tools import AskUser, Processes, ToolSet, open_processes
+from greenroom.tools import AskUser, SystemProcesses, ToolSet, open_processes
 from greenroom.trace import Journal
 
 HOOK_TOKENS: Final = 1_024
@@ -63,6 +84,8 @@ class Plan:
     policy: Policy
     has_mode: bool
     compaction: CompactionSettings
+    servers: FoundServers
+    mcp: McpSettings
     problems: tuple[str, ...]
     """What was passed over, a line each."""
 
@@ -84,7 +107,7 @@ class Hosted:
 class Surroundings:
     """What a session starts beside its agents, and is there until all of them have ended."""
 
-    processes: Processes
+    processes: SystemProcesses
     nursery: trio.Nursery
     tell: Callable[[TaskNotice], None] = lambda _: None
     """Takes the notice of a task that has ended."""
@@ -119,7 +142,9 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports) -> Plan:
     found = await definitions.refresh()
     home = places.user if places is not None else await run(Path.home)
     policy, problems = make_policy(settings, tuple(wish.tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
-    diagnostics: Sequence[Diagnostic] = (*settings.diagnostics, *found.problems)
+    environ = {**os.environ, **settings.env}
+    servers, mcp, more = await run(_find_servers, cwd, places, settings, environ)
+    diagnostics: Sequence[Diagnostic] = (*settings.diagnostics, *found.problems, *more)
     return Plan(
         cwd=cwd,
         places=places,
@@ -130,7 +155,9 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports) -> Plan:
         tools=wish.tools,
         policy=policy,
         has_mode=wish.permission_mode is not None,
-        compaction=compaction_from_environment({**os.environ, **settings.env}, settings.scalars.compaction),
+        compaction=compaction_from_environment(environ, settings.scalars.compaction),
+        servers=servers,
+        mcp=mcp,
         problems=(*map(str, diagnostics), *problems),
     )
 
@@ -139,6 +166,45 @@ def _chosen(main: AgentDefinition | str | MainFor, found: Definitions) -> AgentD
     if isinstance(main, AgentDefinition):
         return main
     return found.find(main) if isinstance(main, str) else main(found)
+
+
+def _find_servers(
+    cwd: Path, places: Places | None, settings: Settings, environ: Mapping[str, str]
+) -> tuple[FoundServers, McpSettings, list[Diagnostic]]:
+    """Return the MCP servers that files and settings name, and how they are to be treated."""
+    mcp, ignored = with_environment(settings.scalars.mcp, environ)
+    # Only what the program says itself: files are read where they lie, with the approvals that they need.
+    given = [
+        {"mcpServers": file.values["mcpServers"]}
+        for file in settings.files
+        if file.source is None and file.values.get("mcpServers")
+    ]
+    if places is None and not given:
+        return FoundServers(), mcp, list(ignored)
+    found = find_servers(
+        places if places is not None else find_places(cwd),
+        environ=environ,
+        given=given,
+        only_given=places is None,
+    )
+    return found, mcp, [*ignored, *found.diagnostics]
+
+
+def layered(plan: Plan, model: Model, journal: Journal, ports: Ports) -> tuple[Model, Budget]:
+    """Return the model with what the settings want around it, and the budget of the session."""
+    settings = plan.settings.scalars.models
+    budget = Budget(
+        None if settings is None else settings.budget,
+        pricing=None if settings is None else settings.pricing,
+        now_s=ports.clock.bind(),
+    )
+    write = partial(journal.write_before, Path(MODEL_FILE)) if plan.settings.scalars.record_model else None
+    if settings is not None:
+        shared = RetryBudget()
+        return with_settings(
+            model, settings, budget=budget, chance=ports.chance, retry_budget=shared, write=write
+        ), budget
+    return model if write is None else recording(model, write), budget
 
 
 @asynccontextmanager
@@ -181,10 +247,22 @@ async def open_surroundings(
             nursery.cancel_scope.cancel()
 
 
-def compose(
-    plan: Plan, hosted: Hosted, around: Surroundings, *, journal: Journal, run_folder: Path, ports: Ports
+async def compose(
+    plan: Plan,
+    hosted: Hosted,
+    around: Surroundings,
+    branch: Supervisor,
+    *,
+    journal: Journal,
+    run_folder: Path,
+    ports: Ports,
 ) -> Composition:
-    """Return what makes the agents of a session."""
+    """Return what makes the agents of a session; its MCP servers have been started, and may not be connected yet."""
+    model, budget = layered(plan, hosted.model, journal, ports)
+    services = McpServices(
+        cwd=plan.cwd, ports=ports, settings=plan.mcp, programs=around.processes, output_folder=run_folder / "tasks"
+    )
+    servers = await start_servers(branch, plan.servers.configs, services, disabled=plan.servers.disabled)
     environ = {**os.environ, **plan.settings.env}
     project = plan.places.root if plan.places is not None else plan.cwd
     composition = Composition(
@@ -200,7 +278,8 @@ def compose(
             ports=ports,
             emit=journal.recorder.emit_fields,
             rules=HookRules(cwd=str(plan.cwd), home=plan.policy.home),
-            model=_Judge(hosted.model),
+            mcp=HookCaller(servers),
+            model=_Judge(model),
             overflow_folder=run_folder / "hooks",
             start_soon=around.nursery.start_soon,
         ),
@@ -209,12 +288,33 @@ def compose(
         has_mode=plan.has_mode,
         kept=plan.sources,
         environ=environ,
+        servers=servers,
+        budget=budget,
     )
+    composition.services = _services(
+        plan, hosted, around, composition, model, journal=journal, run_folder=run_folder, ports=ports
+    )
+    composition.problems += plan.problems
+    return composition
+
+
+def _services(
+    plan: Plan,
+    hosted: Hosted,
+    around: Surroundings,
+    composition: Composition,
+    model: Model,
+    *,
+    journal: Journal,
+    run_folder: Path,
+    ports: Ports,
+) -> AgentServices:
+    models = plan.settings.scalars.models or ModelSettings()
     deadline_s = plan.settings.scalars.approval_deadline_s
     approvals = ApprovalQueue(ports.ids, has_approver=hosted.has_approver, deadline_s=deadline_s or DEADLINE_S)
 
-    composition.services = AgentServices(
-        model=hosted.model,
+    return AgentServices(
+        model=model,
         cwd=plan.cwd,
         roots=(plan.cwd,),
         blocking=ports.blocking,
@@ -226,14 +326,14 @@ def compose(
         can_use_tool=hosted.can_use_tool,
         approvals=approvals,
         keep_updates=composition.keep_updates,
+        thinking=models.thinking,
+        continuation=models.continuation,
         compaction=plan.compaction,
         processes=around.processes,
         background=around.tasks,
         ask_user=hosted.ask_user,
         on_message=hosted.on_message,
     )
-    composition.problems += plan.problems
-    return composition
 
 
 @final

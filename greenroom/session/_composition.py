@@ -24,6 +24,7 @@ from greenroom.agents import (
     Note,
     SkillTool,
     compose_system_prompt,
+    open_agent_servers,
     preload_skills,
 )
 from greenroom.agents.definitions import DefinitionSource
@@ -43,7 +44,8 @@ from greenroom.agents.memory import (
 from greenroom.core import Ports, UsageError
 from greenroom.core.sources import Places
 from greenroom.hooks import HookRunner, HookServices, HookSource, LateAnswer, SourceKind, parse_hooks
-from greenroom.models import choose_model, read_effort
+from greenroom.mcp import McpServers, McpTool, names_tool
+from greenroom.models import Budget, choose_model, read_effort
 from greenroom.permissions import (
     Effect,
     Policy,
@@ -120,7 +122,11 @@ class Composition:
         has_mode: bool,
         kept: frozenset[SettingSource],
         environ: Mapping[str, str],
+        servers: McpServers,
+        budget: Budget,
     ) -> None:
+        self.servers = servers
+        self.budget = budget
         self.policy = policy
         self.definitions = definitions
         self.skills = skills
@@ -151,13 +157,17 @@ class Composition:
             UsageError: Its definition names a mode that there is not.
         """
         home = AgentHome(definition=definition, services=self.services, tools=ToolSet(), is_child=is_child)
-        effort = definition.effort if definition.effort is not None else self._settings.scalars.effort
+        scalars = self._settings.scalars
+        effort = definition.effort if definition.effort is not None else scalars.effort
+        if effort is None and scalars.models is not None:
+            effort = scalars.models.effort
         home.effort = None if effort is None else read_effort(effort)
         home.model = self._model_of(definition) if is_child else ""
         home.policy = self._policy_for(definition, is_child=is_child)
         home.tools = self.tools_for(home, more)
         home.hooks = self._hooks_for(home)
-        if self._places is not None:
+        has_servers = definition.mcp_servers or definition.required_mcp_servers or len(self.servers.states())
+        if self._places is not None or has_servers:
             home.prepare = self._preparation(home)
         self._homes.append(home)
         return home
@@ -223,11 +233,12 @@ class Composition:
 
         async def compose() -> str:
             """Return the system prompt, with files as they are now."""
-            places = self._places
-            assert places is not None
-            memory = self._memory_of(home, definition, places)
+            if self._places is None:
+                return definition.system_prompt
+            memory = self._memory_of(home, definition, self._places)
             notes = Notes() if memory is None else await self._ports.blocking.run(read_notes, memory)
-            instructions = await self._load_instructions(places) if definition.reads_instructions else Instructions()
+            reads = definition.reads_instructions
+            instructions = await self._load_instructions(self._places) if reads else Instructions()
             return compose_system_prompt(
                 definition,
                 environment=self._environment(),
@@ -238,20 +249,31 @@ class Composition:
 
         async def prepare(ctx: Context) -> None:
             nonlocal preloaded
-            del ctx
-            places = self._places
-            assert places is not None
-            memory = self._memory_of(home, definition, places)
-            if memory is not None:
-                self._open_memory(home, memory)
             more = [one for name, one in home.tools.items() if name not in self._tools]
-            skills = await self.skills.refresh()
-            preloaded = await self._take_up_skills(home, skills, definition)
+            more += await self._reach_servers(home, ctx)
+            if self._places is not None:
+                memory = self._memory_of(home, definition, self._places)
+                if memory is not None:
+                    self._open_memory(home, memory)
+                preloaded = await self._take_up_skills(home, await self.skills.refresh(), definition)
             home.tools = self.tools_for(home, more)
             home.definition = attrs.evolve(home.definition, system_prompt=await compose())
             home.renew = compose
 
         return prepare
+
+    async def _reach_servers(self, home: AgentHome, ctx: Context) -> list[McpTool]:
+        """Wait until the session's MCP servers are connected or have failed, connect the agent's own, and return the tools.
+
+        Raises:
+            MissingServers: One that it requires is not there.
+        """
+        if not home.definition.required_mcp_servers:  # else it waits for these
+            await self.servers.wait_settled()
+        mine = await open_agent_servers(home.definition, self.servers, environ=self._environ, trusted=self._trusted)
+        mine.end_with(ctx.ref)
+        self.problems += [str(one) for one in mine.diagnostics if one.is_problem]
+        return list(mine.tools(home.definition))
 
     def _memory_of(self, home: AgentHome, definition: AgentDefinition, places: Places) -> MemoryFolder | None:
         is_on = is_memory_on(self._environ, setting=self._settings.scalars.autoMemoryEnabled)
@@ -329,12 +351,7 @@ class Composition:
 
 def _names(patterns: set[str], tool: str) -> bool:
     """Say whether a list of tools names one: by its name, or an MCP server's all at once (agents 1.55)."""
-    if tool in patterns:
-        return True
-    if not tool.startswith("mcp__"):
-        return False
-    server = "__".join(tool.split("__")[:2])
-    return bool({"mcp__*", server, f"{server}__*"} & patterns)
+    return tool in patterns or any(names_tool(one, tool) for one in patterns if one.startswith("mcp__"))
 
 
 def _delivery(home: AgentHome) -> Callable[[LateAnswer], object]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import trio
 
-from greenroom import actors, hooks, mailbox, patterns, supervisor, tasks, teams
+from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, teams
 from greenroom import agents as agent_events
 from greenroom.actors import State
 from greenroom.agents import AgentDefinition, CanUseTool, OnMessage
-from greenroom.core import Ports, UsageError, session_id
+from greenroom.core import Event, Ports, UsageError, session_id
 from greenroom.models import Model
 from greenroom.session._assembly import Hosted, MainFor, ModelFor, Plan, Wish, compose, make_plan, open_surroundings
 from greenroom.session._events import EVENTS as SESSION_EVENTS
@@ -31,6 +31,7 @@ EVENTS: Final = (
     *supervisor.EVENTS,
     *patterns.EVENTS,
     *hooks.EVENTS,
+    *mcp.EVENTS,
     *tasks.EVENTS,
     *agent_events.EVENTS,
     *teams.EVENTS,
@@ -38,11 +39,12 @@ EVENTS: Final = (
 )
 """Every event that a session's journal can hold."""
 
-FOLDS: Final = (
+FOLDS: Final[tuple[tuple[str, type[Event], str | tuple[str, ...], Callable[..., Any]], ...]] = (
     *mailbox.FOLDS,
     *actors.FOLDS,
     *supervisor.FOLDS,
     *hooks.FOLDS,
+    *mcp.FOLDS,
     *agent_events.FOLDS,
     *teams.FOLDS,
 )
@@ -123,12 +125,15 @@ async def _running(plan: Plan, host: Hosted, folder: Path, ports: Ports, *, is_r
                 open_surroundings(folder, ports=ports, recorder=recorder, env=plan.settings.env) as around,
                 open_runtime(ports=ports, recorder=recorder, check_open=journal.check_open) as runtime,
             ):
+                branch = await runtime.spawn_supervisor("session", SupervisorSpec())
                 session = Session(
                     folder.name,
                     folder,
                     runtime=runtime,
-                    supervisor=await runtime.spawn_supervisor("session", SupervisorSpec()),
-                    composition=compose(plan, host, around, journal=journal, run_folder=folder, ports=ports),
+                    supervisor=branch,
+                    composition=await compose(
+                        plan, host, around, branch, journal=journal, run_folder=folder, ports=ports
+                    ),
                     ports=ports,
                     recording=journal,
                 )

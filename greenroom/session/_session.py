@@ -31,7 +31,8 @@ from greenroom.agents.definitions import Definitions
 from greenroom.core import Cause, Ports, Recorder, TurnFailed, TurnKilled, UsageError
 from greenroom.hooks import HookEvent, SessionEndInput, SessionStartInput
 from greenroom.mailbox import Lane
-from greenroom.models import Usage
+from greenroom.mcp import McpServers
+from greenroom.models import Budget, Usage
 from greenroom.permissions import ApprovalQueue, Scope, Update, parse_mode
 from greenroom.session._composition import Composition
 from greenroom.session._resume import load_agent
@@ -164,6 +165,16 @@ class Session:
         """The calls that wait for somebody's answer: `approvals.answer(id, Allow())`."""
         assert self._services.approvals is not None
         return self._services.approvals
+
+    @property
+    def budget(self) -> Budget:
+        """What the session may use, and has used; where the settings of models give no limit, it only watches."""
+        return self._composition.budget
+
+    @property
+    def servers(self) -> McpServers:
+        """The MCP servers of the session."""
+        return self._composition.servers
 
     @property
     def permission_mode(self) -> str:

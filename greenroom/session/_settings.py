@@ -23,6 +23,8 @@ from greenroom.agents import CompactionSettings
 from greenroom.core import SettingsError, UsageError, read_settings
 from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Places
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
+from greenroom.mcp import McpSettings
+from greenroom.models import ModelSettings
 from greenroom.permissions import PermissionSettings, Source, read_permissions
 
 LOCAL_FILE: Final = "settings.local.json"
@@ -57,25 +59,43 @@ class SessionSettings:
     permissions: dict[str, Any] = attrs.field(factory=dict)
     """`allow`, `ask`, `deny`, `defaultMode`, `additionalDirectories`, `disableBypassPermissionsMode`."""
     hooks: dict[str, Any] = attrs.field(factory=dict)
+    """By the name of an event, what runs then."""
     disableAllHooks: bool | None = None  # noqa: N815 - the name that people's files have
+    """True: no hooks run, save managed ones."""
     allowManagedHooksOnly: bool | None = None  # noqa: N815
+    """True in managed settings: no other hooks run."""
     autoMemoryEnabled: bool | None = None  # noqa: N815
     """False keeps agents from reading and writing memory."""
+    models: ModelSettings | None = None
+    """Deadlines, retries, budget, prices and more; where it is given, it goes around the model of the session."""
+    record_model: bool = False
+    """Whether all that the model is asked and answers is kept in the run folder, to be run again without it."""
+    mcp: McpSettings = attrs.field(factory=McpSettings)
+    """How long MCP servers and their calls may take."""
+    mcpServers: dict[str, Any] = attrs.field(factory=dict)  # noqa: N815
+    """MCP servers by their names, as in `.mcp.json`."""
+    enableAllProjectMcpServers: bool | None = None  # noqa: N815
+    """True: the servers that a project brings are approved."""
+    enabledMcpjsonServers: tuple[str, ...] = ()  # noqa: N815
+    """Servers of projects that are approved."""
+    disabledMcpjsonServers: tuple[str, ...] = ()  # noqa: N815
+    """Servers of projects that are not to run; these count more than approvals."""
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
     """When conversations are compacted: `enabled`, `auto`, `window_tokens`, `summary_tokens`, `at_percent`."""
     child_permission: Literal["definition", "inherit", "clamped"] | None = None
-    """Where the mode of a child's permissions comes from; `definition` unless said."""
+    """Where the mode of a child comes from. `definition`: what it says, else acceptEdits. `inherit`: what it says, else the
+    parent's. `clamped`: as `inherit`, but acceptEdits, auto and bypassPermissions of the parent go before what it says."""
     approval_deadline_s: float | None = attrs.field(
         default=None, validator=attrs.validators.optional(attrs.validators.gt(0))
     )
-    """Seconds that a question to a person waits before it is refused."""
+    """Seconds that a question to a person waits before it is refused; 600 unless said."""
     cleanupPeriodDays: int | None = attrs.field(default=None, validator=_AT_LEAST_1)  # noqa: N815
-    """Days since a run last changed, after which `greenroom sweep` removes it."""
+    """Days since a run last changed, after which `greenroom sweep` removes it; 30 unless said."""
     max_runs_bytes: int | None = attrs.field(default=None, validator=_AT_LEAST_1)
     """What all runs of a project may take up before a sweep removes the oldest."""
 
 
-_MERGED: Final = frozenset(("permissions", "hooks", "env"))
+_MERGED: Final = frozenset(("permissions", "hooks", "env", "mcpServers"))
 
 
 @final
@@ -233,8 +253,12 @@ def _combined(files: Sequence[SettingsFile], diagnostics: list[Diagnostic], *, i
         sound = _sound_keys(file, diagnostics)
         counts = is_trusted or file.source not in _OF_PROJECT
         for field in attrs.fields(SessionSettings):
-            if counts and field.name in sound - _MERGED and file.values[field.name] is not None:
-                scalars.setdefault(field.name, file.values[field.name])
+            value = file.values.get(field.name) if counts and field.name in sound - _MERGED else None
+            before = scalars.get(field.name)
+            if isinstance(value, Mapping) and isinstance(before, Mapping):
+                scalars[field.name] = {**value, **before}
+            elif value is not None:
+                scalars.setdefault(field.name, value)
         source = Source(
             scope=_SCOPES[file.source],
             name=file.name,

@@ -98,6 +98,10 @@ class Place:
             process.kill()
             process.communicate()
 
+    def journal(self) -> list[str]:
+        (path,) = (self.root / "runs").glob("2*/journal.jsonl")
+        return path.read_text(encoding="utf-8").splitlines()
+
     def transcript(self) -> list[dict[str, Any]]:
         (path,) = (self.root / "runs").glob("2*/transcripts/main.jsonl")
         return list(read_transcript(path))
@@ -362,6 +366,7 @@ def test_13_3_a_request_to_terminate_leaves_the_turn_unfinished_and_resume_goes_
     assert done.code == 143
     assert [one["type"] for one in done.lines] == ["system", "assistant", "user"]
     assert f"run --resume {session}" in done.err
+    assert json.loads(place.journal()[-1])["state"] == "killed"
 
     done, requests = place.run(["It is 42."], "--resume", session, "--output-format", "stream-json")
 
@@ -404,6 +409,26 @@ def test_13_3_an_interrupt_reaches_a_tool(place: Place) -> None:
 
     assert done.code == 130
     assert done.result["terminal_reason"] == "aborted_tools"
+
+
+def test_10_23_a_process_that_was_killed_in_a_tool_is_gone_on_with(place: Place) -> None:
+    """The repaired end of the conversation is printed behind the first line (13.10)."""
+    pids: list[int] = []
+
+    def answer(_: ReceivedRequest) -> Answer:
+        return Answer([Call("Bash", {"command": f"kill -KILL {pids[0]}; sleep 600"}, id="toolu_b")])
+
+    with served(answer) as server, place.started(server.url, "Go.", "--allowed-tools", "Bash") as process:
+        pids.append(process.pid)
+        process.wait(timeout=50)
+
+    done, requests = place.run(["Done."], "--resume", "last", "--output-format", "stream-json")
+
+    assert done.code == 0
+    assert [one["type"] for one in done.lines] == ["system", "user", "user", "assistant", "result"]
+    (block,) = done.lines[1]["message"]["content"]
+    assert (block["tool_use_id"], block["is_error"]) == ("toolu_b", True)
+    assert texts_of(requests[0]) == [CONTINUE]
 
 
 def test_10_20_a_run_that_is_not_there_or_has_come_to_its_end_is_not_gone_on_with(place: Place) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from greenroom.core import InlineBlocking
-from greenroom.permissions import Effect, Mode, Request, Scope, check, decide, hidden_tools
+from greenroom.permissions import Effect, Mode, Policy, Request, Scope, check, decide, hidden_tools, traits_of
 from tests.permissions.policies import CWD, bash, call, effect_of, policy
 
 ALLOW, ASK, DENY = "allow", "ask", "deny"
@@ -305,6 +305,38 @@ def test_1_129_a_link_is_allowed_by_both_its_names_and_denied_by_either() -> Non
     denies = policy(deny=["Read(//etc/**)"], mode=Mode.BYPASS)
     assert call("Read", {"file_path": "link"}, denies, links=links).effect is Effect.DENY
     assert call("Bash", {"command": "cat link"}, denies, links=links).effect is Effect.DENY
+
+
+@pytest.mark.parametrize(
+    ("tool", "held", "always"),
+    [
+        ("deploy", policy(allow=["deploy"]), True),
+        ("deploy", policy(allow=["deploy(staging)"]), False),
+        ("deploy", policy(), False),
+        ("deploy", policy(mode=Mode.BYPASS), True),
+        ("deploy", policy(allow=["deploy"], ask=["deploy(production)"]), False),
+        ("deploy", policy(allow=["deploy"], mode=Mode.PLAN), False),
+        ("WebSearch", policy(allow=["WebSearch"], mode=Mode.PLAN), True),
+        ("TodoWrite", policy(), True),
+        ("mcp__git__log", policy(allow=["mcp__git"]), True),
+        ("Read", policy(allow=["Read"]), False),
+        ("Bash", policy(allow=["Bash"]), False),
+    ],
+)
+def test_a_policy_knows_which_tools_it_always_allows(tool: str, held: Policy, always: bool) -> None:
+    assert held.always_allows(tool, traits_of(tool)) is always
+    assert held.with_mode(Mode.DEFAULT).always_allows("TodoWrite", traits_of("TodoWrite"))
+
+
+async def test_no_thread_is_asked_where_no_path_counts() -> None:
+    class NoThreads:
+        async def run(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+            raise AssertionError(f"{function} was to run in a thread")
+
+    held = policy(ask=["deploy(production)"])
+    request = Request(tool="deploy", input={"place": "staging"}, cwd=CWD, policy=held)
+
+    assert (await check(request, NoThreads())).effect is Effect.ASK
 
 
 async def test_the_disk_is_asked_where_links_lead(tmp_path: Any) -> None:

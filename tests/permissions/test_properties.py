@@ -19,6 +19,7 @@ from greenroom.permissions import (
     parse_rule,
     parse_script,
     paths_of,
+    traits_of,
 )
 from greenroom.permissions._text_patterns import TextPattern
 from tests.permissions.policies import CWD, bash, call, policy
@@ -134,6 +135,34 @@ def test_deciding_never_raises_and_is_pure(
 
     assert decide(request) == decide(request)
     paths_of(request)
+
+
+@given(
+    NAMES, st.dictionaries(KEYS, JSON | st.text(max_size=20)), st.lists(RULES, max_size=2), st.lists(RULES, max_size=2),
+    st.lists(RULES, max_size=1), st.sampled_from(list(Mode)), st.booleans(), st.sampled_from([None, Effect.ALLOW]),
+)  # fmt: skip
+@example("deploy", {}, [], [], [], Mode.DEFAULT, False, None)
+@example("deploy", {"mode": "now"}, [], [], ["deploy(mode:now)"], Mode.BYPASS, False, None)
+@example("deploy", {}, [], [], ["dep*"], Mode.BYPASS, True, None)
+@example("mcp__a__b", {}, [], ["mcp__a"], [], Mode.DEFAULT, False, None)
+@example("Task", {"subagent_type": "x"}, [], [], ["Agent(x)"], Mode.DEFAULT, False, None)
+@example("WebFetch", {"url": "a b"}, [], [], [], Mode.BYPASS, False, None)
+@example("Read", {"file_path": "~bob/x"}, [], [], [], Mode.BYPASS, False, None)
+@example("Write", {"file_path": ".git/config"}, [], [], [], Mode.ACCEPT_EDITS, False, None)
+@example("Bash", {"command": "rm -rf /"}, [], [], [], Mode.BYPASS, False, Effect.ALLOW)
+@example("AskUserQuestion", {}, [], [], [], Mode.BYPASS, False, Effect.ALLOW)
+@example("deploy", {}, [], [], [], Mode.PLAN, False, None)
+def test_what_a_policy_always_allows_runs_whatever_the_call_and_no_path_counts(
+    tool: str, values: dict[str, Any], allow: list[Any], ask: list[Any], deny: list[Any], mode: Mode, is_read_only: bool,
+    hook: Effect | None,
+) -> None:  # fmt: skip
+    held = policy(allow=[*allow, tool], ask=ask, deny=deny, mode=mode)
+    traits = traits_of(tool, is_read_only=is_read_only)
+    request = Request(tool=tool, input=values, cwd=CWD, policy=held, traits=traits, hook=hook)
+
+    if held.always_allows(tool, traits):
+        assert decide(request).effect is Effect.ALLOW
+        assert paths_of(request) == ()
 
 
 @given(

@@ -38,8 +38,13 @@ class PeerProcess:
         self._errors = errors
         self.version = self._read("ready")[-1]
 
-    def measure(self, bench: str, count: int) -> tuple[float, float]:
+    def measure(self, bench: str, count: int, *, limit_s: float | None = None) -> tuple[float, float]:
         """Return the CPU seconds and the wall seconds of one thing.
+
+        Args:
+            bench: What to do.
+            count: How many of it.
+            limit_s: Seconds until a peer that says nothing is ended; `LIMIT_S` unless said.
 
         Raises:
             PeerFailed: The process has ended.
@@ -48,12 +53,12 @@ class PeerProcess:
         with contextlib.suppress(BrokenPipeError):  # then there is no answer either
             self._process.stdin.write(f"{bench} {count}\n")
             self._process.stdin.flush()
-        cpu_s, wall_s = self._read("")
+        cpu_s, wall_s = self._read("", limit_s)
         return float(cpu_s) / count, float(wall_s) / count
 
-    def _read(self, first: str) -> list[str]:
+    def _read(self, first: str, limit_s: float | None = None) -> list[str]:
         assert self._process.stdout is not None
-        limit = threading.Timer(LIMIT_S, self._process.kill)
+        limit = threading.Timer(LIMIT_S if limit_s is None else limit_s, self._process.kill)
         limit.start()
         try:
             words = self._process.stdout.readline().split()
@@ -95,6 +100,8 @@ class Peer:
     """The module to import; None for the standard library."""
     serves: str
     """Our module that speaks for it."""
+    package: str = __package__
+    """Where that module lies."""
 
     def why_missing(self) -> str | None:
         if self.needs is None or importlib.util.find_spec(self.needs):
@@ -103,7 +110,7 @@ class Peer:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[PeerProcess]:
-        with open_process(self.name, [sys.executable, "-m", f"{__package__}.{self.serves}"]) as process:
+        with open_process(self.name, [sys.executable, "-m", f"{self.package}.{self.serves}"]) as process:
             yield process
 
 

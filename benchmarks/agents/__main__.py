@@ -1,0 +1,32 @@
+"""Run the benchmarks of agents: `python -m benchmarks.agents [--only rounds,peers] [--agents 100]`."""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks.agents import beside, rounds
+from benchmarks.measure import print_figures
+
+GROUPS = ("rounds", "peers")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.agents", description=__doc__)
+    parser.add_argument("--only", default=",".join(GROUPS), help="groups, with a comma between: rounds, peers")
+    parser.add_argument("--agents", type=int, default=rounds.AGENTS, help="agents beside peers")
+    parser.add_argument("--times", type=int, default=3, help="how often each peer is measured")
+    options = parser.parse_args()
+    chosen = options.only.split(",")
+    if unknown := [name for name in chosen if name not in GROUPS]:
+        parser.error(f"there is no group {', '.join(unknown)}; there are {', '.join(GROUPS)}")
+    try:
+        if "rounds" in chosen:
+            rounds.main()
+        if "peers" in chosen:
+            beside.main(options.agents, options.times)
+    finally:
+        print_figures()
+
+
+if __name__ == "__main__":
+    main()

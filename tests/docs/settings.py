@@ -1,0 +1,71 @@
+"""The tables of docs/reference/settings.md, made from the code: `python -m tests.docs.settings` writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from greenroom.agents import CompactionSettings
+from greenroom.session import SessionSettings
+from tests.docs.docstrings import field_docs, field_types
+from tests.docs.events import table
+
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "settings.md"
+TAKES: Final = {
+    "str": "text",
+    "int": "whole number",
+    "float": "number",
+    "bool": "true or false",
+    "dict[str, str]": "object of texts",
+    "dict[str, Any]": "object",
+    "tuple[str, ...]": "list of texts",
+    "CompactionSettings": "object",
+    "ModelSettings": "object, see [settings of models](model-settings.md)",
+    "McpSettings": "object, see [MCP servers](mcp.md)",
+}
+
+
+def takes(written: str) -> str:
+    """Return what a setting takes, in words."""
+    kinds = [kind.strip() for kind in written.split("\\|") if kind.strip() != "None"]
+    words = [
+        ", ".join(f"`{word.strip().strip(chr(39))}`" for word in kind[len("Literal[") : -1].split(","))
+        if kind.startswith("Literal[")
+        else TAKES[kind]
+        for kind in kinds
+    ]
+    return " or ".join(words)
+
+
+def rows(owner: type[attrs.AttrsInstance]) -> str:
+    """Return the table of a class of settings."""
+    docs, types = field_docs(owner), field_types(owner)
+    return table(
+        ("key", "takes", "default", "meaning"),
+        (
+            (f"`{one.name}`", takes(types[one.name]), _default(one.default), docs.get(one.name, ""))
+            for one in attrs.fields(owner)
+        ),
+    )
+
+
+def _default(value: Any) -> str:
+    if value is None or value == () or not isinstance(value, str | int | float):
+        return ""
+    return f"`{str(value).lower()}`"
+
+
+def insert(page: str) -> str:
+    """Return the page with both tables between their marks."""
+    for name, owner in (("settings", SessionSettings), ("compaction", CompactionSettings)):
+        begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+        before, _, rest = page.partition(begin)
+        _, _, after = rest.partition(end)
+        page = f"{before}{begin}{rows(owner)}\n{end}{after}"
+    return page
+
+
+if __name__ == "__main__":
+    PAGE.write_text(insert(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,136 @@
+"""Settings of models and MCP servers, in force for the agents of a session."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trio.testing import MockClock
+
+from greenroom.agents import AgentDefinition, AgentMcpServer
+from greenroom.core import ProviderError, SettingsError, TurnFailed
+from greenroom.models import MODEL_FILE, Answer, Call, RecordedModel, Say, ScriptedModel, Usage, read_recording
+from greenroom.session import open_session
+from greenroom.testing import check_cache_prefixes
+from tests.mcp.real import EVERYTHING as SERVER
+from tests.session.test_permissions import home, opened, project, results, said, write
+
+__all__ = ["home", "project"]  # fixtures
+
+EVERYTHING = {"command": sys.executable, "args": [str(SERVER)]}
+
+
+def spent(text: str, output: int) -> Answer:
+    return Answer([Say(text)], usage=Usage(10, output))
+
+
+async def test_a_budget_ends_a_session_that_has_used_it_up(project: Path, autojump_clock: MockClock) -> None:
+    settings = {"models": {"budget": {"calls": 2}}}
+    model = ScriptedModel([spent("one", 5), spent("two", 5)])
+    async with opened(project, [], model=model, settings=settings) as session:
+        await session.run("One.")
+        await session.run("Two.")
+        with pytest.raises(TurnFailed, match="Budget limit reached"):
+            await session.run("Three.")
+        assert session.budget.spent.calls == 2
+        assert session.budget.spent.usage.output_tokens == 10
+        assert session.budget.exceeded is not None
+
+
+async def test_settings_of_models_send_again_what_may_pass(project: Path, autojump_clock: MockClock) -> None:
+    settings = {"models": {"retries": {"attempts": 3}, "effort": "low"}}
+    model = ScriptedModel([ProviderError("busy", kind="overloaded", is_retryable=True), "done"], keeps_requests=True)
+    async with opened(project, [], model=model, settings=settings) as session:
+        answer = await session.run("Go.")
+    assert answer.text == "done"
+    assert model.requests[0].effort == "low"
+
+
+async def test_files_and_program_say_what_they_know_of_models(project: Path, autojump_clock: MockClock) -> None:
+    """Of one key the first that says it counts, key by key."""
+    write(project / ".greenroom/settings.json", {"models": {"budget": {"calls": 1}, "effort": "high"}})
+    model = ScriptedModel(["done"], keeps_requests=True)
+    options: dict[str, Any] = {"sources": ["project"], "is_trusted": True, "settings": {"models": {"effort": "low"}}}
+    async with opened(project, [], model=model, **options) as session:
+        await session.run("Go.")
+        with pytest.raises(TurnFailed, match="Budget limit reached"):
+            await session.run("Go.")
+    assert model.requests[0].effort == "low"
+
+
+async def test_a_mistake_in_the_settings_of_models_is_named(project: Path, autojump_clock: MockClock) -> None:
+    with pytest.raises(SettingsError, match=r"models.budget.*kalls"):
+        async with opened(project, [], settings={"models": {"budget": {"kalls": 1}}}):
+            pass
+
+
+async def test_a_session_is_recorded_and_run_again_without_its_model(project: Path, autojump_clock: MockClock) -> None:
+    """Effect replay (kernel 6.1)."""
+    write(project / "a.txt", "hello")
+    settings = {"record_model": True}
+    async with opened(project, [Call("Read", {"file_path": "a.txt"})], settings=settings) as session:
+        first = await session.run("Read it.")
+    assert (session.run_folder / MODEL_FILE).is_file()
+    recorded = read_recording(session.run_folder)
+    check_cache_prefixes([one.request for one in recorded.exchanges])
+
+    model = RecordedModel(recorded)
+    async with opened(project, [], model=model) as again:
+        second = await again.run("Read it.")
+    assert second == first
+    write(project / "a.txt", "changed")
+    model = RecordedModel(recorded)
+    with pytest.raises(Exception, match="hello"):
+        async with opened(project, [], model=model) as again:
+            await again.run("Read it.")
+
+
+# --- servers ---------------------------------------------------------------------------------------------------------
+
+
+async def run(project: Path, script: list[Any], **options: Any) -> tuple[Any, ScriptedModel]:
+    model = ScriptedModel(script, keeps_requests=True)
+    async with open_session(model=model, cwd=project, runs=project.parent / "runs", **options) as session:
+        await session.run("Go.")
+    return session, model
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+async def test_tools_of_a_server_are_tools_of_the_agent_under_the_rules(project: Path, *, is_allowed: bool) -> None:
+    """Agents 12: what a program gives as settings, without any file."""
+    settings = {
+        "mcpServers": {"all": EVERYTHING},
+        "permissions": {"allow": ["mcp__all__echo"] if is_allowed else []},
+    }
+    session, model = await run(project, [Call("mcp__all__echo", {"text": "hello"}), "done"], settings=settings)
+    assert "mcp__all__echo" in {one.name for one in model.requests[0].tools}
+    (result,) = results(session)
+    assert result.is_error is not is_allowed
+    assert ("hello" in result.content) is is_allowed
+
+
+async def test_servers_of_the_projects_file_are_connected(project: Path) -> None:
+    write(project / ".mcp.json", json.dumps({"mcpServers": {"all": EVERYTHING, "bad": {"command": 3}}}))
+    session, model = await run(project, ["done"], sources=["project"], is_trusted=True)
+    assert "mcp__all__echo" in {one.name for one in model.requests[0].tools}
+    assert any("bad" in one for one in session.problems)
+
+
+async def test_a_dead_server_is_told_and_keeps_nobody_from_working(project: Path) -> None:
+    settings = {"mcpServers": {"dead": {"command": "no-such-program-at-all"}}}
+    session, _ = await run(project, ["done"], settings=settings)
+    assert said(session)[-1].text == "done"
+    (state,) = session.servers.states()
+    assert state.name == "dead"
+    assert "no-such-program-at-all" in state.why
+
+
+async def test_an_agent_brings_a_server_of_its_own(project: Path) -> None:
+    definition = AgentDefinition(name="own", mcp_servers=(AgentMcpServer("mine", EVERYTHING),))
+    settings = {"permissions": {"allow": ["mcp__mine"]}}
+    call = Call("mcp__mine__echo", {"text": "hello"})
+    session, _ = await run(project, [call, "done"], main=definition, settings=settings)
+    assert "hello" in results(session)[0].content
