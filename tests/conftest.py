@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 # No profile has a deadline: time is a port, and a busy machine is not a bug.
 settings.register_profile("dev", deadline=None, max_examples=60)
 settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True, print_blob=True, database=None)
+# For a second look at properties that hold with the full number of examples elsewhere in the same run.
+settings.register_profile("brief", settings.get_profile("ci"), max_examples=10)
 settings.register_profile("soak", deadline=None, max_examples=5_000, print_blob=True)
 # `--hypothesis-profile soak` (make test ARGS=...) is read later and wins.
 settings.load_profile("ci" if os.environ.get("CI") else "dev")

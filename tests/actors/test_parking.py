@@ -79,6 +79,7 @@ def test_with_the_shortcuts_off_every_promise_holds_as_well() -> None:
     folders = ["tests/mailbox", "tests/actors", "tests/supervisor"]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "tests.actors.other_trio", "-p", "no:cacheprovider"]
     chosen = ["-m", "not slow", "-k", "in-order or not seed", *folders, "--deselect", "tests/actors/test_parking.py"]
+    chosen += ["--hypothesis-profile", "brief"]
     environment = {**os.environ, "CI": "1", "PYTEST_ADDOPTS": ""}
     for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
         environment.pop(name, None)

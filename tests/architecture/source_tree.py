@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -46,15 +47,24 @@ def is_type_checking(test: ast.expr) -> bool:
     )
 
 
+def blocks_of(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements and the clauses right below a node: expressions, which are most of a tree, hold neither."""
+    for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+        below = getattr(node, field, None)
+        if isinstance(below, list):
+            yield from below
+
+
 def _statements(node: ast.AST, *, is_for_types: bool) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
     # Into functions and classes too: a lazy import is an import.
     if isinstance(node, ast.Import | ast.ImportFrom):
         yield node, is_for_types
     guarded = node.body if isinstance(node, ast.If) and is_type_checking(node.test) else []
-    for child in ast.iter_child_nodes(node):
+    for child in blocks_of(node):
         yield from _statements(child, is_for_types=is_for_types or child in guarded)
 
 
+@cache
 def imports(source: str) -> list[Import]:
     """Return every import of a module: at its top, lazy ones in functions, and those for type checkers."""
     found = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from tests.architecture.source_tree import PACKAGE, ROOT, python_files
+from tests.architecture.source_tree import PACKAGE, ROOT, blocks_of, python_files
 
 MODULE_LINES: Final = 500
 FUNCTION_LINES: Final = 60
@@ -16,7 +16,9 @@ FOLDERS_WITH_FUNCTIONS: Final = ("greenroom", "tests", "benchmarks", "examples",
 def long_functions(source: str, limit: int = FUNCTION_LINES) -> list[str]:
     """Return the functions above the limit: decorators, docstring and nested functions included."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    nodes: list[ast.AST] = [ast.parse(source)]
+    for node in nodes:
+        nodes += blocks_of(node)
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])

@@ -27,6 +27,7 @@ def blocks_of(document: str) -> list[str]:
 
 def run_python(code: str, *, cwd: Path, **environment: str) -> str:
     command = [sys.executable, "-W", "error", "-c", code]
+    environment = {"PYTHONPATH": str(ROOT), **environment}  # this checkout, whichever one is installed
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=50, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -86,7 +86,14 @@ def _memory(entry: Entry) -> MemoryScope:
 
 
 _TABLE: Final = (
-    Field(key="name", attribute="name", read=text, takes="lower-case letters, digits, `-`", default="needed"),
+    Field(
+        key="name",
+        attribute="name",
+        read=text,
+        takes="lower-case letters, digits, `-`",
+        default="needed",
+        note="what it is called by",
+    ),
     Field(
         key="description",
         attribute="description",
@@ -129,7 +136,14 @@ _TABLE: Final = (
         note="taken away first; `Bash(git push)` denies the calls that fit",
         restricts=True,
     ),
-    Field(key="model", attribute="model", read=text, takes="alias, id, `inherit`", default="`inherit`"),
+    Field(
+        key="model",
+        attribute="model",
+        read=text,
+        takes="alias, id, `inherit`",
+        default="`inherit`",
+        note="what it runs on; `inherit` is its parent's model",
+    ),
     Field(
         key="permissionMode",
         attribute="permission_mode",
@@ -204,6 +218,7 @@ _TABLE: Final = (
         read=_effort,
         takes=", ".join(f"`{one}`" for one in EFFORTS) + ", or a number",
         default="the session's",
+        note="how hard the model thinks",
     ),
     Field(
         key="isolation",
@@ -211,6 +226,7 @@ _TABLE: Final = (
         read=one_of("worktree", "remote"),
         takes="`worktree`, `remote`",
         default="none",
+        note="`worktree`: it works in a checkout of its own",
         restricts=True,
     ),
     Field(
@@ -219,6 +235,7 @@ _TABLE: Final = (
         read=one_of(*COLORS),
         takes=", ".join(f"`{one}`" for one in COLORS),
         default="given by the view",
+        note="of its name where people see it",
     ),
     Field(
         key="initialPrompt",

@@ -89,6 +89,14 @@ _MUTABLE_CALLS: Final = frozenset({"list", "dict", "set", "bytearray", "collecti
 _BLOCKS: Final = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.With, ast.AsyncWith, ast.Match)
 
 
+def blocks_of(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements and the clauses right below a node; expressions, most of a tree, hold neither."""
+    for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+        below = getattr(node, field, None)
+        if isinstance(below, list):
+            yield from below
+
+
 def dotted_name(node: ast.expr, names: Mapping[str, str]) -> str:
     """Return what an expression such as `sp.run` stands for; empty where it is no plain name."""
     parts = []
@@ -195,8 +203,8 @@ def _is_mutable(node: ast.expr, names: Mapping[str, str]) -> bool:
 
 def _depth(node: ast.AST) -> int:
     deepest = 0
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+    for child in blocks_of(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
         # An `elif` is an `if` in the `else` of another, and no level of its own.
         is_elif = isinstance(node, ast.If) and isinstance(child, ast.If) and node.orelse == [child]
@@ -241,12 +249,12 @@ def _compare(node: ast.AST, _: Around) -> Iterator[Spot]:
 
 
 def _leaves(node: ast.AST, *, in_loop: bool) -> bool:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return False
     if isinstance(node, ast.Return) or (isinstance(node, ast.Break | ast.Continue) and not in_loop):
         return True
     is_loop = in_loop or isinstance(node, ast.For | ast.AsyncFor | ast.While)
-    return any(_leaves(child, in_loop=is_loop) for child in ast.iter_child_nodes(node))
+    return any(_leaves(child, in_loop=is_loop) for child in blocks_of(node))
 
 
 def _raise(node: ast.AST, _: Around) -> Iterator[Spot]:

@@ -19,7 +19,7 @@ import attrs
 
 from greenroom.cli.survey._facts import FileFacts, Marker, Measured, Named, Spotted
 from greenroom.cli.survey._paths import dotted_path, is_test, may_print
-from greenroom.cli.survey._patterns import CHECKS, Around
+from greenroom.cli.survey._patterns import CHECKS, Around, blocks_of
 
 LONG_FUNCTION_LINES: Final = 60
 MOST_MEASURED: Final = 10
@@ -32,6 +32,11 @@ _WORDS: Final = "|".join(MARKER_WORDS)
 _MARKER: Final = re.compile(rf"(?:^[#\s!*-]*({_WORDS})\b|\b({_WORDS})(?= ?:|\())[:\s]*(.*)")
 _ACCEPTED: Final = re.compile(r"#.*\b(noqa|nosec)\b", re.IGNORECASE)
 _TEXT_CHARACTERS: Final = 160
+_DECIDING: Final = frozenset({
+    *(ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert),
+    *(ast.comprehension, ast.match_case),
+})  # fmt: skip
+"""With each of these a function has one branch more."""
 _QUIET_DECORATORS: Final = frozenset({"overload", "override", "setter", "deleter"})
 
 
@@ -126,6 +131,7 @@ class _Reader(ast.NodeVisitor):
         self._path = path
         self._within: list[str] = []
         self._is_public = True
+        self._decisions = 0
         self._around = Around(
             names=dict(_imported_names(tree)),
             is_async=False,
@@ -136,6 +142,10 @@ class _Reader(ast.NodeVisitor):
 
     def visit(self, node: ast.AST) -> None:
         """Check a node, then go on below it."""
+        if isinstance(node, ast.BoolOp):
+            self._decisions += len(node.values) - 1
+        elif type(node) in _DECIDING:
+            self._decisions += 1
         check = CHECKS.get(type(node))
         if check is not None:
             for kind, place in check(node, self._around):
@@ -163,14 +173,15 @@ class _Reader(ast.NodeVisitor):
         name = ".".join([*self._within, node.name])
         first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
         last = node.end_lineno or node.lineno
-        # From its `def`, where the report says that it is; decorators are no part of its length.
-        self.measured.append(Measured(node.lineno, name, last - node.lineno + 1, _branches(node)))
         self._document(node, name)
-        outer = self._around
+        outer, place, before = self._around, len(self.measured), self._decisions
         self._around = attrs.evolve(outer, is_async=isinstance(node, ast.AsyncFunctionDef))
         # What is defined inside a function is nobody's to document.
         self._go_below(node, first, last, is_public=False)
         self._around = outer
+        # From its `def`, where the report says that it is; decorators are no part of its length.
+        branches = 1 + self._decisions - before
+        self.measured.insert(place, Measured(node.lineno, name, last - node.lineno + 1, branches))
 
     def _visit_class(self, node: ast.ClassDef) -> None:
         self.classes += 1
@@ -209,7 +220,9 @@ class _Reader(ast.NodeVisitor):
 
 
 def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(tree):
+    nodes: list[ast.AST] = [tree]
+    for node in nodes:
+        nodes += blocks_of(node)
         match node:
             case ast.Import():
                 for alias in node.names:
@@ -228,20 +241,6 @@ def _is_script(tree: ast.Module, lines: Sequence[str]) -> bool:
         return True
     guards = [ast.unparse(node.test) for node in tree.body if isinstance(node, ast.If)]
     return any("__name__" in guard and "__main__" in guard for guard in guards)
-
-
-def _branches(node: ast.AST) -> int:
-    deciding = (
-        *(ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert),
-        *(ast.comprehension, ast.match_case),
-    )
-    count = 1
-    for one in ast.walk(node):
-        if isinstance(one, ast.BoolOp):
-            count += len(one.values) - 1
-        else:
-            count += isinstance(one, deciding)
-    return count
 
 
 def _markers(lines: Sequence[str], spans: Sequence[_Span]) -> Iterator[Marker]:
