@@ -96,6 +96,18 @@ async def test_a_pool_that_nobody_used_for_long_is_closed_and_the_first_one_neve
     assert not situation.pools[0].is_closed
 
 
+async def test_what_a_closed_pool_had_can_be_had_again(mock_clock: MockClock) -> None:
+    situation = Situation(SIZE + 5)
+    lines = [situation.lines.take() for _ in range(SIZE + 1)]
+    situation.lines.give_back(lines[-1])
+    mock_clock.jump(KEPT_S + 1)
+    await situation.lines.close_unused()
+
+    situation.lines.take()
+
+    assert situation.sizes == [SIZE, 5]
+
+
 async def test_a_pool_in_use_is_not_closed(mock_clock: MockClock) -> None:
     situation = Situation(1000)
     lines = [situation.lines.take() for _ in range(SIZE + 1)]
