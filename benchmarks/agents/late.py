@@ -42,7 +42,7 @@ class LateStream:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        await self._opening.__aexit__(None, None, None)
+        await self._opening.__aexit__(None, None, None)  # noqa: ASYNC102 - it only puts off the end of a scope
 
     def __aiter__(self) -> Self:
         return self

@@ -8,6 +8,7 @@ success, 1 for an error, 2 for misuse, 130 and 143 for a signal.
 from __future__ import annotations
 
 import math
+import re
 import shlex
 import sys
 from decimal import Decimal
@@ -21,20 +22,33 @@ from cyclopts import Parameter
 from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import Definitions
 from greenroom.cli._output import PROGRAM, program, typed
-from greenroom.cli._run_input import read_object, read_prompt, read_rules, with_permissions
+from greenroom.cli._run_input import read_object, read_prompt, read_rules, with_permissions, with_servers
 from greenroom.cli._run_model import model_for
 from greenroom.cli._run_output import OutputFormat, Writer, make_printer
 from greenroom.cli._run_session import Run, unknown_tools
 from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._swarm import prepared_runs
 from greenroom.core import Ports, UsageError, calm_collector
+from greenroom.models import MODEL_FILE, ModelRequest, RecordedModel, read_recording
 from greenroom.permissions import Effect, parse_mode
 from greenroom.session import MAIN, MainFor, Session, SettingSource, open_session
-from greenroom.tools.builtin import STANDARD_TOOLS, ask_user_question_tool
+from greenroom.tools import ToolContext
+from greenroom.tools.builtin import STANDARD_TOOLS, HttpFetcher, ask_user_question_tool, make_web_fetch_tool
+from greenroom.trace import find_run
 
 NOT_DONE: Final = 1
+_TODAY: Final = re.compile(r"^Today: [\d-]+$", re.MULTILINE)
 ALL_SOURCES: Final = ",".join(SettingSource)
-TOOLS: Final = tuple(one for one in STANDARD_TOOLS if one is not ask_user_question_tool)
+
+
+async def _permit(address: str, ctx: ToolContext) -> None:
+    """Let WebFetch go on: the call was decided about, and a redirect to another host is not followed."""
+
+
+TOOLS: Final = (
+    *(one for one in STANDARD_TOOLS if one is not ask_user_question_tool),
+    make_web_fetch_tool(HttpFetcher(), permit=_permit),
+)
 """Those that need nobody to answer."""
 
 
@@ -80,6 +94,13 @@ class RunFlags:
     ] = None
     append_system_prompt: Annotated[str | None, _flag("Goes behind what the agent is told anyway.")] = None
     settings: Annotated[str | None, _flag("More settings, as a JSON object or a file that holds it.")] = None
+    mcp_config: Annotated[
+        str | None, _flag("More MCP servers, as a JSON object like that of .mcp.json, or a file that holds it.")
+    ] = None
+    record: Annotated[bool, _flag("Keep all that the model is asked and answers in the run folder.")] = False
+    recorded: Annotated[
+        str | None, _flag("Serve the model's answers from a recorded run: its id, its folder or last. No network.")
+    ] = None
     setting_sources: Annotated[
         str, _flag('Whose files are read: of user, project, local, with commas; "" for none.')
     ] = ALL_SOURCES
@@ -121,9 +142,12 @@ def run_command(
     given = with_permissions(
         read_object("--settings", flags.settings), allow=allow, deny=deny, folders=flags.add_dir or ()
     )
+    given = with_servers(given, read_object("--mcp-config", flags.mcp_config))
+    if flags.record:
+        given = {**(given or {}), "record_model": True}
     max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
     open_with = {
-        "model": model_for(flags.model, max_usd=max_usd),
+        "model": model_for(flags.model, max_usd=max_usd) if flags.recorded is None else read_recorded(flags),
         "main": main_for(flags.agent, max_turns=flags.max_turns, more=flags.append_system_prompt or ""),
         "agents": read_object("--agents", flags.agents),
         "settings": given,
@@ -137,6 +161,27 @@ def run_command(
     options = RunOptions(prompt=prompt, flags=flags, open_with=open_with, named=(*allow, *deny))
     with calm_collector():
         return trio.run(_run, options, prepared_runs(flags.runs))
+
+
+def read_recorded(flags: RunFlags) -> RecordedModel:
+    """Return a model that answers as in an earlier run.
+
+    Raises:
+        UsageError: There is no such run, or it was not recorded.
+    """
+    assert flags.recorded is not None
+    if flags.model is not None:
+        raise UsageError("--recorded takes the place of a model; leave out --model")
+    place = find_run(flags.recorded, prepared_runs(flags.runs))
+    folder = place if place.is_dir() else place.parent
+    if not (folder / MODEL_FILE).is_file():
+        raise UsageError(f"the run {folder.name} was not recorded; record one with --record")
+    return RecordedModel(read_recording(folder), normalize=_without_day)
+
+
+def _without_day(request: ModelRequest) -> ModelRequest:
+    """A recorded run may be run again on another day."""
+    return attrs.evolve(request, system=_TODAY.sub("Today:", request.system))
 
 
 def main_for(name: str | None, *, max_turns: int | None, more: str) -> MainFor:

@@ -136,6 +136,23 @@ def with_permissions(
     return made
 
 
+def with_servers(settings: dict[str, Any], servers: dict[str, Any] | None) -> dict[str, Any]:
+    """Return settings with the MCP servers of the command line before their own.
+
+    Raises:
+        UsageError: What was given names none.
+    """
+    if servers is None:
+        return settings
+    named = servers.get("mcpServers", servers)
+    if not isinstance(named, dict) or not all(isinstance(one, dict) for one in named.values()):
+        raise UsageError('--mcp-config: give {"mcpServers": {"name": {"command": ...}}}')
+    before = settings.get("mcpServers", {})
+    if not isinstance(before, dict):
+        raise UsageError("--settings: mcpServers has to be an object")
+    return {**settings, "mcpServers": {**before, **named}}
+
+
 def _folder(path: Path) -> str:
     if not path.is_dir():
         raise UsageError(f"--add-dir: {str(path)!r} is no folder")

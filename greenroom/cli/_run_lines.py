@@ -42,6 +42,8 @@ class Opening:
     """Skills that a person may call."""
     agents: Sequence[str] = ()
     skills: Sequence[str] = ()
+    servers: Sequence[tuple[str, str]] = ()
+    """MCP servers, each with its status."""
 
 
 @final
@@ -78,7 +80,7 @@ def init_line(opening: Opening, *, uuid: str) -> Line:
         "cwd": opening.cwd,
         "session_id": opening.session,
         "tools": list(opening.tools),
-        "mcp_servers": [],
+        "mcp_servers": [{"name": name, "status": status} for name, status in opening.servers],
         "model": opening.model,
         "permissionMode": opening.permission_mode,
         "slash_commands": list(opening.commands),

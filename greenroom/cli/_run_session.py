@@ -187,6 +187,7 @@ def opening_of(session: Session) -> Opening:
         commands=[one.name for one in session.skills.values() if one.for_users],
         agents=list(session.definitions),
         skills=[one.name for one in session.skills.values() if one.for_models],
+        servers=[(one.name, one.status.value) for one in session.servers.states()],
     )
 
 

@@ -24,6 +24,7 @@ from greenroom.store import read_transcript
 from greenroom.testing import ErrorReply, ReceivedRequest, StreamReply
 from greenroom.testing._messages_script import ReplyLike, Script
 from tests.cli.served import served
+from tests.mcp.real import EVERYTHING
 
 FORMATS = ("text", "json", "stream-json")
 SILENCE = StreamReply(ending="stall", events=0)
@@ -483,3 +484,45 @@ def test_a_reader_that_has_gone_ends_the_run_without_a_trace(place: Place) -> No
         _, err = process.communicate(timeout=50)
 
     assert (process.returncode, err) == (1, "")
+
+
+# --- servers and recordings ------------------------------------------------------------------------------------------
+
+
+def test_servers_of_the_command_line_are_there_from_the_first_line_on(place: Place) -> None:
+    """Agents 12, 13.10."""
+    servers = {"mcpServers": {"all": {"command": sys.executable, "args": [str(EVERYTHING)]}}}
+    done, _ = place.run(
+        [Call("mcp__all__echo", {"text": "hello"}), "done"],
+        *("Go.", "--output-format", "stream-json", "--mcp-config", json.dumps(servers)),
+        *("--allowed-tools", "mcp__all__echo"),
+    )
+    first = done.lines[0]
+    assert first["mcp_servers"] == [{"name": "all", "status": "connected"}]
+    assert "mcp__all__echo" in first["tools"]
+    assert done.result["permission_denials"] == []
+    assert done.code == 0
+
+
+@pytest.mark.parametrize("given", ['{"mcpServers": 3}', '{"all": "x"}'])
+def test_servers_that_are_none_are_refused(place: Place, given: str) -> None:
+    done, _ = place.run([], "Go.", "--mcp-config", given)
+    assert done.code == 2
+    assert "--mcp-config" in done.err
+
+
+def test_a_recorded_run_is_run_again_without_a_model(place: Place) -> None:
+    first, _ = place.run([Call("Glob", {"pattern": "*"}), "Nothing here."], "Look.", "--record")
+    again, requests = place.run([], "Look.", "--recorded", "last")
+    other, _ = place.run([], "Look again.", "--recorded", "last")
+    assert (first.code, again.code) == (0, 0)
+    assert again.out == first.out == "Nothing here.\n"
+    assert requests == []
+    assert other.code != 0
+
+
+def test_a_run_that_was_not_recorded_cannot_be_run_again(place: Place) -> None:
+    place.run(["Hello."], "Say hello.")
+    done, _ = place.run([], "Say hello.", "--recorded", "last")
+    assert done.code == 2
+    assert "was not recorded; record one with --record" in done.err
