@@ -8,6 +8,9 @@ PYTHON ?= python3
 ARGS ?=
 FOLDER ?= .
 
+# Many processes are started by the tests: where the shell forbids bytecode, each would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Tools run as `python -m`, so that a checkout that was moved still finds them.
 BIN := .venv/bin
 # Only what exists: not every folder is there on day one.
@@ -24,7 +27,7 @@ swarm: setup ## set up, then let a team of agents survey this folder
 	@$(BIN)/greenroom swarm $(FOLDER) $(ARGS)
 
 test: setup-dev ## set up, then run all tests
-	@$(BIN)/python -m pytest -n 2 $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 # flake8 reads only what can hold an async mistake: its parser is by far the slowest part of the check.
 check: setup-dev ## format, lint, types, architecture

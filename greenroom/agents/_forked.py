@@ -88,8 +88,8 @@ def make_request(
         max_tokens=definition.max_tokens if max_tokens is None else max_tokens,
         definition=definition.name,
         agent=agent,
-        model=home.model,
-        effort=home.effort,
+        model=home.grants.model or home.model,
+        effort=home.grants.effort or home.effort,
         thinking=home.services.thinking,
     )
 

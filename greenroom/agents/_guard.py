@@ -26,7 +26,7 @@ from greenroom.hooks import (
     PostToolUseInput,
     PreToolUseInput,
 )
-from greenroom.mcp import McpTool
+from greenroom.mcp import McpTool, names_tool
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import (
     Allow,
@@ -90,7 +90,11 @@ class Guard:
             if outcome.updated_input is not None:
                 values = outcome.updated_input
             hook = _EFFECT_OF.get(outcome.permission) if outcome.permission is not None else None
-        policy = self.home.policy
+        for tool_name, skill in self.home.grants.removed:
+            if names_tool(tool_name, call.name):
+                why = f"the skill {skill} takes it away until the user says something"
+                raise self._refused(call, values, why, round_number)
+        policy = self.home.policy_now
         if policy is None:
             return values
         is_asking = isinstance(tool, McpTool) and tool.needs_user
@@ -112,12 +116,13 @@ class Guard:
 
     async def _decide(self, name: str, traits: ToolTraits, values: Mapping[str, Any], hook: Effect | None) -> Verdict:
         home = self.home
-        assert home.policy is not None
+        policy = home.policy_now
+        assert policy is not None
         request = Request(
             tool=name,
             input=values,
             cwd=str(home.cwd),
-            policy=home.policy,
+            policy=policy,
             traits=traits,
             hook=hook,
         )

@@ -9,6 +9,7 @@ import attrs
 from greenroom.actors import Request
 from greenroom.agents._compaction import Compact
 from greenroom.models import Usage
+from greenroom.skills import Rendered
 
 
 @final
@@ -54,6 +55,8 @@ class Prompt(Request[Answer]):
     text: str
     is_hidden: bool = attrs.field(default=False, kw_only=True)
     """As of a note."""
+    skills: tuple[Rendered, ...] = attrs.field(default=(), kw_only=True, eq=False, repr=False)
+    """The skills that the user called; their text is in the prompt, and the turn has what they grant."""
     said: list[str] = attrs.field(factory=list, init=False, eq=False, repr=False)
     """Where the turn leaves what it had said, for an asker who gets an error instead of an answer."""
 

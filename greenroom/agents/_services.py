@@ -12,6 +12,7 @@ from greenroom.actors import Context
 from greenroom.agents._compaction import CompactionRecord, CompactionSettings
 from greenroom.agents._conversation import Conversation, OnMessage
 from greenroom.agents._definition import AgentDefinition
+from greenroom.agents._grants import NOTHING_GRANTED, Grants
 from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
 from greenroom.agents._skill_tool import SkillTool
@@ -19,6 +20,7 @@ from greenroom.core import Blocking
 from greenroom.hooks import HookRunner
 from greenroom.models import ContinuationPolicy, Effort, Message, Model, Thinking, ToolSchema, Usage
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Policy, Update, Verdict
+from greenroom.skills import Rendered
 from greenroom.store import Transcript
 from greenroom.tools import AskUser, Background, Processes, ToolContext, ToolSet, Workspace
 
@@ -127,6 +129,10 @@ class AgentHome:
     more_roots: tuple[Path, ...] = ()
     """Folders that it may work in besides the session's, such as its memory."""
     skill_tool: SkillTool | None = None
+    grants: Grants = NOTHING_GRANTED
+    """What skills give it for this turn."""
+    take_up: Callable[[Rendered], None] | None = None
+    """Puts in force what a skill grants; called with each that is taken up."""
     prepare: Callable[[Context], Awaitable[None]] | None = None
     """Gives it what has to be read first; awaited once, before its first turn."""
     tell: Callable[[Note], object] | None = None
@@ -154,6 +160,11 @@ class AgentHome:
             ask_user=services.ask_user,
             progress=show,
         )
+
+    @property
+    def policy_now(self) -> Policy | None:
+        """What decides about its calls in this turn."""
+        return None if self.policy is None else self.grants.widen(self.policy)
 
     @property
     def roots(self) -> tuple[Path, ...]:

@@ -22,6 +22,7 @@ from greenroom.agents._compaction import Compact, CompactionTrigger
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, AgentSpoke, ModelBegan, ModelEnded
 from greenroom.agents._forked import make_request
+from greenroom.agents._grants import NOTHING_GRANTED
 from greenroom.agents._guard import Guard
 from greenroom.agents._hooking import Hooking, StoppedByHook, reminder
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
@@ -162,6 +163,11 @@ class AgentTurn:
 
     def _take_in(self, message: Note | Work | Prompt) -> None:
         """Append what was sent and acknowledge it, in one step: a long turn never feeds an input twice."""
+        if isinstance(message, Prompt):  # notices and mates take nothing from what the user's words gave
+            self.home.grants = NOTHING_GRANTED
+            for rendered in message.skills:
+                if self.home.take_up is not None:
+                    self.home.take_up(rendered)
         first = [render(message), *self.hooking.take_reminders()]
         if self.home.definition.initial_prompt and not len(self.conversation):
             first.insert(0, self.home.definition.initial_prompt)

@@ -22,7 +22,7 @@ from greenroom.models._retry import RetryBudget, RetryPolicy, retrying
 from greenroom.models._types import Effort, Thinking, read_effort
 
 
-def _check_effort(_: object, __: attrs.Attribute[Any], value: str | None) -> None:
+def _check_effort(_: object, __: attrs.Attribute[Any], value: str | int | None) -> None:
     if value is not None:
         read_effort(value)
 
@@ -38,7 +38,7 @@ class ModelSettings:
     """Names of your own for exact names."""
     available: tuple[str, ...] | None = None
     """The models that may be used: exact names, and families for all of their models; none: all."""
-    effort: str | None = attrs.field(default=None, validator=_check_effort)
+    effort: str | int | None = attrs.field(default=None, validator=_check_effort)
     """How thorough models are: `low`, `medium`, `high`, `xhigh`, `max` or a number from 0 to 100; none: as each does it."""
     thinking: Thinking | None = None
     """Whether models think before they answer; none: as each does it."""

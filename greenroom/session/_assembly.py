@@ -27,13 +27,14 @@ from greenroom.agents import (
 )
 from greenroom.agents.definitions import Definitions, DefinitionSource
 from greenroom.core import Ports, Recorder, open_bare_nursery
-from greenroom.core.sources import Diagnostic, Places, find_places
+from greenroom.core.sources import Diagnostic, Kind, Places, find_places
 from greenroom.hooks import HookServices
 from greenroom.mcp import (
     FoundServers,
     HookCaller,
     McpServices,
     McpSettings,
+    ServerScope,
     find_servers,
     start_servers,
     with_environment,
@@ -143,7 +144,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports) -> Plan:
     home = places.user if places is not None else await run(Path.home)
     policy, problems = make_policy(settings, tuple(wish.tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
     environ = {**os.environ, **settings.env}
-    servers, mcp, more = await run(_find_servers, cwd, places, settings, environ)
+    servers, mcp, more = await run(_find_servers, cwd, places, wanted, settings, environ)
     diagnostics: Sequence[Diagnostic] = (*settings.diagnostics, *found.problems, *more)
     return Plan(
         cwd=cwd,
@@ -169,7 +170,11 @@ def _chosen(main: AgentDefinition | str | MainFor, found: Definitions) -> AgentD
 
 
 def _find_servers(
-    cwd: Path, places: Places | None, settings: Settings, environ: Mapping[str, str]
+    cwd: Path,
+    places: Places | None,
+    sources: frozenset[SettingSource],
+    settings: Settings,
+    environ: Mapping[str, str],
 ) -> tuple[FoundServers, McpSettings, list[Diagnostic]]:
     """Return the MCP servers that files and settings name, and how they are to be treated."""
     mcp, ignored = with_environment(settings.scalars.mcp, environ)
@@ -187,7 +192,29 @@ def _find_servers(
         given=given,
         only_given=places is None,
     )
-    return found, mcp, [*ignored, *found.diagnostics]
+    kept, untrusted = [], []
+    for config in found.configs:
+        if config.name in settings.scalars.disabledMcpjsonServers or not _is_read(config.scope, sources):
+            continue
+        if config.scope is ServerScope.PROJECT and not settings.is_trusted:
+            text = f"the server {config.name!r} is not started: trust this folder first"
+            untrusted.append(Diagnostic(kind=Kind.IGNORED, source=config.source, text=text))
+        else:
+            kept.append(config)
+    found = attrs.evolve(found, configs=tuple(kept))
+    return found, mcp, [*ignored, *found.diagnostics, *untrusted]
+
+
+def _is_read(scope: ServerScope, sources: frozenset[SettingSource]) -> bool:
+    match scope:
+        case ServerScope.PROJECT:
+            return SettingSource.PROJECT in sources
+        case ServerScope.LOCAL:  # the user's own, for this project
+            return bool({SettingSource.LOCAL, SettingSource.USER} & sources)
+        case ServerScope.USER:
+            return SettingSource.USER in sources
+        case _:
+            return True
 
 
 def layered(plan: Plan, model: Model, journal: Journal, ports: Ports) -> tuple[Model, Budget]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -18,6 +18,7 @@ import attrs
 
 from greenroom.actors import Context
 from greenroom.agents import (
+    INHERIT,
     AgentDefinition,
     AgentHome,
     AgentServices,
@@ -43,9 +44,9 @@ from greenroom.agents.memory import (
 )
 from greenroom.core import Ports, UsageError
 from greenroom.core.sources import Places
-from greenroom.hooks import HookRunner, HookServices, HookSource, LateAnswer, SourceKind, parse_hooks
+from greenroom.hooks import HookRunner, HookServices, HookSource, LateAnswer, SourceKind, merge_hooks, parse_hooks
 from greenroom.mcp import McpServers, McpTool, names_tool
-from greenroom.models import Budget, choose_model, read_effort
+from greenroom.models import Budget, ModelNames, choose_model, read_effort
 from greenroom.permissions import (
     Effect,
     Policy,
@@ -64,7 +65,7 @@ from greenroom.permissions import (
 )
 from greenroom.session._settings import Settings, SettingSource, merged_hooks, settings_path
 from greenroom.session._skill_ports import skill_ports
-from greenroom.skills import Skills, SkillSource
+from greenroom.skills import Rendered, SkillFailed, Skills, SkillSource, read_command_line, render_skill
 from greenroom.tools import Tool, ToolSet
 
 SUBAGENT_MODEL: Final = "GREENROOM_SUBAGENT_MODEL"
@@ -293,14 +294,54 @@ class Composition:
     async def _take_up_skills(self, home: AgentHome, skills: Skills, definition: AgentDefinition) -> str:
         """Give the agent its tool Skill, where there are skills, and return the text of those that it starts with."""
         assert self._places is not None
+        home.take_up = self._taking_up(home)
         ports = skill_ports(home, self._places, is_trusted=self._settings.is_trusted)
         if any(one.for_models for one in skills.values()):
-            home.skill_tool = SkillTool(skills=lambda: self.skills.current, ports=ports)
+            home.skill_tool = SkillTool(skills=lambda: self.skills.current, ports=ports, on_invoked=_once_read(home))
         if not definition.skills:
             return ""
         preloaded = await preload_skills(definition.skills, skills, ports(home.tool_context("")))
         self.problems += preloaded.skipped
         return preloaded.text
+
+    def _taking_up(self, home: AgentHome) -> Callable[[Rendered], None]:
+        registered: set[str] = set()
+
+        def take_up(rendered: Rendered) -> None:
+            skill = rendered.skill
+            model = "" if skill.model in {None, INHERIT} else ModelNames().exact(skill.model or "")
+            home.grants = home.grants.after(rendered, model=model)
+            if rendered.hooks and skill.name not in registered:  # they hold until the session ends (agents 3.43)
+                registered.add(skill.name)
+                parsed = parse_hooks({"hooks": rendered.hooks}, HookSource(f"skill {skill.name}", SourceKind.SKILL))
+                self.problems += map(str, parsed.problems)
+                if home.hooks is None:
+                    home.hooks = HookRunner(
+                        merged_hooks(self._settings), attrs.evolve(self._hook_services, deliver=_delivery(home))
+                    )
+                home.hooks.hooks = merge_hooks((*home.hooks.hooks.parsed, parsed))
+
+        return take_up
+
+    async def read_prompt(self, home: AgentHome, text: str) -> tuple[str, tuple[Rendered, ...]]:
+        """Return what a user's words mean: a skill that they call by `/name` stands for its text (agents 4.23, 4.41).
+
+        Raises:
+            UsageError: They call a skill that only models may call, that runs as an agent of its own, or that fails.
+        """
+        line = read_command_line(text, self.skills.current) if text.lstrip().startswith("/") else None
+        if line is None or self._places is None:
+            return text, ()
+        ports = skill_ports(home, self._places, is_trusted=self._settings.is_trusted)(home.tool_context(""))
+        rendered: list[Rendered] = []
+        for call in line.invocations:
+            if call.skill.is_fork:
+                raise UsageError(f"/{call.skill.name} runs as an agent of its own, which a session cannot start yet")
+            try:
+                rendered.append(await render_skill(call.skill, call.arguments, ports))
+            except SkillFailed as error:
+                raise UsageError(f"/{call.skill.name}: {error}") from error
+        return "\n\n".join(one.text for one in rendered), tuple(rendered)
 
     async def _load_instructions(self, places: Places) -> Instructions:
         instructions = await self._ports.blocking.run(load_instructions, places)
@@ -347,6 +388,14 @@ class Composition:
             raise UsageError(f"{path} holds no JSON object; the answer holds for this session only")
         disk.make_folder(path.parent)
         disk.write(path, json.dumps(updated_settings(values, updates, scope), indent=2).encode() + b"\n")
+
+
+def _once_read(home: AgentHome) -> Callable[[Rendered], Awaitable[None]]:
+    async def on_invoked(rendered: Rendered) -> None:
+        if home.take_up is not None:
+            home.take_up(rendered)
+
+    return on_invoked
 
 
 def _names(patterns: set[str], tool: str) -> bool:

@@ -241,7 +241,7 @@ class Session:
         When it returns, the answer is on record. Cancelled, a turn that has begun goes on; `interrupt` ends it.
 
         Raises:
-            UsageError: The text is blank.
+            UsageError: The text is blank, or calls a skill by `/name` that cannot be taken up.
             JournalError: The turn could not be put on record, or the answer was not.
             TurnFailed: The model, or a limit, ended the turn; `partial` has the text so far.
             TurnKilled: `interrupt`, or the end of the session, ended the turn; `partial` has the text so far.
@@ -249,7 +249,9 @@ class Session:
         """
         if not text.strip():
             raise UsageError("a prompt needs text; this one is blank")
-        return await self._run(Prompt(text))
+        assert self._main_home is not None
+        read, skills = await self._composition.read_prompt(self._main_home, text)
+        return await self._run(Prompt(read, skills=skills))
 
     @property
     def was_cut(self) -> bool:

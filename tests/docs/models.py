@@ -44,6 +44,7 @@ TAKES: Final = {
     "int": "integer",
     "float": "number",
     "str": "text",
+    "str | int": "text or integer",
     "Decimal": "amount",
     "tuple[str, ...]": "list of texts",
 }
@@ -91,7 +92,8 @@ def page() -> str:
         texts = meanings(one)
         parts.append(f"\n## {title}\n\n| setting | takes | default | meaning |\n| --- | --- | --- | --- |\n")
         for field in attrs.fields(one):
-            shown = takes(prefix + field.name, str(field.type))
+            # As written: the type of a field is another one once somebody has resolved it.
+            shown = takes(prefix + field.name, one.__annotations__[field.name])
             text = (texts.get(field.name) or meanings(RetryPolicy).get(field.name, "")).replace("|", "\\|")
             parts.append(f"| `{prefix}{field.name}` | {shown} | {default(field)} | {text} |\n")
     parts.append(

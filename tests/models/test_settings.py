@@ -52,7 +52,7 @@ def test_what_is_written_is_what_is_meant() -> None:
         name="opus",
         aliases={"cheap": "claude-haiku-5-5"},
         available=("opus", "claude-haiku-5-5"),
-        effort="60",
+        effort=60,
         thinking=Thinking("enabled", 2048),
         deadlines=Deadlines(first_token_s=60, request_s=float("inf")),
         retries=RetryPolicy(attempts=3, by_kind={"overloaded": KindPolicy(attempts=9)}),

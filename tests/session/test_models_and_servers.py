@@ -134,3 +134,20 @@ async def test_an_agent_brings_a_server_of_its_own(project: Path) -> None:
     call = Call("mcp__mine__echo", {"text": "hello"})
     session, _ = await run(project, [call, "done"], main=definition, settings=settings)
     assert "hello" in results(session)[0].content
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"sources": ["project"]}, "trust this folder first"),
+        ({"sources": ["user"], "is_trusted": True}, ""),
+        ({"sources": ["project"], "is_trusted": True, "settings": {"disabledMcpjsonServers": ["all"]}}, ""),
+    ],
+)
+async def test_servers_that_nobody_wants_are_not_started(project: Path, options: dict[str, Any], words: str) -> None:
+    """A program that a folder brings along runs only where the folder is trusted and its files are read."""
+    touch = {"command": "touch", "args": [str(project / "ran")]}
+    write(project / ".mcp.json", json.dumps({"mcpServers": {"all": touch}}))
+    session, _ = await run(project, ["done"], **options)
+    assert not (project / "ran").exists()
+    assert (words in " ".join(session.problems)) if words else True
