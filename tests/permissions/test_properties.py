@@ -63,7 +63,9 @@ def disguised(draw: st.DrawFn, command: str) -> str:
     text = "".join(draw(st.lists(PREFIXES.filter(lambda one: one != "/usr/bin/"), max_size=3)))
     text += draw(st.sampled_from(["", "/usr/bin/", "\\"])) + command
     for _ in range(draw(st.integers(0, 3))):
-        text = draw(WRAPPERS).format(text)
+        wrapper = draw(WRAPPERS)
+        # `$((...))` would be arithmetic, in which bash runs no command.
+        text = wrapper.format(f" {text}" if "$({}" in wrapper and text.startswith("(") else text)
     return text
 
 
