@@ -27,7 +27,7 @@ from greenroom.agents import (
 )
 from greenroom.agents.definitions import Definitions, DefinitionSource
 from greenroom.core import Ports, Recorder, open_bare_nursery
-from greenroom.core.sources import Diagnostic, Places, find_places
+from greenroom.core.sources import Diagnostic, Kind, Places, find_places
 from greenroom.hooks import HookServices
 from greenroom.mcp import (
     FoundServers,
@@ -144,6 +144,8 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports) -> Plan:
     policy, problems = make_policy(settings, tuple(wish.tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
     environ = {**os.environ, **settings.env}
     servers, mcp, more = await run(_find_servers, cwd, places, settings, environ)
+    unread = {one.source for one in settings.diagnostics if one.kind is Kind.BROKEN}
+    more = [one for one in more if one.source not in unread]  # a file that cannot be read is said to be so once
     diagnostics: Sequence[Diagnostic] = (*settings.diagnostics, *found.problems, *more)
     return Plan(
         cwd=cwd,
@@ -186,6 +188,7 @@ def _find_servers(
         environ=environ,
         given=given,
         only_given=places is None,
+        is_trusted=settings.is_trusted,
     )
     return found, mcp, [*ignored, *found.diagnostics]
 
