@@ -21,7 +21,7 @@ from cyclopts import Parameter
 
 from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import Definitions
-from greenroom.cli._output import PROGRAM, program, typed
+from greenroom.cli._output import PROGRAM, note, program, typed
 from greenroom.cli._run_input import read_object, read_prompt, read_rules, with_permissions, with_servers
 from greenroom.cli._run_model import model_for
 from greenroom.cli._run_output import OutputFormat, Writer, make_printer
@@ -249,10 +249,10 @@ async def _work(run: Run, session: Session, options: RunOptions, ladder: Ladder)
 
 def _tell_of_problems(session: Session, options: RunOptions) -> None:
     for problem in session.problems:
-        _say(f"note: {problem}")
+        note(problem)
     every = [one.name for one in STANDARD_TOOLS]
     for name in unknown_tools(options.named, [*every, *session.tools]):
-        _say(f"note: there is no tool {name!r} here; the rule about it has no effect")
+        note(f"there is no tool {name!r} here; the rule about it has no effect")
 
 
 def _say(text: str) -> None:

@@ -186,6 +186,18 @@ class Composition:
         hidden = hidden_tools(policy, [one.name for one in tools]) if policy is not None else frozenset()
         return ToolSet(one for one in tools if one.name not in hidden)
 
+    def _missing_tools(self, home: AgentHome, more: Sequence[Tool]) -> list[str]:
+        """Return what its definition says about tools that are not there, in one line; nothing where all are."""
+        there = [*self._tools, *(one.name for one in more), *([home.skill_tool.name] if home.skill_tool else [])]
+        named = [one.partition("(")[0] for one in home.definition.tools or () if one != "*"]
+        missing = [repr(one) for one in named if not any(_names({one}, name) for name in there)]
+        if not missing:
+            return []
+        definition = home.definition
+        has_any = "goes without" if len(home.tools) else "has no tools at all"
+        where = f"{definition.origin.source}: " if definition.origin.source else ""
+        return [f"{where}agent {definition.name!r} {has_any}: there is no tool {', '.join(missing)} here"]
+
     def _model_of(self, definition: AgentDefinition) -> str:
         """Return the exact name of a child's model; empty for the session's own."""
         own = self.services.model.name
@@ -258,6 +270,7 @@ class Composition:
                     self._open_memory(home, memory)
                 preloaded = await self._take_up_skills(home, await self.skills.refresh(), definition)
             home.tools = self.tools_for(home, more)
+            self.problems += self._missing_tools(home, more)
             home.definition = attrs.evolve(home.definition, system_prompt=await compose())
             home.renew = compose
 
