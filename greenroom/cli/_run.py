@@ -30,14 +30,15 @@ from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._swarm import prepared_runs
 from greenroom.core import Ports, UsageError, calm_collector
 from greenroom.models import MODEL_FILE, ModelRequest, RecordedModel, read_recording
-from greenroom.permissions import Effect, parse_mode
-from greenroom.session import MAIN, MainFor, Session, SettingSource, open_session
+from greenroom.permissions import Effect, Mode, parse_mode
+from greenroom.session import MAIN, MainFor, Session, SettingSource, find_session, open_session, read_beginning
 from greenroom.tools import ToolContext
 from greenroom.tools.builtin import STANDARD_TOOLS, HttpFetcher, ask_user_question_tool, make_web_fetch_tool
 from greenroom.trace import find_run
 
 NOT_DONE: Final = 1
 _TODAY: Final = re.compile(r"^Today: [\d-]+$", re.MULTILINE)
+_NOT_KEPT: Final = frozenset((Mode.DEFAULT, Mode.PLAN, Mode.BYPASS, Mode.BUBBLE))
 ALL_SOURCES: Final = ",".join(SettingSource)
 
 
@@ -136,6 +137,7 @@ def run_command(
     flags: RunFlags = RunFlags(),
 ) -> int:
     """Let one agent do what the prompt says, print its answer, and return the exit code."""
+    flags = as_before(flags)
     allow = read_rules("--allowed-tools", flags.allowed_tools or (), Effect.ALLOW)
     deny = read_rules("--disallowed-tools", flags.disallowed_tools or (), Effect.DENY)
     _check(flags)
@@ -161,6 +163,27 @@ def run_command(
     options = RunOptions(prompt=prompt, flags=flags, open_with=open_with, named=(*allow, *deny))
     with calm_collector():
         return trio.run(_run, options, prepared_runs(flags.runs))
+
+
+def as_before(flags: RunFlags) -> RunFlags:
+    """Return the flags of a run that goes on with another one: model, agent and mode are as before, unless they are said.
+
+    The modes that let everything run, or nothing be changed, are never taken over (agents 10.21).
+
+    Raises:
+        UsageError: There is no such run.
+    """
+    if flags.resume is None:
+        return flags
+    before = read_beginning(find_session(flags.resume, prepared_runs(flags.runs)))
+    mode = before.permission_mode if before.permission_mode not in _NOT_KEPT else ""
+    agent = before.agent if before.agent != MAIN.name else ""
+    return attrs.evolve(
+        flags,
+        model=flags.model or (before.model or None if flags.recorded is None else None),
+        agent=flags.agent or agent or None,
+        permission_mode=flags.permission_mode or mode or None,
+    )
 
 
 def read_recorded(flags: RunFlags) -> RecordedModel:

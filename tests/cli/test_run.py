@@ -526,3 +526,31 @@ def test_a_run_that_was_not_recorded_cannot_be_run_again(place: Place) -> None:
     done, _ = place.run([], "Say hello.", "--recorded", "last")
     assert done.code == 2
     assert "was not recorded; record one with --record" in done.err
+
+
+# --- going on as before ----------------------------------------------------------------------------------------------
+
+
+def test_10_21_a_run_goes_on_with_its_agent_model_and_mode(place: Place) -> None:
+    agents = json.dumps({"critic": {"description": "Finds faults.", "prompt": "You criticize."}})
+    (place.folder / ".greenroom").mkdir(exist_ok=True)
+    definition = place.folder / ".greenroom" / "agents" / "critic.md"
+    definition.parent.mkdir()
+    definition.write_text("---\nname: critic\ndescription: Finds faults.\n---\nYou criticize.\n", encoding="utf-8")
+    first, _ = place.run(["One."], "Go.", *("--agent", "critic", "--model", "opus", "--permission-mode", "acceptEdits"))
+    again, (request,) = place.run(["Two."], "On.", "--resume", "last", "--output-format", "stream-json")
+    assert (first.code, again.code) == (0, 0)
+    assert again.lines[0]["permissionMode"] == "acceptEdits"
+    assert "opus" in request.body["model"]
+    assert "You criticize." in json.dumps(request.body["system"])
+
+    other, (request,) = place.run(["Three."], "On.", "--resume", "last", "--model", "haiku", "--agents", agents)
+    assert other.code == 0
+    assert "haiku" in request.body["model"]
+
+
+@pytest.mark.parametrize("mode", ["plan", "bypassPermissions"])
+def test_10_21_some_modes_have_to_be_said_again(place: Place, mode: str) -> None:
+    place.run(["One."], "Go.", "--permission-mode", mode)
+    again, _ = place.run(["Two."], "On.", "--resume", "last", "--output-format", "stream-json")
+    assert again.lines[0]["permissionMode"] == "default"
