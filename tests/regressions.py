@@ -179,7 +179,7 @@ ROWS: Final = {
     "CL-31": Row("Each agent has a transcript of its own."),
     "CL-32": Row(
         "A resume restores the definition, and with it prompt, tools, mode and model.",
-        open="Whoever resumes says which definition it is.",
+        open="Of the main agent of `greenroom run`; whoever resumes another one says which definition it is.",
     ),
     "CL-33": Row("A fork keeps a pointer to what it shares.", _S),
     "CL-34": Row("A resume that failed can be tried again."),
@@ -225,10 +225,7 @@ BEHAVIOURS: Final = {
     "2.4": Row("A plugin's hooks and mode have no effect; its agents carry its name."),
     "2.5": Row("A `Stop` hook of a child is one of `SubagentStop`, and goes with the agent."),
     "2.6": Row("Notes are told up to 200 lines or 25 KB, and come with Read, Write and Edit."),
-    "2.7": Row(
-        "`--agent x`, then `--resume`: still x; without x, the defaults and a warning.",
-        open="`--resume` takes the agent that it is told, and the default one otherwise.",
-    ),
+    "2.7": Row("`--agent x`, then `--resume`: still x; without x, the defaults and a warning."),
     "3.1": Row("Exit code 1 lets a call run, 2 blocks it and the model reads why."),
     "3.2": Row("`Edit|Write` is for both; `db-agent` is not for `prod-db-agent`."),
     "3.3": Row("A hook that allows lifts no deny rule; of allow and deny, deny is taken."),

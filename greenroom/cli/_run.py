@@ -29,7 +29,7 @@ from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._swarm import prepared_runs
 from greenroom.core import Ports, UsageError, calm_collector
 from greenroom.permissions import Effect, parse_mode
-from greenroom.session import MAIN, MainFor, Session, SettingSource, open_session
+from greenroom.session import MAIN, MainFor, Session, SettingSource, main_agent_of, open_session
 from greenroom.tools.builtin import STANDARD_TOOLS, ask_user_question_tool
 
 NOT_DONE: Final = 1
@@ -124,7 +124,6 @@ def run_command(
     max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
     open_with = {
         "model": model_for(flags.model, max_usd=max_usd),
-        "main": main_for(flags.agent, max_turns=flags.max_turns, more=flags.append_system_prompt or ""),
         "agents": read_object("--agents", flags.agents),
         "settings": given,
         "sources": [name for one in flags.setting_sources.split(",") if (name := one.strip())],
@@ -134,26 +133,42 @@ def run_command(
         "resume": flags.resume,
     }
     prompt = read_prompt(prompt, may_be_missing=flags.resume is not None)
+    runs = prepared_runs(flags.runs)
+    earlier = main_agent_of(flags.resume, runs) if flags.resume is not None and flags.agent is None else ""
+    more = flags.append_system_prompt or ""
+    open_with["main"] = main_for(flags.agent, earlier=earlier, max_turns=flags.max_turns, more=more)
     options = RunOptions(prompt=prompt, flags=flags, open_with=open_with, named=(*allow, *deny))
     with calm_collector():
-        return trio.run(_run, options, prepared_runs(flags.runs))
+        return trio.run(_run, options, runs)
 
 
-def main_for(name: str | None, *, max_turns: int | None, more: str) -> MainFor:
+def main_for(name: str | None, *, earlier: str = "", max_turns: int | None, more: str) -> MainFor:
     """Return what picks the agent of a run.
 
     Args:
         name: The agent's; None for the one that there is without any definition.
+        earlier: Where `name` is None, the name of the agent that the resumed run had; it is kept while it is there.
         max_turns: Before that of its definition.
         more: Goes behind what it is told.
     """
 
     def choose(found: Definitions) -> AgentDefinition:
-        main = MAIN if name is None else found.find(name)
+        main = _kept(earlier, found) if name is None else found.find(name)
         prompt = "\n\n".join(part for part in (main.system_prompt, more.strip()) if part)
         return attrs.evolve(main, system_prompt=prompt, max_turns=max_turns or main.max_turns)
 
     return choose
+
+
+def _kept(earlier: str, found: Definitions) -> AgentDefinition:
+    """Return the agent that a resumed run had, or the one that there is without any definition, and say so."""
+    if earlier in {"", MAIN.name}:
+        return MAIN
+    try:
+        return found.find(earlier)
+    except UsageError as error:
+        _say(f"note: this run goes on with the default agent: {error}")
+        return MAIN
 
 
 def _check(flags: RunFlags) -> None:

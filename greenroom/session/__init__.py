@@ -3,7 +3,7 @@
 from greenroom.session._assembly import MainFor, ModelFor
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._open import EVENTS, FOLDS, open_session
-from greenroom.session._resume import transcript_opener
+from greenroom.session._resume import main_agent_of, transcript_opener
 from greenroom.session._session import MAIN, AgentStatus, Session
 from greenroom.session._settings import SessionSettings, SettingSource, load_settings
 from greenroom.session._stream import EventStream
@@ -24,6 +24,7 @@ __all__ = [
     "SettingSource",
     "SweepReport",
     "load_settings",
+    "main_agent_of",
     "open_session",
     "sweep_runs",
     "transcript_opener",

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from greenroom.agents import Loaded, load_conversation
+from greenroom.agents import AgentDefined, Loaded, load_conversation
 from greenroom.core import Blocking, Ports, UsageError
 from greenroom.store import Transcript, TranscriptHeader
 from greenroom.trace import JOURNAL, find_run
 
 TRANSCRIPTS: Final = "transcripts"
 MAIN_FILE: Final = "main.jsonl"
+_DEFINED: Final = f'"{AgentDefined.kind}"'.encode()
 
 
 def transcript_name(agent_id: str, *, is_main: bool) -> str:
@@ -38,6 +39,32 @@ def find_session(run: Path | str, runs: Path) -> Path:
     if not (folder / TRANSCRIPTS / MAIN_FILE).is_file():
         raise UsageError(f"No conversation found with session ID: {run}")
     return folder.absolute()
+
+
+def main_agent_of(run: Path | str, runs: Path) -> str:
+    """Return the name of the definition that a session's main agent had last; empty where its journal does not say.
+
+    Args:
+        run: A run folder, the id of a session, or `last`.
+        runs: Where runs lie.
+
+    Raises:
+        UsageError: There is no such session.
+    """
+    import orjson
+
+    name = ""
+    try:
+        with (find_session(run, runs) / JOURNAL).open("rb") as journal:
+            for line in journal:
+                if _DEFINED not in line:
+                    continue
+                event = orjson.loads(line)
+                if event.get("ev") == AgentDefined.kind and event.get("transcript") == MAIN_FILE:
+                    name = str(event.get("definition", ""))
+    except (OSError, ValueError):  # whoever opens the session says what is wrong with it
+        return name
+    return name
 
 
 async def load_agent(run_folder: Path, agent_id: str | None, blocking: Blocking) -> Loaded:

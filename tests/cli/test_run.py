@@ -353,6 +353,28 @@ def test_13_4_the_agent_is_the_one_that_was_named(place: Place) -> None:
     assert "opus" in request.body["model"]
 
 
+def test_2_24_a_resumed_run_keeps_its_agent(place: Place) -> None:
+    """CL-32; Behaviours (2), line 7. Mechanism: `main_agent_of` reads the journal of the run."""
+    critic = place.folder / ".claude" / "agents" / "critic.md"
+    critic.parent.mkdir(parents=True)
+    critic.write_text("---\nname: critic\ndescription: Finds faults.\ntools: Read\nmodel: opus\n---\nYou criticize.\n")
+    place.run(["One."], "Go.", "--agent", "critic")
+
+    kept, (request,) = place.run(["Two."], "And?", "--resume", "last")
+    critic.unlink()
+    gone, (plain,) = place.run(["Three."], "And?", "--resume", "last")
+
+    first, second = ("".join(block["text"] for block in one.body["system"]) for one in (request, plain))
+    assert (kept.code, gone.code) == (0, 0)
+    assert first.startswith("You criticize.")
+    assert [tool["name"] for tool in request.body["tools"]] == ["Read"]
+    assert "opus" in request.body["model"]
+    assert "criticize" not in second
+    assert len(plain.body["tools"]) > 1
+    assert kept.err == ""
+    assert "goes on with the default agent: no agent is called 'critic'" in gone.err
+
+
 # --- 13A: signals and resume ----------------------------------------------------------------------------------------------
 
 
