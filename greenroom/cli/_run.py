@@ -137,7 +137,7 @@ def run_command(
     flags: RunFlags = RunFlags(),
 ) -> int:
     """Let one agent do what the prompt says, print its answer, and return the exit code."""
-    flags = as_before(flags)
+    flags, earlier = as_before(flags)
     allow = read_rules("--allowed-tools", flags.allowed_tools or (), Effect.ALLOW)
     deny = read_rules("--disallowed-tools", flags.disallowed_tools or (), Effect.DENY)
     _check(flags)
@@ -150,7 +150,9 @@ def run_command(
     max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
     open_with = {
         "model": model_for(flags.model, max_usd=max_usd) if flags.recorded is None else read_recorded(flags),
-        "main": main_for(flags.agent, max_turns=flags.max_turns, more=flags.append_system_prompt or ""),
+        "main": main_for(
+            flags.agent, earlier=earlier, max_turns=flags.max_turns, more=flags.append_system_prompt or ""
+        ),
         "agents": read_object("--agents", flags.agents),
         "settings": given,
         "sources": [name for one in flags.setting_sources.split(",") if (name := one.strip())],
@@ -165,25 +167,22 @@ def run_command(
         return trio.run(_run, options, prepared_runs(flags.runs))
 
 
-def as_before(flags: RunFlags) -> RunFlags:
-    """Return the flags of a run that goes on with another one: model, agent and mode are as before, unless they are said.
+def as_before(flags: RunFlags) -> tuple[RunFlags, str]:
+    """Return the flags of a run that goes on with another one, and the agent that this one had.
 
-    The modes that let everything run, or nothing be changed, are never taken over (agents 10.21).
+    Model and mode are as before unless they are said; the modes that let everything run, or nothing be changed, are never taken
+    over (agents 10.21). A model that the agent's definition names is that of the definition, as it is now.
 
     Raises:
         UsageError: There is no such run.
     """
     if flags.resume is None:
-        return flags
+        return flags, ""
     before = read_beginning(find_session(flags.resume, prepared_runs(flags.runs)))
     mode = before.permission_mode if before.permission_mode not in _NOT_KEPT else ""
-    agent = before.agent if before.agent != MAIN.name else ""
-    return attrs.evolve(
-        flags,
-        model=flags.model or (before.model or None if flags.recorded is None else None),
-        agent=flags.agent or agent or None,
-        permission_mode=flags.permission_mode or mode or None,
-    )
+    model = flags.model or (before.model if flags.recorded is None else "")
+    kept = attrs.evolve(flags, model=model or None, permission_mode=flags.permission_mode or mode or None)
+    return kept, before.agent
 
 
 def read_recorded(flags: RunFlags) -> RecordedModel:
@@ -207,21 +206,33 @@ def _without_day(request: ModelRequest) -> ModelRequest:
     return attrs.evolve(request, system=_TODAY.sub("Today:", request.system))
 
 
-def main_for(name: str | None, *, max_turns: int | None, more: str) -> MainFor:
+def main_for(name: str | None, *, earlier: str = "", max_turns: int | None, more: str) -> MainFor:
     """Return what picks the agent of a run.
 
     Args:
         name: The agent's; None for the one that there is without any definition.
+        earlier: Where `name` is None, the name of the agent that the resumed run had; it is kept while it is there.
         max_turns: Before that of its definition.
         more: Goes behind what it is told.
     """
 
     def choose(found: Definitions) -> AgentDefinition:
-        main = MAIN if name is None else found.find(name)
+        main = _kept(earlier, found) if name is None else found.find(name)
         prompt = "\n\n".join(part for part in (main.system_prompt, more.strip()) if part)
         return attrs.evolve(main, system_prompt=prompt, max_turns=max_turns or main.max_turns)
 
     return choose
+
+
+def _kept(earlier: str, found: Definitions) -> AgentDefinition:
+    """Return the agent that a resumed run had, or the one that there is without any definition, and say so."""
+    if earlier in {"", MAIN.name}:
+        return MAIN
+    try:
+        return found.find(earlier)
+    except UsageError as error:
+        _say(f"note: this run goes on with the default agent: {error}")
+        return MAIN
 
 
 def _check(flags: RunFlags) -> None:

@@ -48,7 +48,10 @@ def outcome(runs: Path, **more: int) -> tuple[list[str], dict[str, str]]:
 
 
 def test_an_old_run_goes_with_all_that_is_in_it_and_nothing_else_does(tmp_path: Path) -> None:
-    """10: an old session removed by the sweep also loses its agents' transcripts; memory stays."""
+    """10: an old session removed by the sweep also loses its agents' transcripts; memory stays.
+
+    Behaviours (10), line 5.
+    """
     runs = tmp_path / ".greenroom" / "runs"
     make_run(runs, OLD)
     young = make_run(runs, OTHER, days_ago=1)
