@@ -267,7 +267,9 @@ class Composition:
                 memory = self._memory_of(home, definition, self._places)
                 if memory is not None:
                     self._open_memory(home, memory)
-                preloaded = await self._take_up_skills(home, await self.skills.refresh(), definition)
+                skills = await self.skills.refresh()
+                self.problems += [str(one) for one in skills.diagnostics if one.is_problem]
+                preloaded = await self._take_up_skills(home, skills, definition)
             home.tools = self.tools_for(home, more)
             self.problems += self._missing_tools(home, more)
             home.definition = attrs.evolve(home.definition, system_prompt=await compose())
