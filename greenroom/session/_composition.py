@@ -271,7 +271,9 @@ class Composition:
                 memory = self._memory_of(home, definition, self._places)
                 if memory is not None:
                     self._open_memory(home, memory)
-                preloaded = await self._take_up_skills(home, await self.skills.refresh(), definition)
+                skills = await self.skills.refresh()
+                self.problems += [str(one) for one in skills.diagnostics if one.is_problem]
+                preloaded = await self._take_up_skills(home, skills, definition)
             there_are = [*self._tools, *(one.name for one in more)]
             check_tool_list(home.definition, there_are, are_all_there=True)
             home.tools = self.tools_for(home, more)

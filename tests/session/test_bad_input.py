@@ -20,24 +20,24 @@ from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.session.crew import make_folder
 
 
-class FullDisk(SystemDisk):
-    """A disk that has room for so many appends."""
+class FailingDisk:
+    """A disk that takes nothing: it is full, or it cannot be written at all."""
 
-    def __init__(self, room: int) -> None:
-        super().__init__()
-        self._room = room
+    def __init__(self, *, is_read_only: bool) -> None:
+        disk = SystemDisk()
+        self.make_folder = self._refuse_folder if is_read_only else disk.make_folder
+        self.read, self.size, self.write, self.sync, self.close = (
+            disk.read,
+            disk.size,
+            disk.write,
+            disk.sync,
+            disk.close,
+        )
 
     def append(self, path: Path, content: bytes) -> None:
-        self._room -= 1
-        if self._room < 0:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        super().append(path, content)
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-
-class ReadOnlyDisk(SystemDisk):
-    """A disk on which no folder can be made."""
-
-    def make_folder(self, path: Path) -> None:
+    def _refuse_folder(self, path: Path) -> None:
         raise OSError(errno.EROFS, "Read-only file system", str(path))
 
 
@@ -158,14 +158,14 @@ async def test_a_missing_tool_is_named_with_the_agent_that_wants_it(folder: Path
 
 
 async def test_a_disk_that_is_full_from_the_start_refuses_the_session(folder: Path) -> None:
-    ports = attrs.evolve(virtual_ports(), disk=FullDisk(room=0))
+    ports = attrs.evolve(virtual_ports(), disk=FailingDisk(is_read_only=False))
     with pytest.raises(JournalError, match="No space left") as caught:
         await said(folder, ports=ports)
     assert "\n" not in str(caught.value)
 
 
 async def test_a_run_folder_that_cannot_be_made_is_one_line(folder: Path) -> None:
-    ports = attrs.evolve(virtual_ports(), disk=ReadOnlyDisk())
+    ports = attrs.evolve(virtual_ports(), disk=FailingDisk(is_read_only=True))
     with pytest.raises(JournalError, match="Read-only file system") as caught:
         await said(folder, ports=ports)
     assert str(folder.parent / "runs") in str(caught.value)

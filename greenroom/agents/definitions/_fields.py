@@ -291,12 +291,17 @@ def read_json(values: object, *, origin: Origin) -> list[Reading]:
         if isinstance(fields, Mapping):
             entries = {**entries_of(fields), "name": Entry(name, str(name))}
             entries.pop("agentType", None)
-            place = attrs.evolve(origin, source=f"{source}: {name}") if origin.scope is Scope.CLI else origin
-            found.append(read_definition(entries, origin=place))
+            definition, notes = read_definition(entries, origin=origin)
+            found.append((definition, [_about(str(name), one) for one in notes]))
         else:
             text_ = f"{name!r} is no object with the fields of a definition"
             found.append((None, [Diagnostic(kind=Kind.BROKEN, source=source, text=text_)]))
     return found
+
+
+def _about(name: str, one: Diagnostic) -> Diagnostic:
+    """Return a diagnostic that says which of several definitions it is about: there are no lines to tell them apart."""
+    return one if repr(name) in one.text else attrs.evolve(one, text=f"{name!r}: {one.text}")
 
 
 def read_definition(fields: Mapping[str, Entry], *, origin: Origin, fallback_name: str = "") -> Reading:
