@@ -122,7 +122,7 @@ def run_command(
         read_object("--settings", flags.settings), allow=allow, deny=deny, folders=flags.add_dir or ()
     )
     max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
-    open_with = {
+    open_with: dict[str, Any] = {
         "model": model_for(flags.model, max_usd=max_usd),
         "agents": read_object("--agents", flags.agents),
         "settings": given,
