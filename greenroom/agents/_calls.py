@@ -2,7 +2,8 @@
 
 Rule 1: every call gets exactly one result, whatever happens. Rule 2: read-only calls that follow each other run side by
 side, the rest one by one; a failing call never takes a result from its sibling. Rule 3: an error of a tool is text for
-the model; a bug in a tool is too, and is on record as such.
+the model; a bug in a tool is too, and is on record as such. Rule 4: a call that may change something is durable before it
+is run (DESIGN 12.22): whoever goes on after a crash knows of it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from greenroom.agents._events import COMPLETED, FAILED, KILLED, ToolBegan, ToolE
 from greenroom.agents._guard import Guard
 from greenroom.agents._hooking import StoppedByHook
 from greenroom.agents._services import AgentHome
+from greenroom.core import JournalError
 from greenroom.models import ToolResultBlock, ToolUseBlock
 from greenroom.tools import Tool, ToolContext, ToolError, plan_batches
 
@@ -78,7 +80,9 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
         tool = home.tools.find(call.name)
         context = turn.tool_context.for_call(call.id)
         text = await (
-            tool.call(call.input, context) if guard is None else _run_guarded(call, tool, context, guard, turn)
+            _perform(call, tool, call.input, context, turn)
+            if guard is None
+            else _run_guarded(call, tool, context, guard, turn)
         )
         state = COMPLETED
     except ToolError as problem:
@@ -100,7 +104,7 @@ async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, gua
     began_s = trio.current_time()
     failure: Exception | None = None
     try:
-        text = await tool.call(values, context)
+        text = await _perform(call, tool, values, context, turn)
     except Exception as error:  # noqa: BLE001 - raised again below: hooks are told of it first
         failure = error
         text = str(error) if isinstance(error, ToolError) else _in_words(call.name, error)
@@ -112,6 +116,23 @@ async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, gua
     except StoppedByHook as stopped:  # the call is done, and keeps its result
         turn.stopped = stopped
         return text
+
+
+async def _perform(
+    call: ToolUseBlock, tool: Tool, values: Mapping[str, Any], context: ToolContext, turn: Caller
+) -> str:
+    """Run a call that may be run.
+
+    Raises:
+        ToolError: The tool's own; or it was not run, because it could not be put on record.
+    """
+    wait_durable = turn.home.services.wait_durable
+    if wait_durable is not None and not tool.is_read_only:
+        try:
+            await wait_durable()
+        except JournalError as error:
+            raise ToolError(f"{call.name} was not run, because it cannot be put on record: {error}") from error
+    return await tool.call(values, context)
 
 
 def _in_words(name: str, bug: BaseException) -> str:

@@ -71,6 +71,9 @@ class AgentServices:
     """Makes the transcript of an agent, given its id; None keeps none."""
     on_message: OnMessage | None = None
     """Hears of each message that an agent's conversation gets."""
+    wait_durable: Callable[[], Awaitable[None]] | None = None
+    """Returns when all that was said and emitted so far survives a crash; awaited before a call that may change something.
+    Raises `JournalError` when it cannot be. None: nothing is kept."""
     session_id: str = ""
     main_transcript: Path | None = None
     """The main agent's transcript, which hooks are told of."""

@@ -148,7 +148,7 @@ def run_command(
     if flags.record:
         given = {**(given or {}), "record_model": True}
     max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
-    open_with = {
+    open_with: dict[str, Any] = {
         "model": model_for(flags.model, max_usd=max_usd) if flags.recorded is None else read_recorded(flags),
         "main": main_for(
             flags.agent, earlier=earlier, max_turns=flags.max_turns, more=flags.append_system_prompt or ""

@@ -343,6 +343,7 @@ def _services(
         open_transcript=transcript_opener(
             run_folder, run_folder.name, plan.cwd, ports=ports, version=__version__, write=journal.write_before
         ),
+        wait_durable=journal.commit,
         session_id=run_folder.name,
         main_transcript=run_folder / TRANSCRIPTS / transcript_name("", is_main=True),
         can_use_tool=hosted.can_use_tool,

@@ -140,7 +140,7 @@ async def test_an_agent_brings_a_server_of_its_own(project: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"sources": ["project"]}, "trust this folder first"),
+        ({"sources": ["project"]}, "is not started: trust"),
         ({"sources": ["user"], "is_trusted": True}, ""),
         ({"sources": ["project"], "is_trusted": True, "settings": {"disabledMcpjsonServers": ["all"]}}, ""),
     ],

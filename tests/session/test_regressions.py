@@ -168,6 +168,29 @@ async def test_cl_50_no_stop_hook_runs_when_the_provider_failed(project: Path) -
     assert len(model.requests) == 1
 
 
+async def test_a_call_that_may_change_something_is_on_disk_before_it_runs(
+    project: Path, autojump_clock: MockClock
+) -> None:
+    """RC-67, RC-88: or a process that is shot in it leaves no word of it. Mechanism: `wait_durable` before such a call."""
+    seen: list[list[str]] = []
+
+    @tool
+    async def change(name: str) -> str:
+        """Change something.
+
+        Args:
+            name: What.
+        """
+        blocks = [block for line in lines_of(session) for block in line["message"]["content"]]
+        seen.append([block["input"]["name"] for block in blocks if block["type"] == "tool_use"])
+        return "changed"
+
+    async with opened(project, [Call("Change", {"name": one}) for one in "ab"], tools=[change]) as session:
+        await session.run("Go.")
+
+    assert seen == [["a"], ["a", "b"]]
+
+
 # --- resume -----------------------------------------------------------------------------------------------------------
 
 
