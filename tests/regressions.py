@@ -240,7 +240,6 @@ BEHAVIOURS: Final = {
     "4.2": Row("Arguments without a place are appended."),
     "4.3": Row(
         "`allowed-tools` hold for the turn, and not behind the next message of a person.",
-        open="They hold for the commands within the skill only.",
     ),
     "4.4": Row("A skill that forks sees nothing of the conversation.", _S),
     "4.5": Row("A command that fails ends the skill, and the model never sees it."),

@@ -43,7 +43,7 @@ TAKE_UP = Call("Skill", {"skill": "release"})
 
 
 async def test_what_a_skill_allows_runs_unasked_in_that_turn_and_not_in_the_next(project: Path) -> None:
-    """Agents 4.11."""
+    """Behaviours (4), line 3; agents 4.11. Mechanism: `Guard` decides by the policy with the turn's grants."""
     skill(project, "release", "allowed-tools: Write\n")
     other = Call("Write", {"file_path": "b.txt", "content": "b"})
     session, _ = await turns(project, [TAKE_UP, WRITE, "one", other, "two"], "Release.", "And on.")
