@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, final
 
 import trio
 from trio.lowlevel import Task, checkpoint
@@ -38,7 +38,7 @@ from greenroom.actors._signals import Down
 from greenroom.actors._slot import NOTHING
 from greenroom.actors._waits import Wait
 from greenroom.actors._watch import Watch, note_down, tell_watchers
-from greenroom.core import ActorEnded, Cause, Level
+from greenroom.core import ActorEnded, Cause, InternalError, Level
 from greenroom.mailbox import DeadReason, Envelope, Mailbox
 
 if TYPE_CHECKING:
@@ -274,6 +274,7 @@ class Cell(Generic[M]):
     def leave(self) -> None:
         """Be gone for good: after the last incarnation, or when a supervisor gives up on one that it held."""
         self.is_gone, self.is_held = True, False
+        self.factory = _begin_no_more  # whoever keeps a ref keeps nothing of what the factory holds
         self.mailbox.close("the actor has ended", dead_reason=DeadReason.ENDED, parent=self.exit_seq)
         for envelope in self.mailbox.leased:
             self.mailbox.bury(envelope, DeadReason.ENDED, parent=self.exit_seq)
@@ -489,3 +490,7 @@ def current_of(shared: Surroundings) -> Cell[Any] | None:
     """Return the actor whose code is running, if it is one of this runtime; runtimes may be nested."""
     current = CURRENT.get()
     return current if current is not None and current.shared is shared else None
+
+
+def _begin_no_more() -> NoReturn:
+    raise InternalError("an actor that is gone has no further incarnation")

@@ -7,7 +7,7 @@ or a file that should be changed, 2 for a mistake in the command. Rule 3: what `
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -19,7 +19,7 @@ from greenroom.cli._output import complain, typed
 from greenroom.cli._replay_page import Page, counted
 from greenroom.cli._words import printable
 from greenroom.core import UsageError
-from greenroom.core.sources import Diagnostic, find_places
+from greenroom.core.sources import Diagnostic, Kind, find_places
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -99,15 +99,16 @@ def check_command(path: Path | None = None, /, *, json: bool = False) -> int:
     else:
         raise UsageError(f"{str(path)!r} is not there; name a file of an agent, or a folder of them")
     loaded = [one for one in found.values() if one.origin.scope.value != "builtin"]
+    diagnostics = [*found.diagnostics, *(each for one in loaded for each in _unknown(one))]
     problems = found.problems
     verdict = "nothing to change" if not problems else f"{counted(len(problems), 'problem')} to repair"
     facts = {
         "ok": not problems,
         "loaded": [{"name": one.name, "source": one.origin.source} for one in loaded],
-        "found": _facts(found.diagnostics),
+        "found": _facts(diagnostics),
     }
     lines = [f"{one.name}: {_short(one.origin.source)}" for one in loaded]
-    lines += [*map(_line, found.diagnostics), f"{counted(len(loaded), 'agent')}, {verdict}"]
+    lines += [*map(_line, diagnostics), f"{counted(len(loaded), 'agent')}, {verdict}"]
     Page(facts=facts, lines=lines).print(is_json=json)
     return NOT_FOUND if problems else FOUND
 
@@ -131,6 +132,24 @@ def _parsed(agents: str | None) -> dict[str, Any] | None:
     if not isinstance(values, dict):
         raise UsageError("--agents has to be a JSON object of definitions by their names")
     return values
+
+
+def _unknown(one: AgentDefinition) -> Iterator[Diagnostic]:
+    """Return notes on names that mean nothing here; programs and servers may bring tools and models of their own."""
+    from greenroom.models import INHERIT, family_of
+    from greenroom.permissions import ToolTraits, traits_of
+    from greenroom.tools.builtin import STANDARD_TOOLS
+
+    def say(text: str) -> Diagnostic:
+        return Diagnostic(kind=Kind.NOTE, source=one.origin.source, text=f"{one.name!r} {text}")
+
+    known = {"*", *(each.name for each in STANDARD_TOOLS)}
+    for pattern in one.tools or ():
+        name = pattern.partition("(")[0]
+        if name not in known and not name.startswith("mcp__") and traits_of(name) == ToolTraits():
+            yield say(f"names the tool {name!r}, which is no built-in one; check its name")
+    if one.model != INHERIT and family_of(one.model) is None:
+        yield say(f"names the model {one.model!r}, which is none of Claude's; check its name")
 
 
 def _row(one: AgentDefinition) -> dict[str, Any]:

@@ -12,14 +12,14 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from greenroom._version import __version__
 from greenroom.cli._output import complain, drop_output, flush_output, program
 from greenroom.core import GreenroomError, JournalError, SettingsError, UsageError
 
 if TYPE_CHECKING:
-    from cyclopts import App, CycloptsError
+    from cyclopts import App, CycloptsError, Token
 
 DONE: Final = 0
 NOT_DONE: Final = 1
@@ -79,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     from cyclopts import CycloptsError
 
+    _check_folder()
     app = _make_app()
     try:
         result = app(arguments or ["--help"], print_error=False, exit_on_error=False, result_action="return_value")
@@ -86,6 +87,13 @@ def _run(arguments: list[str]) -> int:
         command = " ".join(error.command_chain or ())
         return complain(f"{_worded(error)} (see {f'{program()} {command}'.rstrip()} --help)", code=MISUSE)
     return result if isinstance(result, int) else DONE
+
+
+def _check_folder() -> None:
+    try:
+        Path.cwd()
+    except OSError:
+        raise UsageError("the current folder is gone; change to one that is there") from None
 
 
 def _worded(error: CycloptsError) -> str:
@@ -107,7 +115,7 @@ def _make_app() -> App:
         version=__version__,
         help_format="plaintext",
         # A switch that is off says nothing; there is no `--no-json`.
-        default_parameter=Parameter(negative=(), show_default=_show_default),
+        default_parameter=Parameter(negative=(), show_default=_show_default, converter=_converted),
     )
     app.command(swarm_command, name="swarm")
     # Named, not imported: what replays runs is loaded when a run is replayed, and so on.
@@ -121,6 +129,18 @@ def _make_app() -> App:
         agents.command(f"greenroom.cli._agents:{name}_command", name=name, help=text)
     app.command(agents)
     return app
+
+
+def _converted(wanted: Any, tokens: Sequence[Token]) -> Any:
+    """Return what an argument stands for; of whole numbers the parser alone would round 1.5 to 2."""
+    from cyclopts import convert
+
+    if int not in (wanted, *get_args(wanted)):
+        return convert(wanted, tokens)
+    try:
+        return int(tokens[0].value)
+    except ValueError:
+        raise ValueError(f"{tokens[0].value!r} is no whole number") from None
 
 
 def _show_default(value: object) -> str | None:

@@ -43,6 +43,11 @@ def complain(text: str, *, code: int) -> int:
     return code
 
 
+def note(text: str) -> None:
+    """Say on one line of standard error what the user should know and what stops nothing."""
+    complain(f"note: {text}", code=0)
+
+
 def program() -> str:
     """Return what to type to start this program again: `greenroom` where that is on PATH and the same one."""
     started = sys.argv[0]

@@ -21,7 +21,7 @@ from cyclopts import Parameter
 
 from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import Definitions
-from greenroom.cli._output import PROGRAM, program, typed
+from greenroom.cli._output import PROGRAM, note, program, typed
 from greenroom.cli._run_input import read_object, read_prompt, read_rules, with_permissions, with_servers
 from greenroom.cli._run_model import model_for
 from greenroom.cli._run_output import OutputFormat, Writer, make_printer
@@ -30,14 +30,15 @@ from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._swarm import prepared_runs
 from greenroom.core import Ports, UsageError, calm_collector
 from greenroom.models import MODEL_FILE, ModelRequest, RecordedModel, read_recording
-from greenroom.permissions import Effect, parse_mode
-from greenroom.session import MAIN, MainFor, Session, SettingSource, open_session
+from greenroom.permissions import Effect, Mode, parse_mode
+from greenroom.session import MAIN, MainFor, Session, SettingSource, find_session, open_session, read_beginning
 from greenroom.tools import ToolContext
 from greenroom.tools.builtin import STANDARD_TOOLS, HttpFetcher, ask_user_question_tool, make_web_fetch_tool
 from greenroom.trace import find_run
 
 NOT_DONE: Final = 1
 _TODAY: Final = re.compile(r"^Today: [\d-]+$", re.MULTILINE)
+_NOT_KEPT: Final = frozenset((Mode.DEFAULT, Mode.PLAN, Mode.BYPASS, Mode.BUBBLE))
 ALL_SOURCES: Final = ",".join(SettingSource)
 
 
@@ -136,6 +137,7 @@ def run_command(
     flags: RunFlags = RunFlags(),
 ) -> int:
     """Let one agent do what the prompt says, print its answer, and return the exit code."""
+    flags, earlier = as_before(flags)
     allow = read_rules("--allowed-tools", flags.allowed_tools or (), Effect.ALLOW)
     deny = read_rules("--disallowed-tools", flags.disallowed_tools or (), Effect.DENY)
     _check(flags)
@@ -148,7 +150,9 @@ def run_command(
     max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
     open_with = {
         "model": model_for(flags.model, max_usd=max_usd) if flags.recorded is None else read_recorded(flags),
-        "main": main_for(flags.agent, max_turns=flags.max_turns, more=flags.append_system_prompt or ""),
+        "main": main_for(
+            flags.agent, earlier=earlier, max_turns=flags.max_turns, more=flags.append_system_prompt or ""
+        ),
         "agents": read_object("--agents", flags.agents),
         "settings": given,
         "sources": [name for one in flags.setting_sources.split(",") if (name := one.strip())],
@@ -161,6 +165,24 @@ def run_command(
     options = RunOptions(prompt=prompt, flags=flags, open_with=open_with, named=(*allow, *deny))
     with calm_collector():
         return trio.run(_run, options, prepared_runs(flags.runs))
+
+
+def as_before(flags: RunFlags) -> tuple[RunFlags, str]:
+    """Return the flags of a run that goes on with another one, and the agent that this one had.
+
+    Model and mode are as before unless they are said; the modes that let everything run, or nothing be changed, are never taken
+    over (agents 10.21). A model that the agent's definition names is that of the definition, as it is now.
+
+    Raises:
+        UsageError: There is no such run.
+    """
+    if flags.resume is None:
+        return flags, ""
+    before = read_beginning(find_session(flags.resume, prepared_runs(flags.runs)))
+    mode = before.permission_mode if before.permission_mode not in _NOT_KEPT else ""
+    model = flags.model or (before.model if flags.recorded is None else "")
+    kept = attrs.evolve(flags, model=model or None, permission_mode=flags.permission_mode or mode or None)
+    return kept, before.agent
 
 
 def read_recorded(flags: RunFlags) -> RecordedModel:
@@ -184,21 +206,33 @@ def _without_day(request: ModelRequest) -> ModelRequest:
     return attrs.evolve(request, system=_TODAY.sub("Today:", request.system))
 
 
-def main_for(name: str | None, *, max_turns: int | None, more: str) -> MainFor:
+def main_for(name: str | None, *, earlier: str = "", max_turns: int | None, more: str) -> MainFor:
     """Return what picks the agent of a run.
 
     Args:
         name: The agent's; None for the one that there is without any definition.
+        earlier: Where `name` is None, the name of the agent that the resumed run had; it is kept while it is there.
         max_turns: Before that of its definition.
         more: Goes behind what it is told.
     """
 
     def choose(found: Definitions) -> AgentDefinition:
-        main = MAIN if name is None else found.find(name)
+        main = _kept(earlier, found) if name is None else found.find(name)
         prompt = "\n\n".join(part for part in (main.system_prompt, more.strip()) if part)
         return attrs.evolve(main, system_prompt=prompt, max_turns=max_turns or main.max_turns)
 
     return choose
+
+
+def _kept(earlier: str, found: Definitions) -> AgentDefinition:
+    """Return the agent that a resumed run had, or the one that there is without any definition, and say so."""
+    if earlier in {"", MAIN.name}:
+        return MAIN
+    try:
+        return found.find(earlier)
+    except UsageError as error:
+        _say(f"note: this run goes on with the default agent: {error}")
+        return MAIN
 
 
 def _check(flags: RunFlags) -> None:
@@ -249,10 +283,10 @@ async def _work(run: Run, session: Session, options: RunOptions, ladder: Ladder)
 
 def _tell_of_problems(session: Session, options: RunOptions) -> None:
     for problem in session.problems:
-        _say(f"note: {problem}")
+        note(problem)
     every = [one.name for one in STANDARD_TOOLS]
     for name in unknown_tools(options.named, [*every, *session.tools]):
-        _say(f"note: there is no tool {name!r} here; the rule about it has no effect")
+        note(f"there is no tool {name!r} here; the rule about it has no effect")
 
 
 def _say(text: str) -> None:

@@ -42,6 +42,16 @@ CATEGORIES: Final[Mapping[str, str]] = {
 """The category of an error for each kind of `ProviderError` (agents 13.18)."""
 
 
+HINTS: Final[Mapping[str, str]] = {
+    "authentication": "check the key in ANTHROPIC_API_KEY",
+    "permission": "check what the key in ANTHROPIC_API_KEY is for",
+    "billing": "check the account that the key belongs to",
+    "not_found": "check --model",
+    "connection": "check the network, and ANTHROPIC_BASE_URL where that is set",
+}
+"""What to do, for each kind of `ProviderError` about which a user can do something."""
+
+
 @final
 @attrs.frozen(kw_only=True)
 class Ending:
@@ -99,7 +109,7 @@ def ended_badly(error: TurnFailed | TurnKilled, *, was_in_tools: bool = False) -
             return Ending(
                 subtype=FAILED,
                 text=error.partial,
-                error=str(cause),
+                error=f"{cause}; {HINTS[cause.kind]}" if cause.kind in HINTS else str(cause),
                 reason="prompt_too_long" if cause.kind == "too_large" else "api_error",
                 api_status=cause.status,
                 category=CATEGORIES.get(cause.kind, "unknown"),

@@ -13,6 +13,7 @@ from typing import Any, Final, final
 from greenroom.actors import TurnBegan, TurnEnded
 from greenroom.agents import AgentDefined, CompactEnded, ModelBegan, ModelEnded, PermissionDenied, ToolBegan
 from greenroom.core import Event, Record, event_of
+from greenroom.hooks import HookRan
 from greenroom.models import Pricing, Usage
 from greenroom.tasks import TaskBegan, TaskEnded
 
@@ -28,7 +29,7 @@ class Meter:
     Args:
         main: Id of the main agent.
         pricing: What tokens cost.
-        on_event: Called with what is told of the main agent: the end of a turn, a refused call, a compaction.
+        on_event: Called with what is told of the main agent: the end of a turn, a refused call, a compaction, a hook.
     """
 
     def __init__(
@@ -113,6 +114,7 @@ _HANDLERS: Final[Mapping[type[Event], Callable[[Meter, float, Any], None]]] = {
     TurnEnded: Meter._told,
     PermissionDenied: Meter._told,
     CompactEnded: Meter._told,
+    HookRan: Meter._told,
     ModelBegan: Meter._model_began,
     ModelEnded: Meter._model_ended,
     ToolBegan: Meter._tool_began,

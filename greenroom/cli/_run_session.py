@@ -17,6 +17,7 @@ import trio
 from greenroom._version import __version__
 from greenroom.actors import AbortStatus, TurnEnded
 from greenroom.agents import CONTINUE, Appended, CompactEnded, PermissionDenied
+from greenroom.cli._output import note
 from greenroom.cli._run_ending import FAILED, SUCCESS, Ending, ended_badly, ended_well
 from greenroom.cli._run_lines import Counts, Opening
 from greenroom.cli._run_meter import Meter
@@ -24,6 +25,7 @@ from greenroom.cli._run_model import key_source
 from greenroom.cli._run_output import Printer
 from greenroom.cli._signals import EXIT_CODES
 from greenroom.core import Event, GreenroomError, Record, TurnFailed, TurnKilled, UsageError
+from greenroom.hooks import HookRan
 from greenroom.session import Session
 
 BACKGROUND_GRACE_S: Final = 5.0
@@ -54,6 +56,8 @@ class Run:
         self._origin: str | None = None
         """What led to the main agent's current turn; None before its first message."""
         self._last_text = ""
+        self._bad_hooks: set[tuple[str, str, str]] = set()
+        """Those that were said to be; once is enough."""
 
     # --- what happens ----------------------------------------------------------------------------------------------
 
@@ -93,6 +97,9 @@ class Run:
                 self._turn_ended(event)
             case PermissionDenied() | CompactEnded():
                 self._printer.told(event)
+            case HookRan(error=error) if error and (event.source, event.handler, error) not in self._bad_hooks:
+                self._bad_hooks.add((event.source, event.handler, error))
+                note(f"{event.source}: the hook {event.handler!r} of {event.event} does not work: {error}")
 
     def _turn_ended(self, event: TurnEnded) -> None:
         origin, self._origin = self._origin, None

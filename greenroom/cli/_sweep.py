@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from greenroom.cli._output import typed
 from greenroom.cli._replay_page import Page, counted
-from greenroom.core import SystemClock
+from greenroom.core import SystemClock, UsageError
 from greenroom.core.sources import find_places
 from greenroom.session import SettingSource, load_settings, sweep_runs
 from greenroom.store import CLEANUP_PERIOD_DAYS, RetentionSettings, Verdict
@@ -52,6 +52,9 @@ def sweep_command(
     json
         Print one JSON object instead of lines.
     """
+    for flag, number, least in (("--days", days, 1), ("--max-bytes", max_bytes, 1), ("--keep-newest", keep_newest, 0)):
+        if number is not None and number < least:
+            raise UsageError(f"{flag} has to be at least {least}, not {number}")
     said = load_settings(find_places(Path.cwd()), SettingSource, is_trusted=True).scalars
     settings = RetentionSettings(
         cleanup_period_days=_first(days, said.cleanupPeriodDays, CLEANUP_PERIOD_DAYS),

@@ -57,6 +57,7 @@ def find_servers(
     given: Sequence[str | Mapping[str, Any]] = (),
     only_given: bool = False,
     can_ask: bool = False,
+    is_trusted: bool = True,
 ) -> FoundServers:
     """Read every place in which servers are written, and return those that the session has.
 
@@ -66,8 +67,9 @@ def find_servers(
         given: What the command line or the program gives (`--mcp-config`): files, JSON as text, or mappings.
         only_given: Whether nothing else is read (`--strict-mcp-config`).
         can_ask: Whether a person is at the session, so that a project's servers wait for approval.
+        is_trusted: Whether the project is trusted: else what its own files name is not started, and takes no name.
     """
-    finder = _Finder(places, environ)
+    finder = _Finder(places, environ, is_trusted=is_trusted)
     managed = places.managed / _MANAGED_FILE if places.managed is not None else None
     if managed is not None and is_file(managed):
         finder.read_file(managed, ServerScope.MANAGED)
@@ -90,8 +92,9 @@ class _Written:
 
 @final
 class _Finder:
-    def __init__(self, places: Places, environ: Mapping[str, str]) -> None:
+    def __init__(self, places: Places, environ: Mapping[str, str], *, is_trusted: bool) -> None:
         self._places = places
+        self._is_trusted = is_trusted
         self._environ = {"CLAUDE_PROJECT_DIR": str(places.root), "GREENROOM_PROJECT_DIR": str(places.root), **environ}
         self.entries: dict[ServerScope, list[_Written]] = {scope: [] for scope in _ALL_SCOPES}
         self._found: list[Diagnostic] = []
@@ -118,7 +121,7 @@ class _Finder:
         places = self._places
         for folder in places.project:
             local = self._file(folder / OWN / "settings.local.json")
-            self._take(local, ServerScope.LOCAL, folder / OWN / "settings.local.json", is_settings=True)
+            self._take_project(local, ServerScope.LOCAL, folder / OWN / "settings.local.json", is_settings=True)
             self._approve(local, folder / OWN / "settings.local.json", may_enable=True)
             theirs = folder / THEIRS / "settings.local.json"
             self._approve(self._file(theirs), theirs, may_enable=True)
@@ -126,8 +129,9 @@ class _Finder:
             if folder / OWN == places.home:
                 continue  # the user's own settings, which are read below
             shared = self._file(folder / OWN / "settings.json")
-            self._take(shared, ServerScope.PROJECT, folder / OWN / "settings.json", is_settings=True)
-            self.read_file(folder / _PROJECT_FILE, ServerScope.PROJECT)
+            self._take_project(shared, ServerScope.PROJECT, folder / OWN / "settings.json", is_settings=True)
+            path = folder / _PROJECT_FILE
+            self._take_project(self._file(path), ServerScope.PROJECT, path)
             self._approve(shared, folder / OWN / "settings.json", may_enable=False)
             theirs = folder / THEIRS / "settings.json"
             self._approve(self._file(theirs), theirs, may_enable=False)
@@ -172,7 +176,7 @@ class _Finder:
 
     def _parsed(self, text: str, source: str) -> Mapping[str, Any] | None:
         try:
-            values = json.loads(text)
+            values = json.loads(text or "{}")
         except ValueError as problem:
             line = problem.lineno if isinstance(problem, json.JSONDecodeError) else 0
             self._broken(source, f"it is no JSON: {problem}; nothing of it is used", line)
@@ -184,6 +188,17 @@ class _Finder:
             self._broken(source, 'it holds no object; write {"mcpServers": {...}}')
             return None
         return values
+
+    def _take_project(
+        self, values: Mapping[str, Any] | None, scope: ServerScope, path: Path, *, is_settings: bool = False
+    ) -> None:
+        """Take what a project's own file names, if the project is trusted; else say what is left out."""
+        if self._is_trusted:
+            self._take(values, scope, path, is_settings=is_settings)
+            return
+        for name, _ in _items((values or {}).get(_SERVERS)):
+            text = f"server {str(name)!r} is not started: trust {shown_path(self._places.root)} first"
+            self._found.append(Diagnostic(kind=Kind.IGNORED, source=shown_path(path), text=text))
 
     def _take(
         self,

@@ -11,6 +11,7 @@ import json
 from collections import deque
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Final, final
+from urllib.parse import urlsplit
 
 import anthropic
 import httpx2
@@ -63,6 +64,9 @@ class AnthropicClient:
             raise UsageError(f"{_NO_KEY} ({error})") from error
         if not (self._sdk.api_key or self._sdk.auth_token or self._sdk.credentials):
             raise UsageError(_NO_KEY)
+        _check_address(str(self._sdk.base_url))
+        _check_secret("ANTHROPIC_API_KEY", self._sdk.api_key)
+        _check_secret("ANTHROPIC_AUTH_TOKEN", self._sdk.auth_token)
         self._lines = Lines(lambda size: self._sdk.copy(http_client=self._pool(size)), max_connections)
 
     async def close(self) -> None:
@@ -77,6 +81,24 @@ class AnthropicClient:
     def _pool(self, size: int) -> anthropic.DefaultAsyncHttpxClient:
         limits = httpx2.Limits(max_connections=size, max_keepalive_connections=size, keepalive_expiry=KEPT_S)
         return anthropic.DefaultAsyncHttpxClient(limits=limits, timeout=self._timeout, verify=self._tls)
+
+
+def _check_address(url: str) -> None:
+    """Refuse an address that no request could go to: its errors look like those of a network, and would be tried again."""
+    try:
+        parts = urlsplit(url)
+        is_sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_sound = False
+    if not is_sound:
+        what = "is no address of an API; it begins with https:// or http://, and has a host"
+        raise UsageError(f"{url!r} {what}: set ANTHROPIC_BASE_URL or pass base_url=")
+
+
+def _check_secret(name: str, secret: str | None) -> None:
+    """Refuse what cannot stand in a header, without showing it."""
+    if secret and not (secret.isascii() and secret.isprintable()):
+        raise UsageError(f"{name} holds characters that no key has, such as a line break or an accent; set it again")
 
 
 @final

@@ -217,7 +217,8 @@ def merge_permissions(
         rules += [rule for rule in one.rules if counts or rule.effect is not Effect.ALLOW]
         if not counts:
             if one.mode or one.directories or any(rule.effect is Effect.ALLOW for rule in one.rules):
-                what = "the workspace is not trusted; its allow rules, mode and folders do not count"
+                until = "until the project is trusted (--trust, is_trusted=True)"
+                what = f"its allow rules, mode and folders do not count {until}"
                 diagnostics.append(Diagnostic(one.source.label, what))
             continue
         mode = mode or one.mode

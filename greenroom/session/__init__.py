@@ -3,7 +3,7 @@
 from greenroom.session._assembly import MainFor, ModelFor
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._open import EVENTS, FOLDS, open_session
-from greenroom.session._resume import transcript_opener
+from greenroom.session._resume import Beginning, find_session, read_beginning, transcript_opener
 from greenroom.session._session import MAIN, AgentStatus, Session
 from greenroom.session._settings import SessionSettings, SettingSource, load_settings
 from greenroom.session._stream import EventStream
@@ -14,6 +14,7 @@ __all__ = [
     "FOLDS",
     "MAIN",
     "AgentStatus",
+    "Beginning",
     "EventStream",
     "MainFor",
     "ModelFor",
@@ -23,8 +24,10 @@ __all__ = [
     "SessionSettings",
     "SettingSource",
     "SweepReport",
+    "find_session",
     "load_settings",
     "open_session",
+    "read_beginning",
     "sweep_runs",
     "transcript_opener",
 ]

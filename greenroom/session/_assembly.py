@@ -145,6 +145,8 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports) -> Plan:
     policy, problems = make_policy(settings, tuple(wish.tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
     environ = {**os.environ, **settings.env}
     servers, mcp, more = await run(_find_servers, cwd, places, wanted, settings, environ)
+    unread = {one.source for one in settings.diagnostics if one.kind is Kind.BROKEN}
+    more = [one for one in more if one.source not in unread]  # a file that cannot be read is said to be so once
     diagnostics: Sequence[Diagnostic] = (*settings.diagnostics, *found.problems, *more)
     return Plan(
         cwd=cwd,
@@ -191,18 +193,11 @@ def _find_servers(
         environ=environ,
         given=given,
         only_given=places is None,
+        is_trusted=settings.is_trusted,
     )
-    kept, untrusted = [], []
-    for config in found.configs:
-        if config.name in settings.scalars.disabledMcpjsonServers or not _is_read(config.scope, sources):
-            continue
-        if config.scope is ServerScope.PROJECT and not settings.is_trusted:
-            text = f"the server {config.name!r} is not started: trust this folder first"
-            untrusted.append(Diagnostic(kind=Kind.IGNORED, source=config.source, text=text))
-        else:
-            kept.append(config)
-    found = attrs.evolve(found, configs=tuple(kept))
-    return found, mcp, [*ignored, *found.diagnostics, *untrusted]
+    unwanted = settings.scalars.disabledMcpjsonServers
+    kept = tuple(one for one in found.configs if one.name not in unwanted and _is_read(one.scope, sources))
+    return attrs.evolve(found, configs=kept), mcp, [*ignored, *found.diagnostics]
 
 
 def _is_read(scope: ServerScope, sources: frozenset[SettingSource]) -> bool:

@@ -45,7 +45,7 @@ from greenroom.agents.memory import (
 from greenroom.core import Ports, UsageError
 from greenroom.core.sources import Places
 from greenroom.hooks import HookRunner, HookServices, HookSource, LateAnswer, SourceKind, merge_hooks, parse_hooks
-from greenroom.mcp import McpServers, McpTool, names_tool
+from greenroom.mcp import McpServers, McpTool
 from greenroom.models import Budget, ModelNames, choose_model, read_effort
 from greenroom.permissions import (
     Effect,
@@ -65,6 +65,7 @@ from greenroom.permissions import (
 )
 from greenroom.session._settings import Settings, SettingSource, merged_hooks, settings_path
 from greenroom.session._skill_ports import skill_ports
+from greenroom.session._tool_lists import check_tool_list, names
 from greenroom.skills import Rendered, SkillFailed, Skills, SkillSource, read_command_line, render_skill
 from greenroom.tools import Tool, ToolSet
 
@@ -155,8 +156,11 @@ class Composition:
             is_child: Whether it is not the session's main agent.
 
         Raises:
-            UsageError: Its definition names a mode that there is not.
+            UsageError: Its definition names a mode that there is not, or only tools that there are not.
         """
+        has_servers = bool(definition.mcp_servers or definition.required_mcp_servers or self.servers.states())
+        there_are = [one.name for one in (*self._tools.values(), *more)]
+        check_tool_list(definition, there_are, are_all_there=not has_servers)
         home = AgentHome(definition=definition, services=self.services, tools=ToolSet(), is_child=is_child)
         scalars = self._settings.scalars
         effort = definition.effort if definition.effort is not None else scalars.effort
@@ -167,7 +171,6 @@ class Composition:
         home.policy = self._policy_for(definition, is_child=is_child)
         home.tools = self.tools_for(home, more)
         home.hooks = self._hooks_for(home)
-        has_servers = definition.mcp_servers or definition.required_mcp_servers or len(self.servers.states())
         if self._places is not None or has_servers:
             home.prepare = self._preparation(home)
         self._homes.append(home)
@@ -177,14 +180,26 @@ class Composition:
         """Return the session's tools and some more, as far as an agent may have them."""
         definition, policy = home.definition, home.policy
         taken = {one for one in definition.disallowed_tools if "(" not in one}
-        tools = [one for one in (*self._tools.values(), *more) if not _names(taken, one.name)]
+        tools = [one for one in (*self._tools.values(), *more) if not names(taken, one.name)]
         if definition.tools is not None and "*" not in definition.tools:
             wanted = set(definition.tools) | ({home.skill_tool.name} if home.skill_tool is not None else set())
-            tools = [one for one in tools if _names(wanted, one.name)]
-        if home.skill_tool is not None and not _names(taken, home.skill_tool.name):
+            tools = [one for one in tools if names(wanted, one.name)]
+        if home.skill_tool is not None and not names(taken, home.skill_tool.name):
             tools.append(home.skill_tool)
         hidden = hidden_tools(policy, [one.name for one in tools]) if policy is not None else frozenset()
         return ToolSet(one for one in tools if one.name not in hidden)
+
+    def _missing_tools(self, home: AgentHome, more: Sequence[Tool]) -> list[str]:
+        """Return what its definition says about tools that are not there, in one line; nothing where all are."""
+        there = [*self._tools, *(one.name for one in more), *([home.skill_tool.name] if home.skill_tool else [])]
+        named = [one.partition("(")[0] for one in home.definition.tools or () if one != "*"]
+        missing = [repr(one) for one in named if not any(names({one}, name) for name in there)]
+        if not missing:
+            return []
+        definition = home.definition
+        has_any = "goes without" if len(home.tools) else "has no tools at all"
+        where = f"{definition.origin.source}: " if definition.origin.source else ""
+        return [f"{where}agent {definition.name!r} {has_any}: there is no tool {', '.join(missing)} here"]
 
     def _model_of(self, definition: AgentDefinition) -> str:
         """Return the exact name of a child's model; empty for the session's own."""
@@ -256,8 +271,13 @@ class Composition:
                 memory = self._memory_of(home, definition, self._places)
                 if memory is not None:
                     self._open_memory(home, memory)
-                preloaded = await self._take_up_skills(home, await self.skills.refresh(), definition)
+                skills = await self.skills.refresh()
+                self.problems += [str(one) for one in skills.diagnostics if one.is_problem]
+                preloaded = await self._take_up_skills(home, skills, definition)
+            there_are = [*self._tools, *(one.name for one in more)]
+            check_tool_list(home.definition, there_are, are_all_there=True)
             home.tools = self.tools_for(home, more)
+            self.problems += self._missing_tools(home, more)
             home.definition = attrs.evolve(home.definition, system_prompt=await compose())
             home.renew = compose
 
@@ -396,11 +416,6 @@ def _once_read(home: AgentHome) -> Callable[[Rendered], Awaitable[None]]:
             home.take_up(rendered)
 
     return on_invoked
-
-
-def _names(patterns: set[str], tool: str) -> bool:
-    """Say whether a list of tools names one: by its name, or an MCP server's all at once (agents 1.55)."""
-    return tool in patterns or any(names_tool(one, tool) for one in patterns if one.startswith("mcp__"))
 
 
 def _delivery(home: AgentHome) -> Callable[[LateAnswer], object]:

@@ -22,6 +22,10 @@ class SessionBegan(Event):
     """Name of the model that it was opened with."""
     cwd: str
     """The folder that its agents work in."""
+    agent: str = ""
+    """Name of the main agent's definition."""
+    permission_mode: str = ""
+    """How its calls were treated that no rule speaks about, when it began."""
 
 
 @final

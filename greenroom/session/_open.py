@@ -117,7 +117,15 @@ async def _running(plan: Plan, host: Hosted, folder: Path, ports: Ports, *, is_r
         recorder = journal.recorder
         # Read under the lock of the run: nobody else writes the transcript now.
         loaded = await load_agent(folder, None, ports.blocking) if is_resumed else None
-        recorder.emit(SessionBegan(session=folder.name, model=model.name, cwd=str(plan.cwd)))
+        recorder.emit(
+            SessionBegan(
+                session=folder.name,
+                model=model.name,
+                cwd=str(plan.cwd),
+                agent=plan.main.name,
+                permission_mode=plan.policy.mode.value,
+            )
+        )
         state, error = State.FAILED, ""
         session: Session | None = None
         try:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, final
+
+import attrs
 
 from greenroom.agents import Loaded, load_conversation
 from greenroom.core import Blocking, Ports, UsageError
@@ -38,6 +41,33 @@ def find_session(run: Path | str, runs: Path) -> Path:
     if not (folder / TRANSCRIPTS / MAIN_FILE).is_file():
         raise UsageError(f"No conversation found with session ID: {run}")
     return folder.absolute()
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Beginning:
+    """What a run was last opened with; empty where its journal does not say it."""
+
+    model: str = ""
+    agent: str = ""
+    permission_mode: str = ""
+
+
+def read_beginning(run_folder: Path) -> Beginning:
+    """Return what a run was last opened with. It looks at the disk: call it through `Blocking`.
+
+    Only the lines that say it are decoded, so it takes as long as reading the journal's bytes.
+    """
+    found: dict[str, object] = {}
+    with (run_folder / JOURNAL).open("rb") as lines:
+        for line in lines:
+            if b'"session.begin"' in line:
+                try:
+                    found = dict(json.loads(line))
+                except ValueError:
+                    continue
+    names = [field.name for field in attrs.fields(Beginning)]
+    return Beginning(**{name: str(found[name]) for name in names if found.get(name)})
 
 
 async def load_agent(run_folder: Path, agent_id: str | None, blocking: Blocking) -> Loaded:

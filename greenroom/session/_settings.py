@@ -24,7 +24,7 @@ from greenroom.core import SettingsError, UsageError, read_settings
 from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Places
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
 from greenroom.mcp import McpSettings
-from greenroom.models import ModelSettings
+from greenroom.models import ModelSettings, read_effort
 from greenroom.permissions import PermissionSettings, Source, read_permissions
 
 LOCAL_FILE: Final = "settings.local.json"
@@ -45,6 +45,14 @@ class SettingSource(StrEnum):
 _AT_LEAST_1: Final = attrs.validators.optional(attrs.validators.ge(1))
 
 
+def _check_effort(_: object, __: object, value: str | int | None) -> None:
+    if value is not None:
+        try:
+            read_effort(value)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+
+
 @final
 @attrs.frozen(kw_only=True)
 class SessionSettings:
@@ -52,7 +60,7 @@ class SessionSettings:
 
     model: str | None = None
     """The main agent's model: an alias or an id."""
-    effort: str | int | None = None
+    effort: str | int | None = attrs.field(default=None, validator=_check_effort)
     """How hard models think, unless a definition says otherwise."""
     env: dict[str, str] = attrs.field(factory=dict)
     """Variables for the commands and hooks of the session."""
@@ -141,6 +149,10 @@ class Settings:
 
 
 _OF_PROJECT: Final = frozenset((SettingSource.PROJECT, SettingSource.LOCAL))
+_SAID_ELSEWHERE: Final = frozenset(
+    ("permissions", "mcpServers", "enableAllProjectMcpServers", "enabledMcpjsonServers", "disabledMcpjsonServers")
+) | {"cleanupPeriodDays", "max_runs_bytes"}
+"""Rules and servers are judged where they are read, and how long runs are kept is for a sweep, which trusts its project."""
 _SCOPES: Final = {
     None: permissions.Scope.CLI,
     SettingSource.USER: permissions.Scope.USER,
@@ -252,6 +264,8 @@ def _combined(files: Sequence[SettingsFile], diagnostics: list[Diagnostic], *, i
     for file in files:
         sound = _sound_keys(file, diagnostics)
         counts = is_trusted or file.source not in _OF_PROJECT
+        if not counts:
+            diagnostics += _without_effect(file, sound)
         for field in attrs.fields(SessionSettings):
             value = file.values.get(field.name) if counts and field.name in sound - _MERGED else None
             before = scalars.get(field.name)
@@ -283,6 +297,14 @@ def _combined(files: Sequence[SettingsFile], diagnostics: list[Diagnostic], *, i
         diagnostics=tuple(diagnostics),
         is_trusted=is_trusted,
     )
+
+
+def _without_effect(file: SettingsFile, sound: frozenset[str]) -> Iterator[Diagnostic]:
+    """Say what an untrusted project's file would set if it could."""
+    keys = sorted(sound - _SAID_ELSEWHERE)
+    if keys:
+        text = f"{', '.join(keys)}: this has no effect until the project is trusted (--trust, is_trusted=True)"
+        yield Diagnostic(kind=Kind.IGNORED, source=file.name, text=text)
 
 
 def _sound_keys(file: SettingsFile, diagnostics: list[Diagnostic]) -> frozenset[str]:

@@ -44,6 +44,7 @@ async def test_an_aborted_turn_ends_and_the_actor_takes_the_next_message(behavio
 
 @pytest.mark.promise("I-24", "I-29")
 async def test_turns_can_be_aborted_again_and_again_and_those_between_know_nothing_of_it() -> None:
+    """RC-08."""
     async with runtime() as opened:
         actor = await opened.spawn(Doer)
         for number in range(3):
@@ -65,6 +66,7 @@ async def test_turns_can_be_aborted_again_and_again_and_those_between_know_nothi
 
 @pytest.mark.promise("I-21", "I-28")
 async def test_an_abort_of_an_idle_actor_does_nothing_then_or_later() -> None:
+    """RC-08, CL-18."""
     seen: list[Any] = []
     async with runtime() as opened:
         actor = await opened.spawn(Doer, seen)
@@ -105,6 +107,7 @@ async def test_an_abort_that_names_another_turn_is_stale() -> None:
 
 @pytest.mark.promise("I-28")
 async def test_an_abort_during_the_commit_is_too_late() -> None:
+    """RC-10."""
     statuses = []
     async with runtime() as opened:
         actor = await opened.spawn(Doer)

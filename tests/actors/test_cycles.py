@@ -120,6 +120,7 @@ def leads(edges: list[tuple[int, int]], start: int, end: int) -> bool:
 @pytest.mark.usefixtures("virtual_time")
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 async def test_an_ask_that_closes_a_circle_is_refused_at_once_and_names_the_way(size: int) -> None:
+    """RC-59."""
     caught: list[AskCycle] = []
     async with runtime() as opened:
         actors = [await opened.spawn(Survivor, name=f"n{number}") for number in range(size)]

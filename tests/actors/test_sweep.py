@@ -125,6 +125,7 @@ def sweep(strike: str, behavior: Any, *, messages: int = MESSAGES, pairs: bool =
 @pytest.mark.parametrize("behavior", [Worker, Again, PlainWorker])
 @pytest.mark.parametrize("strike", ["abort_turn", "kill", "stop"])
 def test_wherever_an_actor_is_struck_each_message_ends_once_and_each_ask_settles(strike: str, behavior: Any) -> None:
+    """RC-10, CL-14."""
     runs, results = sweep(strike, behavior)
 
     assert runs > 15

@@ -94,7 +94,10 @@ async def test_near_the_limit_a_summary_takes_the_place_of_the_conversation_and_
 
 
 async def test_what_the_engine_knows_is_told_again(autojump_clock: MockClock) -> None:
-    """RC-86, CL-05: children that run are listed by their ids after a compaction; so is the agent's own list."""
+    """RC-86, CL-05: children that run are listed by their ids after a compaction; so is the agent's own list.
+
+    Behaviours (13), line 8.
+    """
     model = ScriptedModel([Answer([Say("Hm.")], usage=FULL), SUMMARY, "Done."])
 
     async with open_stage(model, compaction=SMALL) as stage:

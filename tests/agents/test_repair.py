@@ -70,6 +70,7 @@ def test_a_sound_conversation_is_returned_as_it_is(messages: list[Message]) -> N
 
 @given(damaged_conversations() | ANYTHING)
 def test_any_conversation_becomes_one_that_a_provider_accepts(messages: list[Message]) -> None:
+    """CL-29, CL-30."""
     repaired = repair(messages)
 
     assert faults_of(repaired.messages) == []

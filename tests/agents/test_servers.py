@@ -48,6 +48,7 @@ def names(servers: AgentServers, **values: Any) -> list[str]:
 async def test_a_definition_says_which_tools_an_agent_has(
     virtual_time: None, values: dict[str, Any], expected: list[str]
 ) -> None:
+    """Behaviours (12), line 6; CL-38."""
     async with open_runtime() as runtime:
         found = await open_agent_servers(definition(), await servers_of(runtime), environ={})
 
@@ -55,6 +56,7 @@ async def test_a_definition_says_which_tools_an_agent_has(
 
 
 async def test_its_own_servers_come_and_go_with_the_agent(virtual_time: None) -> None:
+    """Behaviours (12), line 4."""
     own_server = FakeServer(connects_after_s=3)
     async with open_runtime() as runtime:
         session = await servers_of(runtime, own=own_server)
@@ -94,6 +96,7 @@ async def test_its_own_server_of_a_name_of_the_session_comes_first(virtual_time:
 
 
 async def test_a_cancelled_start_leaves_no_server_behind(virtual_time: None) -> None:
+    """Behaviours (12), line 4."""
     own_server = FakeServer(connects_after_s=3)
     async with open_runtime() as runtime:
         session = await servers_of(runtime, own=own_server)

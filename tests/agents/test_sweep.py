@@ -182,6 +182,8 @@ def test_a_turn_that_is_ended_at_any_event_leaves_what_is_sound_and_leads_to_the
 def test_a_turn_that_is_ended_between_any_two_steps_leaves_what_is_sound_and_leads_to_the_end(
     tmp_path: Path, how: str, seed: int | None
 ) -> None:
+    """RC-14, RC-16."""
+
     async def scenario(at: CancelAt) -> bytes:
         disk = Bytes(tmp_path / "main.jsonl")
 

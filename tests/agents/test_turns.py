@@ -30,6 +30,7 @@ def results_of(stage: Stage) -> list[ToolResultBlock]:
 
 
 async def test_a_prompt_is_answered_with_the_last_text_and_the_usage(autojump_clock: MockClock) -> None:
+    """CL-06."""
     usage = Usage(input_tokens=10, output_tokens=2)
     model = ScriptedModel(
         [Scripted([Call("Look", {"place": "here"})], usage=usage), Scripted([Say("Done.")], usage=usage)]
@@ -43,6 +44,7 @@ async def test_a_prompt_is_answered_with_the_last_text_and_the_usage(autojump_cl
 
 
 async def test_each_request_has_the_one_before_as_its_prefix(autojump_clock: MockClock) -> None:
+    """RC-117."""
     model = ScriptedModel([Call("Look", {"place": "a"}), Call("Look", {"place": "b"}), "Done.", "Again."])
 
     async with open_stage(model) as stage:
@@ -72,6 +74,7 @@ async def test_read_only_calls_run_side_by_side_and_others_in_order(autojump_clo
 
 
 async def test_a_failing_call_never_takes_a_result_from_its_sibling(autojump_clock: MockClock) -> None:
+    """CL-29."""
     model = ScriptedModel([[Call("Look", {"place": "a"}), Call("Stumble"), Call("missing")], "Done."])
 
     async with open_stage(model) as stage:
@@ -97,6 +100,7 @@ async def test_bad_arguments_are_explained_to_the_model(autojump_clock: MockCloc
 
 
 async def test_a_provider_error_fails_the_turn_and_the_next_prompt_goes_on(autojump_clock: MockClock) -> None:
+    """RC-37, CL-08: the stream is cut in the middle of an answer."""
     error = ProviderError("overloaded", kind="overloaded", is_retryable=True)
     step = ScriptStep(answer="Half a sen", error=error, error_after=1)
     model = ScriptedModel([step, "Done."])
@@ -123,6 +127,7 @@ async def test_a_turn_that_never_ends_runs_out_of_requests(autojump_clock: MockC
 
 
 async def test_notes_that_come_during_a_turn_reach_the_next_request(autojump_clock: MockClock) -> None:
+    """RC-22."""
     model = ScriptedModel([Call("Look", {"place": "a"}), "Done."])
 
     async with open_stage(model) as stage, trio.open_nursery() as nursery:
@@ -184,7 +189,7 @@ async def test_an_abort_during_tools_keeps_the_results_that_were_there(autojump_
 
 
 async def test_calls_of_an_answer_that_was_cut_are_closed(autojump_clock: MockClock) -> None:
-    """The stream breaks behind a whole tool use: it stands in the conversation, so it needs its result."""
+    """The stream breaks behind a whole tool use: it stands in the conversation, so it needs its result. CL-29."""
     error = ProviderError("cut", kind="cut", is_retryable=True)
     step = ScriptStep(
         answer=[Call("Look", {"place": "a"}), Say("and now for a longer text")], error=error, error_after=5
@@ -214,6 +219,8 @@ async def test_what_is_in_the_conversation_is_acknowledged_even_if_the_turn_is_a
 
 
 async def test_a_tool_that_swallows_the_abort_does_not_keep_the_turn_alive(autojump_clock: MockClock) -> None:
+    """RC-13: the end of a turn looks for a cancel behind every batch."""
+
     @tool
     async def stubborn() -> str:
         """Return all the same."""
@@ -237,6 +244,8 @@ async def test_a_tool_that_swallows_the_abort_does_not_keep_the_turn_alive(autoj
 
 @given(after_s=st.floats(0.0, 6.0), how=st.sampled_from(["abort", "kill"]))
 def test_whenever_a_turn_is_ended_the_conversation_can_be_gone_on_with(after_s: float, how: str) -> None:
+    """RC-14, CL-29."""
+
     async def run() -> None:
         calls: list[AnswerLike] = [
             [Say("Let me see."), *(Call("Look", {"place": str(n)}) for n in range(3))],

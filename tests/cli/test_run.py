@@ -168,7 +168,7 @@ def test_13_2_text_is_the_answer_alone_and_stdin_goes_behind_the_prompt(place: P
 
 
 def test_13_2_json_is_exactly_one_result_object(place: Place) -> None:
-    """13.2, 13.13, 13.15; the prompt is standard input alone (13.1)."""
+    """13.2, 13.13, 13.15; the prompt is standard input alone (13.1). Behaviours (13), line 1."""
     done, requests = place.run([read("a.txt"), "It is 42."], "--output-format", "json", stdin="What is it?")
 
     assert texts_of(requests[0]) == ["What is it?"]
@@ -195,7 +195,10 @@ def test_13_2_json_is_exactly_one_result_object(place: Place) -> None:
 
 
 def test_13_10_a_stream_begins_with_init_and_ends_with_the_result(place: Place) -> None:
-    """13.10, 13.11, 13.13: every line has an id and its session; messages have the ids of their transcript lines."""
+    """13.10, 13.11, 13.13: every line has an id and its session; messages have the ids of their transcript lines.
+
+    Behaviours (13), line 2.
+    """
     done, _ = place.run([read("a.txt"), "It is 42."], "What is it?", "--output-format", "stream-json")
 
     init, asked, answered, said, result = done.lines
@@ -223,7 +226,7 @@ def test_13_10_a_stream_begins_with_init_and_ends_with_the_result(place: Place) 
 
 
 def test_13_13_max_turns_ends_with_an_error_of_its_own(place: Place) -> None:
-    """The check of 13: `--max-turns 1` on a task of two rounds."""
+    """The check of 13: `--max-turns 1` on a task of two rounds. Behaviours (13), line 3."""
     done, _ = place.run([read("a.txt")], "What is it?", "--max-turns", "1", "--output-format", "json")
 
     assert done.code == 1
@@ -265,6 +268,7 @@ def test_13_13_a_budget_in_dollars_is_kept_before_anything_is_sent(place: Place)
 
 
 def test_13_5_a_call_that_would_ask_is_denied_listed_and_the_run_goes_on(place: Place) -> None:
+    """Behaviours (13), line 4."""
     done, _ = place.run([write("new.txt"), "I may not."], "Write it.", "--output-format", "json")
 
     assert (done.code, done.result["subtype"], done.result["result"]) == (0, "success", "I may not.")
@@ -350,11 +354,33 @@ def test_13_4_the_agent_is_the_one_that_was_named(place: Place) -> None:
     assert "opus" in request.body["model"]
 
 
+def test_2_24_a_resumed_run_keeps_its_agent(place: Place) -> None:
+    """CL-32; Behaviours (2), line 7. Mechanism: `read_beginning` reads the journal of the run."""
+    critic = place.folder / ".claude" / "agents" / "critic.md"
+    critic.parent.mkdir(parents=True)
+    critic.write_text("---\nname: critic\ndescription: Finds faults.\ntools: Read\nmodel: opus\n---\nYou criticize.\n")
+    place.run(["One."], "Go.", "--agent", "critic")
+
+    kept, (request,) = place.run(["Two."], "And?", "--resume", "last")
+    critic.unlink()
+    gone, (plain,) = place.run(["Three."], "And?", "--resume", "last")
+
+    first, second = ("".join(block["text"] for block in one.body["system"]) for one in (request, plain))
+    assert (kept.code, gone.code) == (0, 0)
+    assert first.startswith("You criticize.")
+    assert [tool["name"] for tool in request.body["tools"]] == ["Read"]
+    assert "opus" in request.body["model"]
+    assert "criticize" not in second
+    assert len(plain.body["tools"]) > 1
+    assert kept.err == ""
+    assert "goes on with the default agent: no agent is called 'critic'" in gone.err
+
+
 # --- 13A: signals and resume ----------------------------------------------------------------------------------------------
 
 
 def test_13_3_a_request_to_terminate_leaves_the_turn_unfinished_and_resume_goes_on(place: Place) -> None:
-    """The check of 13: SIGTERM exits 143, and `--resume` continues the turn."""
+    """The check of 13: SIGTERM exits 143, and `--resume` continues the turn. RC-18, RC-56; Behaviours (13), line 7."""
     asked = Asked(read("a.txt"), SILENCE)
     with (
         served(asked) as server,
@@ -379,6 +405,7 @@ def test_13_3_a_request_to_terminate_leaves_the_turn_unfinished_and_resume_goes_
 
 
 def test_13_3_an_interrupt_ends_the_turn_and_says_so(place: Place) -> None:
+    """RC-18."""
     asked = Asked(SILENCE)
     with served(asked) as server, place.started(server.url, "What is it?", "--output-format", "json") as process:
         asked.wait(1)
@@ -413,7 +440,7 @@ def test_13_3_an_interrupt_reaches_a_tool(place: Place) -> None:
 
 
 def test_10_23_a_process_that_was_killed_in_a_tool_is_gone_on_with(place: Place) -> None:
-    """The repaired end of the conversation is printed behind the first line (13.10)."""
+    """The repaired end of the conversation is printed behind the first line (13.10). Behaviours (10), line 4."""
     pids: list[int] = []
 
     def answer(_: ReceivedRequest) -> Answer:
@@ -433,6 +460,7 @@ def test_10_23_a_process_that_was_killed_in_a_tool_is_gone_on_with(place: Place)
 
 
 def test_10_20_a_run_that_is_not_there_or_has_come_to_its_end_is_not_gone_on_with(place: Place) -> None:
+    """Behaviours (10), line 6."""
     missing, _ = place.run([], "--resume", "20200101-000000-abcdef")
     place.run(["Done."], "Go.")
     ended, _ = place.run([], "--resume", "last")
@@ -446,7 +474,7 @@ def test_10_20_a_run_that_is_not_there_or_has_come_to_its_end_is_not_gone_on_wit
 
 
 def test_13_16_a_task_that_ends_after_the_answer_leads_to_a_result_of_its_own(place: Place) -> None:
-    """The check of 13, by a background shell (6.70)."""
+    """The check of 13, by a background shell (6.70). RC-36; Behaviours (13), line 5."""
     bash = Answer([Call("Bash", {"command": "sleep 0.3", "run_in_background": True}, id="toolu_b")])
     done, requests = place.run(
         [bash, "It runs.", "It has ended."], "Go.", "--allowed-tools", "Bash", "--output-format", "stream-json"
@@ -526,3 +554,31 @@ def test_a_run_that_was_not_recorded_cannot_be_run_again(place: Place) -> None:
     done, _ = place.run([], "Say hello.", "--recorded", "last")
     assert done.code == 2
     assert "was not recorded; record one with --record" in done.err
+
+
+# --- going on as before ----------------------------------------------------------------------------------------------
+
+
+def test_10_21_a_run_goes_on_with_its_agent_model_and_mode(place: Place) -> None:
+    agents = json.dumps({"critic": {"description": "Finds faults.", "prompt": "You criticize."}})
+    (place.folder / ".greenroom").mkdir(exist_ok=True)
+    definition = place.folder / ".greenroom" / "agents" / "critic.md"
+    definition.parent.mkdir()
+    definition.write_text("---\nname: critic\ndescription: Finds faults.\n---\nYou criticize.\n", encoding="utf-8")
+    first, _ = place.run(["One."], "Go.", *("--agent", "critic", "--model", "opus", "--permission-mode", "acceptEdits"))
+    again, (request,) = place.run(["Two."], "On.", "--resume", "last", "--output-format", "stream-json")
+    assert (first.code, again.code) == (0, 0)
+    assert again.lines[0]["permissionMode"] == "acceptEdits"
+    assert "opus" in request.body["model"]
+    assert "You criticize." in json.dumps(request.body["system"])
+
+    other, (request,) = place.run(["Three."], "On.", "--resume", "last", "--model", "haiku", "--agents", agents)
+    assert other.code == 0
+    assert "haiku" in request.body["model"]
+
+
+@pytest.mark.parametrize("mode", ["plan", "bypassPermissions"])
+def test_10_21_some_modes_have_to_be_said_again(place: Place, mode: str) -> None:
+    place.run(["One."], "Go.", "--permission-mode", mode)
+    again, _ = place.run(["Two."], "On.", "--resume", "last", "--output-format", "stream-json")
+    assert again.lines[0]["permissionMode"] == "default"

@@ -77,7 +77,10 @@ APPENDED = st.one_of(
 
 @given(APPENDED, st.none() | st.just("toolu_1"))
 def test_13_11_every_line_says_who_where_and_which(one: Appended, parent: str | None) -> None:
-    """13.10 to 13.12: a child's lines have its call's id and nothing but calls; the prompt alone is left out of main's."""
+    """13.10 to 13.12: a child's lines have its call's id and nothing but calls; the prompt alone is left out of main's.
+
+    Behaviours (13), line 2.
+    """
     line = message_line(one, session="s1", uuid="u2", parent=parent)
 
     encoded = [] if line is None else line["message"]["content"]
@@ -287,6 +290,7 @@ ROUNDS = st.lists(st.tuples(st.sampled_from(["a1", "a2"]), st.integers(0, 9), st
 
 @given(ROUNDS)
 def test_13_15_usage_is_the_main_agents_and_the_rest_everybodys(rounds: list[tuple[str, int, int]]) -> None:
+    """RC-81."""
     clock = [0.0]
     recorder = Recorder(lambda: clock[0])
     meter = Meter("a1")

@@ -113,6 +113,7 @@ def test_a_kill_in_the_middle_leaves_a_run_that_replays_and_says_what_was_open(t
 
 
 async def test_the_ladder_stops_then_kills_then_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """RC-18."""
     said: list[str] = []
     done: list[str] = []
     ladder = Ladder(said.append)

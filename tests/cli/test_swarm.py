@@ -109,7 +109,7 @@ def test_json_is_one_object_a_line(repo: Path, tmp_path: Path) -> None:
         (["swarm", "no/such"], "'no/such' does not exist; give a folder to survey"),
         (["swarm", "README.md"], "'README.md' is not a folder; give the folder that it is in"),
         (["swarm", "--agents", "0"], "--agents has to be between 1 and 1000, not 0"),
-        (["swarm", "--agents", "many"], 'Invalid value for --agents: unable to convert "many" into int'),
+        (["swarm", "--agents", "many"], "Invalid value for --agents: 'many' is no whole number"),
         (["swarm", "--latency", "nan"], "--latency has to be a number of seconds from 0, not nan"),
         (["swarm", "--model", "gpt-9"], "there is no model 'gpt-9'"),
         (["swarm", "--model", "claude-sonnet-5"], "the model 'claude-sonnet-5' needs a key: set ANTHROPIC_API_KEY"),

@@ -66,7 +66,7 @@ async def wait_for(condition: Callable[[], bool]) -> None:
 
 
 async def test_exit_1_lets_the_call_run_and_exit_2_blocks_it(scripts: Scripts) -> None:
-    """Behaviour 3.1."""
+    """Behaviours (3), line 1."""
     lets = await run(scripts, scripts.command("echo broken >&2; exit 1", "a.sh"))
     blocks = await run(scripts, scripts.command("echo 'not today' >&2; exit 2", "b.sh"))
 
@@ -76,7 +76,7 @@ async def test_exit_1_lets_the_call_run_and_exit_2_blocks_it(scripts: Scripts) -
 
 
 async def test_allow_and_deny_of_two_hooks_is_deny(scripts: Scripts) -> None:
-    """Behaviour 3.3 and CL-36: deny wins, and no rewrite is let through with it."""
+    """Behaviours (3), line 3, and CL-36: deny wins, and no rewrite is let through with it."""
     allow = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}
     outcome = await run(
         scripts, scripts.command(f"echo '{json.dumps(allow)}'", "a.sh"), scripts.command("exit 2", "b.sh")
@@ -86,7 +86,7 @@ async def test_allow_and_deny_of_two_hooks_is_deny(scripts: Scripts) -> None:
 
 
 async def test_an_updated_input_is_the_whole_input(scripts: Scripts) -> None:
-    """Behaviour 3.9, as far as it is ours: the engine judges the new input against the rules again."""
+    """Behaviours (3), line 9, as far as it is ours: the engine judges the new input against the rules again."""
     said = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": "ls -l"}}}
 
     outcome = await run(scripts, scripts.command(f"echo '{json.dumps(said)}'"))
@@ -95,7 +95,7 @@ async def test_an_updated_input_is_the_whole_input(scripts: Scripts) -> None:
 
 
 async def test_a_child_can_be_kept_running(scripts: Scripts) -> None:
-    """Behaviour 3.5."""
+    """Behaviours (3), line 5."""
     told = SubagentStopInput(
         stop_hook_active=False,
         last_assistant_message="Done.",
@@ -109,7 +109,7 @@ async def test_a_child_can_be_kept_running(scripts: Scripts) -> None:
 
 
 async def test_what_a_child_is_given_on_its_way(scripts: Scripts) -> None:
-    """Behaviour 3.6."""
+    """Behaviours (3), line 6."""
     said = {"hookSpecificOutput": {"hookEventName": "SubagentStart", "additionalContext": "mind the gap"}}
 
     outcome = await run(
@@ -131,14 +131,14 @@ async def test_what_a_child_is_given_on_its_way(scripts: Scripts) -> None:
     ids=lambda told: told.event,
 )
 async def test_work_of_a_team_is_refused_with_what_stands_on_stderr(scripts: Scripts, told: HookInput) -> None:
-    """Behaviours 3.7 and 3.8."""
+    """Behaviours (3), lines 7 and 8."""
     outcome = await run(scripts, scripts.command("echo 'tests are red' >&2; exit 2"), told=told)
 
     assert (outcome.is_blocked, outcome.reason) == (True, "tests are red")
 
 
 async def test_a_teammate_is_stopped(scripts: Scripts) -> None:
-    """Behaviour 3.8, second half."""
+    """Behaviours (3), line 8, second half."""
     told = TeammateIdleInput(teammate_name="n", team_name="t")
 
     outcome = await run(scripts, scripts.command("""echo '{"continue": false, "stopReason": "enough"}'"""), told=told)
@@ -242,7 +242,7 @@ async def test_the_neighbours_of_one_that_fails_are_heard(scripts: Scripts) -> N
 
 
 async def test_an_output_that_is_too_long_becomes_a_file_and_a_preview(scripts: Scripts) -> None:
-    """Behaviour 3.10."""
+    """Behaviours (3), line 10."""
     outcome = await run(
         scripts,
         scripts.command("head -c 20000 /dev/zero | tr '\\0' x"),

@@ -103,7 +103,7 @@ SAME: Final[list[tuple[HookInput, str, dict[str, Any]]]] = [
             "session_crons": [],
             "agent_id": "a1",
             "agent_type": "Explore",
-            "agent_transcript_path": "/runs/s/subagents/agent-a1.jsonl",  # behaviour 3.5
+            "agent_transcript_path": "/runs/s/subagents/agent-a1.jsonl",  # Behaviours (3), line 5
         },
     ),
     (StopFailureInput(error="rate_limit"), "rate_limit", {"error": "rate_limit"}),

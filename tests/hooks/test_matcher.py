@@ -46,7 +46,7 @@ def matches(text: str, subject: str, event: HookEvent = TOOL) -> bool:
     ],
 )
 def test_what_a_matcher_is_for(text: str, subject: str, does: bool) -> None:
-    """Behaviour 3.2, and the rules around it."""
+    """Behaviours (3), line 2, and the rules around it."""
     assert matches(text, subject) is does
 
 

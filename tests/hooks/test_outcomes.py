@@ -73,7 +73,7 @@ def test_exit_2_blocks_whatever_was_printed() -> None:
 
 
 def test_other_exit_codes_block_nothing_and_say_so() -> None:
-    """Behaviour 3.1: exit 1 lets the call run."""
+    """Behaviours (3), line 1: exit 1 lets the call run."""
     answer = read("some text", exit_code=1, stderr="broken\n")
 
     assert fold_answers(PRE, [answer]).permission is None
@@ -301,7 +301,7 @@ def test_no_verdict_depends_on_the_order(answers: list[HookAnswer], random: Any)
 
 @given(ANSWERS)
 def test_deny_beats_defer_beats_ask_beats_allow(answers: list[HookAnswer]) -> None:
-    """Behaviour 3.3, between hooks: allow and deny is deny."""
+    """Behaviours (3), line 3, between hooks: allow and deny is deny."""
     said = {answer.permission for answer in answers}
     strongest = next((one for one in ("deny", "defer", "ask", "allow") if one in said), None)
 
@@ -361,7 +361,7 @@ BLOCKED: Final = HookOutcome(event=HookEvent.STOP, block_reasons=("go on",))
 
 
 def test_a_stop_that_is_always_blocked_ends_after_eight_rounds() -> None:
-    """Behaviour 3.4 and CL-49: eight blocks hold, the ninth is ignored with a warning."""
+    """Behaviours (3), line 4, and CL-49: eight blocks hold, the ninth is ignored with a warning."""
     guard = StopGuard()
     was_active = []
     for _ in range(8):

@@ -107,6 +107,7 @@ async def test_the_default_limit_is_that_of_the_event() -> None:
 @pytest.mark.usefixtures("virtual_time")
 @pytest.mark.parametrize(("timeouts", "takes_s"), [([None, None], 1.5), ([None, 5], 5.0), ([1, 90], 60.0)])
 async def test_hooks_of_the_end_share_one_short_limit(timeouts: list[float | None], takes_s: float) -> None:
+    """CL-21."""
     handlers = [
         tool("never", input={"at": at}) | ({} if timeout is None else {"timeout": timeout})
         for at, timeout in enumerate(timeouts)

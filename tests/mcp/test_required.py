@@ -37,6 +37,7 @@ async def wait(servers: McpServers, *patterns: str) -> str:
 async def test_a_required_server_is_waited_for_half_a_minute(
     virtual_time: None, after_s: float, expected: str, waited_s: float
 ) -> None:
+    """Behaviours (12), line 1."""
     async with open_runtime() as runtime:
         slow: dict[str, Any] = {"my-github": FakeServer(connects_after_s=after_s)}
         servers = await start(runtime, http("my-github"), **slow)
@@ -46,6 +47,7 @@ async def test_a_required_server_is_waited_for_half_a_minute(
 
 
 async def test_a_required_server_that_fails_ends_the_wait_at_once(virtual_time: None) -> None:
+    """Behaviours (12), line 2."""
     slow, broken = FakeServer(connects_after_s=20), FakeServer(connects_after_s=0.2, fails=("no such program",))
     async with open_runtime() as runtime:
         servers = await start(runtime, stdio("slow"), stdio("broken"), slow=slow, broken=broken)
@@ -61,6 +63,7 @@ async def test_a_required_server_that_fails_ends_the_wait_at_once(virtual_time: 
 
 
 async def test_connected_is_not_enough_there_have_to_be_tools(virtual_time: None) -> None:
+    """Behaviours (12), line 3."""
     empty = FakeServer()
     empty.tools = ()
     async with open_runtime() as runtime:
@@ -72,6 +75,7 @@ async def test_connected_is_not_enough_there_have_to_be_tools(virtual_time: None
 
 
 async def test_servers_of_an_agent_are_seen_by_it_alone_and_end_with_it(virtual_time: None) -> None:
+    """Behaviours (12), line 4."""
     async with open_runtime() as runtime:
         events = listen(runtime)
         servers = await start(runtime, http("a"), a=FakeServer(), own=FakeServer())

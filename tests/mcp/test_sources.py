@@ -110,6 +110,7 @@ def test_some_names_cannot_be_had(name: str) -> None:
 
 
 def test_a_variable_that_is_not_set_stays_and_is_named() -> None:
+    """Behaviours (12), line 7."""
     parsed = parse({"command": "x", "env": {"A": "${TOKEN}", "B": "${TOKEN:-x}", "C": "${EMPTY:-x}"}}, {"EMPTY": ""})
 
     assert parsed.config is not None
@@ -190,6 +191,7 @@ def test_the_nearest_whose_it_is_wins(files: Files) -> None:
 
 
 def test_an_entry_counts_as_a_whole(files: Files) -> None:
+    """Behaviours (12), line 5."""
     files.write(".mcp.json", {"mcpServers": {"a": {"command": "x", "args": ["-v"], "env": {"A": "b"}}}})
     files.write(".greenroom/settings.local.json", servers(a="y"))
     found = files.find()

@@ -174,7 +174,7 @@ def take(budget: Budget, asked: ModelRequest | None = None) -> Taken:
 
 
 def test_the_eleventh_of_ten_calls_is_refused_everywhere() -> None:
-    """RC-84: the denial is final, in all of the tree."""
+    """RC-84: the denial is final, in all of the tree. CL-23."""
     top = clocked(Limits(calls=10))
     first, second = (Budget(name=name, parent=top, now_s=lambda: 0.0) for name in ("first", "second"))
     for at in range(10):

@@ -184,6 +184,7 @@ async def test_what_cannot_pass_is_raised_at_once_with_its_text(autojump_clock: 
 
 
 async def test_the_last_error_comes_out_when_the_attempts_are_used_up(autojump_clock: trio.testing.MockClock) -> None:
+    """RC-65."""
     errors = [provider_error("overloaded") for _ in range(3)]
     _, model = patient([*errors], attempts=3)
     async with model.open(), model.stream(HELLO) as stream:
@@ -284,7 +285,7 @@ def test_no_more_retries_than_were_put_in(
 
 
 async def test_a_crowd_gives_up_when_the_shared_retries_are_used_up(autojump_clock: trio.testing.MockClock) -> None:
-    """Mechanism: `_plan` asks the budget; without it 20 requests would be sent 160 times."""
+    """Mechanism: `_plan` asks the budget; without it 20 requests would be sent 160 times. RC-65."""
     scripted = ScriptedModel({"*": [provider_error("overloaded") for _ in range(25)]})
     budget = RetryBudget(capacity=5, per_request=0, per_second=0)
     model = retrying(scripted, chance=Fixed(0.0), budget=budget)

@@ -104,6 +104,7 @@ async def test_teams_stop_one_by_one_the_latest_first_and_intakes_close_side_by_
 
 @virtually
 async def test_a_phase_has_a_budget_of_its_own_and_is_on_record() -> None:
+    """CL-21."""
     seen = recorder()
     log: list[str] = []
     shutdown = Shutdown(seen, budgets_s={"drain": 2})

@@ -27,6 +27,7 @@ async def asking(one: ApprovalQueue, ended: list[Approval], agent: str = "a1", *
 
 @pytest.mark.usefixtures("virtual_time")
 async def test_a_question_waits_visibly_and_its_answer_reaches_the_asker() -> None:
+    """RC-102; CL-12: how long it waited is known, and taken off the agent's time."""
     held, ended = queue(), list[Approval]()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(asking, held, ended)
@@ -40,7 +41,7 @@ async def test_a_question_waits_visibly_and_its_answer_reaches_the_asker() -> No
         assert held.answer(waiting.id, Allow(input={"command": "npm test -s"})) is Receipt.TAKEN
 
     assert ended[0].answer == Allow(input={"command": "npm test -s"})
-    assert ended[0].waited_s(trio.current_time() + 99) == 30  # CL-12: what is taken off the agent's time
+    assert ended[0].waited_s(trio.current_time() + 99) == 30
     assert held.waiting() == ()
 
 

@@ -188,6 +188,7 @@ ROWS: Final[list[tuple[str, str, Rules, Mode, str]]] = [
     [pytest.param(*row[1:], id=f"{row[0]}-{index}") for index, row in enumerate(ROWS)],
 )
 def test_the_documented_examples_are_decided_as_documented(subject: str, rules: Rules, mode: Mode, effect: str) -> None:
+    """CL-38, CL-41; Behaviours (1), line 9, and Behaviours (12), line 6."""
     assert effect_of(subject, policy(**rules, mode=mode)) == effect
 
 

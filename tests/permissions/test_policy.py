@@ -120,6 +120,7 @@ def test_1_131_an_allow_rule_cannot_name_a_parameter() -> None:
 
 @pytest.mark.parametrize("parent", list(Mode))
 def test_1_45_the_mode_of_a_child(parent: Mode) -> None:
+    """Behaviours (1), line 4."""
     for definition, may_bypass in itertools.product([None, Mode.PLAN, Mode.BYPASS], [True, False]):
         says = None if definition is Mode.BYPASS and not may_bypass else definition
 

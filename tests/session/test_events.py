@@ -75,6 +75,8 @@ async def test_a_blank_prompt_is_refused(tmp_path: Path, autojump_clock: MockClo
 
 
 async def test_the_partial_text_is_that_of_the_turn_that_was_ended(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """CL-07."""
+
     @tool(name="Wait")
     async def wait() -> str:
         """Wait for ever."""

@@ -42,6 +42,7 @@ class FillingDisk:
 async def test_spawns_claims_and_mail_are_refused_and_the_end_says_what_is_missing(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
+    """RC-111."""
     seen: list[str] = []
 
     def lead(request: ModelRequest) -> AnswerLike:

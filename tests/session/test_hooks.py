@@ -55,7 +55,7 @@ WRITE = Call("Write", {"file_path": "a.txt", "content": "a"})
 
 @pytest.mark.parametrize(("code", "runs"), [(0, True), (1, True), (2, False)])
 async def test_only_exit_code_2_refuses_a_call_and_the_model_reads_why(project: Path, code: int, *, runs: bool) -> None:
-    """Agents 3.31, 3.32."""
+    """Agents 3.31, 3.32. Behaviours (3), line 1."""
     settings = hook("PreToolUse", f"echo 'not this file' >&2; exit {code}", matcher="Write")
     session = await run(project, [WRITE, "done"], settings)
     assert (project / "a.txt").exists() is runs
@@ -64,7 +64,7 @@ async def test_only_exit_code_2_refuses_a_call_and_the_model_reads_why(project: 
 
 
 async def test_a_hook_that_allows_lifts_neither_a_deny_rule_nor_an_ask_rule(project: Path) -> None:
-    """Agents 1.122."""
+    """Agents 1.122. Behaviours (3), line 3; CL-36."""
     allow = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}
     settings = hook("PreToolUse", answering(project, allow))
     settings["permissions"] = {"deny": ["Write(a.txt)"], "ask": ["Write(b.txt)"]}
@@ -74,7 +74,7 @@ async def test_a_hook_that_allows_lifts_neither_a_deny_rule_nor_an_ask_rule(proj
 
 
 async def test_a_rewritten_input_replaces_the_whole_and_is_held_against_the_rules(project: Path) -> None:
-    """Agents 3.35."""
+    """Agents 3.35. Behaviours (3), line 9; CL-36."""
 
     def rewrites(path: str) -> dict[str, Any]:
         values = {"file_path": path, "content": "rewritten"}
@@ -165,7 +165,7 @@ async def test_what_prompt_and_start_hooks_print_is_read_with_the_first_prompt(p
 
 
 async def test_a_stop_hook_keeps_the_turn_going_and_is_told_that_it_has(project: Path) -> None:
-    """Agents 3.39: `stop_hook_active` from the second time on."""
+    """Agents 3.39: `stop_hook_active` from the second time on. Behaviours (3), line 4."""
     command = f"cat >> {project}/told; echo >> {project}/told; [ -e {project}/ok ] || {{ touch {project}/ok; echo 'run the tests' >&2; exit 2; }}"
     session = await run(project, ["finished", "done"], hook("Stop", command))
     assert [one["stop_hook_active"] for one in told(project)] == [False, True]
@@ -174,6 +174,7 @@ async def test_a_stop_hook_keeps_the_turn_going_and_is_told_that_it_has(project:
 
 
 async def test_a_stop_hook_that_always_refuses_is_overruled_after_eight_times(project: Path) -> None:
+    """Behaviours (3), line 4; CL-49."""
     texts = ["again"] * STOP_BLOCK_CAP + ["done"]
     model = ScriptedModel(texts)
     async with open_session(
@@ -187,7 +188,7 @@ async def test_a_stop_hook_that_always_refuses_is_overruled_after_eight_times(pr
 
 
 async def test_a_hook_that_stops_everything_ends_the_turn_after_the_result(project: Path) -> None:
-    """Agents 3.33: `continue: false` beats all else."""
+    """Agents 3.33: `continue: false` beats all else. RC-70."""
     settings = hook("PostToolUse", answering(project, {"continue": False, "stopReason": "enough"}))
     model = ScriptedModel([WRITE, "more"])
     with pytest.raises(Exception, match="1 left"):

@@ -28,6 +28,7 @@ def spent(text: str, output: int) -> Answer:
 
 
 async def test_a_budget_ends_a_session_that_has_used_it_up(project: Path, autojump_clock: MockClock) -> None:
+    """CL-23."""
     settings = {"models": {"budget": {"calls": 2}}}
     model = ScriptedModel([spent("one", 5), spent("two", 5)])
     async with opened(project, [], model=model, settings=settings) as session:

@@ -157,7 +157,7 @@ async def test_a_projects_allow_rules_count_once_it_is_trusted_and_its_deny_rule
         await session.run("Go.")
 
     assert [one.is_error for one in results(session)] == [not is_trusted, True]
-    assert any("not trusted" in one for one in session.problems) is not is_trusted
+    assert any("until the project is trusted" in one for one in session.problems) is not is_trusted
 
 
 async def test_local_settings_come_before_shared_ones_and_ours_before_theirs(
@@ -256,6 +256,41 @@ async def test_a_definition_takes_tools_away_and_denies_single_calls(project: Pa
     assert "agent careful" in results(session)[1].content
 
 
+@pytest.mark.parametrize("sources", [(), ("project",)])
+@pytest.mark.parametrize(
+    ("listed", "says"),
+    [
+        (("Grpe",), "unrecognized [Grpe]; did you mean Grep?"),
+        (
+            ("Grpe", "Nonsense", "WebFetch"),
+            "unrecognized [Grpe, Nonsense] matched no tools in this session [WebFetch]",
+        ),
+        (("mcp__gh",), "matched no tools in this session [mcp__gh]"),
+    ],
+)
+async def test_a_list_that_means_no_tool_is_refused(
+    project: Path, autojump_clock: MockClock, listed: tuple[str, ...], says: str, sources: tuple[str, ...]
+) -> None:
+    """CL-40; Behaviours (1), line 5. Mechanism: `check_tool_list`, before the agent starts."""
+    definition = AgentDefinition(name="scout", tools=listed)
+    tools = [one for one in STANDARD_TOOLS if one.name != "WebFetch"]
+    with pytest.raises(UsageError) as caught:
+        async with opened(project, [], main=definition, sources=sources, tools=tools):
+            raise AssertionError
+
+    assert str(caught.value).startswith("Agent 'scout' would be spawned with zero tools — refusing. Its tools list ")
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "values", [{"tools": ()}, {"tools": ("Grep",), "disallowed_tools": ("Grep",)}, {"disallowed_tools": ("*",)}]
+)
+async def test_no_tools_at_all_may_be_meant(project: Path, autojump_clock: MockClock, values: dict[str, Any]) -> None:
+    """Behaviours (1), line 5."""
+    async with opened(project, [], main=AgentDefinition(name="thinker", **values)) as session:
+        assert (await session.run("Go.")).text == "done"
+
+
 async def test_the_main_agent_can_be_a_definition_from_a_file(project: Path, autojump_clock: MockClock) -> None:
     write(
         project / ".claude/agents/reviewer.md",
@@ -321,6 +356,7 @@ async def test_a_refusal_may_end_the_turn_as_well(project: Path, autojump_clock:
 
 
 async def test_a_question_waits_visibly_until_a_person_answers(project: Path, autojump_clock: MockClock) -> None:
+    """RC-102."""
     calls = [Call("Bash", {"command": "make build"}), Call("Bash", {"command": "make build"})]
 
     async def run(session: Session) -> None:

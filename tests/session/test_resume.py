@@ -57,6 +57,7 @@ async def test_a_resumed_session_has_its_conversation_id_and_files(tmp_path: Pat
 
 
 async def test_a_turn_that_was_cut_in_a_tool_is_gone_on_with(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """RC-03, RC-87, CL-35; Behaviours (10), line 4."""
     async with (
         open_session(
             model=ScriptedModel([Call("Wait")]), cwd=tmp_path, runs=tmp_path / "r", tools=[wait], ports=virtual_ports()
@@ -93,6 +94,7 @@ async def test_a_turn_that_was_cut_in_a_tool_is_gone_on_with(tmp_path: Path, aut
 
 
 async def test_an_agent_of_an_earlier_process_goes_on_under_its_id(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """RC-87."""
     folder = make_folder(tmp_path / "project")
     async with open_session(
         model=playbook(), cwd=folder, runs=tmp_path / "runs", main=LEAD, ports=virtual_ports()
@@ -120,6 +122,7 @@ async def test_an_agent_of_an_earlier_process_goes_on_under_its_id(tmp_path: Pat
 async def test_an_agent_that_the_run_does_not_have_is_refused_and_nothing_is_stuck(
     tmp_path: Path, autojump_clock: MockClock, agent_id: str
 ) -> None:
+    """CL-34."""
     definition = AgentDefinition(name="x")
     async with open_session(model=ScriptedModel([]), cwd=tmp_path, runs=tmp_path, ports=virtual_ports()) as session:
         for _ in range(2):  # the second one is refused for the same reason
@@ -129,6 +132,7 @@ async def test_an_agent_that_the_run_does_not_have_is_refused_and_nothing_is_stu
 
 @pytest.mark.parametrize("run", ["last", "20260101-000000-aaaaaa", "nonsense"])
 async def test_a_session_that_is_not_there_is_refused_in_the_words_of_the_product(tmp_path: Path, run: str) -> None:
+    """Behaviours (10), line 6."""
     with pytest.raises(UsageError, match=f"^No conversation found with session ID: {run}$"):
         async with open_session(model=ScriptedModel([]), cwd=tmp_path, runs=tmp_path / "runs", resume=run):
             raise AssertionError

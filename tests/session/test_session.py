@@ -62,6 +62,7 @@ async def test_what_the_journal_folds_to_is_what_was_there(tmp_path: Path, autoj
 async def test_every_transcript_is_a_conversation_that_a_provider_accepts(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
+    """CL-31; Behaviours (10), line 2."""
     folder = make_folder(tmp_path / "project")
     async with open_session(
         model=playbook(), cwd=folder, runs=tmp_path / "runs", main=LEAD, ports=virtual_ports()

@@ -48,7 +48,10 @@ def outcome(runs: Path, **more: int) -> tuple[list[str], dict[str, str]]:
 
 
 def test_an_old_run_goes_with_all_that_is_in_it_and_nothing_else_does(tmp_path: Path) -> None:
-    """10: an old session removed by the sweep also loses its agents' transcripts; memory stays."""
+    """10: an old session removed by the sweep also loses its agents' transcripts; memory stays.
+
+    Behaviours (10), line 5.
+    """
     runs = tmp_path / ".greenroom" / "runs"
     make_run(runs, OLD)
     young = make_run(runs, OTHER, days_ago=1)
@@ -236,7 +239,7 @@ def test_the_command_says_what_became_of_each_run(tmp_path: Path, capsys: pytest
     assert main(["sweep", "--runs", str(runs), "--days", "1"]) == 0
     assert "1 run removed" in capsys.readouterr().out
     assert main(["sweep", "--runs", str(runs), "--days", "0"]) == 2
-    assert "cleanup_period_days has to be 1 or more" in capsys.readouterr().err
+    assert "--days has to be at least 1, not 0" in capsys.readouterr().err
 
 
 def test_settings_files_say_how_long_runs_are_kept(

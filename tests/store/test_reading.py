@@ -117,6 +117,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_lines_of_other_kinds_and_of_other_agents_are_passed_over(tmp_path: Path) -> None:
+    """CL-31; Behaviours (10), line 3."""
     path = tmp_path / "main.jsonl"
     log = writer(path)
     log.append("user", user("mine"))

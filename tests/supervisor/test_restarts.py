@@ -99,7 +99,7 @@ async def test_a_message_in_hand_comes_first_again_where_its_policy_says_so() ->
 @pytest.mark.parametrize("end", ["fail", "stop", "kill"])
 @pytest.mark.parametrize(("behavior", "job"), KINDS)
 async def test_who_comes_back(restart: Restart, end: str, behavior: Any, job: Any) -> None:
-    """Whoever was asked to end never does."""
+    """Whoever was asked to end never does. CL-19."""
     async with runtime(SupervisorSpec(backoff=AT_ONCE)) as opened:
         actor = await opened.spawn(behavior, spec=ChildSpec(restart=restart))
         match end:

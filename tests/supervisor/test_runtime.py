@@ -203,6 +203,7 @@ async def test_after_its_root_was_stopped_the_body_goes_on_and_nothing_can_be_sp
 
 
 async def test_the_stop_of_a_runtime_ends_within_its_budget_and_then_everybody_is_killed_together() -> None:
+    """RC-51."""
     deaf = [Deaf(25) for _ in range(5)]
     async with runtime(SupervisorSpec(stop_budget_s=10)) as opened:
         for one in deaf:

@@ -48,6 +48,7 @@ async def test_spawn_returns_when_the_actor_is_ready() -> None:
 
 
 async def test_mail_that_comes_before_the_actor_is_ready_waits() -> None:
+    """CL-16."""
     seen: list[Any] = []
 
     class Early(Doer):

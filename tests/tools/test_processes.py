@@ -65,6 +65,7 @@ async def test_a_program_has_no_input_its_folder_and_one_output(tmp_path: Path) 
 
 
 async def test_a_long_output_is_cut_in_the_middle_and_kept_in_a_file(tmp_path: Path) -> None:
+    """RC-107."""
     async with system_processes(tmp_path) as processes:
         done = await run(tmp_path, processes, "sh", "-c", "echo first; yes é | head -n 200000; echo last")
 
@@ -99,6 +100,7 @@ async def test_what_cannot_be_started_is_a_tool_error(tmp_path: Path) -> None:
 
 
 async def test_a_program_that_prints_for_ever_is_ended(tmp_path: Path) -> None:
+    """RC-107."""
     async with system_processes(tmp_path, max_output_bytes=100_000) as processes:
         with pytest.raises(ToolError, match="printed more than 100000 bytes"):
             await run(tmp_path, processes, "sh", "-c", "echo $$ > number; exec yes")
@@ -111,7 +113,10 @@ async def test_a_program_that_prints_for_ever_is_ended(tmp_path: Path) -> None:
 async def test_a_whole_tree_ends_with_its_scope(
     tmp_path: Path, manners: str, way: str, mock_clock: trio.testing.MockClock
 ) -> None:
-    """Seven processes, which end when they are asked to or do not listen: none is left, whatever ended the scope."""
+    """Seven processes, which end when they are asked to or do not listen: none is left, whatever ended the scope.
+
+    CL-53.
+    """
     mock_clock.rate = 1  # real time, which is helped on once all of them are there
     program, noted = tree_program(tmp_path), tmp_path / "numbers"
     line = f"{sys.executable} -S {program} 2 {manners} {noted} & "
@@ -252,7 +257,10 @@ def start_session(folder: Path, line: str, mark: str) -> subprocess.Popen[bytes]
 
 @pytest.mark.parametrize("manners", ["polite", "deaf"])
 async def test_a_killed_session_leaves_no_process(tmp_path: Path, manners: str) -> None:
-    """`kill -9` of the session: its three shells, their trees and what left its group end within five seconds."""
+    """`kill -9` of the session: its three shells, their trees and what left its group end within five seconds.
+
+    RC-72.
+    """
     program, noted = tree_program(tmp_path), tmp_path / "numbers"
     mark = f"killed-{os.getpid()}-{manners}"
     tree = f"{sys.executable} -S {program} 1 {manners} {noted}"

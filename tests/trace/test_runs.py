@@ -31,6 +31,7 @@ def test_what_was_given_wins_over_the_environment_and_that_over_the_project(tmp_
 
 @pytest.mark.parametrize("mark", [".git", ".greenroom"])
 def test_the_nearest_project_around_the_current_folder_is_meant(mark: str, tmp_path: Path) -> None:
+    """Behaviours (10), line 1."""
     inner = tmp_path / "project" / "src" / "deep"
     inner.mkdir(parents=True)
     (tmp_path / ".git").mkdir()

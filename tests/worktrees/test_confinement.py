@@ -95,6 +95,7 @@ ALLOWED = [
 
 @pytest.mark.parametrize("command", REFUSED)
 def test_refused(command: str) -> None:
+    """CL-43; Behaviours (11), line 3."""
     why = why_refused(command, cwd=TREE, worktree=WORKTREE)
 
     assert str(TREE) in why
@@ -113,6 +114,7 @@ def test_where_it_starts_counts() -> None:
 
 @given(st.lists(st.sampled_from(["..", ".", "sub", "a", "main", ".greenroom", "worktrees", "one"]), max_size=9))
 def test_a_folder_is_refused_exactly_when_the_shell_would_be_in_the_main_checkout(parts: list[str]) -> None:
+    """CL-43."""
     target = os.path.normpath(TREE / "/".join(parts))
     in_main = Path(target).is_relative_to(ROOT) and not Path(target).is_relative_to(TREE)
 

@@ -64,6 +64,7 @@ def nothing_left(repository: Path) -> bool:
 
 
 async def test_an_unchanged_worktree_is_removed_with_its_branch(repository: Path) -> None:
+    """RC-79; Behaviours (11), line 1."""
     events: list[Event] = []
     worktrees = Worktrees(HEAD, record=keep(events))
 
@@ -166,7 +167,10 @@ def change_branch(path: Path) -> None:
     ],
 )
 async def test_no_kind_of_work_is_removed(repository: Path, dirty: Callable[[Path], None]) -> None:
-    """RC-75: modified, staged, untracked, committed, hidden: whatever is there stays, and is said."""
+    """RC-75: modified, staged, untracked, committed, hidden: whatever is there stays, and is said.
+
+    Behaviours (11), line 2.
+    """
     events: list[Event] = []
     hold = await Worktrees(HEAD, record=keep(events)).open_for_agent(AGENT, cwd=repository)
     path = hold.worktree.path
@@ -243,6 +247,7 @@ async def test_a_release_beside_an_adoption_never_takes_the_tree_from_it(reposit
 
 
 async def test_two_at_once_edit_the_same_file(repository: Path) -> None:
+    """Behaviours (11), line 7."""
     worktrees = Worktrees(HEAD)
     holds = []
 
@@ -418,6 +423,7 @@ async def test_an_agents_worktree_is_not_removed_on_request(repository: Path) ->
 
 
 async def test_head_sees_unpushed_commits_and_fresh_does_not(repository: Path, tmp_path: Path) -> None:
+    """Behaviours (11), line 4."""
     git(tmp_path, "clone", "--quiet", str(repository), "clone")
     clone = (tmp_path / "clone").resolve()
     (clone / "file.txt").write_text("unpushed")
@@ -490,6 +496,7 @@ async def no_git(*_: object, **__: object) -> ProcessEnd:
 
 
 async def test_what_is_no_repository_is_said_in_one_line(tmp_path: Path, repository: Path) -> None:
+    """Behaviours (11), line 6."""
     (tmp_path / "plain").mkdir()
     (tmp_path / "empty").mkdir()
     git(tmp_path / "empty", "init", "--quiet")
@@ -577,6 +584,7 @@ async def test_a_refused_removal_keeps_the_tree_and_says_so(repository: Path) ->
 
 
 async def test_a_clean_up_that_hangs_ends_at_its_deadline(repository: Path, autojump_clock: object) -> None:
+    """CL-02."""
     hanging = False
 
     async def hang(command: list[str], **options: object) -> ProcessEnd:
@@ -608,6 +616,7 @@ class Hooks:
 
 
 async def test_hooks_replace_git(tmp_path: Path) -> None:
+    """Behaviours (11), line 5."""
     project, made = tmp_path / "plain", tmp_path / "made"
     project.mkdir()
     made.mkdir()
@@ -624,6 +633,7 @@ async def test_hooks_replace_git(tmp_path: Path) -> None:
 
 
 async def test_unsafe_paths_of_hooks_are_refused(repository: Path) -> None:
+    """Behaviours (11), line 5."""
     (repository / "link").symlink_to(repository / "sub")
     (repository / "real").mkdir()
     for said in ("", "sub/../real", "link", "nowhere", str(repository), str(repository.parent), "file.txt"):

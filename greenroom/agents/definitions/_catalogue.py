@@ -20,6 +20,8 @@ from greenroom.core import UsageError
 from greenroom.core.sources import Diagnostic, Kind, Scope
 
 ORDER: Final = (Scope.MANAGED, Scope.CLI, Scope.PROJECT, Scope.USER, Scope.PLUGIN, Scope.BUILTIN)
+_MOST_BROKEN: Final = 2
+"""So many broken files are named to whoever looks for an agent that there is not."""
 _SEPARATORS: Final = re.compile(r"[\s_-]+")
 
 
@@ -71,7 +73,12 @@ class Definitions(Mapping[str, AgentDefinition]):
         if len(meant) == 1:
             return self.by_name[meant[0]]
         there_are = ", ".join(meant or self.by_name) or "none"
-        raise UsageError(f"{'several agents are' if meant else 'no agent is'} called {name!r}; there are: {there_are}")
+        broken = [] if meant else [one for one in self.diagnostics if one.kind is Kind.BROKEN]
+        # Whoever looks for an agent whose file cannot be read has to hear of that file, and of its name first.
+        broken.sort(key=lambda one: _plain(Path(one.source).stem) != _plain(name))
+        left_out = "".join(f"; {one}" for one in broken[:_MOST_BROKEN])
+        called = f"{'several agents are' if meant else 'no agent is'} called {name!r}"
+        raise UsageError(f"{called}; there are: {there_are}{left_out}")
 
 
 def agent_listing(definitions: Iterable[AgentDefinition]) -> str:

@@ -291,11 +291,17 @@ def read_json(values: object, *, origin: Origin) -> list[Reading]:
         if isinstance(fields, Mapping):
             entries = {**entries_of(fields), "name": Entry(name, str(name))}
             entries.pop("agentType", None)
-            found.append(read_definition(entries, origin=origin))
+            definition, notes = read_definition(entries, origin=origin)
+            found.append((definition, [_about(str(name), one) for one in notes]))
         else:
             text_ = f"{name!r} is no object with the fields of a definition"
             found.append((None, [Diagnostic(kind=Kind.BROKEN, source=source, text=text_)]))
     return found
+
+
+def _about(name: str, one: Diagnostic) -> Diagnostic:
+    """Return a diagnostic that says which of several definitions it is about: there are no lines to tell them apart."""
+    return one if repr(name) in one.text else attrs.evolve(one, text=f"{name!r}: {one.text}")
 
 
 def read_definition(fields: Mapping[str, Entry], *, origin: Origin, fallback_name: str = "") -> Reading:
@@ -311,6 +317,9 @@ def read_definition(fields: Mapping[str, Entry], *, origin: Origin, fallback_nam
     name_entry = fields.get("name")
     name = (name_entry.text or "").strip() if name_entry is not None else ""
     line = name_entry.line if name_entry is not None else 0
+    if name_entry is not None and name_entry.text is None and name_entry.value is not None:
+        what = f"the name has to be text, not {name_entry.value!r}"
+        return None, [Diagnostic(kind=Kind.BROKEN, source=source, line=line, text=what)]
     if not name and not fallback_name:
         what = "it has no name, so it is taken for documentation"
         return None, [Diagnostic(kind=Kind.NOTE, source=source, text=what)]

@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 FILE_BYTES: Final = 1_000_000
 """A file with more is not read."""
+NO_STAMP: Final = (0, 0, 0, 0)
+"""Of what has the name of a file and is none: a pipe, a link that leads nowhere."""
 _MOST_FILES: Final = 10_000
 _MOST_FOLDERS: Final = 10_000
 
@@ -39,6 +41,8 @@ class Found:
 def find_files(folder: Path, is_wanted: Callable[[str], bool], *, depth: int = 16) -> list[Found]:
     """Return the wanted files below a folder, in a fixed order; none where the folder cannot be read.
 
+    What has a wanted name and cannot be read is among them, save hidden ones: editors leave links that lead nowhere.
+
     Args:
         folder: Where to look; links are followed, and no folder is looked at twice.
         is_wanted: Says by its name whether a file is wanted.
@@ -48,7 +52,8 @@ def find_files(folder: Path, is_wanted: Callable[[str], bool], *, depth: int = 1
     seen: set[tuple[int, int]] = set()
     for path in _walk(folder, depth, seen):
         if is_wanted(path.name):
-            stamp = stamp_of(path)
+            # What is there and cannot be read is no less a file that somebody put there: reading it says why not.
+            stamp = stamp_of(path) or (None if path.name.startswith(".") else NO_STAMP)
             if stamp is not None:
                 found.append(Found(path, stamp))
         if len(found) >= _MOST_FILES:
@@ -64,13 +69,21 @@ def _walk(folder: Path, depth: int, seen: set[tuple[int, int]]) -> Iterator[Path
             return
         seen.add(identity)
         with os.scandir(folder) as entries:
-            listed = sorted((entry.name, entry.is_dir()) for entry in entries)
+            listed = sorted((entry.name, _leads_to_folder(entry)) for entry in entries)
     except OSError:
         return
     yield from (folder / name for name, is_folder in listed if not is_folder)
     for name, is_folder in listed:
         if is_folder:
             yield from _walk(folder / name, depth - 1, seen)
+
+
+def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a folder; a link that leads round in a circle is none, and hides nothing beside it."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def stamp_of(path: Path) -> tuple[int, int, int, int] | None:

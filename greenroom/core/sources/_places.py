@@ -128,7 +128,7 @@ def find_places(
         managed: An administrator's folder.
     """
     environ = os.environ if environ is None else environ
-    user = Path(environ.get("HOME") or Path.home())
+    user = Path(environ.get("HOME") or Path.home()).absolute()
     root = _root_of(cwd, user)
     main_root = _main_checkout(root) or root
     own = _up(cwd, root)

@@ -120,16 +120,23 @@ def test_a_broken_file_takes_only_itself_out(tmp_path: Path) -> None:
     found = load(tmp_path)
 
     assert set(found) == {"good", "code-reviewer", "two"}
-    assert sorted(kinds(found)) == sorted([Kind.BROKEN] * 4 + [Kind.NOTE])
+    assert sorted(kinds(found)) == sorted([Kind.BROKEN] * 5 + [Kind.NOTE])
 
 
-def test_a_ring_of_links_is_walked_once(tmp_path: Path) -> None:
+def test_a_ring_of_links_is_walked_once_and_hides_nothing_beside_it(tmp_path: Path) -> None:
     folder = tmp_path / "project/.claude/agents"
     write(folder, x=agent("x"))
     (folder / "again").symlink_to(folder)
+    (folder / "round").symlink_to("round")
     (folder / "gone.md").symlink_to(folder / "nothing")
+    (folder / ".#x.md").symlink_to("an editor's lock")
 
-    assert kinds(load(tmp_path)) == []
+    found = load(tmp_path)
+
+    assert set(found) == {"x"}
+    (problem,) = found.problems
+    assert problem.source == str(folder / "gone.md")
+    assert "no such file" in problem.text
 
 
 def test_2_a_plugins_are_called_after_it(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_5_each_scope_has_its_folder(tmp_path: Path) -> None:
 
 
 def test_5_the_first_200_lines_count_and_of_these_25_kb() -> None:
-    """Behaviours (5), line 2; (2), line 6."""
+    """Behaviours (5), line 2; Behaviours (2), line 6."""
     lines = cut_notes("\n".join(f"line {number}" for number in range(1, 301)))
     assert lines.is_cut
     assert lines.text.splitlines()[-1] == "line 200"

@@ -108,6 +108,7 @@ async def test_a_failure_is_an_error_result_with_code_and_output(tmp_path: Path)
 
 
 async def test_the_folder_stays_between_calls_and_is_the_agent_s_own(tmp_path: Path) -> None:
+    """CL-44."""
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "a/f").write_text("there\n")
 
@@ -149,6 +150,7 @@ async def test_what_a_command_leaves_running_ends_with_it(tmp_path: Path) -> Non
 
 
 async def test_a_long_output_is_cut_and_its_file_kept(tmp_path: Path) -> None:
+    """CL-54."""
     async with shells(tmp_path) as one:
         answer = await one.bash("seq 100000")
 
@@ -203,6 +205,7 @@ def test_any_text_is_judged(command: str) -> None:
 
 
 async def test_a_command_whose_time_is_up_goes_on_in_the_background(tmp_path: Path) -> None:
+    """CL-13."""
     async with shells(tmp_path) as one:
         answer = await one.bash("echo begun; touch begun; until test -e go; do :; done; echo done", timeout=300)
         task_id = id_in(answer)
@@ -249,6 +252,7 @@ async def test_a_background_command_returns_at_once_and_its_end_is_told_once(tmp
 
 
 async def test_a_person_can_move_a_command_to_the_background(tmp_path: Path) -> None:
+    """CL-13."""
     async with shells(tmp_path) as one, trio.open_nursery() as nursery:
         answers: list[str] = []
 
@@ -294,6 +298,7 @@ async def test_a_stop_ends_the_tree_and_is_itself_the_word_of_it(tmp_path: Path)
 
 
 async def test_waiting_for_a_task_has_an_end(tmp_path: Path) -> None:
+    """RC-57."""
     async with shells(tmp_path) as one:
         task_id = id_in(await one.bash("sleep 1000", run_in_background=True))
         answer = await one.output(task_id, timeout=50)
@@ -303,6 +308,7 @@ async def test_waiting_for_a_task_has_an_end(tmp_path: Path) -> None:
 
 
 async def test_an_agent_that_ends_takes_its_shells_with_it(tmp_path: Path) -> None:
+    """RC-73, CL-53."""
     async with shells(tmp_path) as one:
         for _ in range(3):
             await one.bash("sleep 1000 & sleep 1000", run_in_background=True)

@@ -1,0 +1,421 @@
+"""What people get wrong on the command line: one line that says what, where and what to do, the right exit code, no trace."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+import pytest
+
+from greenroom.cli import main
+from greenroom.models import Answer, Call
+from greenroom.testing import ErrorReply
+from greenroom.testing._messages_script import ReplyLike, Script
+from greenroom.trace import runs_folder
+from tests.cli.served import served
+
+PLAYBOOK = ("--model", "playbook")
+KEY = "sk-ant-secret"
+DEFINITION = "---\nname: {name}\ndescription: d\n{more}---\nYou help.\n"
+
+
+@attrs.frozen
+class Done:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def notes(self) -> list[str]:
+        return self.err.splitlines()
+
+
+@attrs.frozen
+class Place:
+    """A project, and a home that belongs to nobody."""
+
+    root: Path
+    captured: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch
+
+    @property
+    def runs(self) -> Path:
+        return self.root / "runs"
+
+    def write(self, name: str, content: str) -> Path:
+        path = self.root / "project" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+        return path
+
+    def call(self, *arguments: str, script: Script | None = None, **environ: str) -> Done:
+        """Call the program in this process; with a script, on a model that answers with it."""
+        with self.monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+            if script is None:
+                return self._call(patch, arguments, environ)
+            with served(script) as server:
+                return self._call(
+                    patch, arguments, {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": server.url} | environ
+                )
+
+    def _call(self, patch: pytest.MonkeyPatch, arguments: Sequence[str], environ: dict[str, str]) -> Done:
+        for name, value in environ.items():
+            patch.setenv(name, value)
+        self.captured.readouterr()
+        code = main(arguments)
+        out, err = self.captured.readouterr()
+        assert "Traceback" not in err
+        return Done(code, out, err)
+
+    def told(self) -> list[str]:
+        """Return what the model was told of its calls, in the latest run."""
+        lines = (self.latest() / "transcripts/main.jsonl").read_text(encoding="utf-8").splitlines()
+        contents = [json.loads(line)["message"]["content"] for line in lines]
+        blocks = [block for content in contents if isinstance(content, list) for block in content]
+        return [str(block["content"]) for block in blocks if block["type"] == "tool_result"]
+
+    def latest(self) -> Path:
+        return max(runs_folder(self.runs).glob("2*"))
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Place:
+    for name in ("project", "home"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("GREENROOM_RUNS", str(tmp_path / "runs"))
+    return Place(tmp_path, capfd, monkeypatch)
+
+
+def bash(command: str) -> Answer:
+    return Answer([Call("Bash", {"command": command})])
+
+
+# --- options --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("run Go. --max-turns 1.5", "--max-turns: '1.5' is no whole number"),
+        ("run Go. --max-turns many", "--max-turns: 'many' is no whole number"),
+        ("run Go. --max-turns 1e3", "--max-turns: '1e3' is no whole number"),
+        ("run Go. --max-budget-usd inf", "--max-budget-usd has to be a number above 0"),
+        ("run Go. --resume /", "No conversation found with session ID: /"),
+        ("run Go. --runs /dev/null", "'/dev/null' is not a folder; give another one with --runs"),
+        ("run Go. --settings /", "'/' is neither a JSON object nor a file that can be read: is a directory"),
+        ("run Go. --nothing", "Unknown option: --nothing"),
+        ("run Go. --model", "--model requires an argument"),
+        ("swarm --agents 2.5", "--agents: '2.5' is no whole number"),
+        ("swarm --agents 0", "--agents has to be between 1 and 1000, not 0"),
+        ("swarm --latency nan", "--latency has to be a number of seconds from 0, not nan"),
+        ("swarm nowhere", "'nowhere' does not exist; give a folder to survey"),
+        ("swarm --runs /dev/null", "'/dev/null' is not a folder; give another one with --runs"),
+        ("replay", "no run in"),
+        ("replay nothing", "no run 'nothing'"),
+        ("replay --at 1.5", "--at: '1.5' is no whole number"),
+        ("replay /dev/null", "/dev/null"),
+        ("replay --output x", "--output is where an export goes"),
+        ("sweep --days 0", "--days has to be at least 1, not 0"),
+        ("sweep --max-bytes -1", "--max-bytes has to be at least 1, not -1"),
+        ("sweep --max-bytes 1.5", "--max-bytes: '1.5' is no whole number"),
+        ("sweep --keep-newest -1", "--keep-newest has to be at least 0, not -1"),
+        ("agents show", "requires an argument"),
+        ("agents list --agents {", "--agents is no JSON (column 2"),
+        ("agents list --agents []", "--agents has to be a JSON object"),
+        ("agents check nowhere", "'nowhere' is not there; name a file of an agent"),
+        ("agents lost", 'Unknown command "lost". Did you mean "list"?'),
+        ("rnu Go.", 'Unknown command "rnu". Did you mean "run"?'),
+    ],
+)
+def test_a_wrong_option_is_one_line_and_starts_nothing(place: Place, line: str, why: str) -> None:
+    command, *others = line.split()
+    done = place.call(command, *others, *(PLAYBOOK if command in {"run", "swarm"} and others[-1] != "--model" else ()))
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("greenroom: ")
+    assert why in done.err
+    assert done.err.count("\n") == 1
+    assert list(place.runs.glob("2*")) == []
+
+
+@pytest.mark.parametrize("line", ["run Go. --model playbook", "swarm", "replay", "sweep", "agents check"])
+def test_a_current_folder_that_is_gone_is_said_to_be(place: Place, line: str, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    with place.monkeypatch.context() as patch:
+        patch.chdir(gone)
+        gone.rmdir()
+        done = place.call(*line.split())
+
+    assert done == Done(2, "", "greenroom: the current folder is gone; change to one that is there\n")
+
+
+# --- definitions ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "where", "why"),
+    [
+        ("---\nname: x\ndescription: a: b\n---\n", ":3", "has to stand in quotes"),
+        ("---\nname: x\ndescription: [\n---\n", ":3", "no YAML"),
+        ("---\nname: x\n", ":1", "has no end"),
+        ("---\nname: [x]\ndescription: d\n---\n", ":2", "the name has to be text, not ['x']"),
+        ("---\nname: x\ndescription: d\nmaxTurns: -1\n---\n", ":4", "maxTurns takes a whole number from 1, not -1"),
+    ],
+)
+def test_whoever_asks_for_an_agent_hears_why_its_file_was_left_out(
+    place: Place, content: str, where: str, why: str
+) -> None:
+    place.write(".greenroom/agents/another.md", "---\nname: [\n---\n")
+    path = place.write(".greenroom/agents/x.md", content)
+
+    checked = place.call("agents", "check", str(path))
+    asked = place.call("run", "Go.", *PLAYBOOK, "--agent", "x")
+    shown = place.call("agents", "show", "x")
+
+    assert (checked.code, asked.code, shown.code) == (1, 2, 1)
+    assert why in checked.out
+    for done in (asked, shown):
+        assert done.err.count("\n") == 1
+        assert done.err.startswith("greenroom: no agent is called 'x'; there are: ")
+        assert why in done.err
+        first, second = done.err.split("; /")[1:]
+        assert f"x.md{where}: broken:" in first, "the file of that name comes first"
+        assert "another.md" in second
+
+
+def test_odd_files_take_only_themselves_out(place: Place) -> None:
+    folder = place.write(".greenroom/agents/x.md", DEFINITION.format(name="x", more="")).parent
+    (folder / "round").symlink_to("round")
+    (folder / "gone.md").symlink_to("nothing")
+    (folder / "endless.md").symlink_to("/dev/zero")
+    (folder / b"latin\xff.md".decode(errors="surrogateescape")).write_bytes(b"\xff")
+    os.mkfifo(folder / "pipe.md")
+
+    done = place.call("agents", "check")
+
+    assert done.code == 1
+    lines = done.out.splitlines()
+    assert lines[0] == "x: .greenroom/agents/x.md"
+    assert lines[-1] == "1 agent, 4 problems to repair"
+    assert all(": broken: " in line for line in lines[1:-1])
+
+
+def test_names_that_mean_nothing_are_said(place: Place) -> None:
+    more = "model: gpt-9\ntools: Read, Raed, WebSearch, mcp__a\nfoo: 1\n"
+    path = place.write(".greenroom/agents/x.md", DEFINITION.format(name="x", more=more))
+
+    checked = place.call("agents", "check")
+    refused = place.call("run", "Go.", "--agent", "x", ANTHROPIC_API_KEY=KEY)
+    done = place.call("run", "Go.", "--agent", "x", *PLAYBOOK)
+
+    assert checked.code == 1, "the unknown field"
+    assert "unknown field 'foo'" in checked.out
+    assert "names the tool 'Raed', which is no built-in one" in checked.out
+    assert "names the model 'gpt-9', which is none of Claude's" in checked.out
+    assert "'WebSearch'" not in checked.out
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "there is no model 'gpt-9'" in refused.err
+    assert done.code == 0
+    (note,) = [one for one in done.notes if "Raed" in one]
+    assert note.startswith(f"greenroom: note: {path}: agent 'x' goes without: there is no tool 'Raed'")
+
+
+def test_a_skill_that_cannot_be_read_is_said(place: Place) -> None:
+    path = place.write(".greenroom/skills/s/SKILL.md", "---\ndescription: a: b\n---\nText.\n")
+
+    done = place.call("run", "Go.", *PLAYBOOK)
+
+    assert done.code == 0
+    (note,) = done.notes
+    assert note.startswith(f"greenroom: note: {path}:2: broken: ")
+
+
+def test_a_home_that_is_relative_is_taken_from_here(place: Place) -> None:
+    done = place.call("run", "Go.", *PLAYBOOK, HOME="home")
+
+    assert (done.code, done.err) == (0, "")
+
+
+def test_more_agents_are_named_where_one_of_them_is_wrong(place: Place) -> None:
+    given = json.dumps({"a": {"description": "d", "prompt": "p", "foo": 1}})
+
+    done = place.call("run", "Go.", *PLAYBOOK, "--agents", given)
+
+    assert done.code == 0
+    assert done.notes == ["greenroom: note: --agents: ignored: 'a': unknown field 'foo'"]
+
+
+# --- the model ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "line"),
+    [
+        (
+            ErrorReply(status=401, type="authentication_error", message="invalid x-api-key"),
+            "HTTP 401: invalid x-api-key; check the key in ANTHROPIC_API_KEY",
+        ),
+        (
+            ErrorReply(status=404, type="not_found_error", message="model: claude-opus-0"),
+            "HTTP 404: model: claude-opus-0; check --model",
+        ),
+    ],
+)
+def test_a_refusal_says_what_to_do(place: Place, reply: ErrorReply, line: str) -> None:
+    done = place.call("run", "Go.", script=[reply])
+    assert done == Done(1, "", f"greenroom: {line}\n")
+
+    done = place.call("run", "Go.", "--output-format", "json", script=[reply])
+    assert (done.code, done.err) == (1, "")
+    assert json.loads(done.out)["errors"] == [line]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("ANTHROPIC_BASE_URL", "example.com", "is no address of an API; it begins with https://"),
+        ("ANTHROPIC_BASE_URL", "http://127.0.0.1:99999", "is no address of an API"),
+        ("ANTHROPIC_BASE_URL", "http://", "is no address of an API"),
+        ("ANTHROPIC_API_KEY", f"{KEY}\n", "ANTHROPIC_API_KEY holds characters that no key has"),
+        ("ANTHROPIC_API_KEY", f"{KEY}é", "ANTHROPIC_API_KEY holds characters that no key has"),
+    ],
+)
+def test_an_address_or_key_that_cannot_be_used_is_refused_before_anything_is_sent(
+    place: Place, name: str, value: str, why: str
+) -> None:
+    done = place.call("run", "Go.", **{"ANTHROPIC_API_KEY": KEY, name: value})
+
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert why in done.err
+    assert KEY not in done.err
+    assert list(place.runs.glob("2*")) == []
+
+
+# --- hooks, servers, settings -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("echo '{no json'", "it printed JSON that cannot be read"),
+        ("echo '{\"decision\": 7}'", "`decision` is not a text"),
+        ("echo oops >&2; exit 3", "status code: 3 oops"),
+        ("/no/such/program", "127"),
+        ("kill -9 $$", "-9"),
+    ],
+)
+def test_a_hook_that_does_not_work_is_said_once_and_stops_nothing(place: Place, command: str, why: str) -> None:
+    settings = json.dumps({"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]}})
+    script: list[ReplyLike] = [bash("echo one"), bash("echo two"), "done"]
+
+    done = place.call("run", "Go.", "--settings", settings, "--allowed-tools", "Bash", script=script)
+
+    assert (done.code, done.out) == (0, "done\n")
+    (note,) = done.notes
+    assert note.startswith("greenroom: note: settings: the hook ")
+    assert why in note
+    assert place.told() == ["one", "two"]
+
+
+def test_a_dead_server_is_one_line_and_the_rest_goes_on(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    settings = json.dumps({"mcpServers": {"a": {"command": "/no/such/program"}}})
+
+    done = place.call("run", "Go.", "--settings", settings, script=["done"])
+
+    assert done == Done(0, "done\n", "")
+    (line,) = caplog.messages  # on standard error, where nobody listens to the log
+    assert "the MCP server 'a' is not connected: /no/such/program cannot be started" in line
+
+
+def test_a_server_of_a_project_waits_for_trust(place: Place) -> None:
+    """1.133; a script may work on somebody else's checkout."""
+    server = {"command": "sh", "args": ["-c", "touch ran; exit 1"]}
+    path = place.write(".mcp.json", json.dumps({"mcpServers": {"a": server}}))
+
+    done = place.call("run", "Go.", script=["done"])
+    assert (done.code, done.out) == (0, "done\n")
+    assert done.err == f"greenroom: note: {path}: ignored: server 'a' is not started: trust {path.parent} first\n"
+    assert not (path.parent / "ran").exists()
+
+    place.call("run", "Go.", "--trust", script=["done"])
+    assert (path.parent / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("{", "the file is no JSON"),
+        ("[]", "holds no JSON object"),
+        ("[" * 100_000, "the file is no JSON"),
+        ('{"modle": "x"}', "unknown key 'modle'"),
+        ('{"effort": "enormous"}', "an effort is one of"),
+        ('{"compaction": {"at_percent": 900}}', "at_percent is a number from 1 to 100"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_a_mistake_in_settings_names_the_file(place: Place, content: str, why: str) -> None:
+    path = place.write(".greenroom/settings.json", content)
+
+    for line in (("run", "Go.", *PLAYBOOK), ("sweep",)):
+        done = place.call(*line)
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert str(path) in done.err
+        assert why in done.err
+
+
+# --- the disk, and what is left of a run ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("output_format", ["text", "stream-json"])
+def test_an_answer_that_cannot_be_written_is_in_the_run_all_the_same(place: Place, output_format: str) -> None:
+    with served(["It is 42."]) as server, Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "greenroom", "run", "Go.", "--output-format", output_format],
+            env={**os.environ, "ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": server.url},
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=50,
+            check=False,
+        )
+
+    assert done.returncode == 1
+    assert done.stderr == "greenroom: the output cannot be written: no space left on device\n"
+    if output_format == "text":
+        assert "It is 42." in (place.latest() / "transcripts/main.jsonl").read_text(encoding="utf-8")
+
+
+def test_a_damaged_journal_names_the_line_and_what_can_still_be_seen(place: Place) -> None:
+    place.call("run", "Go.", script=["done"])
+    journal = place.latest() / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([*lines[:4], b"garbage\n", *lines[5:]]))
+
+    done = place.call("replay", "--check")
+
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "line 5 is damaged; what comes before it can be replayed" in done.err
+
+
+def test_a_torn_transcript_is_gone_on_with(place: Place) -> None:
+    place.call("run", "One.", script=["first"])
+    with (place.latest() / "transcripts/main.jsonl").open("ab") as file:
+        file.write(b'{"type": "assis')
+
+    done = place.call("run", "Two.", "--resume", "last", script=["second"])
+
+    assert (done.code, done.out) == (0, "second\n")
+    assert len(list(place.runs.glob("2*"))) == 1

@@ -1,0 +1,112 @@
+"""docs/explanation/regressions.md: which test holds which row of `tests/regressions.py`; `python -m tests.docs` writes it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from tests.regressions import BEHAVIOURS, ROWS, Part, Row
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PAGE: Final = ROOT / "docs" / "explanation" / "regressions.md"
+ID: Final = re.compile(r"\b(?:RC|CL)-\d+\b")
+ID_IN_NAME: Final = re.compile(r"^test_(rc|cl)_(\d+)_")
+LINES: Final = re.compile(r"Behaviours \((\d+)\), lines? (\d+(?:(?:, | and )\d+)*)")
+HEAD: Final = """\
+# What cannot happen again
+
+Bugs that users of comparable systems met, and what people check first: each is a promise, and a test holds it. The tables are
+made from [tests/regressions.py](../../tests/regressions.py), which has the promises, and from the tests, which name the rows
+that they hold: `RC-n` comes from public reports, `CL-n` from a public changelog, `n.m` is line m of the behaviours to check of
+section n of the specification.
+"""
+SECTIONS: Final = {
+    "1": "permissions",
+    "2": "definitions",
+    "3": "hooks",
+    "4": "skills",
+    "5": "memory",
+    "10": "transcripts",
+    "11": "worktrees",
+    "12": "MCP",
+    "13": "headless runs and compaction",
+}
+
+
+def ids_in(name: str, doc: str) -> Iterator[str]:
+    """Yield the rows that a test says it holds."""
+    yield from ID.findall(doc)
+    in_name = ID_IN_NAME.match(name)
+    if in_name is not None:
+        yield f"{in_name[1].upper()}-{in_name[2]}"
+    for section, numbers in LINES.findall(doc):
+        yield from (f"{section}.{number}" for number in re.findall(r"\d+", numbers))
+
+
+def tests_in(source: str) -> Iterator[tuple[str, str]]:
+    """Yield each test of a module: its name and its docstring."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            yield node.name, ast.get_docstring(node) or ""
+
+
+@cache
+def holders() -> Mapping[str, tuple[tuple[str, str], ...]]:
+    """Return the tests that name each row: the path of their file, and their name."""
+    found: dict[str, dict[tuple[str, str], None]] = {}
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for name, doc in tests_in(path.read_text(encoding="utf-8")):
+            for one in ids_in(name, doc):
+                found.setdefault(one, {})[path.relative_to(ROOT).as_posix(), name] = None
+    return {one: tuple(sorted(tests)) for one, tests in found.items()}
+
+
+def page() -> str:
+    """Return the whole page."""
+    parts = [HEAD, "## Bugs\n", _held(ROWS.items())]
+    parts.append("\n## What people check\n")
+    for section, about in SECTIONS.items():
+        rows = [one for one in BEHAVIOURS.items() if one[0].partition(".")[0] == section]
+        parts += [f"\n### {section}: {about}\n", _held(rows)]
+    parts.append("\n## What waits for other parts\n")
+    for part in Part:
+        waiting = [(id_, row) for id_, row in _all() if row.waits_for is part]
+        parts += [f"\n### {str(part).capitalize()}\n", _table("row", "promise", ((i, r.promise) for i, r in waiting))]
+    unheld = [(id_, row.open) for id_, row in _all() if row.open]
+    if unheld:
+        parts += ["\n## What does not hold yet\n", _table("row", "what is missing", unheld)]
+    return "\n".join(parts)
+
+
+def _all() -> Iterator[tuple[str, Row]]:
+    yield from ROWS.items()
+    yield from BEHAVIOURS.items()
+
+
+def _held(rows: Iterable[tuple[str, Row]]) -> str:
+    mine = [(id_, row) for id_, row in rows if row.waits_for is None]
+    lines = ["| row | promise | held by |", "| --- | --- | --- |"]
+    lines += [f"| {id_} | {_cell(row.promise)} | {_links(id_)} |" for id_, row in mine]
+    return "\n".join(lines) + "\n"
+
+
+def _table(first: str, second: str, rows: Iterable[tuple[str, str]]) -> str:
+    lines = [f"| {first} | {second} |", "| --- | --- |"]
+    return "\n".join([*lines, *(f"| {id_} | {_cell(text)} |" for id_, text in rows)]) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _links(id_: str) -> str:
+    tests = holders().get(id_, ())
+    return "; ".join(f"[{_sentence(name)}](../../{path})" for path, name in tests)
+
+
+def _sentence(name: str) -> str:
+    return re.sub(r"^test_(?:(?:rc|cl)_\d+_|(?:\d+_)+)?", "", name).replace("_", " ")

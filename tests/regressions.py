@@ -1,0 +1,286 @@
+"""What must be impossible here because it happened elsewhere, and what people check first: id, promise, whose it is.
+
+`RC-n` are bugs that users of comparable systems reported, `CL-n` those that a comparable product fixed; `n.m` is line m of
+the behaviours that users would check of section n. A test names the rows that it holds in its docstring, or in its name:
+
+    RC-67                     def test_rc_67_...
+    Behaviours (3), line 1    several lines of one section: lines 1 and 2
+
+`tests/docs/test_regressions.py` holds both directions, and docs/explanation/regressions.md shows who holds what.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+import attrs
+
+
+class Part(StrEnum):
+    """What has to be there before a row can be held."""
+
+    SUB_AGENTS = "sub-agents"
+    TEAMS = "teams"
+    GATEWAY = "the gateway"
+
+
+@attrs.frozen
+class Row:
+    """One promise.
+
+    Attributes:
+        promise: What holds here.
+        waits_for: The part that it is about, when that is not one agent.
+        open: What of it does not hold yet; empty when all does.
+    """
+
+    promise: str
+    waits_for: Part | None = None
+    open: str = ""
+
+
+_S, _T, _G = Part.SUB_AGENTS, Part.TEAMS, Part.GATEWAY
+
+ROWS: Final = {
+    # --- cancel scope, cancellation propagation
+    "RC-01": Row("Cancelling a turn touches only that turn and its foreground children.", _S),
+    "RC-02": Row("Gestures of a console are separate verbs; ending everything needs an explicit call.", _G),
+    "RC-03": Row("What was ended can be gone on with on request, and its history is kept."),
+    "RC-04": Row("Every cancelled child has exactly one terminal event and one notice with a reason.", _S),
+    "RC-05": Row(
+        "A cancel is for a turn, an agent or a tree; that of a turn leaves work in the background alone.",
+        open="Of background shells; that of agents comes with sub-agents.",
+    ),
+    "RC-06": Row("Ending a tree leaves no descendant that could run.", _S),
+    "RC-08": Row("A cancel is for one turn, may be repeated and never sticks."),
+    "RC-10": Row("A terminal state is written once; a cancel wins or loses against the finish, never both."),
+    "RC-11": Row("A cancel reaches every descendant within one step.", _S),
+    "RC-12": Row("Tools run in a scope of their turn: they see its cancel before it ends."),
+    "RC-13": Row("A cancel is on record and looked for at each boundary; who swallows it changes nothing."),
+    "RC-14": Row("A cancelled tool call always has its result, and the turn its end."),
+    "RC-16": Row("A cancel is heard at every step."),
+    "RC-18": Row("A run is ended from another task, a signal or another process."),
+    # --- completion notices
+    "RC-19": Row("Every end of a background task has its own notice, however many end at once."),
+    "RC-20": Row("A spawn is registered before it is accepted.", _S),
+    "RC-22": Row("What comes during a turn is queued and heard at the next boundary."),
+    "RC-24": Row("A completion is delivered once, also across restarts.", _S),
+    "RC-25": Row("What has ended never runs again without an explicit message.", _S),
+    "RC-27": Row("A notice belongs to the run; attempts are internal.", _S),
+    "RC-29": Row("Giving up a delivery wakes whoever waits for it.", _S),
+    "RC-30": Row("Results are kept until they are read, dismissed or expire.", _S),
+    "RC-31": Row("A delivery never holds the lane that it waits for.", _S),
+    "RC-32": Row("A route that is gone is a recorded failure.", _S),
+    "RC-34": Row("What a person says goes before notices; both are heard."),
+    "RC-35": Row("A queue that is not empty and an agent that is idle mean a wake that is scheduled."),
+    "RC-36": Row("A headless run waits for its background work, or says what it abandons."),
+    # --- truth of status
+    "RC-37": Row("An error of the provider is a failure, also in the middle of an answer."),
+    "RC-39": Row("When all children failed, their sum is no success.", _S),
+    "RC-41": Row("What has died is lost, and never shown as running.", _G),
+    "RC-42": Row("A passing error is overcome in the turn; the steps before it are not repeated."),
+    # --- mailboxes and teams
+    "RC-43": Row("Mail is read when it stands in the conversation, never before.", _T),
+    "RC-44": Row("A send to nobody is refused with the names that are near.", _T),
+    "RC-48": Row("A message to one who has ended is a dead letter, and its sender is told.", _T),
+    "RC-49": Row("Being idle is a state and no message.", _T),
+    "RC-50": Row("Every run of a child has a typed result, also an empty one.", _S),
+    # --- shutdown
+    "RC-51": Row("A shutdown asks, cancels, kills and always ends."),
+    "RC-52": Row("Acknowledging a shutdown is not yet the end.", _T),
+    "RC-53": Row("An agent is ended without the help of its model."),
+    "RC-55": Row("One stop for everything that has an id.", _S),
+    "RC-56": Row("A request to terminate leaves turns unfinished, on record and resumable."),
+    # --- waiting, watchdogs
+    "RC-57": Row("Waiting for a task is event-driven and has its own deadline."),
+    "RC-59": Row("A wait that closes a circle is refused at once, with the way."),
+    "RC-62": Row("Every control request has a deadline.", _G),
+    "RC-63": Row("A silent provider ends in an answer or an error."),
+    "RC-64": Row("The watch knows the phase of an answer, and lets a slow but healthy one live."),
+    "RC-65": Row("A retry is bounded by attempts and by a budget that all share."),
+    # --- transcript validity
+    "RC-67": Row("At every persisted point the conversation is one that the provider takes."),
+    "RC-69": Row("What was said is in the transcript before anybody hears of it, however soon the end comes."),
+    "RC-70": Row("A call and its result stay a pair when a hook ends the turn."),
+    # --- processes
+    "RC-72": Row("A session that is shot leaves no process."),
+    "RC-73": Row("An agent's shells end with it."),
+    # --- worktrees
+    "RC-75": Row("A worktree with any work in it stays."),
+    "RC-76": Row("Nothing is forced when git refuses to remove a worktree."),
+    "RC-77": Row("A worktree goes with its last user only."),
+    "RC-79": Row("An unchanged worktree goes at the end."),
+    # --- usage, budgets
+    "RC-80": Row("Usage is kept per request with its agent; sums are sums of these.", _S),
+    "RC-81": Row("The main agent's usage and everybody's are separate figures."),
+    "RC-83": Row("Depth, width and number of children have limits.", _S),
+    "RC-84": Row("A budget is looked at before each request, and a denial is final."),
+    # --- resume and replay
+    "RC-86": Row("A compaction does not forget what runs."),
+    "RC-87": Row("An agent of an earlier process is found by its id."),
+    "RC-88": Row("Resuming does not repeat calls whose results are there."),
+    "RC-89": Row("An approval within a child does not repeat what came before.", _S),
+    "RC-91": Row("A run that is too old is lost and not revived.", _G),
+    "RC-93": Row("Recovery takes only what it owns.", _G),
+    "RC-94": Row("Recovery is tried again, item by item.", _G),
+    # --- task board
+    "RC-96": Row("Items belong to ids and not to names.", _T),
+    "RC-97": Row("Claiming, releasing and deleting are single steps.", _T),
+    "RC-100": Row("A blocked item cannot be started; the end of what blocks it wakes.", _T),
+    # --- permissions and trust
+    "RC-101": Row("A call that nobody decides about is refused at its deadline, and the refusal is a result."),
+    "RC-102": Row("Waiting for a permission can be seen, and the agent that waits says so."),
+    "RC-103": Row("What is denied is denied at every depth."),
+    "RC-105": Row("Only an answer to a question answers it; no message does."),
+    "RC-106": Row("No text can look like a field of a notice."),
+    # --- resources
+    "RC-107": Row("A program that prints for ever is ended; the head and the tail are kept."),
+    "RC-109": Row("Runs that have ended give up their history.", _S),
+    "RC-110": Row("Nothing holds an agent that has ended."),
+    "RC-111": Row("A full disk refuses what is new, loudly."),
+    # --- distributed, prompt cache
+    "RC-114": Row("A registration belongs to its connection.", _G),
+    "RC-116": Row("A worker that was cut off connects again.", _G),
+    "RC-117": Row("Each request begins with the one before."),
+    # --- from a changelog
+    "CL-01": Row("The terminal state does not wait for summaries and clean-up.", _S),
+    "CL-02": Row("A clean-up that hangs ends at a deadline of its own."),
+    "CL-03": Row("A task that ends between two looks is not missed."),
+    "CL-04": Row("A notice has every field that its task has."),
+    "CL-05": Row("After a compaction the model knows what runs."),
+    "CL-06": Row("The answer is the last text and nothing else."),
+    "CL-07": Row("Whoever asked gets the partial text of a turn that failed or was ended."),
+    "CL-08": Row("How a turn ended is what the runtime saw."),
+    "CL-09": Row("An error before any text is a failure and no empty success."),
+    "CL-10": Row("A team that is opened twice says nothing twice.", _T),
+    "CL-11": Row("A resumed run is a new run of the same id.", _S),
+    "CL-12": Row("Waiting for a permission is not work."),
+    "CL-13": Row("Moving to the background changes only who waits."),
+    "CL-14": Row("A message that was accepted is handled, given back or a dead letter."),
+    "CL-15": Row("What was started in the background does not end with its turn."),
+    "CL-16": Row("A message never cancels a start."),
+    "CL-17": Row("Clearing a conversation touches nothing else.", _G),
+    "CL-18": Row("An interrupt of an idle agent is answered, and ending everything always works."),
+    "CL-19": Row("Whoever was asked to end does not come back."),
+    "CL-20": Row("Idle mates keep no run from its end.", _T),
+    "CL-21": Row("Each phase of a shutdown has a budget."),
+    "CL-22": Row("An answer that comes too late is counted and changes nothing."),
+    "CL-23": Row(
+        "A budget holds for all agents of a session.", open="That spawns are refused as well comes with sub-agents."
+    ),
+    "CL-24": Row("A send succeeds when it is on record.", _T),
+    "CL-25": Row("A name means the agent that had it when it was named.", _T),
+    "CL-26": Row("One bad entry of a mailbox keeps nothing from the others.", _T),
+    "CL-27": Row("What is too long is cut and not refused.", _T),
+    "CL-28": Row("Names are data, and never bytes of a header."),
+    "CL-29": Row("No interruption leaves a call without its result."),
+    "CL-30": Row("A conversation is repaired in both directions."),
+    "CL-31": Row("Each agent has a transcript of its own."),
+    "CL-32": Row(
+        "A resume restores the definition, and with it prompt, tools, mode and model.",
+        open="Of the main agent of `greenroom run`; whoever resumes another one says which definition it is.",
+    ),
+    "CL-33": Row("A fork keeps a pointer to what it shares.", _S),
+    "CL-34": Row("A resume that failed can be tried again."),
+    "CL-35": Row(
+        "What ran when the process ended is told on resume.",
+        open="Of the main agent (`was_cut`); that of others comes with sub-agents.",
+    ),
+    "CL-36": Row("A deny wins over every hook, and a rewritten input is decided about again."),
+    "CL-37": Row("Exit code 2 blocks, whatever was printed."),
+    "CL-38": Row("A pattern may name all tools of a server, or of all."),
+    "CL-39": Row("One gate for every way to spawn.", _S),
+    "CL-40": Row("A list of tools that means none is refused, with what it names."),
+    "CL-41": Row("A rule sees through compound commands and assignments."),
+    "CL-42": Row("A worktree that was just taken up again is not removed."),
+    "CL-43": Row("A command cannot lead git out of its worktree."),
+    "CL-44": Row("The current folder is each agent's own."),
+    "CL-45": Row("Mates have no mates.", _T),
+    "CL-46": Row("Mates that have ended are let go.", _T),
+    "CL-47": Row("Items are listed by number.", _T),
+    "CL-48": Row("The lead is told of a mate that failed.", _T),
+    "CL-49": Row("A stop hook that always blocks is overruled."),
+    "CL-50": Row("Stop hooks do not run when the provider failed."),
+    "CL-51": Row("A skill that forks does not call itself for ever.", _S),
+    "CL-52": Row("Chains of children have one limit.", _S),
+    "CL-53": Row("A process ends with its scope, group and all."),
+    "CL-54": Row("A long output is cut, and all of it is in a file."),
+}
+
+BEHAVIOURS: Final = {
+    "1.1": Row("A call without a type runs the general agent.", _S),
+    "1.2": Row("Types are found whatever their spelling; `Agent(type)` can be denied.", _S),
+    "1.3": Row("`GREENROOM_SUBAGENT_MODEL` beats the model of a call.", _S),
+    "1.4": Row("With `clamped`, a child of a parent in `acceptEdits` is in `acceptEdits`."),
+    "1.5": Row("`tools: [Grpe]` is refused and names `Grpe`; `tools: []` starts without tools."),
+    "1.6": Row("The 21st child at once is refused.", _S),
+    "1.7": Row("At the depth limit there is no tool to spawn with.", _S),
+    "1.8": Row("Two forks of one message share their prefix.", _S),
+    "1.9": Row("`Bash(rm *)` denied and `Bash` allowed: `FOO=1 rm x && ls` is denied, also in bypass; `ls` runs."),
+    "1.10": Row("A child that says nothing has a placeholder.", _S),
+    "2.1": Row("The project's definition beats the user's, the command line's both."),
+    "2.2": Row("A file without a name is passed over; one with a name only is told."),
+    "2.3": Row("An edited file counts for the next agent."),
+    "2.4": Row("A plugin's hooks and mode have no effect; its agents carry its name."),
+    "2.5": Row("A `Stop` hook of a child is one of `SubagentStop`, and goes with the agent."),
+    "2.6": Row("Notes are told up to 200 lines or 25 KB, and come with Read, Write and Edit."),
+    "2.7": Row("`--agent x`, then `--resume`: still x; without x, the defaults and a warning."),
+    "3.1": Row("Exit code 1 lets a call run, 2 blocks it and the model reads why."),
+    "3.2": Row("`Edit|Write` is for both; `db-agent` is not for `prod-db-agent`."),
+    "3.3": Row("A hook that allows lifts no deny rule; of allow and deny, deny is taken."),
+    "3.4": Row("A stop hook may block eight times; from the second on it is told so."),
+    "3.5": Row("`SubagentStop` is told the transcript, and may keep the agent going."),
+    "3.6": Row("What `SubagentStart` adds is in a child's first request.", _S),
+    "3.7": Row("`TaskCompleted` and `TaskCreated` hooks refuse an item.", _T),
+    "3.8": Row("A `TeammateIdle` hook keeps a mate going or ends it.", _T),
+    "3.9": Row("A rewritten input replaces the whole, and the rules look at it again."),
+    "3.10": Row("A long output becomes a file and a preview."),
+    "4.1": Row("Positions of arguments count from zero; one that is missing stays."),
+    "4.2": Row("Arguments without a place are appended."),
+    "4.3": Row(
+        "`allowed-tools` hold for the turn, and not behind the next message of a person.",
+        open="They hold for the commands within the skill only.",
+    ),
+    "4.4": Row("A skill that forks sees nothing of the conversation.", _S),
+    "4.5": Row("A command that fails ends the skill, and the model never sees it."),
+    "4.6": Row("A skill beats a command, the user's beats the project's."),
+    "4.7": Row("A skill for users can be neither called by a model nor preloaded."),
+    "5.1": Row("Each scope of memory has its folder."),
+    "5.2": Row("200 lines count, and of these 25 KB."),
+    "5.3": Row("Memory can be switched off, and with it its tools."),
+    "5.4": Row("Worktrees share the main memory; `local` is each checkout's own."),
+    "5.5": Row("The agents that search read no instructions."),
+    "10.1": Row("The folder of a session is found from the current folder, whatever that is called."),
+    "10.2": Row("Every line of a child says so, with its id and the session's."),
+    "10.3": Row("The main conversation never shows lines of a child."),
+    "10.4": Row("Killed in a tool and resumed, the request is sound."),
+    "10.5": Row("With an old run go its children's transcripts; memory stays."),
+    "10.6": Row(
+        "`--no-session-persistence` leaves no files; a run that is not there is refused in the words of the product.",
+        open="There is no `--no-session-persistence`; a run that is not there is refused.",
+    ),
+    "10.7": Row("A fork of a session leaves the original as it is.", open="There is no `--fork-session`."),
+    "11.1": Row("A worktree without changes leaves neither folder nor branch."),
+    "11.2": Row("A worktree with a commit stays, with path and branch; the main checkout is untouched."),
+    "11.3": Row("`cd MAIN && git reset` is refused."),
+    "11.4": Row("`head` sees commits that were not pushed, `fresh` does not."),
+    "11.5": Row("A `WorktreeCreate` hook that fails makes no worktree; a path that it prints is used."),
+    "11.6": Row("Without git and without a hook: one clear line."),
+    "11.7": Row("Two at once edit the same file."),
+    "12.1": Row("A required server that is ready after 3 s is waited for; after 31 s the start fails and names it."),
+    "12.2": Row("A required server that fails ends the wait at once."),
+    "12.3": Row("A required server without tools is missing."),
+    "12.4": Row("An agent's own server is its own, and ends with it, also on an error or a cancel."),
+    "12.5": Row("The entry of the nearest scope counts as a whole."),
+    "12.6": Row("`mcp__gh` denied hides its tools; `mcp__*` disallowed hides all."),
+    "12.7": Row("`${TOKEN:-x}` is put in; `${TOKEN}` that is not set stays, with a warning."),
+    "13.1": Row("`json` is exactly one object, the result."),
+    "13.2": Row("`stream-json` begins with `init` and ends with the result; lines of a child have its call's id."),
+    "13.3": Row("`--max-turns 1` on two rounds is `error_max_turns`, and an exit code."),
+    "13.4": Row("A denied call is listed, and the run goes on."),
+    "13.5": Row("A background task that ends leads to a result with its origin."),
+    "13.6": Row("An interrupt has a receipt, and leaves what is queued.", _G),
+    "13.7": Row("SIGTERM exits with 143, and `--resume` goes on with the turn."),
+    "13.8": Row("After a compaction the model can name what runs."),
+}
