@@ -15,7 +15,7 @@ from tests.actors.situations import Do, Doer, Gate, Oops, Quiet, Survivor, dead,
 if TYPE_CHECKING:
     from typing import Any
 
-pytestmark = [pytest.mark.usefixtures("virtual_time"), pytest.mark.timeout(10)]
+pytestmark = pytest.mark.usefixtures("virtual_time")
 
 
 @pytest.mark.promise("I-24")

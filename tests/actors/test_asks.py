@@ -18,7 +18,7 @@ from tests.actors.situations import AT_ONCE, Do, Doer, Gate, PlainDoer, Quiet, d
 if TYPE_CHECKING:
     from typing import Any
 
-pytestmark = [pytest.mark.usefixtures("virtual_time"), pytest.mark.timeout(10)]
+pytestmark = pytest.mark.usefixtures("virtual_time")
 
 
 async def say_yes(ctx: Context) -> None:

@@ -20,7 +20,6 @@ from tests.actors.situations import AT_ONCE, Deaf, Doer, Gate, PlainDoer, dead, 
 if TYPE_CHECKING:
     from greenroom.actors import Context
 
-pytestmark = pytest.mark.timeout(30)
 virtually = pytest.mark.usefixtures("virtual_time")
 KINDS = pytest.mark.parametrize("behavior", [Doer, PlainDoer])
 

@@ -27,7 +27,7 @@ from tests.actors.situations import AT_ONCE, Deaf, Do, Doer, Gate, Oops, Quiet, 
 if TYPE_CHECKING:
     from typing import Any
 
-pytestmark = [pytest.mark.usefixtures("virtual_time"), pytest.mark.timeout(10)]
+pytestmark = pytest.mark.usefixtures("virtual_time")
 
 
 # --- stop -------------------------------------------------------------------------------------------------------------

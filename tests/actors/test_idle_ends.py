@@ -17,7 +17,7 @@ from tests.actors.situations import AT_ONCE, Doer, Gate, dead, events, fail, run
 if TYPE_CHECKING:
     from typing import Any
 
-pytestmark = [pytest.mark.usefixtures("virtual_time"), pytest.mark.timeout(10)]
+pytestmark = pytest.mark.usefixtures("virtual_time")
 
 
 @pytest.mark.promise("I-2", "I-39")

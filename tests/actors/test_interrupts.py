@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from greenroom.core import Record
     from greenroom.supervisor import Runtime
 
-pytestmark = pytest.mark.timeout(10)
-
 
 @pytest.fixture(autouse=True)
 def interrupts_are_heard() -> Iterator[None]:

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from greenroom.actors import Context
 
 virtual = pytest.mark.usefixtures("virtual_time")
-pytestmark = [pytest.mark.timeout(60)]
 
 
 class Job:

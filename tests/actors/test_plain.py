@@ -17,7 +17,7 @@ from tests.actors.situations import AT_ONCE, Do, Doer, Oops, PlainDoer, Teamster
 if TYPE_CHECKING:
     from typing import Any
 
-pytestmark = [pytest.mark.usefixtures("virtual_time"), pytest.mark.timeout(10)]
+pytestmark = pytest.mark.usefixtures("virtual_time")
 
 
 async def test_which_behaviors_the_dispatcher_serves() -> None:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 virtual = pytest.mark.usefixtures("virtual_time")
-pytestmark = [pytest.mark.timeout(60)]
 
 
 class Door(Enum):

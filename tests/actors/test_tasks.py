@@ -16,7 +16,7 @@ from tests.actors.situations import AT_ONCE, Do, Doer, Gate, Oops, Teamster, eve
 if TYPE_CHECKING:
     from typing import Any
 
-pytestmark = [pytest.mark.usefixtures("virtual_time"), pytest.mark.timeout(10)]
+pytestmark = pytest.mark.usefixtures("virtual_time")
 
 
 class Log:

@@ -31,7 +31,7 @@ from tests.actors.situations import (
 if TYPE_CHECKING:
     from typing import Any
 
-pytestmark = [pytest.mark.usefixtures("virtual_time"), pytest.mark.timeout(10)]
+pytestmark = pytest.mark.usefixtures("virtual_time")
 
 
 async def test_messages_are_handled_one_at_a_time_in_their_order() -> None:

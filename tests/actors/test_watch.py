@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from greenroom.supervisor import Runtime
 
-pytestmark = [pytest.mark.usefixtures("virtual_time"), pytest.mark.timeout(10)]
+pytestmark = pytest.mark.usefixtures("virtual_time")
 
 KINDS = [(Doer, fail), (PlainDoer, fail_plainly)]
 

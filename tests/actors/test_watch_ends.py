@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from greenroom.actors import Ref
 
-pytestmark = [pytest.mark.usefixtures("virtual_time"), pytest.mark.timeout(10)]
+pytestmark = pytest.mark.usefixtures("virtual_time")
 
 KINDS = [(Doer, fail), (PlainDoer, fail_plainly)]
 OFTEN = SupervisorSpec(intensity=100, backoff=AT_ONCE)

@@ -15,7 +15,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what a process 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 async def test_a_crowd_of_agents_leaves_no_socket_task_process_or_file_handle() -> None:
     await check_crowd(100, 10)
 

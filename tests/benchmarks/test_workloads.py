@@ -43,13 +43,14 @@ ASKS: Final[dict[str, System]] = {
     "raw asks": passing.raw_asks,
     "asks over channels": passing.channel_asks,
 }
+BOUND_S: Final = 60.0  # real time on a shared machine; each of these takes milliseconds
 OTHERS: Final = STREAMS | RINGS | PING_PONGS | ASKS
 
 
 @pytest.mark.parametrize("count", [1, 10, 100])
 @pytest.mark.parametrize("system", SYSTEMS)
 async def test_a_system_does_its_work_and_ends(system: System, count: int) -> None:
-    with trio.fail_after(5):
+    with trio.fail_after(BOUND_S):
         await system(count)
 
 
@@ -64,20 +65,20 @@ def test_a_contest_compares_systems_that_it_has(group: str) -> None:
 @pytest.mark.parametrize("count", [1, 10])
 @pytest.mark.parametrize("system", OTHERS.values(), ids=list(OTHERS))
 async def test_a_stream_a_ring_and_an_ask_end(system: System, count: int) -> None:
-    with trio.fail_after(5):
+    with trio.fail_after(BOUND_S):
         await system(count)
 
 
 @pytest.mark.parametrize("receivers", [1, 10])
 @pytest.mark.parametrize("name", fan_out.SYSTEMS)
 async def test_a_fan_out_reaches_all(name: str, receivers: int) -> None:
-    with trio.fail_after(5):
+    with trio.fail_after(BOUND_S):
         assert await fan_out.SYSTEMS[name](receivers, 2) >= 0
 
 
 @pytest.mark.parametrize("level", Level)
 async def test_a_stream_is_on_disk_as_its_level_says(level: Level, tmp_path: Path) -> None:
-    with trio.fail_after(5):
+    with trio.fail_after(BOUND_S):
         await recording.with_journal(tmp_path / "run", level, 10)
 
     kinds = [entry.kind for entry in read_journal(tmp_path / "run" / JOURNAL, recording.EVENTS).entries]
@@ -89,13 +90,13 @@ async def test_a_stream_is_on_disk_as_its_level_says(level: Level, tmp_path: Pat
 async def test_victims_are_reaped(message: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control, "VICTIMS", 10)
 
-    with trio.fail_after(5):
+    with trio.fail_after(BOUND_S):
         assert await control.kill_to_reaped(message) >= 0
 
 
 @pytest.mark.parametrize("lane", [Lane.NOW, Lane.NEXT])
 async def test_an_urgent_message_has_its_turn(lane: Lane) -> None:
-    with trio.fail_after(5):
+    with trio.fail_after(BOUND_S):
         latencies = await control.urgent_latencies(100, lane, 3)
 
     assert len(latencies) == 3
@@ -104,12 +105,12 @@ async def test_an_urgent_message_has_its_turn(lane: Lane) -> None:
 
 @pytest.mark.parametrize("workload", [control.abort_to_next, control.bare_cancel, control.bare_nursery])
 async def test_control_is_measured_per_event(workload: Callable[[int], Awaitable[float]]) -> None:
-    with trio.fail_after(5):
+    with trio.fail_after(BOUND_S):
         assert await workload(3) >= 0
 
 
 async def test_a_crowd_is_spawned_stopped_and_weighed() -> None:
-    with trio.fail_after(5):
+    with trio.fail_after(BOUND_S):
         assert min(await scale.spawn_and_stop(10)) >= 0
         assert min(await scale.bare_tasks(10)) >= 0
         assert await scale.message_cost(10) >= 0

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import trio
+from hypothesis import settings
 
 from greenroom.models import AnswerLike, Call
 from greenroom.testing import open_messages_server
@@ -78,7 +79,11 @@ def test_the_tests_of_the_how_to_pass_and_fail_as_it_says(pytester: pytest.Pytes
     for name, text in files.items():
         (pytester.path / f"test_{name}.py").write_text(text, encoding="utf-8")
 
-    shown = pytester.runpytest_inprocess()
+    profile = settings.get_current_profile_name()
+    try:
+        shown = pytester.runpytest_inprocess("--hypothesis-profile=brief")
+    finally:
+        settings.load_profile(profile)
 
     shown.assert_outcomes(passed=3 + 11, failed=2)
     shown.stdout.fnmatch_lines_random(

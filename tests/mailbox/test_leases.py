@@ -20,7 +20,7 @@ from greenroom.mailbox import (
     MessageReturned,
 )
 
-pytestmark = [pytest.mark.usefixtures("virtual_time"), pytest.mark.timeout(10)]
+pytestmark = pytest.mark.usefixtures("virtual_time")
 
 
 class Buried:

@@ -9,7 +9,7 @@ from trio.testing import wait_all_tasks_blocked
 from greenroom.core import Busy, Closed, UsageError
 from greenroom.mailbox import Delivery, Lane, Mailbox, MailboxPolicy
 
-pytestmark = [pytest.mark.usefixtures("virtual_time"), pytest.mark.timeout(10)]
+pytestmark = pytest.mark.usefixtures("virtual_time")
 
 
 def full(*, capacity: int = 1, capacity_bytes: int = 1_000) -> Mailbox[str]:

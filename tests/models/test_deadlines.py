@@ -164,14 +164,24 @@ async def test_a_cancel_from_outside_is_no_timeout(autojump_clock: trio.testing.
     assert scope.cancelled_caught
 
 
-async def test_over_a_real_socket_a_stalled_stream_loses_its_connection() -> None:
-    with trio.fail_after(10):
+async def test_over_a_real_socket_a_stalled_stream_loses_its_connection(mock_clock: trio.testing.MockClock) -> None:
+    mock_clock.rate = 1  # real time, which is helped on once the stream has stalled
+    with trio.fail_after(100_000):
         async with open_messages_server([StreamReply(answer="Hello world", ending="stall", events=4)]) as server:
-            model = with_deadlines(claude(server), Deadlines(streaming_s=0.1))
-            async with model.open(), model.stream(HELLO) as stream:
+            model = with_deadlines(claude(server), Deadlines(streaming_s=1_000))
+            async with model.open(), model.stream(HELLO) as stream, trio.open_nursery() as nursery:
+
+                async def help_on() -> None:
+                    while True:  # the time for the next delta may begin after this one was seen
+                        await trio.sleep(0.01)
+                        if stream.so_far.text == "Hello ":
+                            mock_clock.jump(1_000)
+
+                nursery.start_soon(help_on)
                 with pytest.raises(ProviderError) as caught:
                     await stream.wait_response()
                 assert stream.so_far.text == "Hello "
+                nursery.cancel_scope.cancel()
             await server.wait_connections(0)
     assert caught.value.kind == "timeout"
 

@@ -213,7 +213,7 @@ async def test_over_real_sockets_a_cut_stream_and_a_refusal_are_overcome() -> No
         ErrorReply(status=429, type="rate_limit_error", headers={"retry-after": "0"}),
         "Good bye",
     ]
-    with trio.fail_after(5):
+    with trio.fail_after(30):
         async with open_messages_server(replies) as server:
             model = retrying(claude(server), RetryPolicy(first_wait_s=0))
             async with model.open(), model.stream(HELLO) as stream:

@@ -18,7 +18,6 @@ def param(scenario: Scenario) -> object:
 
 
 @pytest.mark.usefixtures("virtual_time")
-@pytest.mark.timeout(10)
 @pytest.mark.parametrize("scenario", [param(scenario) for scenario in SCENARIOS])
 async def test_ours_does_what_the_catalogue_says(scenario: Scenario) -> None:
     await scenario.run()

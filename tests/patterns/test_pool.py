@@ -19,7 +19,6 @@ from tests.actors.situations import AT_ONCE, Deaf, Doer, PlainDoer, fail, fail_p
 if TYPE_CHECKING:
     from greenroom.actors import Ref
 
-pytestmark = pytest.mark.timeout(30)
 virtually = pytest.mark.usefixtures("virtual_time")
 
 

@@ -21,7 +21,6 @@ from tests.actors.situations import AT_ONCE, Deaf, Doer, PlainDoer, events, runt
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.timeout(30)
 virtually = pytest.mark.usefixtures("virtual_time")
 
 

@@ -13,8 +13,6 @@ from tests.soak.scenarios import SCENARIOS
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.mark.promise("I-30", "I-52")
 @pytest.mark.parametrize("scenario", sorted(SCENARIOS))

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from greenroom.actors import Context, Ref
     from greenroom.supervisor import Runtime
 
-pytestmark = pytest.mark.timeout(30)
 virtually = pytest.mark.usefixtures("virtual_time")
 
 NAMES = "abcdef"

@@ -19,7 +19,7 @@ from tests.actors.situations import AT_ONCE, Do, Doer, Gate, Oops, PlainDoer, de
 if TYPE_CHECKING:
     from typing import Any
 
-pytestmark = [pytest.mark.usefixtures("virtual_time"), pytest.mark.timeout(10)]
+pytestmark = pytest.mark.usefixtures("virtual_time")
 
 NEVER = SupervisorSpec(intensity=0)
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from greenroom.actors import Ref
 
-pytestmark = [pytest.mark.usefixtures("virtual_time"), pytest.mark.timeout(10)]
+pytestmark = pytest.mark.usefixtures("virtual_time")
 
 KINDS = [(Doer, fail), (PlainDoer, fail_plainly)]
 NO_JITTER = Backoff(first_s=1, jitter=0)

@@ -40,7 +40,7 @@ from tests.actors.situations import (
 if TYPE_CHECKING:
     from typing import Any
 
-pytestmark = [pytest.mark.usefixtures("virtual_time"), pytest.mark.timeout(10)]
+pytestmark = pytest.mark.usefixtures("virtual_time")
 
 
 def remains(opened: Runtime) -> list[str]:

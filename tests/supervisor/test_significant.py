@@ -18,7 +18,6 @@ from tests.actors.situations import AT_ONCE, Doer, PlainDoer, events, fail, fail
 if TYPE_CHECKING:
     from typing import Any
 
-pytestmark = pytest.mark.timeout(30)
 virtually = pytest.mark.usefixtures("virtual_time")
 
 ENDS = ("itself", "crash", "stopped", "killed")

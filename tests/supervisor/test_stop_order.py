@@ -15,7 +15,7 @@ from tests.actors.situations import Deaf, Doer, PlainDoer, runtime
 if TYPE_CHECKING:
     from typing import Any
 
-pytestmark = [pytest.mark.usefixtures("virtual_time"), pytest.mark.timeout(10)]
+pytestmark = pytest.mark.usefixtures("virtual_time")
 
 
 class Half:

@@ -73,7 +73,6 @@ class HasOnePlaceMore(Wrapped):
         super().__init__(attrs.evolve(policy, capacity=policy.capacity + 1), on_dead)
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("kind", [PutsNowIntoNext, SaysFullInsteadOfClosed, AcksWhatItHandsOut, HasOnePlaceMore])
 def test_a_mailbox_that_does_otherwise_is_found(kind: type[Wrapped]) -> None:
     class Machine(MailboxConformance):

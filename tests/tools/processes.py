@@ -78,7 +78,7 @@ def marked(value: bytes) -> list[int]:
 
 async def until(is_so: Callable[[], bool]) -> None:
     """Wait for something in the world outside; bounded."""
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         while not is_so():  # noqa: ASYNC110 - what is waited for has no event in this process
             await trio.sleep(0.01)
 

@@ -207,8 +207,9 @@ def test_any_text_is_judged(command: str) -> None:
 async def test_a_command_whose_time_is_up_goes_on_in_the_background(tmp_path: Path) -> None:
     """CL-13."""
     async with shells(tmp_path) as one:
-        answer = await one.bash("echo begun; until test -e go; do :; done; echo done", timeout=300)
+        answer = await one.bash("echo begun; touch begun; until test -e go; do :; done; echo done", timeout=300)
         task_id = id_in(answer)
+        await until((tmp_path / "begun").exists)
         early = await one.output(task_id, block=False)
         (tmp_path / "go").touch()
         late = await one.output(task_id)
@@ -321,7 +322,7 @@ async def test_an_agent_that_ends_takes_its_shells_with_it(tmp_path: Path) -> No
 
 async def test_a_cancelled_call_ends_its_command(tmp_path: Path) -> None:
     async with shells(tmp_path) as one:
-        with trio.fail_after(10):
+        with trio.fail_after(60):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(one.bash, "sleep 1000 & touch begun; sleep 1000")
                 await until((tmp_path / "begun").exists)
