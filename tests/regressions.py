@@ -259,7 +259,7 @@ BEHAVIOURS: Final = {
         "`--no-session-persistence` leaves no files; a run that is not there is refused in the words of the product.",
         open="There is no `--no-session-persistence`; a run that is not there is refused.",
     ),
-    "10.7": Row("A fork of a session leaves the original as it is.", open="There is no `--fork-session`."),
+    "10.7": Row("A fork of a session leaves the original as it is."),
     "11.1": Row("A worktree without changes leaves neither folder nor branch."),
     "11.2": Row("A worktree with a commit stays, with path and branch; the main checkout is untouched."),
     "11.3": Row("`cd MAIN && git reset` is refused."),

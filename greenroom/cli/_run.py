@@ -31,7 +31,7 @@ from greenroom.cli._swarm import prepared_runs
 from greenroom.core import Ports, UsageError, calm_collector
 from greenroom.models import MODEL_FILE, ModelRequest, RecordedModel, read_recording
 from greenroom.permissions import Effect, Mode, parse_mode
-from greenroom.session import MAIN, MainFor, Session, SettingSource, find_session, open_session, read_beginning
+from greenroom.session import MAIN, Fork, MainFor, Session, SettingSource, find_session, open_session, read_beginning
 from greenroom.tools import ToolContext
 from greenroom.tools.builtin import STANDARD_TOOLS, HttpFetcher, ask_user_question_tool, make_web_fetch_tool
 from greenroom.trace import find_run
@@ -89,6 +89,7 @@ class RunFlags:
         str | None,
         _flag('A run to go on with: its id, its folder or "last". Without a prompt, with the turn that was cut.'),
     ] = None
+    fork_session: Annotated[bool, _flag("With --resume: go on in a new run, and leave that one as it is.")] = False
     agent: Annotated[str | None, _flag("The agent that does it; see greenroom agents list.")] = None
     agents: Annotated[
         str | None, _flag("More agents, as a JSON object of definitions by their names, or a file that holds it.")
@@ -159,7 +160,7 @@ def run_command(
         "is_trusted": flags.trust,
         "permission_mode": flags.permission_mode,
         "cwd": flags.cwd,
-        "resume": flags.resume,
+        "resume": Fork(flags.resume) if flags.fork_session and flags.resume is not None else flags.resume,
     }
     prompt = read_prompt(prompt, may_be_missing=flags.resume is not None)
     options = RunOptions(prompt=prompt, flags=flags, open_with=open_with, named=(*allow, *deny))
@@ -236,6 +237,8 @@ def _kept(earlier: str, found: Definitions) -> AgentDefinition:
 
 
 def _check(flags: RunFlags) -> None:
+    if flags.fork_session and flags.resume is None:
+        raise UsageError("--fork-session needs --resume, with the run to begin from")
     if flags.max_turns is not None and flags.max_turns < 1:
         raise UsageError(f"--max-turns has to be at least 1, not {flags.max_turns}")
     max_usd = flags.max_budget_usd

@@ -3,7 +3,7 @@
 from greenroom.session._assembly import MainFor, ModelFor
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._open import EVENTS, FOLDS, open_session
-from greenroom.session._resume import Beginning, find_session, read_beginning, transcript_opener
+from greenroom.session._resume import Beginning, Fork, find_session, read_beginning, transcript_opener
 from greenroom.session._session import MAIN, AgentStatus, Session
 from greenroom.session._settings import SessionSettings, SettingSource, load_settings
 from greenroom.session._stream import EventStream
@@ -16,6 +16,7 @@ __all__ = [
     "AgentStatus",
     "Beginning",
     "EventStream",
+    "Fork",
     "MainFor",
     "ModelFor",
     "Session",

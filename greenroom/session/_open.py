@@ -18,7 +18,7 @@ from greenroom.models import Model
 from greenroom.session._assembly import Hosted, MainFor, ModelFor, Plan, Wish, compose, make_plan, open_surroundings
 from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
-from greenroom.session._resume import find_session, load_agent
+from greenroom.session._resume import Fork, copy_conversation, find_session, load_agent
 from greenroom.session._session import MAIN, Session
 from greenroom.supervisor import SupervisorSpec, open_runtime
 from greenroom.tools import AskUser, Tool, ToolSet
@@ -60,7 +60,7 @@ async def open_session(
     main: AgentDefinition | str | MainFor = MAIN,
     tools: Iterable[Tool] = READ_ONLY_TOOLS,
     ports: Ports | None = None,
-    resume: Path | str | None = None,
+    resume: Path | str | Fork | None = None,
     sources: Iterable[str] = (),
     settings: Mapping[str, Any] | None = None,
     is_trusted: bool = False,
@@ -80,7 +80,7 @@ async def open_session(
         main: The main agent's definition, the name of one of `agents`, the files or the built-in ones, or what picks it.
         tools: The tools that every agent may have, as far as its definition and the rules allow.
         ports: Time, ids, chance, disk and threads; by default the machine's.
-        resume: A run to go on with (folder, id or `last`): the main agent has its conversation and id again.
+        resume: A run to go on with (folder, id or `last`): the main agent has its conversation and id again; or a `Fork` of one.
         sources: Whose files are read for all but the model: `user`, `project`, `local`; none unless named.
         settings: Settings that come before those of any file, with the keys of a settings file.
         is_trusted: Whether what the project's own files allow, run or set may count.
@@ -101,22 +101,28 @@ async def open_session(
     plan = await make_plan(_existing(cwd), wish, ports)
     model = model(plan.settings.scalars, plan.main) if callable(model) else model
     host = Hosted(model, can_use_tool, ask_user, on_message, has_approver=has_approver)
-    if resume is None:
-        folder = _runs(runs) / session_id(ports.ids, ports.clock.wall())
-    else:
-        folder = await ports.blocking.run(find_session, resume, _runs(runs))
-    async with _running(plan, host, folder, ports, is_resumed=resume is not None) as session:
+    earlier = None
+    if resume is not None:
+        run = resume.run if isinstance(resume, Fork) else resume
+        earlier = await ports.blocking.run(find_session, run, _runs(runs))
+    is_new = earlier is None or isinstance(resume, Fork)
+    folder = _runs(runs) / session_id(ports.ids, ports.clock.wall()) if is_new or earlier is None else earlier
+    async with _running(plan, host, folder, ports, earlier) as session:
         yield session
 
 
 @asynccontextmanager
-async def _running(plan: Plan, host: Hosted, folder: Path, ports: Ports, *, is_resumed: bool) -> AsyncIterator[Session]:
-    """Run a session in its folder."""
+async def _running(
+    plan: Plan, host: Hosted, folder: Path, ports: Ports, earlier: Path | None
+) -> AsyncIterator[Session]:
+    """Run a session in its folder, with the conversation of an earlier run if there is one."""
     model = host.model
     async with model.open(), open_journal(folder, ports=ports, catalogue=EVENTS, run=folder.name) as journal:
         recorder = journal.recorder
         # Read under the lock of the run: nobody else writes the transcript now.
-        loaded = await load_agent(folder, None, ports.blocking) if is_resumed else None
+        if earlier is not None and earlier != folder:
+            await ports.blocking.run(copy_conversation, earlier, folder, ports.disk)
+        loaded = None if earlier is None else await load_agent(folder, None, ports.blocking)
         recorder.emit(
             SessionBegan(
                 session=folder.name,
@@ -146,7 +152,8 @@ async def _running(plan: Plan, host: Hosted, folder: Path, ports: Ports, *, is_r
                     recording=journal,
                 )
                 around.tell = session.tell_of_task
-                await session.start_main(plan.main, loaded)
+                is_fork = earlier is not None and earlier != folder
+                await session.start_main(plan.main, loaded, source="fork" if is_fork else "resume")
                 try:
                     yield session
                 finally:

@@ -10,7 +10,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.agents import Loaded, load_conversation
-from greenroom.core import Blocking, Ports, UsageError
+from greenroom.core import Blocking, Disk, Ports, UsageError
 from greenroom.store import Transcript, TranscriptHeader
 from greenroom.trace import JOURNAL, find_run
 
@@ -68,6 +68,35 @@ def read_beginning(run_folder: Path) -> Beginning:
                     continue
     names = [field.name for field in attrs.fields(Beginning)]
     return Beginning(**{name: str(found[name]) for name in names if found.get(name)})
+
+
+@final
+@attrs.frozen
+class Fork:
+    """A run whose main agent's conversation a new session begins with; the run itself stays as it is (agents 10.22)."""
+
+    run: Path | str = "last"
+    """A run folder, the id of a session, or `last`."""
+
+
+def copy_conversation(old: Path, new: Path, disk: Disk) -> None:
+    """Copy the main agent's transcript into another run folder, as that one's own. It blocks.
+
+    A line that a crash has torn is left out. What the old session was granted is not copied: it is in no transcript.
+    """
+    place = new / TRANSCRIPTS / MAIN_FILE
+    disk.make_folder(place.parent)
+    made = []
+    with (old / TRANSCRIPTS / MAIN_FILE).open("rb") as lines:
+        for line in lines:
+            try:
+                values = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(values, dict) and "sessionId" in values:
+                values["sessionId"] = new.name
+            made.append(json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+    disk.write(place, b"".join(made))
 
 
 async def load_agent(run_folder: Path, agent_id: str | None, blocking: Blocking) -> Loaded:

@@ -121,15 +121,23 @@ class Session:
 
     # --- the main agent --------------------------------------------------------------------------------------------
 
-    async def start_main(self, definition: AgentDefinition, loaded: Loaded | None = None) -> None:
-        """Start the main agent, with the conversation of an earlier process if there is one; called by `open_session`."""
+    async def start_main(
+        self, definition: AgentDefinition, loaded: Loaded | None = None, *, source: str = "resume"
+    ) -> None:
+        """Start the main agent, with the conversation of an earlier run if there is one; called by `open_session`.
+
+        Args:
+            definition: Its own.
+            loaded: That conversation.
+            source: What hooks of the session's start are told then.
+        """
         home = self._main_home = self._composition.make_home(definition, is_child=False)
         home.loaded = loaded
         spec = ChildSpec(restart=Restart.TRANSIENT, as_id=(loaded.agent_id or None) if loaded is not None else None)
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)
         self._adopt(self._main, home)
         if home.hooks is not None and home.hooks.has(HookEvent.SESSION_START):
-            source = "startup" if loaded is None else "resume"
+            source = "startup" if loaded is None else source
             told = SessionStartInput(source=source, model=self._services.model.name, agent_type=definition.name)
             hooking = self._hooking()
             outcome = await hooking.run(told)

@@ -582,3 +582,15 @@ def test_10_21_some_modes_have_to_be_said_again(place: Place, mode: str) -> None
     place.run(["One."], "Go.", "--permission-mode", mode)
     again, _ = place.run(["Two."], "On.", "--resume", "last", "--output-format", "stream-json")
     assert again.lines[0]["permissionMode"] == "default"
+
+
+def test_10_22_a_run_is_forked(place: Place) -> None:
+    """Agents 10.22: the other run stays as it is."""
+    place.run(["One."], "Go.")
+    (first,) = (place.root / "runs").glob("2*")
+    forked, (request,) = place.run(["Two."], "On.", "--resume", first.name, "--fork-session", "--output-format", "json")
+    assert forked.result["session_id"] != first.name
+    assert "One." in json.dumps(request.body["messages"])
+    refused, _ = place.run([], "On.", "--fork-session")
+    assert refused.code == 2
+    assert "--fork-session needs --resume" in refused.err

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -11,7 +13,7 @@ from trio.testing import MockClock
 from greenroom.agents import CONTINUE, INTERRUPTED, AgentDefinition, faults_of, load_conversation
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, UsageError
 from greenroom.models import Call, ScriptedModel, ScriptStep
-from greenroom.session import EVENTS, FOLDS, Session, open_session
+from greenroom.session import EVENTS, FOLDS, Fork, Session, open_session
 from greenroom.store import read_transcript
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
@@ -155,3 +157,28 @@ async def test_an_answer_that_was_cut_off_is_gone_on_with(tmp_path: Path, autoju
     assert caught.value.partial
     assert [message.text for message in model.requests[0].messages] == ["Count.", caught.value.partial, CONTINUE]
     assert not load_conversation(main_file(second)).was_cut
+
+
+async def test_a_fork_goes_on_in_a_run_of_its_own(tmp_path: Path) -> None:
+    """Behaviours (10), line 7; agents 10.22. Mechanism: the conversation is copied, and nothing else is opened."""
+    told = tmp_path / "told"
+    handler = {"type": "command", "command": f"cat >> {told}"}
+    options: dict[str, Any] = {"cwd": tmp_path, "runs": tmp_path / "runs"}
+    settings = {"hooks": {"SessionStart": [{"hooks": [handler]}]}}
+    async with open_session(model=ScriptedModel(["One."]), **options) as first:
+        await first.run("First.")
+    before = {path: path.read_bytes() for path in first.run_folder.rglob("*") if path.is_file()}
+
+    model = ScriptedModel(["Two."], keeps_requests=True)
+    async with open_session(model=model, resume=Fork(first.id), settings=settings, **options) as second:
+        await second.run("Second.")
+
+    assert second.id != first.id
+    assert {path: path.read_bytes() for path in first.run_folder.rglob("*") if path.is_file()} == before
+    assert [one.text for one in model.requests[0].messages] == ["First.", "One.", "Second."]
+    lines = [json.loads(line) for line in (second.run_folder / "transcripts/main.jsonl").read_text().splitlines()]
+    assert {line["sessionId"] for line in lines} == {second.id}
+    assert len(lines) == 4
+    assert json.loads(told.read_text())["source"] == "fork"
+    async with open_session(model=ScriptedModel(["Three."]), resume=second.id, **options) as again:
+        assert (await again.run("Third.")).text == "Three."
