@@ -257,7 +257,6 @@ BEHAVIOURS: Final = {
     "10.5": Row("With an old run go its children's transcripts; memory stays."),
     "10.6": Row(
         "`--no-session-persistence` leaves no files; a run that is not there is refused in the words of the product.",
-        open="There is no `--no-session-persistence`; a run that is not there is refused.",
     ),
     "10.7": Row("A fork of a session leaves the original as it is."),
     "11.1": Row("A worktree without changes leaves neither folder nor branch."),

@@ -11,6 +11,9 @@ import math
 import re
 import shlex
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -90,6 +93,9 @@ class RunFlags:
         _flag('A run to go on with: its id, its folder or "last". Without a prompt, with the turn that was cut.'),
     ] = None
     fork_session: Annotated[bool, _flag("With --resume: go on in a new run, and leave that one as it is.")] = False
+    no_session_persistence: Annotated[
+        bool, _flag("Keep nothing of the run: no journal, no transcript; it cannot be resumed.")
+    ] = False
     agent: Annotated[str | None, _flag("The agent that does it; see greenroom agents list.")] = None
     agents: Annotated[
         str | None, _flag("More agents, as a JSON object of definitions by their names, or a file that holds it.")
@@ -164,8 +170,18 @@ def run_command(
     }
     prompt = read_prompt(prompt, may_be_missing=flags.resume is not None)
     options = RunOptions(prompt=prompt, flags=flags, open_with=open_with, named=(*allow, *deny))
-    with calm_collector():
-        return trio.run(_run, options, prepared_runs(flags.runs))
+    with calm_collector(), _runs_of(flags) as runs:
+        return trio.run(_run, options, runs)
+
+
+@contextmanager
+def _runs_of(flags: RunFlags) -> Iterator[Path]:
+    """Give the folder for the run; one that is not to be kept is removed when it has ended."""
+    if not flags.no_session_persistence:
+        yield prepared_runs(flags.runs)
+        return
+    with tempfile.TemporaryDirectory(prefix="greenroom-") as folder:
+        yield Path(folder)
 
 
 def as_before(flags: RunFlags) -> tuple[RunFlags, str]:
@@ -239,6 +255,8 @@ def _kept(earlier: str, found: Definitions) -> AgentDefinition:
 def _check(flags: RunFlags) -> None:
     if flags.fork_session and flags.resume is None:
         raise UsageError("--fork-session needs --resume, with the run to begin from")
+    if flags.no_session_persistence and (flags.resume is not None or flags.record or flags.runs is not None):
+        raise UsageError("--no-session-persistence keeps nothing: leave out --resume, --record and --runs")
     if flags.max_turns is not None and flags.max_turns < 1:
         raise UsageError(f"--max-turns has to be at least 1, not {flags.max_turns}")
     max_usd = flags.max_budget_usd

@@ -594,3 +594,14 @@ def test_10_22_a_run_is_forked(place: Place) -> None:
     refused, _ = place.run([], "On.", "--fork-session")
     assert refused.code == 2
     assert "--fork-session needs --resume" in refused.err
+
+
+def test_10_13_a_run_can_leave_nothing_behind(place: Place) -> None:
+    """Behaviours (10), line 6. Mechanism: its folder is removed when it has ended."""
+    done, _ = place.run(["Hello."], "Say hello.", "--no-session-persistence", "--output-format", "json")
+    again, _ = place.run([], "Again.", "--resume", done.result["session_id"])
+    refused, _ = place.run([], "Again.", "--no-session-persistence", "--record")
+    assert done.result["result"] == "Hello."
+    assert not list((place.root / "runs").glob("2*"))
+    assert (again.code, refused.code) == (2, 2)
+    assert f"No conversation found with session ID: {done.result['session_id']}" in again.err
