@@ -19,9 +19,9 @@ import trio
 
 from greenroom.core import PeerError, SystemClock, UsageError
 from greenroom.models._answers import estimate_usage
+from greenroom.models._layer import Layer
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._pricing import Pricing
-from greenroom.models._stream import AnswerStream
 from greenroom.models._types import Delta, ModelRequest, ModelResponse, Usage
 
 Limited: TypeAlias = Literal["tokens", "usd", "calls", "wall_s"]
@@ -328,28 +328,10 @@ def budgeted(model: Model, budget: Budget | BudgetOf) -> Model:
     Args:
         budget: The budget of all requests, or a function that finds the one of each.
     """
-    return _BudgetedModel(model, budget if callable(budget) else lambda _: budget)
-
-
-@final
-class _BudgetedModel:
-    def __init__(self, model: Model, budget_of: BudgetOf) -> None:
-        self._model = model
-        self._budget_of = budget_of
-
-    def __repr__(self) -> str:
-        return f"<budgeted {self._model!r}>"
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    def open(self) -> AbstractAsyncContextManager[None]:
-        return self._model.open()
-
-    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
-        manager = self._model.stream(request)  # here, so that a mistake of the caller's is raised by the call
-        return AnswerStream(_BudgetedSource(manager, self._budget_of(request), self._model.name, request))
+    budget_of: BudgetOf = budget if callable(budget) else lambda _: budget
+    return Layer(
+        model, "budgeted", lambda manager, request: _BudgetedSource(manager, budget_of(request), model.name, request)
+    )
 
 
 @final

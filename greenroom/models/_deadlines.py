@@ -18,11 +18,10 @@ import attrs
 import trio
 
 from greenroom.models._failures import failure
+from greenroom.models._layer import Layer
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._stream import AnswerStream
 from greenroom.models._types import (
     Delta,
-    ModelRequest,
     ModelResponse,
     StreamRestarted,
     TextDelta,
@@ -91,28 +90,8 @@ def with_deadlines(model: Model, deadlines: Deadlines | None = None) -> Model:
     Args:
         deadlines: None for the defaults.
     """
-    return _TimedModel(model, deadlines or Deadlines())
-
-
-@final
-class _TimedModel:
-    def __init__(self, model: Model, deadlines: Deadlines) -> None:
-        self._model = model
-        self._deadlines = deadlines
-
-    def __repr__(self) -> str:
-        return f"<with deadlines {self._model!r}>"
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    def open(self) -> AbstractAsyncContextManager[None]:
-        return self._model.open()
-
-    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
-        manager = self._model.stream(request)  # here, so that a mistake of the caller's is raised by the call
-        return AnswerStream(_TimedSource(manager, self._deadlines, self._model.name))
+    limits = deadlines or Deadlines()
+    return Layer(model, "with deadlines", lambda manager, _: _TimedSource(manager, limits, model.name))
 
 
 @final

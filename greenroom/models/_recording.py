@@ -22,8 +22,8 @@ from typing import Any, Final, Literal, TypeAlias, final
 import attrs
 
 from greenroom.core import UsageError
+from greenroom.models._layer import Layer
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._stream import AnswerStream
 from greenroom.models._types import Delta, ModelRequest, ModelResponse, StreamRestarted, TextBlock, Usage
 from greenroom.models._wire import JsonObject, message_of, plain, plain_error, request_of
 
@@ -44,7 +44,8 @@ def recording(model: Model, write: Callable[[bytes], object]) -> Model:
     Args:
         write: Appends whole lines to a file. It must not wait; what it raises fails the request.
     """
-    return _RecordingModel(model, _Log(model.name, write))
+    log = _Log(model.name, write)
+    return Layer(model, "recording", lambda manager, request: _RecordingSource(manager, request, log, model.name))
 
 
 @final
@@ -100,27 +101,6 @@ def _changes(last: ModelRequest, now: ModelRequest, kept: int) -> JsonObject:
         if field.name != "messages" and before is not after and before != after:
             changes[field.name] = plain(after)
     return changes
-
-
-@final
-class _RecordingModel:
-    def __init__(self, model: Model, log: _Log) -> None:
-        self._model = model
-        self._log = log
-
-    def __repr__(self) -> str:
-        return f"<recording {self._model!r}>"
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    def open(self) -> AbstractAsyncContextManager[None]:
-        return self._model.open()
-
-    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
-        manager = self._model.stream(request)  # here, so that a mistake of the caller's is raised by the call
-        return AnswerStream(_RecordingSource(manager, request, self._log, self._model.name))
 
 
 @final

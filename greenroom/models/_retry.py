@@ -17,8 +17,8 @@ import trio
 
 from greenroom.core import Chance, Ports, ProviderError, UsageError
 from greenroom.models._failures import RETRYABLE
+from greenroom.models._layer import Layer
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._stream import AnswerStream
 from greenroom.models._types import Delta, ModelRequest, ModelResponse, StreamRestarted, Usage, UsageDelta
 
 
@@ -175,30 +175,13 @@ def retrying(
         chance: Where the jitter comes from; None for the machine's.
         budget: Retries that are shared with other models; None for no limit but the policy's.
     """
-    return _RetryingModel(
-        model, _Retries(policy=policy or RetryPolicy(), chance=chance or Ports().chance, budget=budget)
+    retries = _Retries(policy=policy or RetryPolicy(), chance=chance or Ports().chance, budget=budget)
+    return Layer(
+        model,
+        "retrying",
+        lambda manager, request: _RetryingSource(model, request, manager, retries),
+        more=f", {retries.policy.attempts} attempts",
     )
-
-
-@final
-class _RetryingModel:
-    def __init__(self, model: Model, retries: _Retries) -> None:
-        self._model = model
-        self._retries = retries
-
-    def __repr__(self) -> str:
-        return f"<retrying {self._model!r}, {self._retries.policy.attempts} attempts>"
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    def open(self) -> AbstractAsyncContextManager[None]:
-        return self._model.open()
-
-    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
-        first = self._model.stream(request)  # here, so that a mistake of the caller's is raised by the call
-        return AnswerStream(_RetryingSource(self._model, request, first, self._retries))
 
 
 _Manager: TypeAlias = AbstractAsyncContextManager[ModelStream]

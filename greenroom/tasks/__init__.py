@@ -1,7 +1,8 @@
 """Background tasks: what outlives the call that started it, in a table with five edges, and the notice of its end."""
 
+from greenroom.actors import TERMINAL, TRANSITIONS, Edge, step
+from greenroom.actors import State as TaskState
 from greenroom.tasks._events import EVENTS, TaskBegan, TaskEnded
-from greenroom.tasks._lifecycle import TERMINAL, TRANSITIONS, Edge, TaskState, step
 from greenroom.tasks._notice import TaskNotice
 from greenroom.tasks._registry import Tasks, open_tasks
 from greenroom.tasks._task import SHELL, Task, TaskInfo

@@ -13,8 +13,8 @@ from typing import Final, TypeAlias, final
 
 import trio
 
+from greenroom.actors import Edge
 from greenroom.core import Cause, InternalError, open_bare_nursery
-from greenroom.tasks._lifecycle import Edge
 from greenroom.tasks._notice import TaskNotice
 from greenroom.tasks._task import Task, TaskInfo
 

@@ -15,8 +15,9 @@ from typing import Final, final
 import attrs
 import trio
 
+from greenroom.actors import TERMINAL, Edge, step
+from greenroom.actors import State as TaskState
 from greenroom.core import Cause
-from greenroom.tasks._lifecycle import TERMINAL, Edge, TaskState, step
 from greenroom.tasks._notice import TaskNotice
 
 SHELL: Final = "local_bash"

@@ -1,0 +1,52 @@
+"""A model around another one: what deadlines, budgets, retries and recorders have in common.
+
+Must not know: what any of them does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TypeAlias, final
+
+from greenroom.models._model import Model, ModelStream
+from greenroom.models._stream import AnswerStream, Source
+from greenroom.models._types import ModelRequest
+
+MakeSource: TypeAlias = Callable[[AbstractAsyncContextManager[ModelStream], ModelRequest], Source]
+"""Makes the source of one answer, given the inner model's stream, which is not entered yet, and the request."""
+
+
+@final
+class Layer:
+    """A model whose answers come through a source of its own.
+
+    Args:
+        model: The inner model; name and connections are its own.
+        text: The beginning of what it is shown as, such as `budgeted`.
+        make: Makes the source of each answer.
+        more: The end of what it is shown as.
+    """
+
+    def __init__(self, model: Model, text: str, make: MakeSource, *, more: str = "") -> None:
+        self._model = model
+        self._text = text
+        self._make = make
+        self._more = more
+
+    def __repr__(self) -> str:
+        return f"<{self._text} {self._model!r}{self._more}>"
+
+    @property
+    def name(self) -> str:
+        """The inner model's name."""
+        return self._model.name
+
+    def open(self) -> AbstractAsyncContextManager[None]:
+        """Open the inner model."""
+        return self._model.open()
+
+    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
+        """Stream an answer through the layer."""
+        manager = self._model.stream(request)  # here, so that a mistake of the caller's is raised by the call
+        return AnswerStream(self._make(manager, request))
