@@ -84,6 +84,8 @@ class Plan:
     tools: ToolSet
     policy: Policy
     has_mode: bool
+    environ: Mapping[str, str] = attrs.field(repr=False)
+    """Variables of the machine, with those of the settings before them."""
     compaction: CompactionSettings
     servers: FoundServers
     mcp: McpSettings
@@ -158,6 +160,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports) -> Plan:
         tools=wish.tools,
         policy=policy,
         has_mode=wish.permission_mode is not None,
+        environ=environ,
         compaction=compaction_from_environment(environ, settings.scalars.compaction),
         servers=servers,
         mcp=mcp,
@@ -285,7 +288,6 @@ async def compose(
         cwd=plan.cwd, ports=ports, settings=plan.mcp, programs=around.processes, output_folder=run_folder / "tasks"
     )
     servers = await start_servers(branch, plan.servers.configs, services, disabled=plan.servers.disabled)
-    environ = {**os.environ, **plan.settings.env}
     project = plan.places.root if plan.places is not None else plan.cwd
     composition = Composition(
         settings=plan.settings,
@@ -296,7 +298,7 @@ async def compose(
         skills=SkillSource(plan.places, blocking=ports.blocking),
         hook_services=HookServices(
             project=project,
-            environment=environ,
+            environment=plan.environ,
             ports=ports,
             emit=journal.recorder.emit_fields,
             rules=HookRules(cwd=str(plan.cwd), home=plan.policy.home),
@@ -309,7 +311,7 @@ async def compose(
         cwd=plan.cwd,
         has_mode=plan.has_mode,
         kept=plan.sources,
-        environ=environ,
+        environ=plan.environ,
         servers=servers,
         budget=budget,
     )

@@ -44,7 +44,16 @@ from greenroom.agents.memory import (
 )
 from greenroom.core import Ports, UsageError
 from greenroom.core.sources import Places
-from greenroom.hooks import HookRunner, HookServices, HookSource, LateAnswer, SourceKind, merge_hooks, parse_hooks
+from greenroom.hooks import (
+    HookRunner,
+    HookServices,
+    HookSource,
+    LateAnswer,
+    ParsedHooks,
+    SourceKind,
+    merge_hooks,
+    parse_hooks,
+)
 from greenroom.mcp import McpServers, McpTool
 from greenroom.models import Budget, ModelNames, choose_model, read_effort
 from greenroom.permissions import (
@@ -63,7 +72,7 @@ from greenroom.permissions import (
     traits_of,
     updated_settings,
 )
-from greenroom.session._settings import Settings, SettingSource, merged_hooks, settings_path
+from greenroom.session._settings import Settings, SettingSource, settings_path
 from greenroom.session._skill_ports import skill_ports
 from greenroom.session._tool_lists import check_tool_list, names
 from greenroom.skills import Rendered, SkillFailed, Skills, SkillSource, read_command_line, render_skill
@@ -230,10 +239,14 @@ class Composition:
             parsed = parse_hooks({"hooks": definition.hooks}, HookSource(f"agent {definition.name}", kind))
             self.problems += map(str, parsed.problems)
             own.append(parsed)
-        hooks = merged_hooks(self._settings, *own)
         if not any(one.hooks for one in (*self._settings.hooks, *own)):
             return None
-        return HookRunner(hooks, attrs.evolve(self._hook_services, deliver=_delivery(home)))
+        return self._runner(home, *own)
+
+    def _runner(self, home: AgentHome, *own: ParsedHooks) -> HookRunner:
+        """Return what runs the hooks of the settings, and further ones, for an agent."""
+        services = attrs.evolve(self._hook_services, deliver=_delivery(home))
+        return HookRunner(merge_hooks((*self._settings.hooks, *own)), services)
 
     @property
     def _trusted(self) -> tuple[Path, ...]:
@@ -336,10 +349,9 @@ class Composition:
                 parsed = parse_hooks({"hooks": rendered.hooks}, HookSource(f"skill {skill.name}", SourceKind.SKILL))
                 self.problems += map(str, parsed.problems)
                 if home.hooks is None:
-                    home.hooks = HookRunner(
-                        merged_hooks(self._settings), attrs.evolve(self._hook_services, deliver=_delivery(home))
-                    )
-                home.hooks.hooks = merge_hooks((*home.hooks.hooks.parsed, parsed))
+                    home.hooks = self._runner(home, parsed)
+                else:
+                    home.hooks.hooks = merge_hooks((*home.hooks.hooks.parsed, parsed))
 
         return take_up
 

@@ -17,7 +17,6 @@ from typing import Any, Final, Literal, final
 
 import attrs
 
-from greenroom import hooks as hook_rules
 from greenroom import permissions
 from greenroom.agents import CompactionSettings
 from greenroom.core import SettingsError, UsageError, read_settings
@@ -325,8 +324,3 @@ def _sound_keys(file: SettingsFile, diagnostics: list[Diagnostic]) -> frozenset[
         except SettingsError as error:
             diagnostics.append(Diagnostic(kind=Kind.IGNORED, source=file.name, text="; ".join(error.problems)))
     return frozenset(sound)
-
-
-def merged_hooks(settings: Settings, *more: ParsedHooks) -> hook_rules.HookSet:
-    """Return the hooks of the settings, and further ones behind them, in force."""
-    return hook_rules.merge_hooks((*settings.hooks, *more))
