@@ -57,7 +57,7 @@ from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_o
 from greenroom.session._settings import SessionSettings, Settings, SettingSource, load_settings, read_sources
 from greenroom.skills import SkillSource
 from greenroom.supervisor import Supervisor
-from greenroom.tasks import Edge, Task, TaskBegan, TaskEnded, TaskNotice, Tasks, open_tasks
+from greenroom.tasks import Edge, Task, TaskNotice, Tasks, open_tasks, record_task
 from greenroom.tools import AskUser, SystemProcesses, ToolSet, open_processes
 from greenroom.trace import Journal
 
@@ -239,20 +239,8 @@ async def open_surroundings(
     """Open what a session starts processes and tasks with; leaving ends what is left of them."""
     folder = run_folder / "tasks"
 
-    def watch(task: Task, edge: Edge) -> None:
-        info = task.info
-        if edge is Edge.BEGIN:
-            recorder.emit(TaskBegan(actor=info.owner, task=info.id, type=info.kind, description=info.description[:200]))
-        else:
-            recorder.emit(
-                TaskEnded(
-                    actor=info.owner,
-                    task=info.id,
-                    state=task.state.value,
-                    exit_code=task.exit_code,
-                    error=task.error[:500],
-                )
-            )
+    def watch(task: Task, edge: Edge | None) -> None:
+        record_task(recorder, task, edge)
 
     async with (
         open_processes(
