@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import trio
 
@@ -27,7 +27,8 @@ class Agent(Behavior[Input]):
         home: What belongs to the agent across its incarnations.
     """
 
-    on_failure = "continue"
+    on_failure: ClassVar[Literal["crash", "continue"]] = "continue"
+    turn_tasks = True  # a foreground child is linked to the turn that waits for it
     goes_on: ClassVar[bool] = True
     """Whether an incarnation that follows a turn which was cut begins with one that goes on with it (DESIGN 12.17)."""
     journal: ClassVar[Level] = Level.FULL
@@ -39,6 +40,7 @@ class Agent(Behavior[Input]):
         """Open the transcript, or repair the end of the conversation that an earlier incarnation left."""
         home = self._home
         home.tell = ctx.ref.tell
+        home.context = ctx
         if home.prepare is not None:
             await home.prepare(ctx)
             home.prepare = None
@@ -49,9 +51,10 @@ class Agent(Behavior[Input]):
             if transcript is not None and loaded is not None:
                 transcript.follow(loaded.last_uuid, is_torn=loaded.is_torn)
             messages = home.history if loaded is None else loaded.messages
-            home.conversation = Conversation(
-                transcript, messages, agent=ctx.ref.id, on_message=home.services.on_message
-            )
+            heard = home.hear if home.listeners else home.services.on_message
+            home.conversation = Conversation(transcript, messages, agent=ctx.ref.id, on_message=heard)
+            if home.keeps_history and loaded is None:
+                home.conversation.write_beginning()
             name = transcript.path.name if transcript is not None else ""
             ctx.recorder.emit(
                 AgentDefined(
@@ -61,9 +64,12 @@ class Agent(Behavior[Input]):
                     definition=home.definition.name,
                     model=home.services.model.name,
                     transcript=name,
+                    owner=home.lineage.parent,
+                    depth=home.lineage.depth,
+                    call=home.lineage.call,
                 )
             )
-        home.conversation.close_open_calls()
+        home.conversation.close_open_calls(home.open_results)
         if home.is_cut and self.goes_on:
             ctx.ref.tell(Note(CONTINUE, is_hidden=True))
         home.is_cut = False

@@ -38,6 +38,12 @@ class AgentDefined(Event):
     """Name of the model that it talks to."""
     transcript: str
     """Name of the transcript file in the run folder; empty where none is kept."""
+    owner: str = ""
+    """Id of the agent that asked for it; empty for main, and for what the host asked for."""
+    depth: int = 0
+    """How far it is below main."""
+    call: str = ""
+    """The model's id of the call that asked for it."""
 
 
 @final

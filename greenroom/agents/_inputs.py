@@ -35,6 +35,8 @@ class Note:
     """Name of the agent that sent it; empty for the host."""
     is_hidden: bool = attrs.field(default=False, kw_only=True)
     """Whether it is for the model only; people who look at the conversation are not shown it."""
+    notice: str = attrs.field(default="", kw_only=True)
+    """Which end of a task it tells of, as `<task id>.<run>`; empty for all else."""
 
 
 @final

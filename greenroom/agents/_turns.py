@@ -269,6 +269,8 @@ class AgentTurn:
         """Put on record how a request ended, and count what it cost."""
         usage = response.usage
         self.home.usage += usage
+        if self.home.progress is not None and usage.total:
+            self.home.progress.note_request(usage.total - usage.output_tokens, usage.output_tokens)
         self.emit(
             ModelEnded,
             self.agent,

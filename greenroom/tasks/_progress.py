@@ -26,6 +26,8 @@ class Progress:
     """What it did last, the latest at the end: a tool and what the call was about."""
     tool_uses: Counter[str] = attrs.field(factory=Counter[str])
     """Calls by tool."""
+    last_request_tokens: int = 0
+    """What the latest request read and wrote."""
     summary: str = ""
     """What it is about now, in a few words of a model; empty where nobody asks for such."""
 
@@ -48,6 +50,7 @@ class Progress:
         """Count a model request."""
         self.latest_input_tokens = input_tokens
         self.cumulative_output_tokens += output_tokens
+        self.last_request_tokens = input_tokens + output_tokens
 
     def note_call(self, tool: str, summary: str) -> None:
         """Count a tool call."""
