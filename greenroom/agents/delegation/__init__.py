@@ -1,6 +1,16 @@
 """Delegation: what a call of the tool Agent means, which way it takes, what its child may use, and what comes back."""
 
 from greenroom.agents.delegation._input import AgentCall, Gates, agent_schema, agent_tool_description, read_call
+from greenroom.agents.delegation._results import (
+    AsyncLaunched,
+    Completed,
+    RemoteLaunched,
+    SpawnResult,
+    TeammateSpawned,
+    ToolStats,
+    text_for_model,
+    truncate_report,
+)
 from greenroom.agents.delegation._routing import (
     Caller,
     ForkRoute,
@@ -15,23 +25,33 @@ from greenroom.agents.delegation._routing import (
     Teams,
     route,
 )
+from greenroom.agents.delegation._scan import scan_report
 
 __all__ = [
     "AgentCall",
+    "AsyncLaunched",
     "Caller",
+    "Completed",
     "ForkRoute",
     "ForkSetting",
     "Gates",
     "Limits",
     "NamedRoute",
+    "RemoteLaunched",
     "RemoteRoute",
     "Route",
     "Situation",
     "SpawnRefused",
+    "SpawnResult",
     "TeammateRoute",
+    "TeammateSpawned",
     "Teams",
+    "ToolStats",
     "agent_schema",
     "agent_tool_description",
     "read_call",
     "route",
+    "scan_report",
+    "text_for_model",
+    "truncate_report",
 ]
