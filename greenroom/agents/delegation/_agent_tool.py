@@ -17,10 +17,10 @@ import trio
 from greenroom.actors import Link
 from greenroom.agents._definition import AgentDefinition
 from greenroom.agents._services import AgentHome, Lineage
-from greenroom.agents.definitions import BUILTINS, EXPLORE, PLAN, Definitions
+from greenroom.agents.definitions import EXPLORE, PLAN, Definitions, agent_listing
 from greenroom.agents.delegation._crew import Crew
 from greenroom.agents.delegation._fork import FORK, fork_home, is_told_to_be_a_fork
-from greenroom.agents.delegation._input import AgentCall, Gates, agent_listing, agent_schema, agent_tool_description, read_call
+from greenroom.agents.delegation._input import AgentCall, Gates, agent_schema, agent_tool_description, read_call
 from greenroom.agents.delegation._orders import ChildWish, Member, Order
 from greenroom.agents.delegation._results import AsyncLaunched, Completed, SpawnResult, text_for_model
 from greenroom.agents.delegation._routing import (
@@ -37,7 +37,7 @@ from greenroom.agents.delegation._routing import (
     route,
 )
 from greenroom.agents.delegation._stats import stats_of
-from greenroom.core import Cause, UsageError
+from greenroom.core import UsageError
 from greenroom.core.sources import Scope
 from greenroom.permissions import Effect
 from greenroom.tasks import TaskState
@@ -101,7 +101,7 @@ class AgentTool:
     def __attrs_post_init__(self) -> None:
         gates = self._gates()
         object.__setattr__(self, "input_schema", agent_schema(gates))
-        object.__setattr__(self, "description", agent_tool_description(agent_listing(self.definitions), gates))
+        object.__setattr__(self, "description", agent_tool_description(agent_listing(self.definitions.values()), gates))
 
     def _gates(self) -> Gates:
         settings = self.crew.settings
@@ -248,7 +248,8 @@ class AgentTool:
         holder = self.crew.members.get(holders[-1]) if holders else None
         if holder is not None and holder.is_running:
             raise SpawnRefused(
-                "name_taken", f"the agent {holder.id} is called {name!r} and runs; choose another name, or send it a message"
+                "name_taken",
+                f"the agent {holder.id} is called {name!r} and runs; choose another name, or send it a message",
             )
         return name
 

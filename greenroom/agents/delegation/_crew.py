@@ -15,11 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
 
+import attrs
 import trio
 
 from greenroom.actors import Down, Edge, Ref, State
 from greenroom.agents._conversation import Appended
 from greenroom.agents._inputs import Note
+from greenroom.agents._loading import Loaded
 from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.delegation._child import ChildAgent
 from greenroom.agents.delegation._fork import directive
@@ -224,6 +226,57 @@ class Crew:
         member.ref.tell(first, size_bytes=len(first.text))
         self.ground.adopt(member.ref, member.home)
         member.ref.watch(partial(self._ended, member, member.task))
+
+    # --- going on with one that has ended --------------------------------------------------------------------------
+
+    def claim(self, agent_id: str) -> bool:
+        """Say that an agent is about to be gone on with; False if somebody else does already."""
+        if agent_id in self._resuming:
+            return False
+        self._resuming.add(agent_id)
+        return True
+
+    def unclaim(self, agent_id: str) -> None:
+        """Take that back."""
+        self._resuming.discard(agent_id)
+
+    def revive(self, agent_id: str, order: Order, lineage: Lineage, loaded: Loaded, *, run: int) -> Member:
+        """Take an agent back into memory; its last run has ended."""
+        home = order.home(lineage)
+        home.lineage, home.loaded = lineage, loaded
+        task = self._open_task(agent_id, order, home, run=run)
+        task.is_silent = True
+        self.tasks.end(task, Edge.KILL)
+        member = Member(id=agent_id, order=order, lineage=lineage, task=task, home=home)
+        self.members[agent_id] = member
+        home.listeners = (partial(self._write_output, member),)
+        return member
+
+    async def take_up_worktree(self, member: Member) -> None:
+        """Hold the worktree again that was kept at the end of an agent's last run.
+
+        Raises:
+            ToolError: It is gone, or somebody else's now.
+        """
+        if member.kept_path and member.hold is None and self.worktrees is not None:
+            try:
+                member.hold = await self.worktrees.adopt(Path(member.kept_path))
+            except WorktreeError as error:
+                raise ToolError(f"its worktree cannot be used any more: {error}") from error
+
+    def begin_again(self, member: Member, first: Note, *, owner: str) -> None:
+        """Start another run of an agent in the background; it takes a place, whether there is one or not (agents 1.72).
+
+        Raises:
+            Stopping: The session ends.
+            JournalError: Nothing new may begin.
+        """
+        order = attrs.evolve(member.order, is_background=True, is_silent=not owner, owner=owner, call="")
+        home = member.home
+        home.last_text, home.open_results = "", {}
+        member.order = order
+        member.task = self._open_task(member.id, order, home, run=member.task.info.run + 1)
+        self.launch(member, first)
 
     # --- ending ----------------------------------------------------------------------------------------------------
 

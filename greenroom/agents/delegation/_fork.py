@@ -71,7 +71,9 @@ def fork_home(parent: AgentHome, lineage: Lineage) -> AgentHome:
     skill_tool = parent.skill_tool
     if skill_tool is not None:  # what it was given of skills is its own from here on
         skill_tool = attrs.evolve(skill_tool, invoked=skill_tool.invoked.copy(), on_invoked=None)
-    tools = [skill_tool if one is parent.skill_tool and skill_tool is not None else one for one in parent.tools.values()]
+    tools = [
+        skill_tool if one is parent.skill_tool and skill_tool is not None else one for one in parent.tools.values()
+    ]
     policy = parent.policy
     if policy is not None and policy.mode is not Mode.BYPASS:  # there nobody is asked anything
         policy = policy.with_mode(Mode.BUBBLE)

@@ -39,6 +39,7 @@ RefusalKind: TypeAlias = Literal[
     "depth",
     "fork_in_fork",
     "fork_remote",
+    "name_taken",
     "no_remote_host",
     "no_type",
     "running",
