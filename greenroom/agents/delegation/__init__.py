@@ -26,8 +26,16 @@ from greenroom.agents.delegation._routing import (
     route,
 )
 from greenroom.agents.delegation._scan import scan_report
+from greenroom.agents.delegation._tool_pool import (
+    COORDINATOR_TOOLS,
+    ZeroTools,
+    coordinator_tools,
+    tools_for_child,
+    worker_tools,
+)
 
 __all__ = [
+    "COORDINATOR_TOOLS",
     "AgentCall",
     "AsyncLaunched",
     "Caller",
@@ -47,11 +55,15 @@ __all__ = [
     "TeammateSpawned",
     "Teams",
     "ToolStats",
+    "ZeroTools",
     "agent_schema",
     "agent_tool_description",
+    "coordinator_tools",
     "read_call",
     "route",
     "scan_report",
     "text_for_model",
+    "tools_for_child",
     "truncate_report",
+    "worker_tools",
 ]
