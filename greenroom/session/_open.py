@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +16,17 @@ from greenroom.actors import State
 from greenroom.agents import AgentDefinition, CanUseTool, OnMessage
 from greenroom.core import Event, Ports, UsageError, session_id
 from greenroom.models import Model
-from greenroom.session._assembly import Hosted, MainFor, ModelFor, Plan, Wish, compose, make_plan, open_surroundings
+from greenroom.session._assembly import (
+    Hosted,
+    MainFor,
+    ModelFor,
+    Plan,
+    Wish,
+    compose,
+    make_delegation,
+    make_plan,
+    open_surroundings,
+)
 from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._resume import Fork, copy_conversation, find_session, load_agent
@@ -136,22 +147,30 @@ async def _running(
         session: Session | None = None
         try:
             async with (
-                open_surroundings(folder, ports=ports, recorder=recorder, env=plan.settings.env) as around,
+                open_surroundings(
+                    folder,
+                    ports=ports,
+                    recorder=recorder,
+                    env=plan.settings.env,
+                    release_s=plan.settings.scalars.delegation.release_s,
+                ) as around,
                 open_runtime(ports=ports, recorder=recorder, check_open=journal.check_open) as runtime,
             ):
                 branch = await runtime.spawn_supervisor("session", SupervisorSpec())
+                composition = await compose(plan, host, around, branch, journal=journal, run_folder=folder, ports=ports)
                 session = Session(
                     folder.name,
                     folder,
                     runtime=runtime,
                     supervisor=branch,
-                    composition=await compose(
-                        plan, host, around, branch, journal=journal, run_folder=folder, ports=ports
-                    ),
+                    composition=composition,
                     ports=ports,
                     recording=journal,
+                    make_delegation=partial(
+                        make_delegation, plan, around, branch, composition, journal=journal, ports=ports
+                    ),
                 )
-                around.tell = session.tell_of_task
+                around.tell = session.delegation.crew.deliver
                 is_fork = earlier is not None and earlier != folder
                 await session.start_main(plan.main, loaded, source="fork" if is_fork else "resume")
                 try:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, Literal, Protocol, final
 
 import attrs
 import trio
@@ -30,16 +30,16 @@ from greenroom.agents import (
 from greenroom.agents.definitions import Definitions
 from greenroom.core import Cause, Ports, Recorder, TurnFailed, TurnKilled, UsageError
 from greenroom.hooks import HookEvent, SessionEndInput, SessionStartInput
-from greenroom.mailbox import Lane
 from greenroom.mcp import McpServers
 from greenroom.models import Budget, Usage
 from greenroom.permissions import ApprovalQueue, Scope, Update, parse_mode
 from greenroom.session._composition import Composition
+from greenroom.session._delegation import TOGETHER, Delegation, SessionGround
+from greenroom.session._handles import TaskHandle
 from greenroom.session._resume import load_agent
 from greenroom.session._stream import EventStream
 from greenroom.skills import Skills
-from greenroom.supervisor import ChildSpec, Restart, Runtime, StopOrder, Supervisor, SupervisorSpec
-from greenroom.tasks import TaskNotice
+from greenroom.supervisor import ChildSpec, Restart, Runtime, Supervisor
 from greenroom.teams import Team, make_team, report_tool
 from greenroom.tools import Tool
 
@@ -47,9 +47,6 @@ MAIN: Final = AgentDefinition(
     name="main",
     system_prompt="You are a careful engineer. Answer from what you read with your tools, and say what you could not find.",
 )
-
-
-TOGETHER: Final = SupervisorSpec(stop_order=StopOrder.TOGETHER)
 
 
 @final
@@ -91,6 +88,7 @@ class Session:
         composition: Composition,
         ports: Ports,
         recording: Recording,
+        make_delegation: Callable[[SessionGround], Delegation],
     ) -> None:
         self.id = session_id
         self.run_folder = run_folder
@@ -115,6 +113,9 @@ class Session:
         self._teams_supervisor: Supervisor | None = None
         self._main: Ref[Any] | None = None
         self._main_home: AgentHome | None = None
+        self._former = Usage()
+        ground = SessionGround(composition, self._adopt, self._drop, self._agents.get)
+        self.delegation = make_delegation(ground)
 
     def __repr__(self) -> str:
         return f"<Session {self.id} on {self._services.model.name}: {len(self._agents)} agents>"
@@ -136,6 +137,7 @@ class Session:
         spec = ChildSpec(restart=Restart.TRANSIENT, as_id=(loaded.agent_id or None) if loaded is not None else None)
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)
         self._adopt(self._main, home)
+        self.delegation.crew.main, self.delegation.crew.main_home = self._main, home
         if home.hooks is not None and home.hooks.has(HookEvent.SESSION_START):
             source = "startup" if loaded is None else source
             told = SessionStartInput(source=source, model=self._services.model.name, agent_type=definition.name)
@@ -159,12 +161,6 @@ class Session:
         assert self._main_home is not None
         token = (self.main.id, 0, 0)
         return Hooking(home=self._main_home, token=token, seq=0, recorder=self.runtime.recorder)
-
-    def tell_of_task(self, notice: TaskNotice) -> None:
-        """Let the agent whose task has ended know; called by the table of tasks."""
-        owner = self._agents.get(notice.owner)
-        ref = self.main if owner is None or owner[0].is_gone else owner[0]
-        ref.tell(Note(notice.xml, is_hidden=True), Lane.LATER)
 
     # --- what agents may do ----------------------------------------------------------------------------------------
 
@@ -321,6 +317,63 @@ class Session:
         self.was_killed = True
         self.runtime.root.cell.request_kill(Cause("host", why))
 
+    # --- agents that the host starts ---------------------------------------------------------------------------------
+
+    async def spawn(
+        self,
+        definition: str | AgentDefinition,
+        prompt: str,
+        *,
+        background: bool = False,
+        name: str = "",
+        description: str = "",
+        model: str | None = None,
+        isolation: Literal["worktree"] | None = None,
+        notify: Literal["host", "main"] = "host",
+    ) -> TaskHandle:
+        """Start an agent and return its handle; where too many run, it waits for a place, `pending`.
+
+        Cancelled before it is on its way, nothing is left; cancelled while it is waited for, it is killed.
+
+        Args:
+            definition: The name of a definition, or one.
+            prompt: What it is told.
+            background: False returns when it has ended, or was moved to the background.
+            name: What it is reached by besides its id.
+            description: What it does, in some words; by default the name of its definition.
+            model: An alias or an id; by default as its definition says.
+            isolation: `worktree` for a checkout of its own.
+            notify: Who is told of its end: nobody but the handle, or also the main agent, by a notice.
+
+        Raises:
+            UsageError: There is no such definition, it cannot be used, or no worktree can be made.
+            JournalError: It could not be put on record.
+            Stopping: The session ends.
+        """
+        self._recording.check_open()
+        delegation = self.delegation
+        member = await delegation.spawn(
+            definition,
+            prompt,
+            background=background,
+            name=name,
+            description=description,
+            model=model,
+            isolation=isolation,
+            notify=notify,
+        )
+        handle = TaskHandle(delegation.crew, delegation.post, member, self._recording)
+        await self._recording.commit()
+        return handle
+
+    def background_all(self) -> list[str]:
+        """Let every call go on that waits for an agent or a command, which does not notice; returns the ids of these."""
+        return self.delegation.background_all()
+
+    def kill_all(self, why: str = "killed") -> list[str]:
+        """End every agent and command that runs in the background, as a person's word; returns the ids."""
+        return self.delegation.kill_all(why)
+
     # --- agents of an earlier process -------------------------------------------------------------------------------
 
     async def resume(self, agent_id: str, *, definition: AgentDefinition, text: str = "") -> Ref[Any]:
@@ -450,7 +503,7 @@ class Session:
     @property
     def usage(self) -> Usage:
         """The tokens of all agents of the session, those that have ended included."""
-        return sum((home.usage for _, home in self._agents.values()), Usage())
+        return sum((home.usage for _, home in self._agents.values()), self._former)
 
     async def wait_quiet(self) -> None:
         """Wait until no turn runs, no message waits, and no item waits for a teammate that could claim it."""
@@ -474,7 +527,7 @@ class Session:
             statistics = ref.statistics()
             if ref.is_busy or statistics.now or statistics.next or statistics.later:
                 return False
-        return self._team is None or not self._team.has_work_to_hand_out
+        return self.delegation.is_quiet and (self._team is None or not self._team.has_work_to_hand_out)
 
     # --- pieces ----------------------------------------------------------------------------------------------------
 
@@ -483,6 +536,11 @@ class Session:
 
     def _adopt(self, ref: Ref[Any], home: AgentHome) -> None:
         self._agents[ref.id] = (ref, home)
+
+    def _drop(self, agent_id: str) -> None:
+        """Forget an agent that nobody looks at any more; what it used counts on."""
+        _, home = self._agents.pop(agent_id)
+        self._former += home.usage
 
     def close_streams(self) -> None:
         """Let every reader of events come to an end; called when the session has ended."""

@@ -19,6 +19,7 @@ import attrs
 
 from greenroom import permissions
 from greenroom.agents import CompactionSettings
+from greenroom.agents.delegation import DelegationSettings
 from greenroom.core import SettingsError, UsageError, read_settings
 from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Places
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
@@ -89,6 +90,9 @@ class SessionSettings:
     """Servers of projects that are not to run; these count more than approvals."""
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
     """When conversations are compacted: `enabled`, `auto`, `window_tokens`, `summary_tokens`, `at_percent`."""
+    delegation: DelegationSettings = attrs.field(factory=DelegationSettings)
+    """How agents start others: `fork`, `background`, `background_by_default`, `auto_background_ms`, `max_depth`,
+    `max_running`, `max_total`, `interactive`, `assistant`, `coordinator`, `scratchpad`, `release_s`."""
     child_permission: Literal["definition", "inherit", "clamped"] | None = None
     """Where the mode of a child comes from. `definition`: what it says, else acceptEdits. `inherit`: what it says, else the
     parent's. `clamped`: as `inherit`, but acceptEdits, auto and bypassPermissions of the parent go before what it says."""

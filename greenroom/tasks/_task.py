@@ -102,6 +102,11 @@ class Task:
         """Whether it has ended."""
         return self.state in TERMINAL
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has ended, and what it leaves behind has been looked after."""
+        return self._settled.is_set()
+
     async def wait_finished(self) -> None:
         """Return when it has ended, whatever way."""
         await self._finished.wait()

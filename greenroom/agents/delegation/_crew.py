@@ -106,6 +106,11 @@ class Crew:
         """Return what descends from an agent, and is in memory."""
         return [one for one in self.members.values() if agent_id in one.lineage.above]
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no agent runs, and the end of each has been told."""
+        return not self._reserved and all(one.task.is_settled for one in self.members.values())
+
     # --- starting --------------------------------------------------------------------------------------------------
 
     async def start(self, order: Order) -> Member:
@@ -374,6 +379,9 @@ class Crew:
             member = self.members.get(agent_id)
             if member is not None and member.is_running and self._hand_over(notice, member.ref, member.home):
                 return
+        other = self.ground.find(notice.owner)  # a teammate
+        if other is not None and not other[0].is_gone and self._hand_over(notice, *other):
+            return
         if self.main is not None:
             self._hand_over(notice, self.main, self.main_home)
 

@@ -23,9 +23,10 @@ from greenroom.agents.delegation._fork import fork_home
 from greenroom.agents.delegation._orders import ChildWish, Member, Order
 from greenroom.core import UsageError
 from greenroom.mailbox import Delivery, Lane
-from greenroom.tools import ToolContext, ToolError, tool
+from greenroom.tools import Tool, ToolContext, ToolError, tool
 
 MAIN: Final = "main"
+SEND_MESSAGE: Final = "SendMessage"
 
 
 class Archive(Protocol):
@@ -216,10 +217,10 @@ class Post:
         return member
 
 
-def make_send_message(post: Post, wait_durable: Callable[[], Awaitable[None]] | None) -> Any:
+def make_send_message(post: Post, wait_durable: Callable[[], Awaitable[None]] | None = None) -> Tool:
     """Return the tool SendMessage of a session."""
 
-    @tool(name="SendMessage")
+    @tool(name=SEND_MESSAGE)
     async def send_message(to: str, message: str, *, summary: str = "", ctx: ToolContext) -> str:
         """Send a message to another agent of this session, or go on with one that has ended.
 

@@ -95,12 +95,19 @@ class Ground(Protocol):
         """Return the session's rules."""
         ...
 
-    def adopt(self, ref: Ref[Any], home: AgentHome) -> None:
-        """Take note of an agent that was started."""
+    @property
+    def adopt(self) -> Callable[[Ref[Any], AgentHome], None]:
+        """Takes note of an agent that was started."""
         ...
 
-    def drop(self, agent_id: str) -> None:
-        """Forget it again; what it used counts on."""
+    @property
+    def drop(self) -> Callable[[str], None]:
+        """Forgets it again; what it used counts on."""
+        ...
+
+    @property
+    def find(self) -> Callable[[str], tuple[Ref[Any], AgentHome] | None]:
+        """Finds an agent of the session by its id, teammates included."""
         ...
 
     def has_budget(self) -> bool:
