@@ -40,39 +40,46 @@ class Agent(Behavior[Input]):
         """Open the transcript, or repair the end of the conversation that an earlier incarnation left."""
         home = self._home
         home.tell = ctx.ref.tell
+        home.id = home.id or ctx.ref.id
         home.context = ctx
         if home.prepare is not None:
             await home.prepare(ctx)
             home.prepare = None
         if home.conversation is None:
             open_transcript = home.services.open_transcript
-            transcript = open_transcript(ctx.ref.id) if open_transcript is not None else None
+            transcript = open_transcript(home.id) if open_transcript is not None else None
             loaded = home.loaded
             if transcript is not None and loaded is not None:
                 transcript.follow(loaded.last_uuid, is_torn=loaded.is_torn)
             messages = home.history if loaded is None else loaded.messages
             heard = home.hear if home.listeners else home.services.on_message
-            home.conversation = Conversation(transcript, messages, agent=ctx.ref.id, on_message=heard)
+            home.conversation = Conversation(transcript, messages, agent=home.id, on_message=heard)
             if home.keeps_history and loaded is None:
                 home.conversation.write_beginning()
-            name = transcript.path.name if transcript is not None else ""
-            ctx.recorder.emit(
-                AgentDefined(
-                    actor=ctx.ref.id,
-                    inc=ctx.incarnation,
-                    parent=ctx.seq,
-                    definition=home.definition.name,
-                    model=home.services.model.name,
-                    transcript=name,
-                    owner=home.lineage.parent,
-                    depth=home.lineage.depth,
-                    call=home.lineage.call,
-                )
-            )
+        if ctx.incarnation == 1:
+            self._put_on_record(home, ctx)
         home.conversation.close_open_calls(home.open_results)
         if home.is_cut and self.goes_on:
             ctx.ref.tell(Note(CONTINUE, is_hidden=True))
         home.is_cut = False
+
+    def _put_on_record(self, home: AgentHome, ctx: Context) -> None:
+        """Say which agent this actor is."""
+        path = None if home.conversation is None else home.conversation.path
+        ctx.recorder.emit(
+            AgentDefined(
+                actor=ctx.ref.id,
+                inc=ctx.incarnation,
+                parent=ctx.seq,
+                definition=home.definition.name,
+                model=home.services.model.name,
+                transcript="" if path is None else path.name,
+                agent=home.id,
+                owner=home.lineage.parent,
+                depth=home.lineage.depth,
+                call=home.lineage.call,
+            )
+        )
 
     async def on_message(self, message: Input, ctx: Context) -> None:
         """Run one turn."""

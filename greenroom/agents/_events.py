@@ -38,6 +38,8 @@ class AgentDefined(Event):
     """Name of the model that it talks to."""
     transcript: str
     """Name of the transcript file in the run folder; empty where none is kept."""
+    agent: str = ""
+    """The agent's id, which the actor has too unless the agent had ended before; empty in older journals."""
     owner: str = ""
     """Id of the agent that asked for it; empty for main, and for what the host asked for."""
     depth: int = 0

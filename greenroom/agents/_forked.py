@@ -69,15 +69,12 @@ class ForkFailed(PeerError):
         self.rounds = rounds
 
 
-def make_request(
-    home: AgentHome, messages: tuple[Message, ...], agent: str, *, max_tokens: int | None = None
-) -> ModelRequest:
+def make_request(home: AgentHome, messages: tuple[Message, ...], *, max_tokens: int | None = None) -> ModelRequest:
     """Return a request of an agent: all that its requests have in common is said here and nowhere else.
 
     Args:
         home: The agent's.
         messages: What the model reads.
-        agent: The agent's id.
         max_tokens: The most that the model may write, where it is not what the definition says.
     """
     definition = home.definition
@@ -87,7 +84,7 @@ def make_request(
         tools=home.schemas,
         max_tokens=definition.max_tokens if max_tokens is None else max_tokens,
         definition=definition.name,
-        agent=agent,
+        agent=home.id,
         model=home.grants.model or home.model,
         effort=home.grants.effort or home.effort,
         thinking=home.services.thinking,
@@ -157,7 +154,7 @@ class _Run:
         messages = _with_text(turn.conversation.messages, directive)
         while self.rounds < most:
             self.rounds += 1
-            request = make_request(turn.home, messages, turn.agent, max_tokens=self.max_tokens)
+            request = make_request(turn.home, messages, max_tokens=self.max_tokens)
             response = await turn.ask(request, _drop, self.began)
             if not response.tool_uses:
                 return response

@@ -138,6 +138,9 @@ class AgentHome:
     hooks: HookRunner | None = None
     is_child: bool = False
     """Whether it is not the session's main agent."""
+    id: str = ""
+    """The agent's, for good: of its transcript, its task and whatever is addressed to it. Its actor has the same in its first
+    run, and another in each later one."""
     lineage: Lineage = attrs.field(factory=Lineage)
     """Who asked for it."""
     context: Context | None = None
@@ -183,7 +186,7 @@ class AgentHome:
     """Whether the last turn ended with the incarnation, so that the next one has to go on with it."""
     _schemas: tuple[ToolSet, tuple[ToolSchema, ...]] | None = None
 
-    def tool_context(self, agent: str) -> ToolContext:
+    def tool_context(self) -> ToolContext:
         """Return what all tool calls of this agent have in common; each call gets its own with `for_call`."""
 
         def show(text: str) -> None:
@@ -193,7 +196,7 @@ class AgentHome:
         return ToolContext(
             cwd=self.place or services.cwd,
             roots=self.roots,
-            actor=agent,
+            actor=self.id,
             tool_use_id="",
             workspace=self.workspace,
             blocking=services.blocking,

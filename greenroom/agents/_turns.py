@@ -103,7 +103,7 @@ class AgentTurn:
         self.seq = self.ctx.seq
         self.emit = self.ctx.recorder.emit_fields
         home = self.home
-        self.tool_context = home.tool_context(self.agent)
+        self.tool_context = home.tool_context()
         self.hooking = Hooking(home=home, token=self.ctx.turn.token, seq=self.seq, recorder=self.ctx.recorder)
         if home.policy is not None or home.hooks is not None:
             self.guard = Guard(
@@ -201,7 +201,7 @@ class AgentTurn:
             told = SubagentStopInput(
                 stop_hook_active=is_active,
                 last_assistant_message=text,
-                agent_id=self.agent,
+                agent_id=self.home.id,
                 agent_type=self.home.definition.name,
                 agent_transcript_path=self.conversation.path or Path(),
             )
@@ -243,7 +243,7 @@ class AgentTurn:
             raise OutOfTurns(most)
         self.round += 1
         home.activity = "thinking"
-        request = make_request(home, self.conversation.messages, self.agent, max_tokens=max_tokens)
+        request = make_request(home, self.conversation.messages, max_tokens=max_tokens)
         return await self.ask(request, self._keep, self.seq)
 
     async def ask(self, request: ModelRequest, keep: Callable[[ModelResponse], object], parent: int) -> ModelResponse:

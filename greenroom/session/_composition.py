@@ -387,7 +387,7 @@ class Composition:
             home.skill_tool = SkillTool(skills=lambda: self.skills.current, ports=ports, on_invoked=_once_read(home))
         if not definition.skills:
             return ""
-        preloaded = await preload_skills(definition.skills, skills, ports(home.tool_context("")))
+        preloaded = await preload_skills(definition.skills, skills, ports(home.tool_context()))
         self.problems += preloaded.skipped
         return preloaded.text
 
@@ -418,7 +418,7 @@ class Composition:
         line = read_command_line(text, self.skills.current) if text.lstrip().startswith("/") else None
         if line is None or self._places is None:
             return text, ()
-        ports = skill_ports(home, self._places, is_trusted=self._settings.is_trusted)(home.tool_context(""))
+        ports = skill_ports(home, self._places, is_trusted=self._settings.is_trusted)(home.tool_context())
         rendered: list[Rendered] = []
         for call in line.invocations:
             if call.skill.is_fork:

@@ -29,8 +29,9 @@ from greenroom.session._assembly import (
 )
 from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
+from greenroom.session._main import MAIN
 from greenroom.session._resume import Fork, copy_conversation, find_session, load_agent
-from greenroom.session._session import MAIN, Session
+from greenroom.session._session import Session
 from greenroom.supervisor import SupervisorSpec, open_runtime
 from greenroom.tools import AskUser, Tool, ToolSet
 from greenroom.tools.builtin import READ_ONLY_TOOLS

@@ -6,9 +6,8 @@ import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, final
+from typing import Any, Literal, final
 
-import attrs
 import trio
 
 from greenroom.actors import AbortResult, Ref
@@ -28,7 +27,7 @@ from greenroom.agents import (
     StoppedByHook,
 )
 from greenroom.agents.definitions import Definitions
-from greenroom.core import Cause, Ports, Recorder, TurnFailed, TurnKilled, UsageError
+from greenroom.core import Cause, Ports, TurnFailed, TurnKilled, UsageError
 from greenroom.hooks import HookEvent, SessionEndInput, SessionStartInput
 from greenroom.mcp import McpServers
 from greenroom.models import Budget, Usage
@@ -37,41 +36,12 @@ from greenroom.session._composition import Composition
 from greenroom.session._delegation import TOGETHER, Delegation, SessionGround
 from greenroom.session._handles import TaskHandle
 from greenroom.session._resume import load_agent
-from greenroom.session._stream import EventStream
+from greenroom.session._status import AgentStatus, Recording
+from greenroom.session._stream import EventStream, wait_until
 from greenroom.skills import Skills
 from greenroom.supervisor import ChildSpec, Restart, Runtime, Supervisor
 from greenroom.teams import Team, make_team, report_tool
 from greenroom.tools import Tool
-
-MAIN: Final = AgentDefinition(
-    name="main",
-    system_prompt="You are a careful engineer. Answer from what you read with your tools, and say what you could not find.",
-)
-
-
-@final
-@attrs.frozen(kw_only=True)
-class AgentStatus:
-    """What an agent is doing now."""
-
-    id: str
-    path: str
-    definition: str
-    activity: str
-    """What it does at this moment, for people; empty while it waits."""
-    usage: Usage
-
-
-class Recording(Protocol):
-    """What a session needs of its journal."""
-
-    def check_open(self) -> None:
-        """Raise when nothing new may begin, because it could not be put on record."""
-        ...
-
-    async def commit(self) -> None:
-        """Return when everything so far, transcripts included, survives a crash of the process."""
-        ...
 
 
 @final
@@ -491,7 +461,7 @@ class Session:
         """Return what each agent is doing now, in the order in which they were spawned."""
         return [
             AgentStatus(
-                id=ref.id,
+                id=home.id or ref.id,
                 path=ref.path,
                 definition=home.definition.name,
                 activity=home.activity,
@@ -507,18 +477,7 @@ class Session:
 
     async def wait_quiet(self) -> None:
         """Wait until no turn runs, no message waits, and no item waits for a teammate that could claim it."""
-        changed = trio.Event()
-        recorder: Recorder = self.runtime.recorder
-        stop_listening = recorder.listen(lambda _: changed.set())
-        try:
-            await trio.lowlevel.checkpoint()
-            while not self._is_quiet():
-                await changed.wait()
-                # Whatever was recorded in this tick is one change.
-                await trio.lowlevel.checkpoint()
-                changed = trio.Event()
-        finally:
-            stop_listening()
+        await wait_until(self._is_quiet, self.runtime.recorder)
 
     def _is_quiet(self) -> bool:
         boards = [] if self._team is None else [self._team.board.ref]
@@ -535,7 +494,7 @@ class Session:
         return self._composition.make_home(definition, more_tools)
 
     def _adopt(self, ref: Ref[Any], home: AgentHome) -> None:
-        self._agents[ref.id] = (ref, home)
+        self._agents[home.id or ref.id] = (ref, home)
 
     def _drop(self, agent_id: str) -> None:
         """Forget an agent that nobody looks at any more; what it used counts on."""

@@ -8,7 +8,7 @@ from typing import Any, Final, Self, final
 
 import trio
 
-from greenroom.core import Busy, Event, Record, event_of
+from greenroom.core import Busy, Event, Record, Recorder, event_of
 
 KEPT: Final = 10_000
 """Events that wait for a slow reader; then the oldest are dropped, and counted."""
@@ -85,3 +85,18 @@ class EventStream:
             self._is_being_read = False
         record: tuple[Any, ...] = self._records.popleft()
         return record
+
+
+async def wait_until(is_so: Callable[[], bool], recorder: Recorder) -> None:
+    """Return when something is so; looked at whenever something was recorded."""
+    changed = trio.Event()
+    stop_listening = recorder.listen(lambda _: changed.set())
+    try:
+        await trio.lowlevel.checkpoint()
+        while not is_so():
+            await changed.wait()
+            # Whatever was recorded in this tick is one change.
+            await trio.lowlevel.checkpoint()
+            changed = trio.Event()
+    finally:
+        stop_listening()

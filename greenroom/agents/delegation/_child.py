@@ -48,7 +48,7 @@ class ChildAgent(Agent):
         home = self._home
         if self._is_first_run and home.hooks is not None and home.hooks.has(HookEvent.SUBAGENT_START):
             hooking = Hooking(home=home, token=(ctx.ref.id, ctx.incarnation, 0), seq=ctx.seq, recorder=ctx.recorder)
-            await hooking.run(SubagentStartInput(agent_id=ctx.ref.id, agent_type=home.definition.name))
+            await hooking.run(SubagentStartInput(agent_id=home.id, agent_type=home.definition.name))
             home.reminders += hooking.reminders
         self._on_ready()
 

@@ -130,6 +130,7 @@ class Crew:
             self._branch = await self._open_branch()
             agent_id = actor_id(self._ids)
             home = order.home(self._lineage(order))
+            home.id = agent_id
             if home.admit is not None:
                 await home.admit()
             if order.in_worktree:
@@ -225,7 +226,7 @@ class Crew:
             member.home,
             run == 1,
             partial(self.tasks.begin, member.task),
-            spec=ChildSpec(restart=Restart.TEMPORARY, as_id=member.id),
+            spec=ChildSpec(restart=Restart.TEMPORARY, as_id=member.id if run == 1 else None),
         )
         member.ref = Ref(cell)
         member.ref.tell(first, size_bytes=len(first.text))
@@ -248,7 +249,7 @@ class Crew:
     def revive(self, agent_id: str, order: Order, lineage: Lineage, loaded: Loaded, *, run: int) -> Member:
         """Take an agent back into memory; its last run has ended."""
         home = order.home(lineage)
-        home.lineage, home.loaded = lineage, loaded
+        home.id, home.lineage, home.loaded = agent_id, lineage, loaded
         task = self._open_task(agent_id, order, home, run=run)
         task.is_silent = True
         self.tasks.end(task, Edge.KILL)
