@@ -43,7 +43,7 @@ def test_gates_only_take_fields_away(one: Gates) -> None:
 
     assert names == [name for name in FIELDS if name in names]
     assert schema["required"] == ["description", "prompt"]
-    assert "run_in_background" in names or not one.has_background or one.is_fork_open
+    assert ("run_in_background" in names) is (one.has_background and not one.is_fork_open)
     assert ("cwd" in names) is one.has_cwd
     assert ("model" in names) is not one.is_coordinator
     assert ("team_name" in names) is one.has_teams

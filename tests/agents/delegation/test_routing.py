@@ -228,7 +228,9 @@ def test_without_the_general_agent_a_type_is_required() -> None:
 def test_the_list_of_types_holds_for_the_sessions_own_agent_only() -> None:
     allowed = ("Code Reviewer", "nightly")
     assert named(call("code-reviewer"), situation(allowed_types=allowed)).definition is REVIEWER
-    assert refusal(call("Explore"), situation(allowed_types=allowed)).kind == "type_not_allowed"
+    error = refusal(call("Explore"), situation(allowed_types=allowed))
+    assert error.kind == "type_not_allowed"
+    assert str(error).endswith("Available agents: code-reviewer, nightly")
     assert refusal(call(), situation(allowed_types=allowed)).kind == "no_type"
     assert named(call("Explore"), situation(allowed_types=allowed, caller=CHILD)).definition.name == "Explore"
 
@@ -326,6 +328,8 @@ def test_the_call_decides_and_else_the_setting(asked: bool | None, by_default: b
 def test_without_background_tasks_even_a_fork_is_waited_for() -> None:
     where = situation(fork="when_type_omitted", background_enabled=False)
     assert route(call(), where) == ForkRoute(is_background=False)
+    mate = situation(fork="when_type_omitted", caller=MATE, teams=TEAM)
+    assert route(call(), mate) == ForkRoute(is_background=False)
 
 
 def test_a_teammate_waits_for_its_agents() -> None:
@@ -421,6 +425,8 @@ def test_a_team_that_is_not_there_is_not_made_up() -> None:
 def test_a_teammate_goes_before_a_fork_of_the_older_kind() -> None:
     where = situation(teams=TEAM, caller=LEAD, fork="when_type_omitted")
     assert route(call(name="scout"), where) == TeammateRoute(name="scout", team="red")
+    by_name = attrs.evolve(where, fork="explicit")
+    assert route(call("fork", name="scout"), by_name) == ForkRoute()
 
 
 @pytest.mark.parametrize("teams", [TEAM, IMPLICIT])
@@ -446,6 +452,7 @@ def test_in_an_implicit_team_a_name_is_enough() -> None:
     named(call(name="scout"), attrs.evolve(where, is_interactive=False))
     named(call(name="scout"), attrs.evolve(where, caller=CHILD))
     assert route(call("fork", name="scout"), attrs.evolve(where, fork="explicit")) == ForkRoute()
+    assert route(call(name="scout"), attrs.evolve(where, fork="when_type_omitted")) == ForkRoute()
 
 
 def test_a_teammates_type_is_held_to_the_rules() -> None:

@@ -221,6 +221,7 @@ def test_an_empty_list_and_one_that_its_denials_empty_are_meant() -> None:
     assert pool(listing()) == []
     assert pool(listing("Read", without=("Read",))) == []
     assert pool(listing("mcp__files", without=("mcp__files",)), available=("Read",)) == []
+    assert pool(listing("mcp__files", without=("mcp__files__read", "mcp__files__write"))) == []
     assert pool(available=()) == []
 
 
