@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import BUILTINS, agent_listing
 from greenroom.agents.delegation import AgentCall, Gates, agent_schema, agent_tool_description, read_call
 from greenroom.tools import InvalidInput, ToolError, validate
@@ -184,6 +185,19 @@ def test_the_model_reads_when_to_take_which_way_and_what_it_owes() -> None:
     for duty in ("report nothing of it", "say that it is still running", "SendMessage", "TaskStop", "output file"):
         assert duty in text
     assert "fork" not in text
+
+
+def test_the_list_says_in_words_which_tools_an_agent_has() -> None:
+    """Behaviours (20), line 14."""
+    lists: list[tuple[tuple[str, ...] | None, tuple[str, ...], str]] = [
+        (("Read", "Grep"), (), "Read, Grep"),
+        (None, ("Bash",), "All tools except Bash"),
+        (None, (), "All tools"),
+        (("Read", "Bash"), ("Bash",), "Read"),
+    ]
+    for tools, denied, words in lists:
+        one = AgentDefinition(name="a", description="d", tools=tools, disallowed_tools=denied)
+        assert f"- a: d (Tools: {words})" in agent_tool_description(agent_listing([one]), Gates())
 
 
 def test_the_model_reads_of_forks_only_where_it_may_fork() -> None:
