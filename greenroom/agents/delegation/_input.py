@@ -162,7 +162,7 @@ def agent_tool_description(listing: str, gates: Gates) -> str:
         "Which way:\n" + "\n".join(paths),
         _on_prompts(gates),
         _on_waiting(gates),
-        *_on_names(gates),
+        _on_names(gates),
         f"Agents:\n{listing}" if listing else "There are no agents now.",
     ]
     return "\n\n".join(parts)
@@ -177,10 +177,13 @@ def _descriptions(gates: Gates) -> dict[str, str]:
     by_name = "; `fork` for a fork of you" if forks and gates.forks_by_name else ""
     waits = not gates.background_by_default
     remote = "`remote` for a remote host; " if gates.has_remote else ""
-    team = "a name that is given makes it a teammate" if gates.has_teams else "the agent is an ordinary one"
+    team = " In a team it makes the agent a teammate." if gates.has_teams else ""
     return {
         "description": "What the agent does, in 3 to 5 words; for lists and notices, the agent does not read it.",
-        "prompt": "The task, complete and understandable by itself: the agent knows nothing of this conversation.",
+        "prompt": (
+            "The task, complete and understandable by itself: the agent knows nothing of this conversation."
+            f"{' To a fork: what to do.' if forks else ''}"
+        ),
         "subagent_type": f"The type of agent, from the list{by_name}. Left out: {left_out}.",
         "model": (
             ""
@@ -192,7 +195,7 @@ def _descriptions(gates: Gates) -> dict[str, str]:
             if not gates.has_background or gates.is_fork_open
             else f"Whether to go on at once and be told when the agent ends. Left out: {'no' if waits else 'yes'}."
         ),
-        "name": f"A name to reach the agent by, with SendMessage. With it {team}.",
+        "name": f"A name to reach the agent by, with SendMessage.{team}",
         "team_name": "The team that the teammate joins; yours if left out." if gates.has_teams else "",
         "mode": "`plan` has a teammate get its plan approved first; nothing else has an effect."
         if gates.has_teams
@@ -240,11 +243,13 @@ def _on_waiting(gates: Gates) -> str:
     )
 
 
-def _on_names(gates: Gates) -> list[str]:
-    text = "An agent that has ended is continued with SendMessage to its id, or to its name if you gave it one."
+def _on_names(gates: Gates) -> str:
+    text = (
+        "An agent whose result tells its id can be continued: SendMessage to the id, or to its name if you gave it one."
+    )
     if gates.has_teams:
-        text += " With a name it becomes a teammate: it stays, and works with you by messages and the list of tasks."
-    return [text]
+        text += " In a team a name makes it a teammate: it stays, and works with you by messages and the list of tasks."
+    return text
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------

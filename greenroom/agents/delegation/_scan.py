@@ -25,7 +25,7 @@ _STARTS: Final = {
 _BREAKS: Final = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 # What does not keep a reader from seeing the beginning of a line: blanks, signs of Markdown, characters without a width.
 _BLANKS: Final = rf"(?:(?![{_BREAKS}])[\s>*#_\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff])*"
-_NAMED: Final = "|".join(map(re.escape, sorted(_TAGS, key=len, reverse=True)))
+_NAMED: Final = "|".join(map(re.escape, _TAGS))
 _TAG: Final = re.compile(rf"(?<!\\)<(?=\s*/?\s*(?:\w{{1,20}}:)?(?P<tag>{_NAMED})(?![\w-]))", re.IGNORECASE)
 _START: Final = re.compile(
     rf"(?<![^{_BREAKS}])(?P<blanks>{_BLANKS})"

@@ -113,7 +113,7 @@ def tools_for_child(
         is_teammate=is_teammate,
     )
     possible = [tool for tool in available if not is_withheld(tool)]
-    denied = [one for one in definition.disallowed_tools if "(" not in one]
+    denied = [_base(one) for one in definition.disallowed_tools if "(" not in one]
     rest = [tool for tool in possible if not _is_named(denied, tool)]
     if definition.tools is None or "*" in definition.tools:
         return rest
@@ -167,10 +167,7 @@ def _base(entry: str) -> str:
 
 
 def _is_named(entries: Iterable[str], tool: str) -> bool:
-    return any(
-        one in {tool, "*"} or _ALIASES.get(one) == tool or (one.startswith(_MCP) and names_tool(one, tool))
-        for one in entries
-    )
+    return any(one in {tool, "*"} or (one.startswith(_MCP) and names_tool(one, tool)) for one in entries)
 
 
 def _zero_tools(

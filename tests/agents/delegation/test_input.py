@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import BUILTINS, agent_listing
 from greenroom.agents.delegation import AgentCall, Gates, agent_schema, agent_tool_description, read_call
 from greenroom.tools import InvalidInput, ToolError, validate
@@ -43,7 +44,7 @@ def test_gates_only_take_fields_away(one: Gates) -> None:
 
     assert names == [name for name in FIELDS if name in names]
     assert schema["required"] == ["description", "prompt"]
-    assert "run_in_background" in names or not one.has_background or one.is_fork_open
+    assert ("run_in_background" in names) is (one.has_background and not one.is_fork_open)
     assert ("cwd" in names) is one.has_cwd
     assert ("model" in names) is not one.is_coordinator
     assert ("team_name" in names) is one.has_teams
@@ -184,6 +185,19 @@ def test_the_model_reads_when_to_take_which_way_and_what_it_owes() -> None:
     for duty in ("report nothing of it", "say that it is still running", "SendMessage", "TaskStop", "output file"):
         assert duty in text
     assert "fork" not in text
+
+
+def test_the_list_says_in_words_which_tools_an_agent_has() -> None:
+    """Behaviours (20), line 14."""
+    lists: list[tuple[tuple[str, ...] | None, tuple[str, ...], str]] = [
+        (("Read", "Grep"), (), "Read, Grep"),
+        (None, ("Bash",), "All tools except Bash"),
+        (None, (), "All tools"),
+        (("Read", "Bash"), ("Bash",), "Read"),
+    ]
+    for tools, denied, words in lists:
+        one = AgentDefinition(name="a", description="d", tools=tools, disallowed_tools=denied)
+        assert f"- a: d (Tools: {words})" in agent_tool_description(agent_listing([one]), Gates())
 
 
 def test_the_model_reads_of_forks_only_where_it_may_fork() -> None:

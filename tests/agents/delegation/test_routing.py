@@ -228,7 +228,9 @@ def test_without_the_general_agent_a_type_is_required() -> None:
 def test_the_list_of_types_holds_for_the_sessions_own_agent_only() -> None:
     allowed = ("Code Reviewer", "nightly")
     assert named(call("code-reviewer"), situation(allowed_types=allowed)).definition is REVIEWER
-    assert refusal(call("Explore"), situation(allowed_types=allowed)).kind == "type_not_allowed"
+    error = refusal(call("Explore"), situation(allowed_types=allowed))
+    assert error.kind == "type_not_allowed"
+    assert str(error).endswith("Available agents: code-reviewer, nightly")
     assert refusal(call(), situation(allowed_types=allowed)).kind == "no_type"
     assert named(call("Explore"), situation(allowed_types=allowed, caller=CHILD)).definition.name == "Explore"
 
@@ -252,7 +254,7 @@ def test_an_open_gate_makes_every_spawn_asynchronous() -> None:
 
 @pytest.mark.parametrize("closed", [{"is_interactive": False}, {"is_coordinator": True}])
 def test_a_closed_gate_falls_back_without_a_word(closed: dict[str, bool]) -> None:
-    """Behaviours (20), line 4; (8), line 3."""
+    """Behaviours (20), line 4; the same for coordinators, agents 8.5."""
     assert named(call(), situation(fork="when_type_omitted", **closed)).definition is GENERAL_PURPOSE
 
 
@@ -300,7 +302,7 @@ def test_forks_count_for_depth_and_do_not_leave_the_machine() -> None:
 
 @pytest.mark.parametrize("facts", [{"is_coordinator": True}, {"is_assistant": True}, {"is_proactive": True}])
 def test_sessions_of_these_kinds_wait_for_no_child(facts: dict[str, bool]) -> None:
-    """Behaviours (8), line 2: not even where the call asks for it."""
+    """Agents 8.5: not even where the call asks for it."""
     assert is_background(call("Explore", run_in_background=False), situation(**facts))
     assert named(call("Explore"), situation(**facts)).is_coordinated is ("is_coordinator" in facts)
 
@@ -326,6 +328,8 @@ def test_the_call_decides_and_else_the_setting(asked: bool | None, by_default: b
 def test_without_background_tasks_even_a_fork_is_waited_for() -> None:
     where = situation(fork="when_type_omitted", background_enabled=False)
     assert route(call(), where) == ForkRoute(is_background=False)
+    mate = situation(fork="when_type_omitted", caller=MATE, teams=TEAM)
+    assert route(call(), mate) == ForkRoute(is_background=False)
 
 
 def test_a_teammate_waits_for_its_agents() -> None:
@@ -421,6 +425,8 @@ def test_a_team_that_is_not_there_is_not_made_up() -> None:
 def test_a_teammate_goes_before_a_fork_of_the_older_kind() -> None:
     where = situation(teams=TEAM, caller=LEAD, fork="when_type_omitted")
     assert route(call(name="scout"), where) == TeammateRoute(name="scout", team="red")
+    by_name = attrs.evolve(where, fork="explicit")
+    assert route(call("fork", name="scout"), by_name) == ForkRoute()
 
 
 @pytest.mark.parametrize("teams", [TEAM, IMPLICIT])
@@ -446,6 +452,7 @@ def test_in_an_implicit_team_a_name_is_enough() -> None:
     named(call(name="scout"), attrs.evolve(where, is_interactive=False))
     named(call(name="scout"), attrs.evolve(where, caller=CHILD))
     assert route(call("fork", name="scout"), attrs.evolve(where, fork="explicit")) == ForkRoute()
+    assert route(call(name="scout"), attrs.evolve(where, fork="when_type_omitted")) == ForkRoute()
 
 
 def test_a_teammates_type_is_held_to_the_rules() -> None:

@@ -221,6 +221,7 @@ def test_an_empty_list_and_one_that_its_denials_empty_are_meant() -> None:
     assert pool(listing()) == []
     assert pool(listing("Read", without=("Read",))) == []
     assert pool(listing("mcp__files", without=("mcp__files",)), available=("Read",)) == []
+    assert pool(listing("mcp__files", without=("mcp__files__read", "mcp__files__write"))) == []
     assert pool(available=()) == []
 
 
@@ -239,12 +240,12 @@ def test_the_built_in_agents_have_tools_in_the_background_too(definition: AgentD
 
 
 def test_a_coordinator_only_delegates() -> None:
-    """Behaviours (8), line 1."""
+    """Agents 8.4."""
     assert sorted(coordinator_tools(ALL)) == sorted(COORDINATOR_TOOLS) == ["Agent", "SendMessage", "TaskStop"]
 
 
 def test_a_worker_has_no_mail_and_no_team() -> None:
-    """Behaviours (8), line 4."""
+    """Agents 8.6."""
     found = worker_tools(ALL)
 
     assert set(found) == {*BACKGROUND, *MCP, OWN, "Agent", "ExitPlanMode"} - {"SendMessage"}
