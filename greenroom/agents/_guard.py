@@ -176,7 +176,6 @@ class Guard:
             answer = _read_decision(await self.hooking.run(told))
             if answer is not None:
                 return answer, "hook"
-        agent = self.place[0]
         label = self.home.definition.name
         if services.can_use_tool is not None:
             question = Question(

@@ -58,7 +58,7 @@ from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_o
 from greenroom.session._settings import SessionSettings, Settings, SettingSource, load_settings, read_sources
 from greenroom.skills import SkillSource
 from greenroom.supervisor import Supervisor
-from greenroom.tasks import RELEASE_S, Edge, Task, TaskNotice, Tasks, open_tasks, record_task
+from greenroom.tasks import Edge, Task, TaskNotice, Tasks, open_tasks, record_task
 from greenroom.tools import AskUser, SystemProcesses, ToolSet, open_processes
 from greenroom.trace import Journal
 from greenroom.worktrees import Worktrees
@@ -236,7 +236,7 @@ def layered(plan: Plan, model: Model, journal: Journal, ports: Ports) -> tuple[M
 
 @asynccontextmanager
 async def open_surroundings(
-    run_folder: Path, *, ports: Ports, recorder: Recorder, env: Mapping[str, str], release_s: float = RELEASE_S
+    run_folder: Path, plan: Plan, *, ports: Ports, recorder: Recorder
 ) -> AsyncIterator[Surroundings]:
     """Open what a session starts processes and tasks with; leaving ends what is left of them."""
     folder = run_folder / "tasks"
@@ -246,7 +246,7 @@ async def open_surroundings(
 
     async with (
         open_processes(
-            blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=env
+            blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=plan.settings.env
         ) as processes,
         open_bare_nursery() as nursery,
     ):
@@ -256,7 +256,9 @@ async def open_surroundings(
             around.tell(notice)
 
         try:
-            async with open_tasks(tell=tell, watch=watch, release_s=release_s) as around.tasks:
+            async with open_tasks(
+                tell=tell, watch=watch, release_s=plan.settings.scalars.delegation.release_s
+            ) as around.tasks:
                 yield around
         finally:
             nursery.cancel_scope.cancel()

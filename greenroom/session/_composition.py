@@ -28,8 +28,9 @@ from greenroom.agents import (
     open_agent_servers,
     preload_skills,
 )
+from greenroom.agents.crew import ChildWish, DelegationSettings, furnish
 from greenroom.agents.definitions import DefinitionSource
-from greenroom.agents.delegation import ChildWish, DelegationSettings, coordinator_tools, furnish
+from greenroom.agents.delegation import coordinator_tools
 from greenroom.agents.memory import (
     Instructions,
     MemoryFolder,

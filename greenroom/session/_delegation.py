@@ -12,8 +12,7 @@ import trio
 
 from greenroom.actors import Ref
 from greenroom.agents import AgentDefinition, AgentHome, Lineage, Loaded
-from greenroom.agents.definitions import Definitions
-from greenroom.agents.delegation import (
+from greenroom.agents.crew import (
     AGENT_TOOL,
     SEND_MESSAGE,
     AgentTool,
@@ -24,6 +23,7 @@ from greenroom.agents.delegation import (
     Post,
     make_send_message,
 )
+from greenroom.agents.definitions import Definitions
 from greenroom.core import Blocking, Cause, Disk, JournalError, Ports, UsageError
 from greenroom.permissions import Policy
 from greenroom.session._composition import Composition

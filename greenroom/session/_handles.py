@@ -7,7 +7,7 @@ from typing import Protocol, final
 import attrs
 
 from greenroom.agents import AgentHome, Note
-from greenroom.agents.delegation import Crew, Member, Post
+from greenroom.agents.crew import Crew, Member, Post
 from greenroom.core import Cause, UsageError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import Usage

@@ -148,13 +148,7 @@ async def _running(
         session: Session | None = None
         try:
             async with (
-                open_surroundings(
-                    folder,
-                    ports=ports,
-                    recorder=recorder,
-                    env=plan.settings.env,
-                    release_s=plan.settings.scalars.delegation.release_s,
-                ) as around,
+                open_surroundings(folder, plan, ports=ports, recorder=recorder) as around,
                 open_runtime(ports=ports, recorder=recorder, check_open=journal.check_open) as runtime,
             ):
                 branch = await runtime.spawn_supervisor("session", SupervisorSpec())

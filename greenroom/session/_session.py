@@ -20,15 +20,12 @@ from greenroom.agents import (
     Compact,
     Compacted,
     Denial,
-    Hooking,
     Loaded,
     Note,
     Prompt,
-    StoppedByHook,
 )
 from greenroom.agents.definitions import Definitions
 from greenroom.core import Cause, Ports, TurnFailed, TurnKilled, UsageError
-from greenroom.hooks import HookEvent, SessionEndInput, SessionStartInput
 from greenroom.mcp import McpServers
 from greenroom.models import Budget, Usage
 from greenroom.permissions import ApprovalQueue, Scope, Update, parse_mode
@@ -38,6 +35,7 @@ from greenroom.session._handles import TaskHandle
 from greenroom.session._resume import load_agent
 from greenroom.session._status import AgentStatus, Recording
 from greenroom.session._stream import EventStream, wait_until
+from greenroom.session._telling import tell_of_end, tell_of_start
 from greenroom.skills import Skills
 from greenroom.supervisor import ChildSpec, Restart, Runtime, Supervisor
 from greenroom.teams import Team, make_team, report_tool
@@ -108,29 +106,14 @@ class Session:
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)
         self._adopt(self._main, home)
         self.delegation.crew.main, self.delegation.crew.main_home = self._main, home
-        if home.hooks is not None and home.hooks.has(HookEvent.SESSION_START):
-            source = "startup" if loaded is None else source
-            told = SessionStartInput(source=source, model=self._services.model.name, agent_type=definition.name)
-            hooking = self._hooking()
-            outcome = await hooking.run(told)
-            home.reminders += hooking.reminders
-            self.initial_message = outcome.extras.initial_user_message or ""
+        self.initial_message = await tell_of_start(
+            home, self.runtime.recorder, source="startup" if loaded is None else source
+        )
 
     async def tell_of_end(self) -> None:
         """Run the hooks of the session's end, within their limit; called by `open_session`."""
-        home = self._main_home
-        if home is None or home.hooks is None or not home.hooks.has(HookEvent.SESSION_END):
-            return
-        with trio.CancelScope(shield=True):  # bounded by the limit that these hooks share
-            try:
-                await self._hooking().run(SessionEndInput(reason="other"))
-            except StoppedByHook:
-                pass  # it stops
-
-    def _hooking(self) -> Hooking:
-        assert self._main_home is not None
-        token = (self.main.id, 0, 0)
-        return Hooking(home=self._main_home, token=token, seq=0, recorder=self.runtime.recorder)
+        if self._main_home is not None:
+            await tell_of_end(self._main_home, self.runtime.recorder)
 
     # --- what agents may do ----------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ import attrs
 
 from greenroom import permissions
 from greenroom.agents import CompactionSettings
-from greenroom.agents.delegation import DelegationSettings
+from greenroom.agents.crew import DelegationSettings
 from greenroom.core import SettingsError, UsageError, read_settings
 from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Places
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks

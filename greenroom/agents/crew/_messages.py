@@ -17,10 +17,10 @@ import attrs
 from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
 from greenroom.agents._services import AgentHome, Lineage
-from greenroom.agents.delegation._agent_tool import is_one_shot
-from greenroom.agents.delegation._crew import Crew
-from greenroom.agents.delegation._fork import fork_home
-from greenroom.agents.delegation._orders import ChildWish, Member, Order
+from greenroom.agents.crew._agent_tool import is_one_shot
+from greenroom.agents.crew._crew import Crew
+from greenroom.agents.crew._fork import fork_home
+from greenroom.agents.crew._orders import ChildWish, Member, Order
 from greenroom.core import UsageError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.tools import Tool, ToolContext, ToolError, tool

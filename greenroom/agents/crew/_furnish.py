@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from greenroom.agents._services import AgentHome
-from greenroom.agents.delegation._orders import ChildWish
+from greenroom.agents.crew._orders import ChildWish
 from greenroom.agents.delegation._tool_pool import tools_for_child, worker_tools
 from greenroom.permissions import Mode
 

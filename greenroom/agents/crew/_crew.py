@@ -23,10 +23,10 @@ from greenroom.agents._conversation import Appended
 from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
 from greenroom.agents._services import AgentHome, Lineage
-from greenroom.agents.delegation._child import ChildAgent
-from greenroom.agents.delegation._fork import directive
-from greenroom.agents.delegation._orders import DelegationSettings, Ground, Member, Order
-from greenroom.agents.delegation._reports import readable, report_of, words_of
+from greenroom.agents.crew._child import ChildAgent
+from greenroom.agents.crew._fork import directive
+from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order
+from greenroom.agents.crew._reports import readable, report_of, words_of
 from greenroom.core import Cause, JournalError, Ports, Stopping, actor_id
 from greenroom.mailbox import Delivery, Lane
 from greenroom.supervisor import ChildSpec, Restart, Supervisor

@@ -17,11 +17,12 @@ import trio
 from greenroom.actors import Link
 from greenroom.agents._definition import AgentDefinition
 from greenroom.agents._services import AgentHome, Lineage
+from greenroom.agents.crew._crew import Crew
+from greenroom.agents.crew._fork import FORK, fork_home, is_told_to_be_a_fork
+from greenroom.agents.crew._orders import ChildWish, Member, Order
+from greenroom.agents.crew._stats import stats_of
 from greenroom.agents.definitions import EXPLORE, PLAN, Definitions, agent_listing
-from greenroom.agents.delegation._crew import Crew
-from greenroom.agents.delegation._fork import FORK, fork_home, is_told_to_be_a_fork
 from greenroom.agents.delegation._input import AgentCall, Gates, agent_schema, agent_tool_description, read_call
-from greenroom.agents.delegation._orders import ChildWish, Member, Order
 from greenroom.agents.delegation._results import AsyncLaunched, Completed, SpawnResult, text_for_model
 from greenroom.agents.delegation._routing import (
     Caller,
@@ -36,7 +37,6 @@ from greenroom.agents.delegation._routing import (
     Teams,
     route,
 )
-from greenroom.agents.delegation._stats import stats_of
 from greenroom.core import UsageError
 from greenroom.core.sources import Scope
 from greenroom.permissions import Effect
