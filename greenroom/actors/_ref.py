@@ -201,6 +201,22 @@ class Ref(Generic[M]):
         elif cascade:
             self.abort_turn(cell.token, why="the asker was cancelled")
 
+    def is_waiting(self, message: M) -> bool:
+        """Whether this very object waits in the actor's mailbox: not postponed, nor in the hands of a turn. Looks for it."""
+        return any(one.message is message for one in self._cell.mailbox.waiting())
+
+    def withdraw(self, message: M) -> bool:
+        """Take this very object back that was told and still waits: a dead letter `withdrawn`. Looks for it.
+
+        Returns:
+            Whether it was there; False once a turn has it.
+        """
+        cell = self._cell
+        for envelope in cell.mailbox.waiting():
+            if envelope.message is message and envelope.reply is None:
+                return cell.mailbox.withdraw(envelope, is_known=True, parent=cell.here())
+        return False
+
     # --- ends ------------------------------------------------------------------------------------------------------
 
     def abort_turn(self, token: tuple[str, int, int] | None = None, *, why: str = "aborted") -> AbortResult:

@@ -54,6 +54,8 @@ from greenroom.hooks import (
     merge_hooks,
     parse_hooks,
 )
+from greenroom.inbox import HOOK
+from greenroom.mailbox import Lane
 from greenroom.mcp import McpServers, McpTool
 from greenroom.models import Budget, ModelNames, choose_model, read_effort
 from greenroom.permissions import (
@@ -433,7 +435,7 @@ def _once_read(home: AgentHome) -> Callable[[Rendered], Awaitable[None]]:
 def _delivery(home: AgentHome) -> Callable[[LateAnswer], object]:
     def deliver(late: LateAnswer) -> None:
         if late.wakes and home.tell is not None and late.contexts:
-            home.tell(Note("\n".join(late.contexts), is_hidden=True))
+            home.tell(Note("\n".join(late.contexts), is_hidden=True, origin=HOOK), Lane.LATER)
         else:
             home.reminders += late.contexts
 
