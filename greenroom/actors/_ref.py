@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any, Final, Generic, TypeVar, final
 
@@ -201,9 +201,10 @@ class Ref(Generic[M]):
         elif cascade:
             self.abort_turn(cell.token, why="the asker was cancelled")
 
-    def is_waiting(self, message: M) -> bool:
-        """Whether this very object waits in the actor's mailbox: not postponed, nor in the hands of a turn. Looks for it."""
-        return any(one.message is message for one in self._cell.mailbox.waiting())
+    def still_waiting(self, messages: Iterable[M]) -> list[M]:
+        """Return those of these very objects that wait in the actor's mailbox: not postponed, nor in the hands of a turn."""
+        waiting = {id(one.message) for one in self._cell.mailbox.waiting()}
+        return [one for one in messages if id(one) in waiting]
 
     def withdraw(self, message: M) -> bool:
         """Take this very object back that was told and still waits: a dead letter `withdrawn`. Looks for it.

@@ -8,7 +8,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.inbox._item import Kind
-from greenroom.inbox._origin import AUTO_CONTINUATION, HOOK, HUMAN, SCHEDULE, TASK_NOTIFICATION, Origin, OriginKind
+from greenroom.inbox._origin import AUTO_CONTINUATION, HUMAN, SCHEDULE, TASK_NOTIFICATION, Origin, OriginKind
 from greenroom.mailbox import Lane
 
 
@@ -47,7 +47,7 @@ ROUTES: Final = {
     Source.MONITOR: Route(Kind.TASK_NOTIFICATION, Lane.LATER, TASK_NOTIFICATION),
     Source.AGENT: Route(Kind.TASK_NOTIFICATION, Lane.LATER, TASK_NOTIFICATION),
     Source.REMOTE: Route(Kind.TASK_NOTIFICATION, Lane.LATER, TASK_NOTIFICATION),
-    Source.STOP_HOOK: Route(Kind.TASK_NOTIFICATION, Lane.LATER, HOOK),
+    Source.STOP_HOOK: Route(Kind.TASK_NOTIFICATION, Lane.LATER, Origin(OriginKind.TASK_NOTIFICATION, subkind="hook")),
     Source.SCHEDULE: Route(Kind.PROMPT, Lane.LATER, SCHEDULE),
     Source.CHANNEL: Route(Kind.PROMPT, Lane.LATER, _CHANNEL),
     Source.MCP: Route(Kind.PROMPT, Lane.LATER, _CHANNEL),

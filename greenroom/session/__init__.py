@@ -3,9 +3,11 @@
 from greenroom.session._assembly import MainFor, ModelFor
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._open import EVENTS, FOLDS, open_session
+from greenroom.session._queue import Interrupted, SessionInbox
 from greenroom.session._resume import Beginning, Fork, find_session, read_beginning, transcript_opener
-from greenroom.session._session import MAIN, AgentStatus, Session
+from greenroom.session._session import MAIN, Session
 from greenroom.session._settings import SessionSettings, SettingSource, load_settings
+from greenroom.session._status import AgentStatus
 from greenroom.session._stream import EventStream
 from greenroom.session._sweep import SweepReport, sweep_runs
 
@@ -17,11 +19,13 @@ __all__ = [
     "Beginning",
     "EventStream",
     "Fork",
+    "Interrupted",
     "MainFor",
     "ModelFor",
     "Session",
     "SessionBegan",
     "SessionEnded",
+    "SessionInbox",
     "SessionSettings",
     "SettingSource",
     "SweepReport",

@@ -357,6 +357,15 @@ class Composition:
 
         return take_up
 
+    def is_command(self, text: str) -> bool:
+        """Whether a user's words call a skill by `/name`.
+
+        Raises:
+            UsageError: They call one that only models may call.
+        """
+        is_slash = self._places is not None and text.lstrip().startswith("/")
+        return is_slash and read_command_line(text, self.skills.current) is not None
+
     async def read_prompt(self, home: AgentHome, text: str) -> tuple[str, tuple[Rendered, ...]]:
         """Return what a user's words mean: a skill that they call by `/name` stands for its text (agents 4.23, 4.41).
 

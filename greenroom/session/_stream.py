@@ -8,7 +8,7 @@ from typing import Any, Final, Self, final
 
 import trio
 
-from greenroom.core import Busy, Event, Record, event_of
+from greenroom.core import Busy, Event, Record, Recorder, event_of
 
 KEPT: Final = 10_000
 """Events that wait for a slow reader; then the oldest are dropped, and counted."""
@@ -85,3 +85,42 @@ class EventStream:
             self._is_being_read = False
         record: tuple[Any, ...] = self._records.popleft()
         return record
+
+
+@final
+class Streams:
+    """The streams that are open; all of them end with the session.
+
+    Args:
+        recorder: Where the events are.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._open: dict[EventStream, None] = {}
+        self._has_ended = False
+
+    def open(self, *, from_start: bool) -> EventStream:
+        """Return a stream of the events from now on, or from the oldest one that the recorder still holds."""
+        stream = EventStream()
+        for record in self._recorder.latest() if from_start else ():
+            if record[0] > 0:  # the others are for the recorder only
+                stream.put(record)
+        if self._has_ended:
+            stream.close()
+            return stream
+        stop_listening = self._recorder.listen(stream.put)
+
+        def forget() -> None:
+            stop_listening()
+            self._open.pop(stream, None)
+
+        self._open[stream] = None
+        stream.on_close = forget
+        return stream
+
+    def close(self) -> None:
+        """Let every reader come to an end."""
+        self._has_ended = True
+        for stream in list(self._open):
+            stream.close()
