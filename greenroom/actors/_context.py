@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, final
 
 import trio
@@ -262,6 +262,24 @@ class Context:
 
         most = 0 if self._cell.is_suspended else limit
         return self._cell.mailbox.drain_nowait(most, lanes=lanes, wanted=is_wanted)
+
+    def pick(self, plan: Callable[[Sequence[Envelope[Any]]], Iterable[Envelope[Any]]]) -> Lease[Any]:
+        """Lease what a plan chooses of what waits in the actor's own mailbox; the caller acknowledges it.
+
+        For who takes more than `drain` can say, such as the front of a lane only. As there, an ask or a signal is never
+        leased, a suspended actor gets nothing, and what is still leased when the incarnation ends goes back to its lane.
+
+        Args:
+            plan: Given all that waits save signals, lane by lane; it only reads, and returns some of it.
+        """
+        mailbox = self._cell.mailbox
+        waiting = [] if self._cell.is_suspended else mailbox.waiting()
+        chosen = {one.number for one in plan([one for one in waiting if not isinstance(one.message, Signal)])}
+
+        def is_wanted(envelope: Envelope[Any]) -> bool:
+            return envelope.number in chosen and envelope.reply is None
+
+        return mailbox.drain_nowait(len(chosen), wanted=is_wanted)
 
     def mailbox_statistics(self) -> MailboxStatistics:
         """Return the state of the actor's own mailbox."""

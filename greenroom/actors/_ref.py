@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any, Final, Generic, TypeVar, final
 
@@ -200,6 +200,23 @@ class Ref(Generic[M]):
             cell.mailbox.withdraw(envelope, is_known=True, parent=cell.here())
         elif cascade:
             self.abort_turn(cell.token, why="the asker was cancelled")
+
+    def still_waiting(self, messages: Iterable[M]) -> list[M]:
+        """Return those of these very objects that wait in the actor's mailbox: not postponed, nor in the hands of a turn."""
+        waiting = {id(one.message) for one in self._cell.mailbox.waiting()}
+        return [one for one in messages if id(one) in waiting]
+
+    def withdraw(self, message: M) -> bool:
+        """Take this very object back that was told and still waits: a dead letter `withdrawn`. Looks for it.
+
+        Returns:
+            Whether it was there; False once a turn has it.
+        """
+        cell = self._cell
+        for envelope in cell.mailbox.waiting():
+            if envelope.message is message and envelope.reply is None:
+                return cell.mailbox.withdraw(envelope, is_known=True, parent=cell.here())
+        return False
 
     # --- ends ------------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from greenroom.agents._loading import CONTINUE
 from greenroom.agents._services import AgentHome
 from greenroom.agents._turns import AgentTurn
 from greenroom.core import InternalError, Level
+from greenroom.inbox import AUTO_CONTINUATION
 
 
 class Agent(Behavior[Input]):
@@ -58,9 +59,10 @@ class Agent(Behavior[Input]):
                 home.conversation.write_beginning()
         if ctx.incarnation == 1:
             self._put_on_record(home, ctx)
-        home.conversation.close_open_calls(home.open_results)
+        if not home.keeps_open:  # else the next turn closes what it does not settle
+            home.conversation.close_open_calls(home.open_results)
         if home.is_cut and self.goes_on:
-            ctx.ref.tell(Note(CONTINUE, is_hidden=True))
+            ctx.ref.tell(Note(CONTINUE, is_hidden=True, origin=AUTO_CONTINUATION))
         home.is_cut = False
 
     def _put_on_record(self, home: AgentHome, ctx: Context) -> None:

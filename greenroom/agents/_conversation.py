@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias, final
 import attrs
 
 from greenroom.agents._blocks import encode_message, open_calls, results_for
+from greenroom.inbox import UNCLASSIFIED, Origin
 from greenroom.models import (
     Block,
     Message,
@@ -25,6 +26,8 @@ BLANK: Final = "(blank message)"
 """Stands for a text without a visible character."""
 TURN_OPEN: Final = "isTurnOpen"
 """Marks a summary in a transcript that a turn went on with."""
+AT_REST: Final = "isAtRest"
+"""Marks a line in a transcript that nobody is to answer."""
 PART: Final = "aborted"
 """Marks an answer in a transcript that is only what the model had said when it was cut off."""
 
@@ -43,6 +46,8 @@ class Appended:
     """Whether it is for the model only."""
     response: ModelResponse | None
     """What it came with, if the model said it; without a stop reason it is a part of what was to come."""
+    origin: Origin | None = None
+    """Where it came from; None of what the model said, and of results."""
 
 
 OnMessage: TypeAlias = Callable[[Appended], None]
@@ -91,15 +96,37 @@ class Conversation:
         """What the model is sent: everything so far."""
         return tuple(self._messages)
 
-    def say(self, texts: Sequence[str], results: Sequence[ToolResultBlock] = (), *, is_hidden: bool = False) -> None:
+    def say(
+        self,
+        texts: Sequence[str],
+        results: Sequence[ToolResultBlock] = (),
+        *,
+        is_hidden: bool = False,
+        origin: Origin | None = None,
+        uuid: str = "",
+        is_at_rest: bool = False,
+    ) -> None:
         """Append what the agent is told: results of its calls first, then texts; blank ones are refused by providers.
 
-        What is hidden is for the model: people who look at the conversation are not shown it.
+        Args:
+            texts: What it is told.
+            results: Of its calls.
+            is_hidden: Whether it is for the model: people who look at the conversation are not shown it.
+            origin: Where it comes from.
+            uuid: Of its line in the transcript, where it has one already.
+            is_at_rest: Whether nobody is to answer it.
         """
         blocks: tuple[Block, ...] = tuple(results)
         if texts:
             blocks += tuple([TextBlock(text if text.strip() else BLANK) for text in texts])
-        self._append(Message("user", blocks), is_hidden=is_hidden)
+        extra: dict[str, Any] = {"isMeta": True} if is_hidden else {}
+        if uuid:
+            extra["uuid"] = uuid
+        if is_at_rest:
+            extra[AT_REST] = True
+        if origin is not None and not origin.is_consent and origin != UNCLASSIFIED:
+            extra["origin"] = origin.to_json()
+        self._append(Message("user", blocks), is_hidden=is_hidden, origin=origin, extra=extra)
 
     def answer(self, response: ModelResponse) -> None:
         """Append what the model said; an empty message is left out, because no provider accepts it."""
@@ -150,11 +177,24 @@ class Conversation:
         self._messages = [message]
         self._counted_tokens, self._uncounted_chars = 0, _chars(message)
 
-    def _append(self, message: Message, *, is_hidden: bool = False, response: ModelResponse | None = None) -> None:
+    def note_queue(self, operation: str, text: str = "") -> None:
+        """Write into the transcript what became of something that waits (agents 9.18); no reader takes it for a message."""
+        if self._transcript is not None:
+            content = {"content": text} if text else {}
+            self._transcript.note("queue-operation", {"operation": operation, **content})
+
+    def _append(
+        self,
+        message: Message,
+        *,
+        is_hidden: bool = False,
+        response: ModelResponse | None = None,
+        origin: Origin | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
         # The transcript first: if it refuses, neither has changed.
         uuid = ""
         if self._transcript is not None:
-            extra: Mapping[str, Any] | None = {"isMeta": True} if is_hidden else None
             if response is not None and response.stop_reason is None:
                 extra = {PART: True}
             uuid = self._transcript.append(message.role, encode_message(message), extra)
@@ -166,7 +206,14 @@ class Conversation:
             self._messages.append(message)
         if self._on_message is not None:
             self._on_message(
-                Appended(agent=self._agent, message=message, uuid=uuid, is_hidden=is_hidden, response=response)
+                Appended(
+                    agent=self._agent,
+                    message=message,
+                    uuid=uuid,
+                    is_hidden=is_hidden,
+                    response=response,
+                    origin=origin,
+                )
             )
 
 

@@ -68,6 +68,8 @@ class Guard:
     emit: Emit
     interrupt: Callable[[str], object]
     """Ends the turn, when a person wants that together with a refusal."""
+    given: dict[str, Allow] = attrs.field(factory=dict)
+    """What a person has allowed already, by the call's id; used once, where the rules want somebody asked."""
 
     async def admit(self, call: ToolUseBlock, tool: Tool, round_number: int) -> Mapping[str, Any]:
         """Return the input that a call is to run with.
@@ -170,6 +172,8 @@ class Guard:
         self, call: ToolUseBlock, values: Mapping[str, Any], verdict: Verdict
     ) -> tuple[Allow | Deny, str]:
         services = self.home.services
+        if call.id in self.given:
+            return self.given.pop(call.id), "person"
         if self.hooking.has(HookEvent.PERMISSION_REQUEST):
             suggestions = [one.to_json() for one in verdict.suggestions]
             told = PermissionRequestInput(tool_name=call.name, tool_input=values, permission_suggestions=suggestions)
@@ -196,6 +200,10 @@ class Guard:
         who = {"person": "person", "deadline": "deadline", "closed": "nobody"}[ended.answer.cause]
         why = f"{verdict.reason}; {ended.answer.message}" if who != "person" else ended.answer.message
         return attrs.evolve(ended.answer, message=why), who
+
+    def refusal(self, call: ToolUseBlock, why: str, round_number: int) -> str:
+        """Return what the model reads of a call that a person refused before it was decided about; it is on record."""
+        return str(self._refused(call, call.input, why, round_number))
 
     def _refused(self, call: ToolUseBlock, values: Mapping[str, Any], why: str, round_number: int) -> Refused:
         agent, incarnation, began, turn = self.place

@@ -8,6 +8,7 @@ import attrs
 
 from greenroom.actors import Request
 from greenroom.agents._compaction import Compact
+from greenroom.inbox import HUMAN, UNCLASSIFIED, Entry, Item, Origin, OriginKind, peer
 from greenroom.models import Usage
 from greenroom.skills import Rendered
 
@@ -26,8 +27,12 @@ class Answer:
     stop_reason: str
 
 
+def _note_origin(note: Note) -> Origin:
+    return peer(note.sender) if note.sender else UNCLASSIFIED
+
+
 @attrs.frozen
-class Note:
+class Note(Entry):
     """Text for an agent, with where it came from; nobody waits for an answer. It never counts as the user's consent."""
 
     text: str
@@ -37,6 +42,13 @@ class Note:
     """Whether it is for the model only; people who look at the conversation are not shown it."""
     notice: str = attrs.field(default="", kw_only=True)
     """Which end of a task it tells of, as `<task id>.<run>`; empty for all else."""
+    origin: Origin = attrs.field(default=attrs.Factory(_note_origin, takes_self=True), kw_only=True)
+    """Where it comes from; by default from the agent that sent it."""
+
+    @property
+    def is_meta(self) -> bool:
+        """As of every entry: whether it is hidden."""
+        return self.is_hidden
 
 
 @final
@@ -63,19 +75,32 @@ class Prompt(Request[Answer]):
     """Where the turn leaves what it had said, for an asker who gets an error instead of an answer."""
 
 
-Input: TypeAlias = Note | Work | Prompt | Compact
+Input: TypeAlias = Note | Work | Prompt | Compact | Item
 """What an agent can be sent."""
 
 
-def render(message: Note | Work | Prompt) -> str:
-    """Return what the model reads; a message from another agent says whose it is."""
-    if isinstance(message, Note) and message.sender:
-        return (
-            f'<teammate-message teammate_id="{_escape(message.sender)}">\n{_escape(message.text)}\n</teammate-message>'
-        )
-    return message.text
+def origin_of(message: Note | Work | Prompt | Item) -> Origin:
+    """Return where something comes from; who asks a prompt speaks for the user."""
+    if isinstance(message, Entry):
+        return message.origin
+    return HUMAN if isinstance(message, Prompt) else UNCLASSIFIED
 
 
-def _escape(text: str) -> str:
-    """Keep text of an agent from forging or closing a tag."""
+def is_meta(message: Note | Work | Prompt | Item) -> bool:
+    """Whether it is for the model only."""
+    return message.is_meta if isinstance(message, Entry) else isinstance(message, Prompt) and message.is_hidden
+
+
+def render(message: Note | Work | Prompt | Item) -> str:
+    """Return what the model reads; a message from another agent, or from a channel, says whose it is."""
+    name = message.origin.name if isinstance(message, Item) else message.sender if isinstance(message, Note) else ""
+    if not name:
+        return message.text
+    if isinstance(message, Item) and message.origin.kind is OriginKind.CHANNEL:
+        return f'<channel source="{escape(name)}">\n{escape(message.text)}\n</channel>'
+    return f'<teammate-message teammate_id="{escape(name)}">\n{escape(message.text)}\n</teammate-message>'
+
+
+def escape(text: str) -> str:
+    """Keep text of somebody else from forging or closing a tag."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")

@@ -8,7 +8,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.agents._blocks import decode_known
-from greenroom.agents._conversation import PART, TURN_OPEN
+from greenroom.agents._conversation import AT_REST, PART, TURN_OPEN
 from greenroom.agents._repair import repair
 from greenroom.models import Message
 from greenroom.store import RESUMED_BYTES, Line, read_conversation
@@ -34,7 +34,7 @@ class Loaded:
     """What was left out or repaired, each in one sentence."""
 
     is_at_rest: bool = False
-    """Whether it ends with a summary that no turn went on with."""
+    """Whether it ends with a summary that no turn went on with, or with what nobody is to answer."""
     ends_in_part: bool = False
     """Whether it ends with what the model had said when it was cut off."""
 
@@ -63,7 +63,8 @@ def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Loaded
     def decode(line: Line) -> Message | None:
         nonlocal is_at_rest, ends_in_part
         ends_in_part = line.get(PART) is True
-        is_at_rest = line.get("isCompactSummary") is True and line.get(TURN_OPEN) is not True
+        is_summary = line.get("isCompactSummary") is True and line.get(TURN_OPEN) is not True
+        is_at_rest = is_summary or line.get(AT_REST) is True
         message, missing = decode_known(line["message"])
         left_out.extend(missing)
         return message

@@ -18,6 +18,7 @@ from greenroom.agents._loading import Loaded
 from greenroom.agents._skill_tool import SkillTool
 from greenroom.core import Blocking
 from greenroom.hooks import HookRunner
+from greenroom.mailbox import Lane
 from greenroom.models import ContinuationPolicy, Effort, Message, Model, Thinking, ToolResultBlock, ToolSchema, Usage
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Policy, Update, Verdict
 from greenroom.skills import Rendered
@@ -180,7 +181,13 @@ class AgentHome:
     """Puts in force what a skill grants; called with each that is taken up."""
     prepare: Callable[[Context], Awaitable[None]] | None = None
     """Gives it what has to be read first; awaited once, before its first turn."""
-    tell: Callable[[Note], object] | None = None
+    read_prompt: Callable[[str], Awaitable[tuple[str, tuple[Rendered, ...]]]] | None = None
+    """Returns what a command of the user's by `/name` stands for, and the skills that it calls; None reads it as text."""
+    on_taken: Callable[[str], None] | None = None
+    """Told the uuid of each item that it has taken up, in that step."""
+    keeps_open: bool = False
+    """Whether the calls that its loaded conversation ends with stay open at its start, because answers to them may come."""
+    tell: Callable[[Note, Lane], object] | None = None
     """Sends it a note; there once it has started."""
     is_cut: bool = False
     """Whether the last turn ended with the incarnation, so that the next one has to go on with it."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, final
 
 import attrs
+import trio
 from trio.lowlevel import checkpoint_if_cancelled
 
 from greenroom.actors import Context
@@ -22,11 +23,11 @@ from greenroom.agents._compaction import Compact, CompactionTrigger
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, AgentSpoke, ModelBegan, ModelEnded
 from greenroom.agents._forked import make_request
-from greenroom.agents._grants import NOTHING_GRANTED
 from greenroom.agents._guard import Guard
 from greenroom.agents._hooking import Hooking, StoppedByHook, reminder
-from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
+from greenroom.agents._inputs import Answer, Input, Prompt, origin_of
 from greenroom.agents._services import AgentHome
+from greenroom.agents._taking_in import carry_out, take_at_edge, take_in
 from greenroom.core import PeerError, ProviderError
 from greenroom.hooks import (
     BatchedCall,
@@ -39,14 +40,11 @@ from greenroom.hooks import (
     SubagentStopInput,
     UserPromptSubmitInput,
 )
-from greenroom.mailbox import Lane
+from greenroom.inbox import ALONE, Entry, Item
 from greenroom.models import LongAnswer, ModelRequest, ModelResponse, ModelStream, ToolResultBlock, ToolUseBlock, Usage
 from greenroom.tools import ToolContext
 
 NOTHING_SAID: Final = ModelResponse((), None, Usage(), "")
-DRAINED: Final = 100
-"""Notes that one turn or round takes up at most."""
-_EDGE_LANES: Final = (Lane.NOW, Lane.LATER)
 
 
 @final
@@ -127,12 +125,19 @@ class AgentTurn:
         """
         home, conversation = self.home, self.conversation
         home.last_text = ""
-        if isinstance(message, Compact):
-            self.ctx.reply(await compact(self, CompactionTrigger.MANUAL, message.text))
+        if isinstance(message, Entry) and message.is_expired(trio.current_time()):
             return
-        if isinstance(message, Prompt) and self.hooking.has(HookEvent.USER_PROMPT_SUBMIT):
-            await self._submit(message.text)
-        self._take_in(message)
+        if isinstance(message, Item) and message.kind in ALONE:
+            if not await carry_out(self, message):
+                return
+        else:
+            conversation.close_open_calls()
+            if isinstance(message, Compact):
+                self.ctx.reply(await compact(self, CompactionTrigger.MANUAL, message.text))
+                return
+            if origin_of(message).is_consent and self.hooking.has(HookEvent.USER_PROMPT_SUBMIT):
+                await self._submit(message.text)
+            await take_in(self, message)
         failure: ProviderError | None = None
         try:
             answer = await self._run_rounds()
@@ -160,27 +165,6 @@ class AgentTurn:
             await checkpoint_if_cancelled()
             if not await self._goes_on(response):
                 return self._finish(response)
-
-    def _take_in(self, message: Note | Work | Prompt) -> None:
-        """Append what was sent and acknowledge it, in one step: a long turn never feeds an input twice."""
-        if isinstance(message, Prompt):  # notices and mates take nothing from what the user's words gave
-            self.home.grants = NOTHING_GRANTED
-            for rendered in message.skills:
-                if self.home.take_up is not None:
-                    self.home.take_up(rendered)
-        first = [render(message), *self.hooking.take_reminders()]
-        if self.home.definition.initial_prompt and not len(self.conversation):
-            first.insert(0, self.home.definition.initial_prompt)
-        if self.home.definition.critical_reminder:
-            first.append(reminder(self.home.definition.critical_reminder))
-        is_hidden = not isinstance(message, Work) and message.is_hidden
-        if is_hidden or not self.ctx.has_mail:
-            self.conversation.say(first, is_hidden=is_hidden)
-            self.ctx.acknowledge()
-            return
-        with self.ctx.drain(Note, DRAINED, lanes=_EDGE_LANES) as lease:
-            self.conversation.say([*first, *map(render, lease.messages)])
-            self.ctx.acknowledge()
 
     # --- hooks of the turn -----------------------------------------------------------------------------------------
 
@@ -318,12 +302,7 @@ class AgentTurn:
         in_order = [results[call.id] for call in calls]
         if self.hooking.has(HookEvent.POST_TOOL_BATCH):
             await self._tell_of_batch(calls, in_order)
-        reminders = self.hooking.take_reminders()
-        if not self.ctx.has_mail:
-            self.conversation.say(reminders, in_order)
-            return
-        with self.ctx.drain(Note, DRAINED, lanes=_EDGE_LANES) as lease:
-            self.conversation.say([*reminders, *map(render, lease.messages)], in_order)
+        await take_at_edge(self, in_order)
 
     async def _tell_of_batch(self, calls: tuple[ToolUseBlock, ...], results: list[ToolResultBlock]) -> None:
         batch = [

@@ -16,6 +16,7 @@ import attrs
 
 from greenroom.agents import Appended, CompactEnded, Denial, PermissionDenied, encode_message
 from greenroom.cli._run_ending import Ending
+from greenroom.inbox import Origin
 from greenroom.models import ModelResponse, Usage
 
 Line: TypeAlias = dict[str, Any]
@@ -168,7 +169,7 @@ def event_line(event: PermissionDenied | CompactEnded, *, session: str, uuid: st
     return {"type": "system", **about, "session_id": session, "uuid": uuid}
 
 
-def result_line(ending: Ending, counts: Counts, *, session: str, uuid: str, origin: str = "") -> Line:
+def result_line(ending: Ending, counts: Counts, *, session: str, uuid: str, origin: Origin | None = None) -> Line:
     """Return the last line of a turn (agents 13.13).
 
     Args:
@@ -176,7 +177,7 @@ def result_line(ending: Ending, counts: Counts, *, session: str, uuid: str, orig
         counts: What the run has used.
         session: Id of the session.
         uuid: Of the line.
-        origin: What led to the turn, such as `task-notification`; empty for the prompt of the run (agents 13.16).
+        origin: What led to the turn; None for the prompt of the run (agents 13.16).
     """
     line: Line = {
         "type": "result",
@@ -201,8 +202,8 @@ def result_line(ending: Ending, counts: Counts, *, session: str, uuid: str, orig
         line["terminal_reason"] = ending.reason
     if ending.api_status is not None:
         line["api_error_status"] = ending.api_status
-    if origin:
-        line["origin"] = {"kind": origin}
+    if origin is not None:
+        line["origin"] = origin.to_json()
     return line
 
 

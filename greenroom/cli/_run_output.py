@@ -26,6 +26,7 @@ from greenroom.cli._run_lines import (
     result_line,
 )
 from greenroom.core import Ports
+from greenroom.inbox import Origin
 from greenroom.store import encode_line, new_uuid
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
@@ -84,8 +85,8 @@ class Printer(Protocol):
         """A call of the main agent was refused, or its conversation compacted."""
         ...
 
-    def ended(self, ending: Ending, counts: Counts, *, origin: str = "") -> None:
-        """A turn has ended; `origin` is empty for the one of the prompt."""
+    def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
+        """A turn has ended; `origin` is None for the one of the prompt."""
         ...
 
 
@@ -105,9 +106,9 @@ class TextPrinter:
     def told(self, event: PermissionDenied | CompactEnded) -> None:
         """Print nothing."""
 
-    def ended(self, ending: Ending, counts: Counts, *, origin: str = "") -> None:
+    def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
         """Print what the agent said, also what it had said before an error."""
-        if origin:
+        if origin is not None:
             return
         if ending.text.strip():
             self._writer.put(ending.text.rstrip("\n").encode("utf-8", "replace") + b"\n")
@@ -134,9 +135,9 @@ class JsonPrinter:
     def told(self, event: PermissionDenied | CompactEnded) -> None:
         """Print nothing."""
 
-    def ended(self, ending: Ending, counts: Counts, *, origin: str = "") -> None:
+    def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
         """Print the result of the prompt."""
-        if not origin:
+        if origin is None:
             self._writer.put(encode_line(result_line(ending, counts, session=self._session, uuid=self._new_id())))
 
 
@@ -162,7 +163,7 @@ class StreamPrinter:
         """Print that a call was refused, or the conversation compacted."""
         self._print(event_line(event, session=self._session, uuid=self._new_id()))
 
-    def ended(self, ending: Ending, counts: Counts, *, origin: str = "") -> None:
+    def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
         """Print how a turn ended."""
         if ending.category:
             self._print(failure_line(ending.error, ending.category, session=self._session, uuid=self._new_id()))

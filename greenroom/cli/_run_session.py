@@ -26,12 +26,11 @@ from greenroom.cli._run_output import Printer
 from greenroom.cli._signals import EXIT_CODES
 from greenroom.core import Event, GreenroomError, Record, TurnFailed, TurnKilled, UsageError
 from greenroom.hooks import HookRan
+from greenroom.inbox import Origin
 from greenroom.session import Session
 
 BACKGROUND_GRACE_S: Final = 5.0
 """So long background tasks may go on after the answer."""
-TASK_NOTIFICATION: Final = "task-notification"
-AUTO_CONTINUATION: Final = "auto-continuation"
 _TERMINATED: Final = EXIT_CODES[signal.SIGTERM]
 
 
@@ -53,8 +52,8 @@ class Run:
         self._meter = Meter("")
         self._held: list[Appended] = []
         self._drain = trio.CancelScope()
-        self._origin: str | None = None
-        """What led to the main agent's current turn; None before its first message."""
+        self._first: Appended | None = None
+        """What the main agent's current turn began with; None before that."""
         self._last_text = ""
         self._bad_hooks: set[tuple[str, str, str]] = set()
         """Those that were said to be; once is enough."""
@@ -87,8 +86,8 @@ class Run:
         elif message.agent == self._session.main.id:
             if message.message.role == "assistant":
                 self._last_text = message.message.text or self._last_text
-            elif self._origin is None:
-                self._origin = origin_of(message)
+            elif self._first is None:
+                self._first = message
             self._printer.said(message)
 
     def _told(self, event: Event) -> None:
@@ -102,8 +101,9 @@ class Run:
                 note(f"{event.source}: the hook {event.handler!r} of {event.event} does not work: {error}")
 
     def _turn_ended(self, event: TurnEnded) -> None:
-        origin, self._origin = self._origin, None
-        if origin:
+        first, self._first = self._first, None
+        origin = None if first is None else origin_of(first)
+        if origin is not None:
             stop_reason = self._meter.stop_reason or None
             self._printer.ended(follow_up(event, self._last_text, stop_reason), self.counts(), origin=origin)
         self._last_text = ""
@@ -198,11 +198,10 @@ def opening_of(session: Session) -> Opening:
     )
 
 
-def origin_of(first: Appended) -> str:
-    """Return what led to a turn, by its first message; empty for a prompt (agents 13.16)."""
-    if not first.is_hidden or first.message.text == CONTINUE:
-        return ""
-    return TASK_NOTIFICATION if "<task-notification>" in first.message.text else AUTO_CONTINUATION
+def origin_of(first: Appended) -> Origin | None:
+    """Return what led to a turn, by its first message; None for what a person said (agents 13.16)."""
+    origin = first.origin
+    return None if origin is None or origin.is_consent or first.message.text == CONTINUE else origin
 
 
 def follow_up(event: TurnEnded, text: str, stop_reason: str | None) -> Ending:

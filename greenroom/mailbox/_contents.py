@@ -119,6 +119,11 @@ class Contents(Generic[M]):
     def _depth(self, queue: deque[Envelope[M]] | None) -> int:
         return sum(one.number > 0 for one in queue or ()) if self._husks else len(queue or ())
 
+    def waiting(self) -> list[Envelope[M]]:
+        """Return what waits in the lanes, lane by lane; leased and postponed messages are not among it."""
+        lanes = (self._now, self._next, self._later)
+        return [envelope for queue in lanes if queue for envelope in queue if envelope.number]
+
     def last(self, lane: Lane) -> Envelope[M]:
         """Return the message that was put last into a lane, in this very step; nobody else may have put one since."""
         return self._lane(lane)[-1]

@@ -5,6 +5,7 @@ from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._handles import TaskHandle, TaskResult
 from greenroom.session._main import MAIN
 from greenroom.session._open import EVENTS, FOLDS, open_session
+from greenroom.session._queue import Interrupted, SessionInbox
 from greenroom.session._resume import Beginning, Fork, find_session, read_beginning, transcript_opener
 from greenroom.session._session import Session
 from greenroom.session._settings import SessionSettings, SettingSource, load_settings
@@ -20,11 +21,13 @@ __all__ = [
     "Beginning",
     "EventStream",
     "Fork",
+    "Interrupted",
     "MainFor",
     "ModelFor",
     "Session",
     "SessionBegan",
     "SessionEnded",
+    "SessionInbox",
     "SessionSettings",
     "SettingSource",
     "SweepReport",

@@ -56,6 +56,8 @@ from greenroom.hooks import (
     merge_hooks,
     parse_hooks,
 )
+from greenroom.inbox import HOOK
+from greenroom.mailbox import Lane
 from greenroom.mcp import McpServers, McpTool, MissingServers
 from greenroom.models import Budget, ModelNames, choose_model, read_effort
 from greenroom.permissions import (
@@ -410,6 +412,15 @@ class Composition:
 
         return take_up
 
+    def is_command(self, text: str) -> bool:
+        """Whether a user's words call a skill by `/name`.
+
+        Raises:
+            UsageError: They call one that only models may call.
+        """
+        is_slash = self._places is not None and text.lstrip().startswith("/")
+        return is_slash and read_command_line(text, self.skills.current) is not None
+
     async def read_prompt(self, home: AgentHome, text: str) -> tuple[str, tuple[Rendered, ...]]:
         """Return what a user's words mean: a skill that they call by `/name` stands for its text (agents 4.23, 4.41).
 
@@ -488,7 +499,7 @@ def _once_read(home: AgentHome) -> Callable[[Rendered], Awaitable[None]]:
 def _delivery(home: AgentHome) -> Callable[[LateAnswer], object]:
     def deliver(late: LateAnswer) -> None:
         if late.wakes and home.tell is not None and late.contexts:
-            home.tell(Note("\n".join(late.contexts), is_hidden=True))
+            home.tell(Note("\n".join(late.contexts), is_hidden=True, origin=HOOK), Lane.LATER)
         else:
             home.reminders += late.contexts
 

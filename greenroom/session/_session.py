@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, final
 
 import trio
 
-from greenroom.actors import AbortResult, Ref
+from greenroom.actors import Ref
 from greenroom.agents import (
     CONTINUE,
     Agent,
@@ -26,15 +27,19 @@ from greenroom.agents import (
 )
 from greenroom.agents.definitions import Definitions
 from greenroom.core import Cause, Ports, TurnFailed, TurnKilled, UsageError
+from greenroom.inbox import AUTO_CONTINUATION, HUMAN, Item, Origin
+from greenroom.mailbox import Lane
 from greenroom.mcp import McpServers
 from greenroom.models import Budget, Usage
 from greenroom.permissions import ApprovalQueue, Scope, Update, parse_mode
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import TOGETHER, Delegation, SessionGround
 from greenroom.session._handles import TaskHandle
+from greenroom.session._queue import Interrupted, SessionInbox, find_unanswered
+from greenroom.session._recording import Recording, wait_until
 from greenroom.session._resume import load_agent
-from greenroom.session._status import AgentStatus, Recording
-from greenroom.session._stream import EventStream, wait_until
+from greenroom.session._status import AgentStatus
+from greenroom.session._stream import EventStream, Streams
 from greenroom.session._telling import tell_of_end, tell_of_start
 from greenroom.skills import Skills
 from greenroom.supervisor import ChildSpec, Restart, Runtime, Supervisor
@@ -76,14 +81,15 @@ class Session:
         self._resuming: set[str] = set()
         self._team: Team | None = None
         self._is_opening_team = False
-        self._streams: dict[EventStream, None] = {}
-        self._has_ended = False
+        self._streams = Streams(runtime.recorder)
         self._teams_supervisor: Supervisor | None = None
         self._main: Ref[Any] | None = None
         self._main_home: AgentHome | None = None
         self._former = Usage()
         ground = SessionGround(composition, self._adopt, self._drop, self._agents.get)
         self.delegation = make_delegation(ground)
+        self.inbox: SessionInbox
+        """What waits for the main agent; there once that has started."""
 
     def __repr__(self) -> str:
         return f"<Session {self.id} on {self._services.model.name}: {len(self._agents)} agents>"
@@ -102,10 +108,22 @@ class Session:
         """
         home = self._main_home = self._composition.make_home(definition, is_child=False)
         home.loaded = loaded
+        home.read_prompt = partial(self._composition.read_prompt, home)
+        unanswered = await find_unanswered(self.run_folder, loaded, self._ports.blocking)
+        home.keeps_open = bool(unanswered)
         spec = ChildSpec(restart=Restart.TRANSIENT, as_id=(loaded.agent_id or None) if loaded is not None else None)
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)
         self._adopt(self._main, home)
         self.delegation.crew.main, self.delegation.crew.main_home = self._main, home
+        self.inbox = SessionInbox(
+            self._main,
+            home,
+            ids=self._ports.ids,
+            is_command=self._composition.is_command,
+            approvals=self.approvals,
+            unanswered=unanswered,
+        )
+        await self.inbox.open(self._supervisor)
         self.initial_message = await tell_of_start(
             home, self.runtime.recorder, source="startup" if loaded is None else source
         )
@@ -225,6 +243,8 @@ class Session:
 
     async def _run(self, prompt: Prompt) -> Answer:
         self._recording.check_open()
+        if self.inbox.is_behind:  # else all that was sent before is in the main agent's inbox, and this goes behind it
+            await self.inbox.wait_passed()
         try:
             answer = await self.main.ask(prompt, timeout_s=math.inf, size_bytes=len(prompt.text))
         except (TurnFailed, TurnKilled) as error:
@@ -253,9 +273,46 @@ class Session:
         await self._recording.commit()
         return compacted
 
-    def interrupt(self, why: str = "interrupted") -> AbortResult:
-        """End the main agent's current turn, and nothing else."""
-        return self.main.abort_turn(why=why)
+    def send(
+        self,
+        text: str,
+        *,
+        priority: Lane | str | None = None,
+        origin: Origin = HUMAN,
+        is_meta: bool | None = None,
+        expires_s: float = math.inf,
+    ) -> str:
+        """Hand something in for the main agent and return its id; never waits.
+
+        A turn that runs takes it up behind its current tool calls, save a skill by `/name` and a command line behind `!`,
+        which get turns of their own; an idle agent begins a turn. What comes from anybody but the user is text.
+
+        Args:
+            text: What is said.
+            priority: `now` also ends the turn that runs; `next` is the default of what a person says, `later` of the rest.
+            origin: Where it comes from; only `HUMAN` can count as the user's consent.
+            is_meta: Whether it is for the model only; by default what the runtime itself says is.
+            expires_s: Time of the run's clock from which on it is not worth saying.
+
+        Raises:
+            UsageError: It is blank, the priority is not for this origin, or only models may call that skill.
+            ActorEnded: The main agent is gone.
+            Undelivered: Too much waits already.
+        """
+        return self.inbox.send(text, priority=priority, origin=origin, is_meta=is_meta, expires_s=expires_s)
+
+    def queued(self) -> tuple[Item, ...]:
+        """Return what was sent and waits still, in the order in which it came in."""
+        return self.inbox.queued()
+
+    def interrupt(self, why: str = "interrupted", *, cancel_queued: bool = False) -> Interrupted:
+        """End the main agent's current turn, and nothing else; what was sent and waits is taken up next.
+
+        Args:
+            why: The reason that is recorded.
+            cancel_queued: Take back what waits as well.
+        """
+        return self.inbox.interrupt(why, cancel_queued=cancel_queued)
 
     def stop(self, why: str = "stopped") -> None:
         """Begin to stop everything in order, each turn with its grace: mates before the main agent.
@@ -357,7 +414,7 @@ class Session:
         if text:
             ref.tell(Note(text))
         elif home.loaded.was_cut:
-            ref.tell(Note(CONTINUE, is_hidden=True))
+            ref.tell(Note(CONTINUE, is_hidden=True, origin=AUTO_CONTINUATION))
         await self._recording.commit()
         return ref
 
@@ -423,22 +480,7 @@ class Session:
         Args:
             from_start: Begin with what the recorder still holds of the session so far.
         """
-        stream = EventStream()
-        for record in self.runtime.recorder.latest() if from_start else ():
-            if record[0] > 0:  # the others are for the recorder only
-                stream.put(record)
-        if self._has_ended:
-            stream.close()
-        else:
-            stop_listening = self.runtime.recorder.listen(stream.put)
-
-            def forget() -> None:
-                stop_listening()
-                self._streams.pop(stream, None)
-
-            self._streams[stream] = None
-            stream.on_close = forget
-        return stream
+        return self._streams.open(from_start=from_start)
 
     def agents(self) -> list[AgentStatus]:
         """Return what each agent is doing now, in the order in which they were spawned."""
@@ -460,12 +502,12 @@ class Session:
 
     async def wait_quiet(self) -> None:
         """Wait until no turn runs, no message waits, and no item waits for a teammate that could claim it."""
-        await wait_until(self._is_quiet, self.runtime.recorder)
+        await wait_until(self.runtime.recorder, self._is_quiet)
 
     def _is_quiet(self) -> bool:
         boards = [] if self._team is None else [self._team.board.ref]
         refs = [ref for ref, _ in self._agents.values() if not ref.is_gone]
-        for ref in [*refs, *boards]:
+        for ref in [*refs, *boards, self.inbox.ref]:
             statistics = ref.statistics()
             if ref.is_busy or statistics.now or statistics.next or statistics.later:
                 return False
@@ -486,6 +528,4 @@ class Session:
 
     def close_streams(self) -> None:
         """Let every reader of events come to an end; called when the session has ended."""
-        self._has_ended = True
-        for stream in list(self._streams):
-            stream.close()
+        self._streams.close()

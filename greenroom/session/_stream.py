@@ -87,16 +87,40 @@ class EventStream:
         return record
 
 
-async def wait_until(is_so: Callable[[], bool], recorder: Recorder) -> None:
-    """Return when something is so; looked at whenever something was recorded."""
-    changed = trio.Event()
-    stop_listening = recorder.listen(lambda _: changed.set())
-    try:
-        await trio.lowlevel.checkpoint()
-        while not is_so():
-            await changed.wait()
-            # Whatever was recorded in this tick is one change.
-            await trio.lowlevel.checkpoint()
-            changed = trio.Event()
-    finally:
-        stop_listening()
+@final
+class Streams:
+    """The streams that are open; all of them end with the session.
+
+    Args:
+        recorder: Where the events are.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._open: dict[EventStream, None] = {}
+        self._has_ended = False
+
+    def open(self, *, from_start: bool) -> EventStream:
+        """Return a stream of the events from now on, or from the oldest one that the recorder still holds."""
+        stream = EventStream()
+        for record in self._recorder.latest() if from_start else ():
+            if record[0] > 0:  # the others are for the recorder only
+                stream.put(record)
+        if self._has_ended:
+            stream.close()
+            return stream
+        stop_listening = self._recorder.listen(stream.put)
+
+        def forget() -> None:
+            stop_listening()
+            self._open.pop(stream, None)
+
+        self._open[stream] = None
+        stream.on_close = forget
+        return stream
+
+    def close(self) -> None:
+        """Let every reader come to an end."""
+        self._has_ended = True
+        for stream in list(self._open):
+            stream.close()

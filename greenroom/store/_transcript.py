@@ -121,6 +121,15 @@ class Transcript:
         line |= {"message": message, "isCompactSummary": True, **(extra or {})}
         return self._store((boundary, line))
 
+    def note(self, kind: str, values: Mapping[str, Any]) -> None:
+        """Write a line that is no message, such as `queue-operation`: readers of conversations pass it over.
+
+        Raises:
+            Exception: Whatever `write` raises.
+        """
+        line = {"type": kind, "timestamp": self._now(), "sessionId": self.header.session_id, **values}
+        self._put(encode_line(line))
+
     def follow(self, last_uuid: str | None, *, is_torn: bool = False) -> None:
         """Go on behind a line of an earlier process; `is_torn` when the file does not end with a whole line."""
         self._last_uuid = last_uuid
@@ -131,16 +140,21 @@ class Transcript:
         line["parentUuid"] = parent
         line["type"] = kind
         line["uuid"] = new_uuid(self._ids)
-        line["timestamp"] = f"{self._wall().isoformat(timespec='milliseconds')[:23]}Z"
+        line["timestamp"] = self._now()
         return line
+
+    def _now(self) -> str:
+        return f"{self._wall().isoformat(timespec='milliseconds')[:23]}Z"
 
     def _store(self, lines: Sequence[Line]) -> str:
         """Write lines in one piece and return the uuid of the last."""
-        content = b"".join(map(encode_line, lines))
-        self._write(self.path, b"\n" + content if self._is_torn else content)
-        self._is_torn = False
+        self._put(b"".join(map(encode_line, lines)))
         self._last_uuid = uuid = str(lines[-1]["uuid"])
         return uuid
+
+    def _put(self, content: bytes) -> None:
+        self._write(self.path, b"\n" + content if self._is_torn else content)
+        self._is_torn = False
 
 
 _FREE_BITS: Final = (1 << 128) - 1 & ~(0xF000 << 64) & ~(0xC000 << 48)

@@ -172,7 +172,7 @@ def test_a_turn_that_is_ended_at_any_event_leaves_what_is_sound_and_leads_to_the
         contents[disk.content] = None
 
     assert event > 20
-    assert len(contents) > 8
+    assert len(contents) > 7
     for content in contents:
         resume_to_the_end(content, tmp_path / "main.jsonl")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, get_args
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,6 +31,7 @@ from greenroom.cli._run_lines import Counts, Opening, event_line, failure_line, 
 from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_session import origin_of, unknown_tools
 from greenroom.core import InternalError, ProviderError, Recorder, TurnFailed, TurnKilled
+from greenroom.inbox import AUTO_CONTINUATION, HOOK, HUMAN, TASK_NOTIFICATION, Origin, channel
 from greenroom.models import (
     RETRYABLE,
     Block,
@@ -217,23 +220,28 @@ def test_13_15_the_cost_is_that_of_all_models_and_unknown_where_one_has_no_price
 
 
 def test_13_16_a_follow_up_says_where_it_came_from() -> None:
-    line = result_line(Ending(subtype="success"), Counts(), session="s", uuid="u", origin="task-notification")
+    line = result_line(Ending(subtype="success"), Counts(), session="s", uuid="u", origin=TASK_NOTIFICATION)
 
     assert line["origin"] == {"kind": "task-notification"}
 
 
 @pytest.mark.parametrize(
-    ("text", "is_hidden", "origin"),
+    ("text", "origin", "shown"),
     [
-        ("Go.", False, ""),
-        ("Continue from where you left off.", True, ""),
-        ("<task-notification>\n</task-notification>", True, "task-notification"),
-        ("<task-notification> is what I ask about", False, ""),
-        ("a hook says", True, "auto-continuation"),
+        ("Go.", HUMAN, None),
+        ("Continue from where you left off.", AUTO_CONTINUATION, None),
+        ("<task-notification>\n</task-notification>", TASK_NOTIFICATION, {"kind": "task-notification"}),
+        ("<task-notification> is what I ask about", HUMAN, None),
+        ("a hook says", HOOK, {"kind": "auto-continuation", "subkind": "hook"}),
+        ("the build is red", channel("ci"), {"kind": "channel", "server": "ci"}),
     ],
 )
-def test_13_16_the_first_message_says_what_led_to_a_turn(text: str, is_hidden: bool, origin: str) -> None:
-    assert origin_of(told(TextBlock(text), is_hidden=is_hidden)) == origin
+def test_13_16_the_first_message_says_what_led_to_a_turn(
+    text: str, origin: Origin, shown: Mapping[str, str] | None
+) -> None:
+    led = origin_of(attrs.evolve(told(TextBlock(text)), origin=origin))
+
+    assert (None if led is None else led.to_json()) == shown
 
 
 @pytest.mark.parametrize("kind", sorted(RETRYABLE))

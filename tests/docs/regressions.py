@@ -30,6 +30,7 @@ SECTIONS: Final = {
     "3": "hooks",
     "4": "skills",
     "5": "memory",
+    "9": "the queue",
     "10": "transcripts",
     "11": "worktrees",
     "12": "MCP",

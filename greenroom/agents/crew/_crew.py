@@ -28,6 +28,7 @@ from greenroom.agents.crew._fork import directive
 from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order
 from greenroom.agents.crew._reports import readable, report_of, words_of
 from greenroom.core import Cause, JournalError, Ports, Stopping, actor_id
+from greenroom.inbox import TASK_NOTIFICATION
 from greenroom.mailbox import Delivery, Lane
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.tasks import AGENT, Progress, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
@@ -392,7 +393,7 @@ class Crew:
         if not notice.wakes:
             home.reminders.append(notice.xml)
             return True
-        note = Note(notice.xml, is_hidden=True, notice=notice.id)
+        note = Note(notice.xml, is_hidden=True, notice=notice.id, origin=TASK_NOTIFICATION)
         return ref.tell(note, Lane.LATER) is Delivery.ACCEPTED
 
     # --- on disk ---------------------------------------------------------------------------------------------------

@@ -1,0 +1,187 @@
+"""How what was sent becomes part of a conversation: at the beginning of a turn, at the edge of a round, and what needs no model.
+
+Rule 1: what is taken is appended and acknowledged in one step. Rule 2: each message of the user's is a line of its own, under
+the id that it was sent with. Rule 3: hooks see what the user says before the model does; what they refuse, the model never
+sees. Rule 4: a late answer is for a call that is open at the end of the conversation, and for no other: it runs once.
+Must not know: sessions, who forwards what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Protocol
+
+import trio
+
+from greenroom.actors import Context
+from greenroom.agents._blocks import open_calls
+from greenroom.agents._calls import Caller, run_calls
+from greenroom.agents._conversation import Conversation
+from greenroom.agents._grants import NOTHING_GRANTED
+from greenroom.agents._hooking import Hooking, reminder
+from greenroom.agents._inputs import Note, Prompt, Work, escape, is_meta, origin_of, render
+from greenroom.core import JournalError
+from greenroom.hooks import HookEvent, UserPromptSubmitInput
+from greenroom.inbox import Entry, Item, Kind, plan_edge, plan_messages, plan_turn
+from greenroom.mailbox import Envelope
+from greenroom.models import ToolResultBlock, ToolUseBlock
+from greenroom.permissions import Allow, Deny
+from greenroom.tools import ToolError
+from greenroom.tools.builtin import bash_tool
+
+CUT_OFF: Final = "it was interrupted"
+
+
+class Taker(Caller, Protocol):
+    """The turn that takes something in."""
+
+    ctx: Context
+    conversation: Conversation
+    hooking: Hooking
+
+
+# --- what the model reads -----------------------------------------------------------------------------------------------
+
+
+async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> None:
+    """Append what a turn begins with, and what it takes up beside it; a long turn never feeds an input twice.
+
+    It waits only where a command is read or hooks are asked. Cancelled, it has taken nothing.
+
+    Raises:
+        UsageError: It is a command that cannot be taken up.
+        StoppedByHook: A hook wanted an end.
+    """
+    home, origin = turn.home, origin_of(message)
+    text, skills = render(message), message.skills if isinstance(message, Prompt) else ()
+    if isinstance(message, Item) and message.is_command and home.read_prompt is not None:
+        text, skills = await home.read_prompt(message.text)
+    if origin.is_consent:  # notices and mates take nothing from what the user's words gave
+        home.grants = NOTHING_GRANTED
+        for rendered in skills:
+            if home.take_up is not None:
+                home.take_up(rendered)
+    first = message if isinstance(message, Entry) else None
+    is_hidden = is_meta(message)
+
+    def plan(waiting: Sequence[Envelope[Any]]) -> Sequence[Envelope[Any]]:
+        is_by_itself = first is None and is_hidden
+        return () if is_by_itself else plan_turn(first, waiting, trio.current_time())
+
+    with turn.ctx.pick(plan) as lease:
+        others = await _admit(turn, lease.messages)
+        texts = [text, *turn.hooking.take_reminders()]
+        if home.definition.initial_prompt and not len(turn.conversation):
+            texts.insert(0, home.definition.initial_prompt)
+        if home.definition.critical_reminder:
+            texts.append(reminder(home.definition.critical_reminder))
+        uuid = message.uuid if isinstance(message, Item) else ""
+        turn.conversation.say(texts, is_hidden=is_hidden, origin=origin, uuid=uuid)
+        turn.ctx.acknowledge()
+        _tell_taken(turn, [message])
+        _say(turn, others)
+
+
+async def take_at_edge(turn: Taker, results: Sequence[ToolResultBlock]) -> None:
+    """Append the results of a batch, and behind them what was sent meanwhile and may share the turn (agents 9.9).
+
+    Whatever happens, the results are appended.
+    """
+    if not turn.ctx.has_mail:
+        turn.conversation.say(turn.hooking.take_reminders(), results)
+        return
+    with turn.ctx.pick(lambda waiting: plan_edge(waiting, trio.current_time())) as lease:
+        try:
+            taken = await _admit(turn, lease.messages)
+        finally:
+            turn.conversation.say(turn.hooking.take_reminders(), results)
+        _say(turn, taken)
+
+
+async def _admit(turn: Taker, entries: Iterable[Note | Item]) -> list[Note | Item]:
+    """Return those of the entries that still count, and that hooks let the model see."""
+    now_s = trio.current_time()
+    kept: list[Note | Item] = []
+    for entry in entries:
+        if entry.is_expired(now_s):
+            continue
+        if entry.origin.is_consent and turn.hooking.has(HookEvent.USER_PROMPT_SUBMIT):
+            outcome = await turn.hooking.run(UserPromptSubmitInput(prompt=render(entry)))
+            if outcome.is_blocked:
+                turn.hooking.notice(HookEvent.USER_PROMPT_SUBMIT.value, f"the prompt was refused: {outcome.reason}")
+                continue
+        kept.append(entry)
+    return kept
+
+
+def _say(turn: Taker, entries: Sequence[Note | Item]) -> None:
+    for group in plan_messages(entries):
+        one = group[0]
+        uuid = one.uuid if isinstance(one, Item) and len(group) == 1 else ""
+        turn.conversation.say([*map(render, group)], is_hidden=one.is_meta, origin=one.origin, uuid=uuid)
+    _tell_taken(turn, entries)
+
+
+def _tell_taken(turn: Taker, messages: Iterable[object]) -> None:
+    """Tell whoever keeps count that items of the session's queue have left it."""
+    if turn.home.on_taken is not None:
+        for one in messages:
+            if isinstance(one, Item):
+                turn.home.on_taken(one.uuid)
+
+
+# --- what is not for the model -----------------------------------------------------------------------------------------
+
+
+async def carry_out(turn: Taker, item: Item) -> bool:
+    """Do what the user wants done, and say whether the model is to go on from there. It is never done twice.
+
+    Raises:
+        StoppedByHook: A hook wants an end; the result of the call is there.
+    """
+    turn.ctx.acknowledge()
+    _tell_taken(turn, [item])
+    if item.kind is Kind.BASH:
+        turn.conversation.close_open_calls()
+        await _run_entry(turn, item)
+        return False
+    call = next((one for one in open_calls(turn.conversation.messages) if one.id == item.text), None)
+    return call is not None and await _settle(turn, call, item.answer)
+
+
+async def _run_entry(turn: Taker, item: Item) -> None:
+    """Run a command line of the user's; the model reads with the next message what came of it."""
+    out, error = "", CUT_OFF
+    turn.home.activity = item.text
+    try:
+        if turn.home.services.wait_durable is not None:
+            await turn.home.services.wait_durable()
+        out, error = await bash_tool.call({"command": item.text}, turn.tool_context), ""
+    except (ToolError, JournalError) as problem:
+        error = str(problem)
+    finally:
+        turn.home.activity = ""
+        parts = {"bash-input": item.text, "bash-stdout": out, "bash-stderr": error}
+        text = "".join(f"<{name}>{escape(part)}</{name}>" for name, part in parts.items())
+        turn.conversation.say([text], origin=item.origin, uuid=item.uuid, is_at_rest=True)
+
+
+async def _settle(turn: Taker, call: ToolUseBlock, answer: object) -> bool:
+    """Carry out a person's answer about an open call (agents 9.16).
+
+    The other calls that are open with it get `interrupted` results: nobody has answered them.
+    """
+    results: dict[str, ToolResultBlock] = {}
+    goes_on = True
+    try:
+        if isinstance(answer, Deny):
+            why = answer.message if turn.guard is None else turn.guard.refusal(call, answer.message, turn.round)
+            results[call.id] = ToolResultBlock(call.id, why, is_error=True)
+            goes_on = not answer.interrupts
+        else:
+            if turn.guard is not None and isinstance(answer, Allow):
+                turn.guard.given[call.id] = answer
+            await run_calls((call,), turn, results)
+    finally:
+        turn.conversation.close_open_calls(results)
+    return goes_on
