@@ -105,6 +105,8 @@ class AgentHome:
     usage: Usage = attrs.field(factory=Usage)
     activity: str = ""
     """What it is doing now, for people."""
+    summary: str = ""
+    """What it does, in 3 to 8 words of its own; empty unless somebody keeps it up to date (`greenroom.agents.side`)."""
     last_text: str = ""
     """The latest text of the turn that runs, or of the last one; what is there when a turn is cut."""
     history: Sequence[Message] = ()
