@@ -118,8 +118,8 @@ async def run_forked(
     """
     home = turn.home
     before = turn.usage
-    place = (turn.agent, turn.incarnation)
-    began = turn.emit(ForkBegan, *place, turn.seq, turn.turn, turn.round, purpose)
+    place, number = (turn.agent, turn.incarnation), (turn.turn, turn.round)
+    began = turn.emit(ForkBegan, *place, turn.seq, *number, purpose)
     run = _Run(turn, began, max_tokens, run_call)
     state, error = KILLED, ""
     activity = home.activity
@@ -137,7 +137,7 @@ async def run_forked(
         if turn.turn:
             home.activity = activity
         used = turn.usage - before
-        turn.emit(ForkEnded, *place, began, turn.turn, turn.round, purpose, state, run.rounds, used.total, error)
+        turn.emit(ForkEnded, *place, began, *number, purpose, state, run.rounds, used.total, error)
     return ForkedResult(text=response.text, usage=used, rounds=run.rounds, stop_reason=response.stop_reason or "")
 
 

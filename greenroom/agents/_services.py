@@ -16,6 +16,7 @@ from greenroom.agents._grants import NOTHING_GRANTED, Grants
 from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
 from greenroom.agents._skill_tool import SkillTool
+from greenroom.agents.memory import MemoryFolder
 from greenroom.core import Blocking
 from greenroom.hooks import HookRunner
 from greenroom.models import ContinuationPolicy, Effort, Message, Model, Thinking, ToolSchema, Usage
@@ -87,6 +88,8 @@ class AgentServices:
     continuation: ContinuationPolicy | None = None
     """How answers are gone on with that were cut; None: as by default."""
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
+    progress_summaries: bool = False
+    """Whether whoever runs an agent in the background keeps its summary up to date (`greenroom.agents.side.summaries`)."""
     processes: Processes | None = None
     background: Background | None = None
     ask_user: AskUser | None = None
@@ -133,6 +136,8 @@ class AgentHome:
     workspace: Workspace = attrs.field(factory=Workspace)
     more_roots: tuple[Path, ...] = ()
     """Folders that it may work in besides the session's, such as its memory."""
+    memory: MemoryFolder | None = None
+    """Where it keeps its notes; None for one without."""
     skill_tool: SkillTool | None = None
     grants: Grants = NOTHING_GRANTED
     """What skills give it for this turn."""
@@ -142,6 +147,8 @@ class AgentHome:
     """Gives it what has to be read first; awaited once, before its first turn."""
     tell: Callable[[Note], object] | None = None
     """Sends it a note; there once it has started."""
+    asides: int = 0
+    """Runs and requests beside its turns so far; each has its number."""
     is_cut: bool = False
     """Whether the last turn ended with the incarnation, so that the next one has to go on with it."""
     _schemas: tuple[ToolSet, tuple[ToolSchema, ...]] | None = None

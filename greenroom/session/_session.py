@@ -6,7 +6,7 @@ import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, final
 
 import attrs
 import trio
@@ -34,6 +34,7 @@ from greenroom.mailbox import Lane
 from greenroom.mcp import McpServers
 from greenroom.models import Budget, Usage
 from greenroom.permissions import ApprovalQueue, Scope, Update, parse_mode
+from greenroom.session._aside import Asides, BesideTurns, Recording
 from greenroom.session._composition import Composition
 from greenroom.session._resume import load_agent
 from greenroom.session._stream import EventStream
@@ -63,22 +64,12 @@ class AgentStatus:
     activity: str
     """What it does at this moment, for people; empty while it waits."""
     usage: Usage
-
-
-class Recording(Protocol):
-    """What a session needs of its journal."""
-
-    def check_open(self) -> None:
-        """Raise when nothing new may begin, because it could not be put on record."""
-        ...
-
-    async def commit(self) -> None:
-        """Return when everything so far, transcripts included, survives a crash of the process."""
-        ...
+    summary: str = ""
+    """The same in 3 to 8 words of its own; empty where nobody keeps that up to date."""
 
 
 @final
-class Session:
+class Session(BesideTurns):
     """An open session. Made by `open_session`."""
 
     def __init__(
@@ -136,6 +127,8 @@ class Session:
         spec = ChildSpec(restart=Restart.TRANSIENT, as_id=(loaded.agent_id or None) if loaded is not None else None)
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)
         self._adopt(self._main, home)
+        recorder = self.runtime.recorder
+        self.asides = Asides(main=self._main, home=home, recorder=recorder, recording=self._recording)
         if home.hooks is not None and home.hooks.has(HookEvent.SESSION_START):
             source = "startup" if loaded is None else source
             told = SessionStartInput(source=source, model=self._services.model.name, agent_type=definition.name)
@@ -282,6 +275,7 @@ class Session:
             error.partial = "".join(prompt.said)
             raise
         await self._recording.commit()
+        self.asides.note_turn()
         return answer
 
     async def compact(self, focus: str = "") -> Compacted:
@@ -443,6 +437,7 @@ class Session:
                 definition=home.definition.name,
                 activity=home.activity,
                 usage=home.usage,
+                summary=home.summary,
             )
             for ref, home in self._agents.values()
         ]

@@ -36,7 +36,7 @@ class Beside:
     emit: Emit
     incarnation: int = 0
     turn: int = 0
-    round: int = 0
+    round: int
     seq: int = 0
     usage: Usage = attrs.field(factory=Usage)
     began: int = 0
@@ -45,7 +45,7 @@ class Beside:
     async def ask(self, request: ModelRequest, keep: Callable[[ModelResponse], object], parent: int) -> ModelResponse:
         """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""
         self.began = parent
-        self.round += 1
+        self.round = _next_number(self.home)
         return await ask_model(self, request, keep, parent)
 
 
@@ -62,7 +62,13 @@ def beside(home: AgentHome, agent: str, emit: Emit) -> Beside:
     """
     if home.conversation is None:
         raise UsageError(f"the agent {agent!r} has not started yet, so there is no conversation to look at")
-    return Beside(home=home, conversation=home.conversation, agent=agent, emit=emit)
+    return Beside(home=home, conversation=home.conversation, agent=agent, emit=emit, round=_next_number(home))
+
+
+def _next_number(home: AgentHome) -> int:
+    """Return what tells a run or a request from the others beside the turns: their beginnings and ends may cross."""
+    home.asides += 1
+    return home.asides
 
 
 def notice(agent: str, emit: Emit, source: str, text: str) -> None:

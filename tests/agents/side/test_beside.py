@@ -103,7 +103,7 @@ async def test_it_is_on_record_beside_all_turns_and_counts_as_the_agents(autojum
         (began,), (ended,) = events(stage, ForkBegan), events(stage, ForkEnded)
         assert {(one.actor, one.inc, one.turn) for one in (began, ended)} == {(stage.agent.id, 0, 0)}
         assert (ended.state, ended.rounds, ended.tokens) == ("completed", 1, USED.total)
-        assert [(one.inc, one.turn, one.round) for one in events(stage, ModelBegan)] == [(1, 1, 1), (0, 0, 1)]
+        assert [(one.inc, one.turn, one.round) for one in events(stage, ModelBegan)] == [(1, 1, 1), (0, 0, 2)]
 
 
 def test_what_runs_beside_a_turn_is_not_what_the_agent_does() -> None:
