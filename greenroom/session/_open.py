@@ -152,8 +152,7 @@ async def _running(
                     recording=journal,
                 )
                 around.tell = session.tell_of_task
-                is_fork = earlier is not None and earlier != folder
-                await session.start_main(plan.main, loaded, source="fork" if is_fork else "resume")
+                await session.start_main(plan.main, loaded, source="resume" if earlier in {None, folder} else "fork")
                 if plan.settings.scalars.extract_memory:
                     session.asides.extract_soon = around.nursery.start_soon
                 try:
