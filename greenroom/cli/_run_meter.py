@@ -53,7 +53,7 @@ class Meter:
         self._pricing = pricing or Pricing()
         self._on_event = on_event
         self._models: dict[str, str] = {}
-        self._began: dict[tuple[str, int], float] = {}
+        self._began: dict[tuple[str, int, int], float] = {}
 
     def see(self, record: Record) -> None:
         """Count an event, if it is one of those that count."""
@@ -75,13 +75,13 @@ class Meter:
             self._on_event(event)
 
     def _model_began(self, t: float, event: ModelBegan) -> None:
-        self._began[event.actor, event.turn] = t
+        self._began[event.actor, event.turn, event.round] = t
         if event.actor == self._main and event.turn:
             self.rounds += 1
             self.was_in_tools = False
 
     def _model_ended(self, t: float, event: ModelEnded) -> None:
-        self.api_s += t - self._began.pop((event.actor, event.turn), t)
+        self.api_s += t - self._began.pop((event.actor, event.turn, event.round), t)
         usage = Usage(
             event.input_tokens,
             event.output_tokens,

@@ -180,12 +180,17 @@ async def test_turns_that_end_while_notes_are_kept_are_looked_at_once(project: P
 
 
 async def test_notes_that_cannot_be_kept_are_noticed_and_end_nothing(project: Path, autojump_clock: MockClock) -> None:
-    error = ProviderError("busy", kind="overloaded")
+    """Those of two turns that ended meanwhile are tried once."""
+    busy = [ScriptStep(error=ProviderError("busy", kind="overloaded"), wait_s=5) for _ in range(2)]
     settings = {"extract_memory": True}
-    async with opened(project, ["One.", error], sources=["project"], settings=settings) as (session, _):
+    script = [ScriptStep(answer="One.", wait_s=1), busy[0], "Two.", "Three.", busy[1]]
+    async with opened(project, script, sources=["project"], settings=settings) as (session, _):
         await session.run("First.")
+        await trio.sleep(1)
+        await session.run("Second.")
+        await session.run("Third.")
         await session.asides.finish()
-        assert [one.source for one in seen(session, AgentNoticed)] == ["memory extraction"]
+        assert [one.source for one in seen(session, AgentNoticed)] == ["memory extraction"] * 2
 
 
 async def test_notes_are_put_in_order_on_demand(project: Path, autojump_clock: MockClock) -> None:

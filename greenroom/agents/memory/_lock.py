@@ -1,11 +1,12 @@
 """Notes that one run at a time puts in order, whatever process it belongs to.
 
 Rule 1: the system lets go of the lock when its process ends, however it ends. Rule 2: whoever finds it held tries again for a
-while. What an agent notes by itself needs no lock: Write and Edit change no file that is not as it was read.
+while. Rule 3: its file is there while it is held, and not among the notes that people keep. What an agent notes by itself needs no lock: Write and Edit change no file that is not as it was read.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -57,7 +58,8 @@ async def hold_notes(memory: MemoryFolder, blocking: Blocking, *, wait_s: float 
     try:
         yield
     finally:
-        os.close(descriptor)
+        with trio.CancelScope(shield=True):  # two calls of the system
+            await blocking.run(_release, memory.folder, descriptor)
 
 
 def _take(folder: Path) -> int | None:
@@ -67,16 +69,26 @@ def _take(folder: Path) -> int | None:
         descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise NotesUnavailable(folder, error.strerror or str(error)) from error
+    is_ours = False
     try:
         import fcntl  # not on every system; without it, processes have to keep apart by themselves
 
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Its last holder may have removed the file between our two steps: then we locked what nobody will find.
+        is_ours = os.fstat(descriptor).st_ino == (folder / LOCK).stat().st_ino
     except ImportError:
-        return descriptor
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
+        is_ours = True
+    except (BlockingIOError, FileNotFoundError):
+        pass
     except OSError as error:
-        os.close(descriptor)
         raise NotesUnavailable(folder, error.strerror or str(error)) from error
-    return descriptor
+    finally:
+        if not is_ours:
+            os.close(descriptor)
+    return descriptor if is_ours else None
+
+
+def _release(folder: Path, descriptor: int) -> None:
+    with contextlib.suppress(OSError):
+        (folder / LOCK).unlink()
+    os.close(descriptor)

@@ -30,11 +30,12 @@ BASH_RAN: list[str] = []
 
 
 @tool(name="Bash")
-async def bash(command: str) -> str:
+async def bash(command: str, file_path: str = "") -> str:
     """Note a command.
 
     Args:
         command: What.
+        file_path: Whatever.
     """
     BASH_RAN.append(command)
     return "ran"
@@ -146,7 +147,7 @@ async def test_notes_are_merged_and_what_is_left_empty_is_removed(autojump_clock
     async with noting(folder, [reads, [edit, write("b.md", "\n")], "Dropped b."]) as (_, keeper, _model):
         changes = await keeper.consolidate()
     assert (changes.written, changes.removed) == ((folder / "MEMORY.md",), (folder / "b.md",))
-    assert sorted(one.name for one in folder.iterdir()) == [".lock", "MEMORY.md", "blank.md"]
+    assert sorted(one.name for one in folder.iterdir()) == ["MEMORY.md", "blank.md"]
     assert (folder / "MEMORY.md").read_text() == "- a\n"
 
 
@@ -240,7 +241,8 @@ async def test_somebody_who_does_not_let_go_is_not_waited_for_for_ever(
             async with hold_notes(memory, InlineBlocking()):
                 pass
     async with hold_notes(memory, InlineBlocking()):
-        pass
+        assert [one.name for one in memory.folder.iterdir()] == [".lock"]
+    assert list(memory.folder.iterdir()) == []
     (tmp_path / "file").write_text("")
     with pytest.raises(NotesUnavailable):
         async with hold_notes(MemoryFolder(folder=tmp_path / "file"), InlineBlocking()):
@@ -298,7 +300,7 @@ def _call(root: Path, name: str, parts: list[str], is_absolute: bool) -> Call:
     path = "/".join(parts)
     path = f"{root}/{path}" if is_absolute else path
     if name == "Bash":
-        return Call("Bash", {"command": f"rm {path}"})
+        return Call("Bash", {"command": f"rm {path}", "file_path": path})
     values = {"file_path": path}
     if name == "Write":
         values["content"] = "changed"

@@ -14,7 +14,7 @@ from trio.testing import MockClock
 from greenroom.agents import AgentNoticed, Prompt
 from greenroom.agents.side import beside, read_suggestion, read_summary, suggest_prompt, summaries
 from greenroom.core import ProviderError, event_of
-from greenroom.models import Call, ScriptedModel
+from greenroom.models import Call, ScriptedModel, ScriptStep
 from tests.agents.situations import Stage, open_stage
 
 
@@ -93,13 +93,14 @@ def test_a_summary_that_is_too_long_is_cut() -> None:
 
 async def test_a_summary_is_made_only_when_something_happened(autojump_clock: MockClock) -> None:
     looks = [Call("Look", {"place": "a"})]
-    model = ScriptedModel([looks, "Done.", "Looking at place a", looks, "Again.", "Looking at a again"])
+    slow = ScriptStep(answer=looks, wait_s=65)
+    model = ScriptedModel([slow, "Done.", "Looking at place a", looks, "Again.", "Looking at a again"])
     async with open_stage(model) as stage, trio.open_nursery() as nursery:
         emit = stage.runtime.recorder.emit_fields
         nursery.start_soon(lambda: summaries(stage.home, agent=stage.agent.id, emit=emit))
         await trio.sleep(45)
-        assert stage.home.summary == ""  # the agent has not begun: nothing was asked
         await prompt(stage, "Go.")
+        assert stage.home.summary == ""  # before, the agent had done nothing: it was not asked
         await trio.sleep(30)
         assert stage.home.summary == "Looking at place a"
         await trio.sleep(300)
