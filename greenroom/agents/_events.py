@@ -20,9 +20,9 @@ class _AgentEvent(Event):
     level: ClassVar[Level] = Level.TURNS
 
     turn: int
-    """Number of the agent's turn within its incarnation, from 1."""
+    """Number of the agent's turn within its incarnation, from 1; 0 for what runs beside all turns."""
     round: int
-    """Number of the model request within the turn, from 1."""
+    """Number of the model request within the turn, from 1; beside all turns a number that no other event has but its end."""
 
 
 @final

@@ -16,6 +16,7 @@ from greenroom.agents._grants import NOTHING_GRANTED, Grants
 from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
 from greenroom.agents._skill_tool import SkillTool
+from greenroom.agents.memory import MemoryFolder
 from greenroom.core import Blocking
 from greenroom.hooks import HookRunner
 from greenroom.mailbox import Lane
@@ -89,6 +90,8 @@ class AgentServices:
     continuation: ContinuationPolicy | None = None
     """How answers are gone on with that were cut; None: as by default."""
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
+    progress_summaries: bool = False
+    """Whether whoever runs an agent in the background keeps its summary up to date (`greenroom.agents.side.summaries`)."""
     processes: Processes | None = None
     background: Background | None = None
     ask_user: AskUser | None = None
@@ -125,6 +128,8 @@ class AgentHome:
     usage: Usage = attrs.field(factory=Usage)
     activity: str = ""
     """What it is doing now, for people."""
+    summary: str = ""
+    """What it does, in 3 to 8 words of its own; empty unless somebody keeps it up to date (`greenroom.agents.side`)."""
     last_text: str = ""
     """The latest text of the turn that runs, or of the last one; what is there when a turn is cut."""
     history: Sequence[Message] = ()
@@ -174,6 +179,8 @@ class AgentHome:
     workspace: Workspace = attrs.field(factory=Workspace)
     more_roots: tuple[Path, ...] = ()
     """Folders that it may work in besides the session's, such as its memory."""
+    memory: MemoryFolder | None = None
+    """Where it keeps its notes; None for one without."""
     skill_tool: SkillTool | None = None
     grants: Grants = NOTHING_GRANTED
     """What skills give it for this turn."""
@@ -189,6 +196,8 @@ class AgentHome:
     """Whether the calls that its loaded conversation ends with stay open at its start, because answers to them may come."""
     tell: Callable[[Note, Lane], object] | None = None
     """Sends it a note; there once it has started."""
+    asides: int = 0
+    """Runs and requests beside its turns so far; each has its number."""
     is_cut: bool = False
     """Whether the last turn ended with the incarnation, so that the next one has to go on with it."""
     _schemas: tuple[ToolSet, tuple[ToolSchema, ...]] | None = None

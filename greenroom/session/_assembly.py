@@ -377,6 +377,7 @@ def _services(
         thinking=models.thinking,
         continuation=models.continuation,
         compaction=plan.compaction,
+        progress_summaries=plan.settings.scalars.agent_progress_summaries,
         processes=around.processes,
         background=around.tasks,
         ask_user=hosted.ask_user,

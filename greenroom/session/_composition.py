@@ -372,6 +372,7 @@ class Composition:
 
     def _open_memory(self, home: AgentHome, memory: MemoryFolder) -> None:
         """Let an agent work in the folder of its notes."""
+        home.memory = memory
         home.more_roots = (*home.more_roots, *memory.writable)
         if home.policy is not None:
             own = tuple(map(str, memory.writable))

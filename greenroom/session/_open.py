@@ -168,8 +168,11 @@ async def _running(
                 around.tell = session.delegation.crew.deliver
                 is_fork = earlier is not None and earlier != folder
                 await session.start_main(plan.main, loaded, source="fork" if is_fork else "resume")
+                if plan.settings.scalars.extract_memory:
+                    session.asides.extract_soon = around.nursery.start_soon
                 try:
                     yield session
+                    await session.asides.finish()
                 finally:
                     await session.tell_of_end()  # noqa: ASYNC102 - shielded and bounded inside
             state = State.KILLED if session.was_killed or session.was_stopped else State.COMPLETED

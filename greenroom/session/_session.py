@@ -32,6 +32,7 @@ from greenroom.mailbox import Lane
 from greenroom.mcp import McpServers
 from greenroom.models import Budget, Usage
 from greenroom.permissions import ApprovalQueue, Scope, Update, parse_mode
+from greenroom.session._aside import Asides, BesideTurns
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import TOGETHER, Delegation, SessionGround
 from greenroom.session._handles import TaskHandle
@@ -48,7 +49,7 @@ from greenroom.tools import Tool
 
 
 @final
-class Session:
+class Session(BesideTurns):
     """An open session. Made by `open_session`."""
 
     def __init__(
@@ -124,6 +125,7 @@ class Session:
             unanswered=unanswered,
         )
         await self.inbox.open(self._supervisor)
+        self.asides = Asides(main=self._main, home=home, recorder=self.runtime.recorder, recording=self._recording)
         self.initial_message = await tell_of_start(
             home, self.runtime.recorder, source="startup" if loaded is None else source
         )
@@ -251,6 +253,7 @@ class Session:
             error.partial = "".join(prompt.said)
             raise
         await self._recording.commit()
+        self.asides.note_turn()
         return answer
 
     async def compact(self, focus: str = "") -> Compacted:
@@ -491,6 +494,7 @@ class Session:
                 definition=home.definition.name,
                 activity=home.activity,
                 usage=home.usage,
+                summary=home.summary,
             )
             for ref, home in self._agents.values()
         ]

@@ -13,6 +13,7 @@ PRINTED: Final = (
     "It is built. ['Read']\n",
     "main asks: no rule allows make ship\nThen on Monday.\n",
     "Bash sleep 60\ntoo slow\nWhere were we?\n",
+    "The build runs.\nIt is built. Next: run the tests\n",
 )
 
 
