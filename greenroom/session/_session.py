@@ -494,7 +494,7 @@ class Session(BesideTurns):
                 definition=home.definition.name,
                 activity=home.activity,
                 usage=home.usage,
-                summary=home.summary,
+                summary="" if home.progress is None else home.progress.summary,
             )
             for ref, home in self._agents.values()
         ]
