@@ -253,7 +253,6 @@ class Session(BesideTurns):
             error.partial = "".join(prompt.said)
             raise
         await self._recording.commit()
-        self.asides.note_turn()
         return answer
 
     async def compact(self, focus: str = "") -> Compacted:

@@ -179,6 +179,15 @@ async def test_turns_that_end_while_notes_are_kept_are_looked_at_once(project: P
     assert "the last 4 messages" in model.requests[-1].messages[-1].text
 
 
+async def test_notes_are_kept_after_a_turn_that_nobody_waits_for(project: Path, autojump_clock: MockClock) -> None:
+    settings = {"extract_memory": True}
+    async with opened(project, ["One.", "NOTHING"], sources=["project"], settings=settings) as (session, _):
+        session.send("First.")
+        await session.wait_quiet()
+        await session.asides.finish()
+        assert [one.purpose for one in seen(session, ForkEnded)] == ["memory extraction"]
+
+
 async def test_notes_that_cannot_be_kept_are_noticed_and_end_nothing(project: Path, autojump_clock: MockClock) -> None:
     """Those of two turns that ended meanwhile are tried once."""
     busy = [ScriptStep(error=ProviderError("busy", kind="overloaded"), wait_s=5) for _ in range(2)]
