@@ -317,8 +317,8 @@ async def compose(
 def make_delegation(
     plan: Plan,
     around: Surroundings,
-    branch: Supervisor,
     composition: Composition,
+    branch: Supervisor,
     ground: SessionGround,
     *,
     journal: Journal,

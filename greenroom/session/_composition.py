@@ -22,7 +22,6 @@ from greenroom.agents import (
     AgentDefinition,
     AgentHome,
     AgentServices,
-    Note,
     SkillTool,
     compose_system_prompt,
     open_agent_servers,
@@ -46,18 +45,7 @@ from greenroom.agents.memory import (
 )
 from greenroom.core import Ports, UsageError
 from greenroom.core.sources import Places
-from greenroom.hooks import (
-    HookRunner,
-    HookServices,
-    HookSource,
-    LateAnswer,
-    ParsedHooks,
-    SourceKind,
-    merge_hooks,
-    parse_hooks,
-)
-from greenroom.inbox import HOOK
-from greenroom.mailbox import Lane
+from greenroom.hooks import HookRunner, HookServices, HookSource, ParsedHooks, SourceKind, merge_hooks, parse_hooks
 from greenroom.mcp import McpServers, McpTool, MissingServers
 from greenroom.models import Budget, ModelNames, choose_model, read_effort
 from greenroom.permissions import (
@@ -76,6 +64,7 @@ from greenroom.permissions import (
     traits_of,
     updated_settings,
 )
+from greenroom.session._hook_rules import late_delivery
 from greenroom.session._settings import Settings, SettingSource, settings_path
 from greenroom.session._skill_ports import skill_ports
 from greenroom.session._tool_lists import check_tool_list, names
@@ -302,7 +291,7 @@ class Composition:
 
     def _runner(self, home: AgentHome, *own: ParsedHooks) -> HookRunner:
         """Return what runs the hooks of the settings, and further ones, for an agent."""
-        services = attrs.evolve(self._hook_services, deliver=_delivery(home))
+        services = attrs.evolve(self._hook_services, deliver=late_delivery(home))
         return HookRunner(merge_hooks((*self._settings.hooks, *own)), services)
 
     @property
@@ -495,13 +484,3 @@ def _once_read(home: AgentHome) -> Callable[[Rendered], Awaitable[None]]:
             home.take_up(rendered)
 
     return on_invoked
-
-
-def _delivery(home: AgentHome) -> Callable[[LateAnswer], object]:
-    def deliver(late: LateAnswer) -> None:
-        if late.wakes and home.tell is not None and late.contexts:
-            home.tell(Note("\n".join(late.contexts), is_hidden=True, origin=HOOK), Lane.LATER)
-        else:
-            home.reminders += late.contexts
-
-    return deliver

@@ -27,6 +27,8 @@ from greenroom.agents.definitions import Definitions
 from greenroom.core import Blocking, Cause, Disk, JournalError, Ports, UsageError
 from greenroom.permissions import Policy
 from greenroom.session._composition import Composition
+from greenroom.session._handles import TaskHandle
+from greenroom.session._recording import Recording
 from greenroom.session._resume import TRANSCRIPTS, load_agent
 from greenroom.supervisor import StopOrder, Supervisor, SupervisorSpec
 from greenroom.tasks import Tasks
@@ -232,3 +234,66 @@ class Delegation:
     def is_quiet(self) -> bool:
         """Whether no agent runs, and the end of each was told."""
         return self.crew.is_quiet
+
+
+class OfHost:
+    """What a program does with the sub-agents of a session; a part of `Session`."""
+
+    delegation: Delegation
+    """What keeps them."""
+    _recording: Recording
+
+    async def spawn(
+        self,
+        definition: str | AgentDefinition,
+        prompt: str,
+        *,
+        background: bool = False,
+        name: str = "",
+        description: str = "",
+        model: str | None = None,
+        isolation: Literal["worktree"] | None = None,
+        notify: Literal["host", "main"] = "host",
+    ) -> TaskHandle:
+        """Start an agent and return its handle; where too many run, it waits for a place, `pending`.
+
+        Cancelled before it is on its way, nothing is left; cancelled while it is waited for, it is killed.
+
+        Args:
+            definition: The name of a definition, or one.
+            prompt: What it is told.
+            background: False returns when it has ended, or was moved to the background.
+            name: What it is reached by besides its id.
+            description: What it does, in some words; by default the name of its definition.
+            model: An alias or an id; by default as its definition says.
+            isolation: `worktree` for a checkout of its own.
+            notify: Who is told of its end: nobody but the handle, or also the main agent, by a notice.
+
+        Raises:
+            UsageError: There is no such definition, it cannot be used, or no worktree can be made.
+            JournalError: It could not be put on record.
+            Stopping: The session ends.
+        """
+        self._recording.check_open()
+        delegation = self.delegation
+        member = await delegation.spawn(
+            definition,
+            prompt,
+            background=background,
+            name=name,
+            description=description,
+            model=model,
+            isolation=isolation,
+            notify=notify,
+        )
+        handle = TaskHandle(delegation.crew, delegation.post, member, self._recording)
+        await self._recording.commit()
+        return handle
+
+    def background_all(self) -> list[str]:
+        """Let every call go on that waits for an agent or a command, which does not notice; returns the ids of these."""
+        return self.delegation.background_all()
+
+    def kill_all(self, why: str = "killed") -> list[str]:
+        """End every agent and command that runs in the background, as a person's word; returns the ids."""
+        return self.delegation.kill_all(why)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, final
+from typing import final
 
 import attrs
 
@@ -11,16 +11,9 @@ from greenroom.agents.crew import Crew, Member, Post
 from greenroom.core import Cause, UsageError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import Usage
+from greenroom.session._recording import Recording
 from greenroom.tasks import Task, TaskState
 from greenroom.tools import ToolError
-
-
-class Committed(Protocol):
-    """What says that something is on record."""
-
-    async def commit(self) -> None:
-        """Return when everything so far survives a crash of the process."""
-        ...
 
 
 @final
@@ -48,7 +41,7 @@ class TaskResult:
 class TaskHandle:
     """One agent that the program started; made by `session.spawn`."""
 
-    def __init__(self, crew: Crew, post: Post, member: Member, recording: Committed) -> None:
+    def __init__(self, crew: Crew, post: Post, member: Member, recording: Recording) -> None:
         self._crew = crew
         self._post = post
         self._id = member.id

@@ -161,13 +161,10 @@ async def _running(
                     composition=composition,
                     ports=ports,
                     recording=journal,
-                    make_delegation=partial(
-                        make_delegation, plan, around, branch, composition, journal=journal, ports=ports
-                    ),
+                    make_delegation=partial(make_delegation, plan, around, composition, journal=journal, ports=ports),
                 )
                 around.tell = session.delegation.crew.deliver
-                is_fork = earlier is not None and earlier != folder
-                await session.start_main(plan.main, loaded, source="fork" if is_fork else "resume")
+                await session.start_main(plan.main, loaded, source="resume" if earlier in {None, folder} else "fork")
                 if plan.settings.scalars.extract_memory:
                     session.asides.extract_after_turns(around.nursery.start_soon)
                 async with _looked_after(session):

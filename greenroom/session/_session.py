@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, final
 
 import trio
 
@@ -34,8 +34,7 @@ from greenroom.models import Budget, Usage
 from greenroom.permissions import ApprovalQueue, Scope, Update, parse_mode
 from greenroom.session._aside import Asides, BesideTurns
 from greenroom.session._composition import Composition
-from greenroom.session._delegation import TOGETHER, Delegation, SessionGround
-from greenroom.session._handles import TaskHandle
+from greenroom.session._delegation import TOGETHER, Delegation, OfHost, SessionGround
 from greenroom.session._queue import Interrupted, SessionInbox, find_unanswered
 from greenroom.session._recording import Recording, wait_until
 from greenroom.session._resume import load_agent
@@ -49,7 +48,7 @@ from greenroom.tools import Tool
 
 
 @final
-class Session(BesideTurns):
+class Session(BesideTurns, OfHost):
     """An open session. Made by `open_session`."""
 
     def __init__(
@@ -62,7 +61,7 @@ class Session(BesideTurns):
         composition: Composition,
         ports: Ports,
         recording: Recording,
-        make_delegation: Callable[[SessionGround], Delegation],
+        make_delegation: Callable[[Supervisor, SessionGround], Delegation],
     ) -> None:
         self.id = session_id
         self.run_folder = run_folder
@@ -88,7 +87,7 @@ class Session(BesideTurns):
         self._main_home: AgentHome | None = None
         self._former = Usage()
         ground = SessionGround(composition, self._adopt, self._drop, self._agents.get)
-        self.delegation = make_delegation(ground)
+        self.delegation = make_delegation(supervisor, ground)
         self.inbox: SessionInbox
         """What waits for the main agent; there once that has started."""
 
@@ -328,63 +327,6 @@ class Session(BesideTurns):
         """End everything in the session now; leaving its block then only waits for the clean-ups."""
         self.was_killed = True
         self.runtime.root.cell.request_kill(Cause("host", why))
-
-    # --- agents that the host starts ---------------------------------------------------------------------------------
-
-    async def spawn(
-        self,
-        definition: str | AgentDefinition,
-        prompt: str,
-        *,
-        background: bool = False,
-        name: str = "",
-        description: str = "",
-        model: str | None = None,
-        isolation: Literal["worktree"] | None = None,
-        notify: Literal["host", "main"] = "host",
-    ) -> TaskHandle:
-        """Start an agent and return its handle; where too many run, it waits for a place, `pending`.
-
-        Cancelled before it is on its way, nothing is left; cancelled while it is waited for, it is killed.
-
-        Args:
-            definition: The name of a definition, or one.
-            prompt: What it is told.
-            background: False returns when it has ended, or was moved to the background.
-            name: What it is reached by besides its id.
-            description: What it does, in some words; by default the name of its definition.
-            model: An alias or an id; by default as its definition says.
-            isolation: `worktree` for a checkout of its own.
-            notify: Who is told of its end: nobody but the handle, or also the main agent, by a notice.
-
-        Raises:
-            UsageError: There is no such definition, it cannot be used, or no worktree can be made.
-            JournalError: It could not be put on record.
-            Stopping: The session ends.
-        """
-        self._recording.check_open()
-        delegation = self.delegation
-        member = await delegation.spawn(
-            definition,
-            prompt,
-            background=background,
-            name=name,
-            description=description,
-            model=model,
-            isolation=isolation,
-            notify=notify,
-        )
-        handle = TaskHandle(delegation.crew, delegation.post, member, self._recording)
-        await self._recording.commit()
-        return handle
-
-    def background_all(self) -> list[str]:
-        """Let every call go on that waits for an agent or a command, which does not notice; returns the ids of these."""
-        return self.delegation.background_all()
-
-    def kill_all(self, why: str = "killed") -> list[str]:
-        """End every agent and command that runs in the background, as a person's word; returns the ids."""
-        return self.delegation.kill_all(why)
 
     # --- agents of an earlier process -------------------------------------------------------------------------------
 
