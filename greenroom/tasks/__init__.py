@@ -2,7 +2,7 @@
 
 from greenroom.actors import TERMINAL, TRANSITIONS, Edge, step
 from greenroom.actors import State as TaskState
-from greenroom.tasks._events import EVENTS, TaskBegan, TaskEnded, TaskMoved, record_task
+from greenroom.tasks._events import EVENTS, TaskBegan, TaskDropped, TaskEnded, TaskMoved, record_task
 from greenroom.tasks._notice import TaskNotice, TaskUsage, escaped
 from greenroom.tasks._progress import Progress
 from greenroom.tasks._registry import RELEASE_S, Tasks, open_tasks
@@ -19,6 +19,7 @@ __all__ = [
     "Progress",
     "Task",
     "TaskBegan",
+    "TaskDropped",
     "TaskEnded",
     "TaskInfo",
     "TaskMoved",

@@ -59,6 +59,8 @@ class Task:
     """Whether nobody's call waits for it."""
     is_notified: bool = False
     """Whether its end was told, by a result or by a notice."""
+    is_answered: bool = False
+    """Whether the result of a call has told its end."""
     state: TaskState = TaskState.PENDING
     exit_code: int | None = None
     error: str = ""
@@ -75,6 +77,8 @@ class Task:
     """How far an agent has come."""
     is_stopped_by_user: bool = False
     """Whether a person ended it: no model goes on with it then (agents 6.51)."""
+    has_begun: bool = False
+    """Whether its work ever began."""
     is_silent: bool = False
     """Whether its end is told to nobody: whoever started it looks at the task itself."""
     is_quiet: bool = False
@@ -154,12 +158,13 @@ class Task:
             self._settle()
 
     def mark_notified(self) -> None:
-        """Its end is being told by the result of a call: no notice tells it again."""
-        self.is_notified = True
+        """Its end is being told by the result of a call: no notice tells it again, and one that waits is not read."""
+        self.is_notified = self.is_answered = True
 
     def move(self, edge: Edge) -> None:
         """Take an edge; the end of a background task that nobody claims is told in the same step."""
         self.state = step(self.state, edge)
+        self.has_begun = self.has_begun or edge is Edge.BEGIN
         self._watch(self, edge)
         if self.is_finished:
             self._finished.set()
@@ -167,6 +172,11 @@ class Task:
             if not self._claims:
                 self._settled.set()
             self._settle()
+
+    def mark_over(self) -> None:
+        """Wake whoever waits for it, or ever will: it has been over for long."""
+        for event in (self._finished, self._released, self._settled):
+            event.set()
 
     def _settle(self) -> None:
         if not self.is_finished or self._claims:

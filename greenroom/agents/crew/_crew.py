@@ -31,11 +31,14 @@ from greenroom.core import Cause, JournalError, Ports, Stopping, actor_id
 from greenroom.inbox import TASK_NOTIFICATION
 from greenroom.mailbox import Delivery, Lane
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
-from greenroom.tasks import AGENT, Progress, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
+from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
 from greenroom.tools import ToolError
 from greenroom.worktrees import Fate, WorktreeError, Worktrees
 
 _EDGES: Final = {State.COMPLETED: Edge.COMPLETE, State.FAILED: Edge.FAIL, State.KILLED: Edge.KILL}
+
+SHELL_MAX_S: Final = 3_600.0
+"""Seconds that a command may go on after the agent in the background that started it has ended."""
 
 
 @final
@@ -84,6 +87,7 @@ class Crew:
         self._waiting: deque[Member] = deque()
         self._resuming: set[str] = set()
         tasks.on_release = self._release
+        tasks.id_of = lambda name: self.names.get(name, [name])[-1]
 
     def __repr__(self) -> str:
         return f"<Crew: {self.running} of {len(self.members)} run>"
@@ -180,7 +184,16 @@ class Crew:
 
     def _open_task(self, agent_id: str, order: Order, home: AgentHome, *, run: int = 1) -> Task:
         """Put a run into the table."""
-        info = TaskInfo(
+        kill = partial(self._kill_actor, agent_id)
+        info = self._info(agent_id, order, home, run=run)
+        task = self.tasks.open(info, is_background=order.is_background, kill=kill)
+        task.progress = home.progress = Progress()
+        task.is_silent = order.is_silent
+        task.is_told_by_stop = False
+        return task
+
+    def _info(self, agent_id: str, order: Order, home: AgentHome, *, run: int) -> TaskInfo:
+        return TaskInfo(
             id=agent_id,
             kind=AGENT,
             description=order.description,
@@ -191,11 +204,6 @@ class Crew:
             depth=home.lineage.depth,
             run=run,
         )
-        task = self.tasks.open(info, is_background=order.is_background, kill=partial(self._kill_actor, agent_id))
-        task.progress = home.progress = Progress()
-        task.is_silent = order.is_silent
-        task.is_told_by_stop = False
-        return task
 
     def _register(self, member: Member) -> None:
         self.members[member.id] = member
@@ -251,9 +259,8 @@ class Crew:
         """Take an agent back into memory; its last run has ended."""
         home = order.home(lineage)
         home.id, home.lineage, home.loaded = agent_id, lineage, loaded
-        task = self._open_task(agent_id, order, home, run=run)
-        task.is_silent = True
-        self.tasks.end(task, Edge.KILL)
+        task = self.tasks.recall(self._info(agent_id, order, home, run=run))
+        task.progress = home.progress = Progress()
         member = Member(id=agent_id, order=order, lineage=lineage, task=task, home=home)
         self.members[agent_id] = member
         home.listeners = (partial(self._write_output, member),)
@@ -332,10 +339,21 @@ class Crew:
         if state is State.KILLED:
             for one in self.below(member.id):
                 one.task.kill(Cause(member.id, "the agent that it was started for was stopped"))
+        self._end_shells(member, task, state)
         self._append_output(task, f"\n[{state.value}{f': {task.error}' if task.error else ''}]\n")
         after_care = partial(self._let_worktree_go, member, task) if member.hold is not None else None
         self.tasks.end(task, _EDGES[state], after_care)
         self._start_next()
+
+    def _end_shells(self, member: Member, task: Task, state: State) -> None:
+        """End the commands that an agent left running, or limit how long they may go on (agents 6.69)."""
+        for shell in self.tasks.running(member.id):
+            if shell.info.kind != SHELL:
+                continue
+            if state is State.KILLED or not task.is_background:
+                shell.kill(Cause(member.id, "the agent that started it has ended"))
+            else:
+                self.tasks.limit(shell, SHELL_MAX_S)
 
     def _start_next(self) -> None:
         while self._waiting and self.running < self.settings.max_running:
@@ -393,7 +411,14 @@ class Crew:
         if not notice.wakes:
             home.reminders.append(notice.xml)
             return True
-        note = Note(notice.xml, is_hidden=True, notice=notice.id, origin=TASK_NOTIFICATION)
+        task = self.tasks.find(notice.task_id)
+        note = Note(
+            notice.xml,
+            is_hidden=True,
+            notice=notice.id,
+            origin=TASK_NOTIFICATION,
+            is_answered=None if task is None else lambda: task.is_answered,
+        )
         return ref.tell(note, Lane.LATER) is Delivery.ACCEPTED
 
     # --- on disk ---------------------------------------------------------------------------------------------------
