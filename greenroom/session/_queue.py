@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Final, final
 
 import attrs
-import trio
 
 from greenroom.actors import AbortResult, AbortStatus, Behavior, Context, Outcome, Ref, Request, Unfinished
 from greenroom.agents import AgentHome, Loaded, PermissionAnswered, PermissionAsked, open_calls
@@ -188,9 +187,6 @@ class SessionInbox:
 
     def forward(self, item: Item, ctx: Context) -> None:
         """Hand an item to the main agent with the commit of the queue's turn; what is urgent ends the turn that runs."""
-        if item.is_expired(trio.current_time()):
-            self._forget(item.uuid)
-            return
         delivery = ctx.tell_on_commit(self._main, item, lane=item.lane, size_bytes=len(item.text))
         if delivery is not Delivery.ACCEPTED:
             self._forget(item.uuid)

@@ -385,6 +385,9 @@ async def test_a_hook_refuses_what_is_said_in_the_middle_of_a_turn(project: Path
         with trio.fail_after(60):
             await session.run("Go.")
             await session.wait_quiet()
+            session.send("secret 1234 again")
+            await session.wait_quiet()
+        assert session.queued() == ()
 
     told = [text for request in model.requests for text in last_texts(request)]
     assert "and a word" in told
