@@ -288,4 +288,10 @@ BEHAVIOURS: Final = {
     "13.6": Row("An interrupt has a receipt, and leaves what is queued.", _G),
     "13.7": Row("SIGTERM exits with 143, and `--resume` goes on with the turn."),
     "13.8": Row("After a compaction the model can name what runs."),
+    "20.1": Row("The six example calls take the paths of the reference.", _S),
+    "20.3": Row("Where forks are open, every spawn runs in the background.", _S),
+    "20.4": Row("Where forks are closed, a call without a type runs the general agent, without a word.", _S),
+    "20.9": Row("Who cannot read files gets no advice to read the output file.", _S),
+    "20.10": Row("A fork is refused a fork by either of two signs.", _S),
+    "20.14": Row("The list of agents says in words which tools each has."),
 }

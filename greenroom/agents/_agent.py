@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import trio
 
@@ -28,7 +28,8 @@ class Agent(Behavior[Input]):
         home: What belongs to the agent across its incarnations.
     """
 
-    on_failure = "continue"
+    on_failure: ClassVar[Literal["crash", "continue"]] = "continue"
+    turn_tasks = True  # a foreground child is linked to the turn that waits for it
     goes_on: ClassVar[bool] = True
     """Whether an incarnation that follows a turn which was cut begins with one that goes on with it (DESIGN 12.17)."""
     journal: ClassVar[Level] = Level.FULL
@@ -40,35 +41,47 @@ class Agent(Behavior[Input]):
         """Open the transcript, or repair the end of the conversation that an earlier incarnation left."""
         home = self._home
         home.tell = ctx.ref.tell
+        home.id = home.id or ctx.ref.id
+        home.context = ctx
         if home.prepare is not None:
             await home.prepare(ctx)
             home.prepare = None
         if home.conversation is None:
             open_transcript = home.services.open_transcript
-            transcript = open_transcript(ctx.ref.id) if open_transcript is not None else None
+            transcript = open_transcript(home.id) if open_transcript is not None else None
             loaded = home.loaded
             if transcript is not None and loaded is not None:
                 transcript.follow(loaded.last_uuid, is_torn=loaded.is_torn)
             messages = home.history if loaded is None else loaded.messages
-            home.conversation = Conversation(
-                transcript, messages, agent=ctx.ref.id, on_message=home.services.on_message
-            )
-            name = transcript.path.name if transcript is not None else ""
-            ctx.recorder.emit(
-                AgentDefined(
-                    actor=ctx.ref.id,
-                    inc=ctx.incarnation,
-                    parent=ctx.seq,
-                    definition=home.definition.name,
-                    model=home.services.model.name,
-                    transcript=name,
-                )
-            )
+            heard = home.hear if home.listeners else home.services.on_message
+            home.conversation = Conversation(transcript, messages, agent=home.id, on_message=heard)
+            if home.keeps_history and loaded is None:
+                home.conversation.write_beginning()
+        if ctx.incarnation == 1:
+            self._put_on_record(home, ctx)
         if not home.keeps_open:  # else the next turn closes what it does not settle
-            home.conversation.close_open_calls()
+            home.conversation.close_open_calls(home.open_results)
         if home.is_cut and self.goes_on:
             ctx.ref.tell(Note(CONTINUE, is_hidden=True, origin=AUTO_CONTINUATION))
         home.is_cut = False
+
+    def _put_on_record(self, home: AgentHome, ctx: Context) -> None:
+        """Say which agent this actor is."""
+        path = None if home.conversation is None else home.conversation.path
+        ctx.recorder.emit(
+            AgentDefined(
+                actor=ctx.ref.id,
+                inc=ctx.incarnation,
+                parent=ctx.seq,
+                definition=home.definition.name,
+                model=home.services.model.name,
+                transcript="" if path is None else path.name,
+                agent=home.id,
+                owner=home.lineage.parent,
+                depth=home.lineage.depth,
+                call=home.lineage.call,
+            )
+        )
 
     async def on_message(self, message: Input, ctx: Context) -> None:
         """Run one turn."""

@@ -74,6 +74,8 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
     place = (turn.turn, turn.round, call.id, call.name)
     began = emit(ToolBegan, turn.agent, turn.incarnation, turn.seq, *place, summary)
     home.activity = f"{call.name} {summary}".rstrip()
+    if home.progress is not None:
+        home.progress.note_call(call.name, summary)
     state, error = KILLED, ""
     text = ""
     try:

@@ -146,7 +146,7 @@ async def _ask_hooks(turn: CompactingTurn, told: HookInput) -> tuple[HookOutcome
 def _survivors(turn: CompactingTurn) -> list[str]:
     """Return what the engine knows and the model has to know again, each as a reminder."""
     home = turn.home
-    running = [] if home.services.background is None else home.services.background.running(turn.agent)
+    running = [] if home.services.background is None else home.services.background.running(home.id)
     tasks = [
         f"- {task.info.id} ({task.info.kind}): {task.info.description or task.info.command}; "
         f"its output goes to {task.info.output_file}"

@@ -133,6 +133,12 @@ class Conversation:
         if response.content:
             self._append(response.message, response=response)
 
+    def write_beginning(self) -> None:
+        """Write the messages that it begins with to the transcript, as they are; for one that somebody may go on with."""
+        for message in self._messages if self._transcript is not None else ():
+            assert self._transcript is not None
+            self._transcript.append(message.role, encode_message(message))
+
     def close_open_calls(self, results: Mapping[str, ToolResultBlock] | None = None) -> None:
         """Give every call at the end its result: those that there are, `interrupted` for the others."""
         calls = open_calls(self._messages)

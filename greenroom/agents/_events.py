@@ -20,9 +20,9 @@ class _AgentEvent(Event):
     level: ClassVar[Level] = Level.TURNS
 
     turn: int
-    """Number of the agent's turn within its incarnation, from 1."""
+    """Number of the agent's turn within its incarnation, from 1; 0 for what runs beside all turns."""
     round: int
-    """Number of the model request within the turn, from 1."""
+    """Number of the model request within the turn, from 1; beside all turns a number that no other event has but its end."""
 
 
 @final
@@ -38,6 +38,14 @@ class AgentDefined(Event):
     """Name of the model that it talks to."""
     transcript: str
     """Name of the transcript file in the run folder; empty where none is kept."""
+    agent: str = ""
+    """The agent's id, which the actor has too unless the agent had ended before; empty in older journals."""
+    owner: str = ""
+    """Id of the agent that asked for it; empty for main, and for what the host asked for."""
+    depth: int = 0
+    """How far it is below main."""
+    call: str = ""
+    """The model's id of the call that asked for it."""
 
 
 @final

@@ -25,7 +25,7 @@ class AgentView:
     failed_calls: int = 0
     usage: Usage = attrs.field(factory=Usage)
     doing: str = ""
-    """What it did last, or does now: `thinking`, or a tool and what it is about."""
+    """What its turn did last, or does now: `thinking`, or a tool and what it is about."""
 
     def lost(self) -> AgentView:
         """Return what is left when the process is gone: everything but what it was doing."""
@@ -40,9 +40,9 @@ def defined(before: AgentView | None, event: AgentDefined) -> AgentView:
     return attrs.evolve(before or _NEW, definition=event.definition, model=event.model)
 
 
-def model_began(before: AgentView | None, _: ModelBegan) -> AgentView:
+def model_began(before: AgentView | None, event: ModelBegan) -> AgentView:
     """Think."""
-    return attrs.evolve(before or _NEW, doing="thinking")
+    return _doing(before or _NEW, event, "thinking")
 
 
 def model_ended(before: AgentView | None, event: ModelEnded) -> AgentView:
@@ -54,25 +54,30 @@ def model_ended(before: AgentView | None, event: ModelEnded) -> AgentView:
         event.cache_creation_input_tokens,
         event.cache_read_input_tokens,
     )
-    return attrs.evolve(
+    view = attrs.evolve(
         view,
         requests=view.requests + 1,
         failed_requests=view.failed_requests + (event.state == "failed"),
         usage=view.usage + used,
-        doing="",
     )
+    return _doing(view, event, "")
 
 
 def tool_began(before: AgentView | None, event: ToolBegan) -> AgentView:
     """Use a tool."""
-    return attrs.evolve(before or _NEW, doing=f"{event.tool} {event.summary}".rstrip())
+    return _doing(before or _NEW, event, f"{event.tool} {event.summary}".rstrip())
 
 
 def tool_ended(before: AgentView | None, event: ToolEnded) -> AgentView:
     """Count a call."""
     view = before or _NEW
     failed = view.failed_calls + (event.state == "failed")
-    return attrs.evolve(view, tool_calls=view.tool_calls + 1, failed_calls=failed, doing="")
+    return _doing(attrs.evolve(view, tool_calls=view.tool_calls + 1, failed_calls=failed), event, "")
+
+
+def _doing(view: AgentView, event: ModelBegan | ModelEnded | ToolBegan | ToolEnded, what: str) -> AgentView:
+    """Say what the agent does; what runs beside its turns is not that."""
+    return attrs.evolve(view, doing=what) if event.turn else view
 
 
 FOLDS: Final = (

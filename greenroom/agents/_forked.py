@@ -1,7 +1,7 @@
 """A run beside the conversation: it begins like the agent's own requests, and what it says stays out of them.
 
 Rule 1: its requests begin with the bytes of the agent's own: the same model, system prompt, tools and messages, so that what
-the provider has cached is read. Rule 2: what it says goes to the service that called, and into nobody's conversation or
+the provider has cached is read; calls that still run have a result that says so, in this copy alone. Rule 2: what it says goes to the service that called, and into nobody's conversation or
 transcript. Rule 3: each of its requests is on record and counts as the agent's; the run has one beginning and one end.
 Must not know: what it is good for.
 """
@@ -13,6 +13,8 @@ from typing import Final, Protocol, TypeAlias, final
 
 import attrs
 
+from greenroom.agents._asking import Asking
+from greenroom.agents._blocks import open_calls
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, ForkBegan, ForkEnded
 from greenroom.agents._services import AgentHome
@@ -20,23 +22,18 @@ from greenroom.core import PeerError
 from greenroom.models import Message, ModelRequest, ModelResponse, TextBlock, ToolResultBlock, ToolUseBlock, Usage
 
 FORKED_ROUNDS: Final = 3
+RUNNING: Final = "This call is still running; it has no result yet."
 REFUSED: Final = "Tools cannot be used here. Answer with text alone."
 
 RunCall: TypeAlias = Callable[[ToolUseBlock], Awaitable[ToolResultBlock]]
 """Runs a call of the model; what it decides about calls is its own matter."""
 
 
-class Asker(Protocol):
-    """The turn in which a run takes place."""
+class Asker(Asking, Protocol):
+    """The turn in which a run takes place, or the place beside all turns: its turn is number 0."""
 
-    home: AgentHome
     conversation: Conversation
-    agent: str
-    incarnation: int
-    turn: int
-    round: int
     seq: int
-    emit: Callable[..., int]
 
     async def ask(self, request: ModelRequest, keep: Callable[[ModelResponse], object], parent: int) -> ModelResponse:
         """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""
@@ -56,7 +53,7 @@ class ForkedResult:
 
 @final
 class ForkFailed(PeerError):
-    """A forked run did not come to an answer within its rounds.
+    """A forked run did not come to an answer within its rounds: in the last one it called tools and said nothing.
 
     Attributes:
         purpose: What the run was for.
@@ -69,15 +66,12 @@ class ForkFailed(PeerError):
         self.rounds = rounds
 
 
-def make_request(
-    home: AgentHome, messages: tuple[Message, ...], agent: str, *, max_tokens: int | None = None
-) -> ModelRequest:
+def make_request(home: AgentHome, messages: tuple[Message, ...], *, max_tokens: int | None = None) -> ModelRequest:
     """Return a request of an agent: all that its requests have in common is said here and nowhere else.
 
     Args:
         home: The agent's.
         messages: What the model reads.
-        agent: The agent's id.
         max_tokens: The most that the model may write, where it is not what the definition says.
     """
     definition = home.definition
@@ -87,7 +81,7 @@ def make_request(
         tools=home.schemas,
         max_tokens=definition.max_tokens if max_tokens is None else max_tokens,
         definition=definition.name,
-        agent=agent,
+        agent=home.id,
         model=home.grants.model or home.model,
         effort=home.grants.effort or home.effort,
         thinking=home.services.thinking,
@@ -108,24 +102,26 @@ async def run_forked(
     The conversation stays as it is. Cancelled, the run ends, and is on record as killed.
 
     Args:
-        turn: The turn in which it takes place; its conversation has no open calls.
+        turn: The turn in which it takes place, or a place beside all turns.
         directive: What to do, for a model that knows the whole conversation.
         purpose: What it is for, in a word or two, for the record and for people.
         max_tokens: The most that one answer may be; by default the definition's.
-        max_rounds: Requests that it may take.
+        max_rounds: Requests that it may take; in the last one, text counts as the answer whatever is called besides.
         run_call: Runs the calls that the model makes; by default each is refused, and the model asked for text.
 
     Raises:
         ProviderError: The model could not be asked.
-        ForkFailed: It still called tools in the last round.
+        ForkFailed: It still called tools in the last round, and said nothing.
     """
     home = turn.home
-    before = home.usage
-    place = (turn.agent, turn.incarnation)
-    began = turn.emit(ForkBegan, *place, turn.seq, turn.turn, turn.round, purpose)
+    before = turn.usage
+    place, number = (turn.agent, turn.incarnation), (turn.turn, turn.round)
+    began = turn.emit(ForkBegan, *place, turn.seq, *number, purpose)
     run = _Run(turn, began, max_tokens, run_call)
     state, error = KILLED, ""
-    activity, home.activity = home.activity, purpose
+    activity = home.activity
+    if turn.turn:  # what an agent does is what its turn does
+        home.activity = purpose
     try:
         response = await run.until_text(directive, max_rounds)
         if response is None:
@@ -135,9 +131,10 @@ async def run_forked(
         state, error = FAILED, f"{type(problem).__name__}: {problem}"
         raise
     finally:
-        home.activity = activity
-        used = home.usage - before
-        turn.emit(ForkEnded, *place, began, turn.turn, turn.round, purpose, state, run.rounds, used.total, error)
+        if turn.turn:
+            home.activity = activity
+        used = turn.usage - before
+        turn.emit(ForkEnded, *place, began, *number, purpose, state, run.rounds, used.total, error)
     return ForkedResult(text=response.text, usage=used, rounds=run.rounds, stop_reason=response.stop_reason or "")
 
 
@@ -152,14 +149,14 @@ class _Run:
     rounds: int = 0
 
     async def until_text(self, directive: str, most: int) -> ModelResponse | None:
-        """Return the first answer without calls; None where there is none in so many requests."""
+        """Return the first answer without calls, or what the last one says; None where it says nothing."""
         turn = self.turn
         messages = _with_text(turn.conversation.messages, directive)
         while self.rounds < most:
             self.rounds += 1
-            request = make_request(turn.home, messages, turn.agent, max_tokens=self.max_tokens)
+            request = make_request(turn.home, messages, max_tokens=self.max_tokens)
             response = await turn.ask(request, _drop, self.began)
-            if not response.tool_uses:
+            if not response.tool_uses or (self.rounds == most and response.text.strip()):
                 return response
             results = [await _answer(call, self.run_call) for call in response.tool_uses]
             messages = (*messages, response.message, Message("user", tuple(results)))
@@ -175,6 +172,9 @@ async def _answer(call: ToolUseBlock, run_call: RunCall | None) -> ToolResultBlo
 def _with_text(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
     """Return a conversation in which the user says something more; what was there keeps its place and its bytes."""
     block = TextBlock(text)
+    running = [ToolResultBlock(call.id, RUNNING) for call in open_calls(messages)]
+    if running:
+        return (*messages, Message("user", (*running, block)))
     if messages and messages[-1].role == "user":
         return (*messages[:-1], Message("user", (*messages[-1].content, block)))
     return (*messages, Message("user", (block,)))

@@ -180,11 +180,10 @@ class Guard:
             answer = _read_decision(await self.hooking.run(told))
             if answer is not None:
                 return answer, "hook"
-        agent = self.place[0]
         label = self.home.definition.name
         if services.can_use_tool is not None:
             question = Question(
-                agent=agent, label=label, tool=call.name, input=values, verdict=verdict, call_id=call.id
+                agent=self.home.id, label=label, tool=call.name, input=values, verdict=verdict, call_id=call.id
             )
             answer = await services.can_use_tool(question)
             if answer is not None:
@@ -192,7 +191,7 @@ class Guard:
         if services.approvals is None:
             return Deny(message=f"{verdict.reason}, and nobody can be asked in this session", cause="closed"), "nobody"
         ended = await services.approvals.ask(
-            agent=agent, label=label, tool=call.name, input=values, verdict=verdict, call_id=call.id
+            agent=self.home.id, label=label, tool=call.name, input=values, verdict=verdict, call_id=call.id
         )
         if ended.answer is None:
             return Deny(message="the question was withdrawn", cause="closed"), "nobody"

@@ -86,7 +86,7 @@ class Hooking:
     def _context(self) -> HookContext:
         home = self.home
         agent, incarnation, _ = self.token
-        child: dict[str, Any] = {"agent_id": agent, "agent_type": home.definition.name} if home.is_child else {}
+        child: dict[str, Any] = {"agent_id": home.id, "agent_type": home.definition.name} if home.is_child else {}
         return HookContext(
             session_id=home.services.session_id,
             cwd=home.cwd,

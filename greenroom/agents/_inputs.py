@@ -40,6 +40,8 @@ class Note(Entry):
     """Name of the agent that sent it; empty for the host."""
     is_hidden: bool = attrs.field(default=False, kw_only=True)
     """Whether it is for the model only; people who look at the conversation are not shown it."""
+    notice: str = attrs.field(default="", kw_only=True)
+    """Which end of a task it tells of, as `<task id>.<run>`; empty for all else."""
     origin: Origin = attrs.field(default=attrs.Factory(_note_origin, takes_self=True), kw_only=True)
     """Where it comes from; by default from the agent that sent it."""
 

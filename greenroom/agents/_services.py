@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
@@ -10,19 +10,21 @@ import attrs
 
 from greenroom.actors import Context
 from greenroom.agents._compaction import CompactionRecord, CompactionSettings
-from greenroom.agents._conversation import Conversation, OnMessage
+from greenroom.agents._conversation import Appended, Conversation, OnMessage
 from greenroom.agents._definition import AgentDefinition
 from greenroom.agents._grants import NOTHING_GRANTED, Grants
 from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
 from greenroom.agents._skill_tool import SkillTool
+from greenroom.agents.memory import MemoryFolder
 from greenroom.core import Blocking
 from greenroom.hooks import HookRunner
 from greenroom.mailbox import Lane
-from greenroom.models import ContinuationPolicy, Effort, Message, Model, Thinking, ToolSchema, Usage
+from greenroom.models import ContinuationPolicy, Effort, Message, Model, Thinking, ToolResultBlock, ToolSchema, Usage
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Policy, Update, Verdict
 from greenroom.skills import Rendered
 from greenroom.store import Transcript
+from greenroom.tasks import Progress
 from greenroom.tools import AskUser, Background, Processes, ToolContext, ToolSet, Workspace
 
 
@@ -88,9 +90,29 @@ class AgentServices:
     continuation: ContinuationPolicy | None = None
     """How answers are gone on with that were cut; None: as by default."""
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
+    progress_summaries: bool = False
+    """Whether whoever runs an agent in the background keeps its summary up to date (`greenroom.agents.side.summaries`)."""
     processes: Processes | None = None
     background: Background | None = None
     ask_user: AskUser | None = None
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Lineage:
+    """Who asked for an agent (DESIGN 12.18: descent, not supervision)."""
+
+    parent: str = ""
+    """Id of the agent that did; empty for main, and for what the host asked for."""
+    above: tuple[str, ...] = ()
+    """All that it descends from, the nearest first; its parent again, and main at the end."""
+    call: str = ""
+    """The model's id of the call."""
+
+    @property
+    def depth(self) -> int:
+        """How far it is below main, which is 0; what the host asked for is 1."""
+        return len(self.above)
 
 
 @final
@@ -106,6 +128,8 @@ class AgentHome:
     usage: Usage = attrs.field(factory=Usage)
     activity: str = ""
     """What it is doing now, for people."""
+    summary: str = ""
+    """What it does, in 3 to 8 words of its own; empty unless somebody keeps it up to date (`greenroom.agents.side`)."""
     last_text: str = ""
     """The latest text of the turn that runs, or of the last one; what is there when a turn is cut."""
     history: Sequence[Message] = ()
@@ -120,6 +144,29 @@ class AgentHome:
     hooks: HookRunner | None = None
     is_child: bool = False
     """Whether it is not the session's main agent."""
+    id: str = ""
+    """The agent's, for good: of its transcript, its task and whatever is addressed to it. Its actor has the same in its first
+    run, and another in each later one."""
+    lineage: Lineage = attrs.field(factory=Lineage)
+    """Who asked for it."""
+    context: Context | None = None
+    """What its actor may do; there once it has started."""
+    progress: Progress | None = None
+    """Counts what it does in its current run; None where nobody looks."""
+    place: Path | None = None
+    """The folder in which it began, where that is not the session's."""
+    own_roots: tuple[Path, ...] | None = None
+    """The folders that it is confined to in place of the session's, such as its worktree."""
+    listeners: tuple[OnMessage, ...] = ()
+    """Hear of each of its messages, besides the session's own."""
+    open_results: Mapping[str, ToolResultBlock] = attrs.field(factory=dict)
+    """Results of calls that its conversation begins with; those that are not here are `interrupted`."""
+    keeps_history: bool = False
+    """Whether the messages that its conversation begins with are written to its transcript too."""
+    narrow: Callable[[Sequence[str]], Collection[str]] | None = None
+    """Returns which of the tools that there are it may have, because of what it was started for."""
+    admit: Callable[[], Awaitable[None]] | None = None
+    """Waits for what it cannot do without, before anything of it is made; raises what refuses it."""
     reminders: list[str] = attrs.field(factory=list)
     """What the model is to read with the next message, besides."""
     denials: list[Denial] = attrs.field(factory=list)
@@ -132,6 +179,8 @@ class AgentHome:
     workspace: Workspace = attrs.field(factory=Workspace)
     more_roots: tuple[Path, ...] = ()
     """Folders that it may work in besides the session's, such as its memory."""
+    memory: MemoryFolder | None = None
+    """Where it keeps its notes; None for one without."""
     skill_tool: SkillTool | None = None
     grants: Grants = NOTHING_GRANTED
     """What skills give it for this turn."""
@@ -147,11 +196,13 @@ class AgentHome:
     """Whether the calls that its loaded conversation ends with stay open at its start, because answers to them may come."""
     tell: Callable[[Note, Lane], object] | None = None
     """Sends it a note; there once it has started."""
+    asides: int = 0
+    """Runs and requests beside its turns so far; each has its number."""
     is_cut: bool = False
     """Whether the last turn ended with the incarnation, so that the next one has to go on with it."""
     _schemas: tuple[ToolSet, tuple[ToolSchema, ...]] | None = None
 
-    def tool_context(self, agent: str) -> ToolContext:
+    def tool_context(self) -> ToolContext:
         """Return what all tool calls of this agent have in common; each call gets its own with `for_call`."""
 
         def show(text: str) -> None:
@@ -159,9 +210,9 @@ class AgentHome:
 
         services = self.services
         return ToolContext(
-            cwd=services.cwd,
+            cwd=self.place or services.cwd,
             roots=self.roots,
-            actor=agent,
+            actor=self.id,
             tool_use_id="",
             workspace=self.workspace,
             blocking=services.blocking,
@@ -180,12 +231,20 @@ class AgentHome:
     def roots(self) -> tuple[Path, ...]:
         """The folders that its calls are confined to."""
         added = () if self.policy is None else map(Path, self.policy.directories)
-        return tuple(dict.fromkeys((*self.services.roots, *self.more_roots, *added)))
+        first = self.services.roots if self.own_roots is None else self.own_roots
+        return tuple(dict.fromkeys((*first, *self.more_roots, *added)))
 
     @property
     def cwd(self) -> Path:
         """Where the agent stands now."""
-        return self.workspace.cwd or self.services.cwd
+        return self.workspace.cwd or self.place or self.services.cwd
+
+    def hear(self, appended: Appended) -> None:
+        """Tell those who listen of a message."""
+        for listener in self.listeners:
+            listener(appended)
+        if self.services.on_message is not None:
+            self.services.on_message(appended)
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:

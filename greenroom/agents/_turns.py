@@ -10,18 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, final
+from typing import final
 
 import attrs
 import trio
 from trio.lowlevel import checkpoint_if_cancelled
 
 from greenroom.actors import Context
+from greenroom.agents._asking import ask_model
 from greenroom.agents._calls import run_calls
 from greenroom.agents._compacting import compact, keep_small
 from greenroom.agents._compaction import Compact, CompactionTrigger
 from greenroom.agents._conversation import Conversation
-from greenroom.agents._events import COMPLETED, FAILED, KILLED, AgentSpoke, ModelBegan, ModelEnded
+from greenroom.agents._events import AgentSpoke
 from greenroom.agents._forked import make_request
 from greenroom.agents._guard import Guard
 from greenroom.agents._hooking import Hooking, StoppedByHook, reminder
@@ -41,10 +42,8 @@ from greenroom.hooks import (
     UserPromptSubmitInput,
 )
 from greenroom.inbox import ALONE, Entry, Item
-from greenroom.models import LongAnswer, ModelRequest, ModelResponse, ModelStream, ToolResultBlock, ToolUseBlock, Usage
+from greenroom.models import LongAnswer, ModelRequest, ModelResponse, ToolResultBlock, ToolUseBlock, Usage
 from greenroom.tools import ToolContext
-
-NOTHING_SAID: Final = ModelResponse((), None, Usage(), "")
 
 
 @final
@@ -82,7 +81,8 @@ class AgentTurn:
     ctx: Context
     conversation: Conversation
     round: int = 0
-    usage_before: Usage = attrs.field(init=False)
+    usage: Usage = attrs.field(factory=Usage)
+    """What the requests of this turn have used."""
     agent: str = attrs.field(init=False)
     incarnation: int = attrs.field(init=False)
     turn: int = attrs.field(init=False)
@@ -96,12 +96,11 @@ class AgentTurn:
     stop_guard: StopGuard = attrs.field(init=False, factory=StopGuard)
 
     def __attrs_post_init__(self) -> None:
-        self.usage_before = self.home.usage
         self.agent, self.incarnation, self.turn = self.ctx.turn.token
         self.seq = self.ctx.seq
         self.emit = self.ctx.recorder.emit_fields
         home = self.home
-        self.tool_context = home.tool_context(self.agent)
+        self.tool_context = home.tool_context()
         self.hooking = Hooking(home=home, token=self.ctx.turn.token, seq=self.seq, recorder=self.ctx.recorder)
         if home.policy is not None or home.hooks is not None:
             self.guard = Guard(
@@ -185,7 +184,7 @@ class AgentTurn:
             told = SubagentStopInput(
                 stop_hook_active=is_active,
                 last_assistant_message=text,
-                agent_id=self.agent,
+                agent_id=self.home.id,
                 agent_type=self.home.definition.name,
                 agent_transcript_path=self.conversation.path or Path(),
             )
@@ -227,47 +226,12 @@ class AgentTurn:
             raise OutOfTurns(most)
         self.round += 1
         home.activity = "thinking"
-        request = make_request(home, self.conversation.messages, self.agent, max_tokens=max_tokens)
+        request = make_request(home, self.conversation.messages, max_tokens=max_tokens)
         return await self.ask(request, self._keep, self.seq)
 
     async def ask(self, request: ModelRequest, keep: Callable[[ModelResponse], object], parent: int) -> ModelResponse:
         """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""
-        place = (self.agent, self.incarnation)
-        began = self.emit(ModelBegan, *place, parent, self.turn, self.round, len(request.messages))
-        state, error = KILLED, ""
-        stream: ModelStream | None = None
-        try:
-            async with self.home.services.model.stream(request) as stream:
-                response = await stream.wait_response()
-            state = COMPLETED
-        except Exception as problem:
-            state, error = FAILED, f"{type(problem).__name__}: {problem}"
-            raise
-        finally:
-            said = NOTHING_SAID if stream is None else stream.so_far
-            self._count(said, state, error, began)
-            keep(said)
-        return response
-
-    def _count(self, response: ModelResponse, state: str, error: str, began: int) -> None:
-        """Put on record how a request ended, and count what it cost."""
-        usage = response.usage
-        self.home.usage += usage
-        self.emit(
-            ModelEnded,
-            self.agent,
-            self.incarnation,
-            began,
-            self.turn,
-            self.round,
-            state,
-            response.stop_reason or "",
-            usage.input_tokens,
-            usage.output_tokens,
-            usage.cache_creation_input_tokens,
-            usage.cache_read_input_tokens,
-            error,
-        )
+        return await ask_model(self, request, keep, parent)
 
     def _keep(self, response: ModelResponse) -> None:
         """Append what the model said, as far as it came."""
@@ -283,7 +247,7 @@ class AgentTurn:
         self.emit(AgentSpoke, self.agent, self.incarnation, self.seq, self.turn, self.round, text[:200])
         return Answer(
             text=text,
-            usage=self.home.usage - self.usage_before,
+            usage=self.usage,
             rounds=self.round,
             stop_reason=response.stop_reason or "",
         )

@@ -28,9 +28,11 @@ class Waits:
     def see(self, t: float, event: Event) -> None:
         """Take note of an event."""
         match event:
-            case ModelBegan():
+            case ModelBegan() if event.turn:  # what runs beside a turn is not waited for by it
                 self._since[event.actor] = t
                 self._next_remark[event.actor] = t + FIRST_REMARK_S
+            case ModelEnded(turn=0):
+                pass
             case ModelEnded() | ActorExited():
                 self._since.pop(event.actor, None)
                 self._next_remark.pop(event.actor, None)

@@ -53,7 +53,7 @@ class Meter:
         self._pricing = pricing or Pricing()
         self._on_event = on_event
         self._models: dict[str, str] = {}
-        self._began: dict[str, float] = {}
+        self._began: dict[tuple[str, int, int], float] = {}
 
     def see(self, record: Record) -> None:
         """Count an event, if it is one of those that count."""
@@ -75,13 +75,13 @@ class Meter:
             self._on_event(event)
 
     def _model_began(self, t: float, event: ModelBegan) -> None:
-        self._began[event.actor] = t
-        if event.actor == self._main:
+        self._began[event.actor, event.turn, event.round] = t
+        if event.actor == self._main and event.turn:
             self.rounds += 1
             self.was_in_tools = False
 
     def _model_ended(self, t: float, event: ModelEnded) -> None:
-        self.api_s += t - self._began.pop(event.actor, t)
+        self.api_s += t - self._began.pop((event.actor, event.turn, event.round), t)
         usage = Usage(
             event.input_tokens,
             event.output_tokens,
@@ -95,10 +95,11 @@ class Meter:
             self.cost_usd[model] = self.cost_usd.get(model, Decimal(0)) + cost
         if event.actor == self._main:
             self.usage += usage
-            self.stop_reason = event.stop_reason
+            if event.turn:
+                self.stop_reason = event.stop_reason
 
     def _tool_began(self, _: float, event: ToolBegan) -> None:
-        if event.actor == self._main:
+        if event.actor == self._main and event.turn:
             self.was_in_tools = True
 
     def _task_began(self, _: float, event: TaskBegan) -> None:

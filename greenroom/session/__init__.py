@@ -2,10 +2,12 @@
 
 from greenroom.session._assembly import MainFor, ModelFor
 from greenroom.session._events import SessionBegan, SessionEnded
+from greenroom.session._handles import TaskHandle, TaskResult
+from greenroom.session._main import MAIN
 from greenroom.session._open import EVENTS, FOLDS, open_session
 from greenroom.session._queue import Interrupted, SessionInbox
 from greenroom.session._resume import Beginning, Fork, find_session, read_beginning, transcript_opener
-from greenroom.session._session import MAIN, Session
+from greenroom.session._session import Session
 from greenroom.session._settings import SessionSettings, SettingSource, load_settings
 from greenroom.session._status import AgentStatus
 from greenroom.session._stream import EventStream
@@ -29,6 +31,8 @@ __all__ = [
     "SessionSettings",
     "SettingSource",
     "SweepReport",
+    "TaskHandle",
+    "TaskResult",
     "find_session",
     "load_settings",
     "open_session",

@@ -26,7 +26,7 @@ from greenroom.agents import (
     compaction_from_environment,
 )
 from greenroom.agents.definitions import Definitions, DefinitionSource
-from greenroom.core import Ports, Recorder, open_bare_nursery
+from greenroom.core import Event, Ports, Recorder, open_bare_nursery
 from greenroom.core.sources import Diagnostic, Kind, Places, find_places
 from greenroom.hooks import HookServices
 from greenroom.mcp import (
@@ -52,14 +52,16 @@ from greenroom.models import (
 )
 from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
 from greenroom.session._composition import Composition, make_policy
+from greenroom.session._delegation import Delegation, SessionGround
 from greenroom.session._hook_rules import HookRules
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
 from greenroom.session._settings import SessionSettings, Settings, SettingSource, load_settings, read_sources
 from greenroom.skills import SkillSource
 from greenroom.supervisor import Supervisor
-from greenroom.tasks import Edge, Task, TaskBegan, TaskEnded, TaskNotice, Tasks, open_tasks
+from greenroom.tasks import Edge, Task, TaskNotice, Tasks, open_tasks, record_task
 from greenroom.tools import AskUser, SystemProcesses, ToolSet, open_processes
 from greenroom.trace import Journal
+from greenroom.worktrees import Worktrees
 
 HOOK_TOKENS: Final = 1_024
 """The most that a model writes when a hook asks it."""
@@ -234,29 +236,17 @@ def layered(plan: Plan, model: Model, journal: Journal, ports: Ports) -> tuple[M
 
 @asynccontextmanager
 async def open_surroundings(
-    run_folder: Path, *, ports: Ports, recorder: Recorder, env: Mapping[str, str]
+    run_folder: Path, plan: Plan, *, ports: Ports, recorder: Recorder
 ) -> AsyncIterator[Surroundings]:
     """Open what a session starts processes and tasks with; leaving ends what is left of them."""
     folder = run_folder / "tasks"
 
-    def watch(task: Task, edge: Edge) -> None:
-        info = task.info
-        if edge is Edge.BEGIN:
-            recorder.emit(TaskBegan(actor=info.owner, task=info.id, type=info.kind, description=info.description[:200]))
-        else:
-            recorder.emit(
-                TaskEnded(
-                    actor=info.owner,
-                    task=info.id,
-                    state=task.state.value,
-                    exit_code=task.exit_code,
-                    error=task.error[:500],
-                )
-            )
+    def watch(task: Task, edge: Edge | None) -> None:
+        record_task(recorder, task, edge)
 
     async with (
         open_processes(
-            blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=env
+            blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=plan.settings.env
         ) as processes,
         open_bare_nursery() as nursery,
     ):
@@ -266,7 +256,9 @@ async def open_surroundings(
             around.tell(notice)
 
         try:
-            async with open_tasks(tell=tell, watch=watch) as around.tasks:
+            async with open_tasks(
+                tell=tell, watch=watch, release_s=plan.settings.scalars.delegation.release_s
+            ) as around.tasks:
                 yield around
         finally:
             nursery.cancel_scope.cancel()
@@ -322,6 +314,37 @@ async def compose(
     return composition
 
 
+def make_delegation(
+    plan: Plan,
+    around: Surroundings,
+    composition: Composition,
+    branch: Supervisor,
+    ground: SessionGround,
+    *,
+    journal: Journal,
+    ports: Ports,
+) -> Delegation:
+    """Return the crew of a session; the tools that stood for it are its own from now on."""
+
+    async def record(event: Event) -> None:
+        journal.recorder.emit(event)
+        await journal.commit()
+
+    delegation = Delegation(
+        branch,
+        composition,
+        around.tasks,
+        ground,
+        ports=ports,
+        run_folder=journal.folder,
+        write=journal.write_before,
+        wait_durable=journal.commit,
+        worktrees=Worktrees(ports=ports, record=record, environment=plan.environ),
+    )
+    composition.bind(delegation.bound_tools())
+    return delegation
+
+
 def _services(
     plan: Plan,
     hosted: Hosted,
@@ -354,6 +377,7 @@ def _services(
         thinking=models.thinking,
         continuation=models.continuation,
         compaction=plan.compaction,
+        progress_summaries=plan.settings.scalars.agent_progress_summaries,
         processes=around.processes,
         background=around.tasks,
         ask_user=hosted.ask_user,

@@ -22,13 +22,14 @@ from greenroom.agents import (
     AgentDefinition,
     AgentHome,
     AgentServices,
-    Note,
     SkillTool,
     compose_system_prompt,
     open_agent_servers,
     preload_skills,
 )
+from greenroom.agents.crew import ChildWish, DelegationSettings, furnish
 from greenroom.agents.definitions import DefinitionSource
+from greenroom.agents.delegation import coordinator_tools
 from greenroom.agents.memory import (
     Instructions,
     MemoryFolder,
@@ -44,19 +45,8 @@ from greenroom.agents.memory import (
 )
 from greenroom.core import Ports, UsageError
 from greenroom.core.sources import Places
-from greenroom.hooks import (
-    HookRunner,
-    HookServices,
-    HookSource,
-    LateAnswer,
-    ParsedHooks,
-    SourceKind,
-    merge_hooks,
-    parse_hooks,
-)
-from greenroom.inbox import HOOK
-from greenroom.mailbox import Lane
-from greenroom.mcp import McpServers, McpTool
+from greenroom.hooks import HookRunner, HookServices, HookSource, ParsedHooks, SourceKind, merge_hooks, parse_hooks
+from greenroom.mcp import McpServers, McpTool, MissingServers
 from greenroom.models import Budget, ModelNames, choose_model, read_effort
 from greenroom.permissions import (
     Effect,
@@ -74,11 +64,12 @@ from greenroom.permissions import (
     traits_of,
     updated_settings,
 )
+from greenroom.session._hook_rules import late_delivery
 from greenroom.session._settings import Settings, SettingSource, settings_path
 from greenroom.session._skill_ports import skill_ports
 from greenroom.session._tool_lists import check_tool_list, names
 from greenroom.skills import Rendered, SkillFailed, Skills, SkillSource, read_command_line, render_skill
-from greenroom.tools import Tool, ToolSet
+from greenroom.tools import Tool, ToolError, ToolSet
 
 SUBAGENT_MODEL: Final = "GREENROOM_SUBAGENT_MODEL"
 _FILES: Final = {
@@ -154,17 +145,30 @@ class Composition:
         self._has_mode = has_mode
         self._kept = kept
         self._environ = environ
-        self._homes: list[AgentHome] = []
+        self._homes: dict[AgentHome, None] = {}
+
+    @property
+    def delegation(self) -> DelegationSettings:
+        """How the session's agents start others."""
+        return self._settings.scalars.delegation
 
     # --- one agent -------------------------------------------------------------------------------------------------
 
-    def make_home(self, definition: AgentDefinition, more: Sequence[Tool] = (), *, is_child: bool = True) -> AgentHome:
+    def make_home(
+        self,
+        definition: AgentDefinition,
+        more: Sequence[Tool] = (),
+        *,
+        is_child: bool = True,
+        wish: ChildWish | None = None,
+    ) -> AgentHome:
         """Return what belongs to a new agent.
 
         Args:
             definition: What kind of agent it is.
             more: Tools beside the session's.
             is_child: Whether it is not the session's main agent.
+            wish: What it was started for, if another agent or the host started it.
 
         Raises:
             UsageError: Its definition names a mode that there is not, or only tools that there are not.
@@ -178,20 +182,55 @@ class Composition:
         if effort is None and scalars.models is not None:
             effort = scalars.models.effort
         home.effort = None if effort is None else read_effort(effort)
-        home.model = self._model_of(definition) if is_child else ""
+        home.model = self._model_of(definition, wish) if is_child else ""
         home.policy = self._policy_for(definition, is_child=is_child)
+        if wish is not None:
+            furnish(home, wish, max_depth=self._settings.scalars.delegation.max_depth)
+            home.admit = self._admission(home) if has_servers else None
+        elif not is_child and self._settings.scalars.delegation.coordinator:
+            home.narrow = coordinator_tools
         home.tools = self.tools_for(home, more)
         home.hooks = self._hooks_for(home)
         if self._places is not None or has_servers:
             home.prepare = self._preparation(home)
-        self._homes.append(home)
+        self._homes[home] = None
         return home
+
+    def let_go(self, home: AgentHome) -> None:
+        """Forget an agent that has ended: lasting answers do not change it any more."""
+        self._homes.pop(home, None)
+
+    def bind(self, bound: Mapping[str, Tool]) -> None:
+        """Put tools in the place of those that stood for them, before the first agent is made."""
+        self._tools = ToolSet(bound.get(one.name, one) for one in self._tools.values())
+
+    def _admission(self, home: AgentHome) -> Callable[[], Awaitable[None]]:
+        definition = home.definition
+
+        async def admit() -> None:
+            """Wait for the servers that it needs, and refuse one that would have no tools."""
+            try:
+                if definition.required_mcp_servers:
+                    await self.servers.wait_required(definition.required_mcp_servers)
+            except MissingServers as error:
+                raise ToolError(str(error)) from error
+            if not any(one.config is not None for one in definition.mcp_servers):
+                await self.servers.wait_settled()
+                there_are = [*self._tools, *(one.name for one in self.servers.tools)]
+                check_tool_list(definition, there_are, are_all_there=True)
+
+        return admit
 
     def tools_for(self, home: AgentHome, more: Sequence[Tool] = ()) -> ToolSet:
         """Return the session's tools and some more, as far as an agent may have them."""
         definition, policy = home.definition, home.policy
         taken = {one for one in definition.disallowed_tools if "(" not in one}
-        tools = [one for one in (*self._tools.values(), *more) if not names(taken, one.name)]
+        replaced = {one.name for one in more}
+        there_are = [*(one for one in self._tools.values() if one.name not in replaced), *more]
+        if home.narrow is not None:
+            left = set(home.narrow([one.name for one in there_are]))
+            there_are = [one for one in there_are if one.name in left]
+        tools = [one for one in there_are if not names(taken, one.name)]
         if definition.tools is not None and "*" not in definition.tools:
             wanted = set(definition.tools) | ({home.skill_tool.name} if home.skill_tool is not None else set())
             tools = [one for one in tools if names(wanted, one.name)]
@@ -212,11 +251,16 @@ class Composition:
         where = f"{definition.origin.source}: " if definition.origin.source else ""
         return [f"{where}agent {definition.name!r} {has_any}: there is no tool {', '.join(missing)} here"]
 
-    def _model_of(self, definition: AgentDefinition) -> str:
+    def _model_of(self, definition: AgentDefinition, wish: ChildWish | None) -> str:
         """Return the exact name of a child's model; empty for the session's own."""
         own = self.services.model.name
+        call = parent = None
+        if wish is not None:
+            if wish.exact_model is not None:
+                return wish.exact_model
+            call, parent = wish.model, wish.parent.model if wish.parent is not None else None
         environment = self._environ.get(SUBAGENT_MODEL)
-        chosen = choose_model(parent=own, environment=environment, definition=definition.model)
+        chosen = choose_model(parent=parent or own, environment=environment, call=call, definition=definition.model)
         if chosen.note:
             self.problems.append(f"agent {definition.name}: {chosen.note}")
         return "" if chosen.name == own else chosen.name
@@ -247,7 +291,7 @@ class Composition:
 
     def _runner(self, home: AgentHome, *own: ParsedHooks) -> HookRunner:
         """Return what runs the hooks of the settings, and further ones, for an agent."""
-        services = attrs.evolve(self._hook_services, deliver=_delivery(home))
+        services = attrs.evolve(self._hook_services, deliver=late_delivery(home))
         return HookRunner(merge_hooks((*self._settings.hooks, *own)), services)
 
     @property
@@ -272,7 +316,7 @@ class Composition:
             instructions = await self._load_instructions(self._places) if reads else Instructions()
             return compose_system_prompt(
                 definition,
-                environment=self._environment(),
+                environment=self._environment(home),
                 instructions=render_instructions(instructions.files),
                 memory=render_memory(memory, notes),
                 skills=preloaded,
@@ -317,6 +361,7 @@ class Composition:
 
     def _open_memory(self, home: AgentHome, memory: MemoryFolder) -> None:
         """Let an agent work in the folder of its notes."""
+        home.memory = memory
         home.more_roots = (*home.more_roots, *memory.writable)
         if home.policy is not None:
             own = tuple(map(str, memory.writable))
@@ -335,7 +380,7 @@ class Composition:
             home.skill_tool = SkillTool(skills=lambda: self.skills.current, ports=ports, on_invoked=_once_read(home))
         if not definition.skills:
             return ""
-        preloaded = await preload_skills(definition.skills, skills, ports(home.tool_context("")))
+        preloaded = await preload_skills(definition.skills, skills, ports(home.tool_context()))
         self.problems += preloaded.skipped
         return preloaded.text
 
@@ -375,7 +420,7 @@ class Composition:
         line = read_command_line(text, self.skills.current) if text.lstrip().startswith("/") else None
         if line is None or self._places is None:
             return text, ()
-        ports = skill_ports(home, self._places, is_trusted=self._settings.is_trusted)(home.tool_context(""))
+        ports = skill_ports(home, self._places, is_trusted=self._settings.is_trusted)(home.tool_context())
         rendered: list[Rendered] = []
         for call in line.invocations:
             if call.skill.is_fork:
@@ -391,9 +436,9 @@ class Composition:
         self.problems += [str(one) for one in instructions.diagnostics if one.is_problem]
         return instructions
 
-    def _environment(self) -> str:
+    def _environment(self, home: AgentHome) -> str:
         day = self._ports.clock.wall().date().isoformat()
-        return f"# Environment\n\nWorking directory: {self._cwd}\nPlatform: {platform.system()}\nToday: {day}"
+        return f"# Environment\n\nWorking directory: {home.place or self._cwd}\nPlatform: {platform.system()}\nToday: {day}"
 
     # --- lasting answers -------------------------------------------------------------------------------------------
 
@@ -439,13 +484,3 @@ def _once_read(home: AgentHome) -> Callable[[Rendered], Awaitable[None]]:
             home.take_up(rendered)
 
     return on_invoked
-
-
-def _delivery(home: AgentHome) -> Callable[[LateAnswer], object]:
-    def deliver(late: LateAnswer) -> None:
-        if late.wakes and home.tell is not None and late.contexts:
-            home.tell(Note("\n".join(late.contexts), is_hidden=True, origin=HOOK), Lane.LATER)
-        else:
-            home.reminders += late.contexts
-
-    return deliver

@@ -1,12 +1,16 @@
-"""The `if` of a hook, read as a permission rule."""
+"""What hooks need of a session: their `if` read as a permission rule, and where late answers go."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, final
 
 import attrs
 
+from greenroom.agents import AgentHome, Note
+from greenroom.hooks import LateAnswer
+from greenroom.inbox import HOOK
+from greenroom.mailbox import Lane
 from greenroom.permissions import (
     Effect,
     Mode,
@@ -45,3 +49,15 @@ class HookRules:
         policy = Policy(mode=Mode.BYPASS, rules=(parsed,), home=self.home)
         verdict = decide(Request(tool=tool_name, input=tool_input, cwd=self.cwd, policy=policy))
         return verdict.effect is Effect.DENY
+
+
+def late_delivery(home: AgentHome) -> Callable[[LateAnswer], object]:
+    """Return what takes the answers of hooks that come when nobody waits for them any more."""
+
+    def deliver(late: LateAnswer) -> None:
+        if late.wakes and home.tell is not None and late.contexts:
+            home.tell(Note("\n".join(late.contexts), is_hidden=True, origin=HOOK), Lane.LATER)
+        else:
+            home.reminders += late.contexts
+
+    return deliver

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,11 +16,22 @@ from greenroom.actors import State
 from greenroom.agents import AgentDefinition, CanUseTool, OnMessage
 from greenroom.core import Event, Ports, UsageError, session_id
 from greenroom.models import Model
-from greenroom.session._assembly import Hosted, MainFor, ModelFor, Plan, Wish, compose, make_plan, open_surroundings
+from greenroom.session._assembly import (
+    Hosted,
+    MainFor,
+    ModelFor,
+    Plan,
+    Wish,
+    compose,
+    make_delegation,
+    make_plan,
+    open_surroundings,
+)
 from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
+from greenroom.session._main import MAIN
 from greenroom.session._resume import Fork, copy_conversation, find_session, load_agent
-from greenroom.session._session import MAIN, Session
+from greenroom.session._session import Session
 from greenroom.supervisor import SupervisorSpec, open_runtime
 from greenroom.tools import AskUser, Tool, ToolSet
 from greenroom.tools.builtin import READ_ONLY_TOOLS
@@ -136,26 +148,28 @@ async def _running(
         session: Session | None = None
         try:
             async with (
-                open_surroundings(folder, ports=ports, recorder=recorder, env=plan.settings.env) as around,
+                open_surroundings(folder, plan, ports=ports, recorder=recorder) as around,
                 open_runtime(ports=ports, recorder=recorder, check_open=journal.check_open) as runtime,
             ):
                 branch = await runtime.spawn_supervisor("session", SupervisorSpec())
+                composition = await compose(plan, host, around, branch, journal=journal, run_folder=folder, ports=ports)
                 session = Session(
                     folder.name,
                     folder,
                     runtime=runtime,
                     supervisor=branch,
-                    composition=await compose(
-                        plan, host, around, branch, journal=journal, run_folder=folder, ports=ports
-                    ),
+                    composition=composition,
                     ports=ports,
                     recording=journal,
+                    make_delegation=partial(make_delegation, plan, around, composition, journal=journal, ports=ports),
                 )
-                around.tell = session.tell_of_task
-                is_fork = earlier is not None and earlier != folder
-                await session.start_main(plan.main, loaded, source="fork" if is_fork else "resume")
+                around.tell = session.delegation.crew.deliver
+                await session.start_main(plan.main, loaded, source="resume" if earlier in {None, folder} else "fork")
+                if plan.settings.scalars.extract_memory:
+                    session.asides.extract_soon = around.nursery.start_soon
                 try:
                     yield session
+                    await session.asides.finish()
                 finally:
                     await session.tell_of_end()  # noqa: ASYNC102 - shielded and bounded inside
             state = State.KILLED if session.was_killed or session.was_stopped else State.COMPLETED

@@ -121,11 +121,11 @@ def transcript_opener(
     run_folder: Path, session_id: str, cwd: Path, *, ports: Ports, version: str, write: Callable[[Path, bytes], None]
 ) -> Callable[[str], Transcript]:
     """Return what makes the transcript of an agent: `main.jsonl` for the first, `agent-<id>.jsonl` for the others."""
-    opened: list[str] = []
+    has_main = False
 
     def open_one(agent_id: str) -> Transcript:
-        is_main = not opened
-        opened.append(agent_id)
+        nonlocal has_main
+        is_main, has_main = not has_main, True
         header = TranscriptHeader(
             session_id=session_id, agent_id=agent_id, is_sidechain=not is_main, cwd=str(cwd), version=version
         )

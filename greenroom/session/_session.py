@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, final
 
 import trio
 
@@ -21,43 +21,34 @@ from greenroom.agents import (
     Compact,
     Compacted,
     Denial,
-    Hooking,
     Loaded,
     Note,
     Prompt,
-    StoppedByHook,
 )
 from greenroom.agents.definitions import Definitions
 from greenroom.core import Cause, Ports, TurnFailed, TurnKilled, UsageError
-from greenroom.hooks import HookEvent, SessionEndInput, SessionStartInput
-from greenroom.inbox import AUTO_CONTINUATION, HUMAN, TASK_NOTIFICATION, Item, Origin
+from greenroom.inbox import AUTO_CONTINUATION, HUMAN, Item, Origin
 from greenroom.mailbox import Lane
 from greenroom.mcp import McpServers
 from greenroom.models import Budget, Usage
 from greenroom.permissions import ApprovalQueue, Scope, Update, parse_mode
+from greenroom.session._aside import Asides, BesideTurns
 from greenroom.session._composition import Composition
+from greenroom.session._delegation import TOGETHER, Delegation, OfHost, SessionGround
 from greenroom.session._queue import Interrupted, SessionInbox, find_unanswered
 from greenroom.session._recording import Recording, wait_until
 from greenroom.session._resume import load_agent
 from greenroom.session._status import AgentStatus
 from greenroom.session._stream import EventStream, Streams
+from greenroom.session._telling import tell_of_end, tell_of_start
 from greenroom.skills import Skills
-from greenroom.supervisor import ChildSpec, Restart, Runtime, StopOrder, Supervisor, SupervisorSpec
-from greenroom.tasks import TaskNotice
+from greenroom.supervisor import ChildSpec, Restart, Runtime, Supervisor
 from greenroom.teams import Team, make_team, report_tool
 from greenroom.tools import Tool
 
-MAIN: Final = AgentDefinition(
-    name="main",
-    system_prompt="You are a careful engineer. Answer from what you read with your tools, and say what you could not find.",
-)
-
-
-TOGETHER: Final = SupervisorSpec(stop_order=StopOrder.TOGETHER)
-
 
 @final
-class Session:
+class Session(BesideTurns, OfHost):
     """An open session. Made by `open_session`."""
 
     def __init__(
@@ -70,6 +61,7 @@ class Session:
         composition: Composition,
         ports: Ports,
         recording: Recording,
+        make_delegation: Callable[[Supervisor, SessionGround], Delegation],
     ) -> None:
         self.id = session_id
         self.run_folder = run_folder
@@ -93,6 +85,9 @@ class Session:
         self._teams_supervisor: Supervisor | None = None
         self._main: Ref[Any] | None = None
         self._main_home: AgentHome | None = None
+        self._former = Usage()
+        ground = SessionGround(composition, self._adopt, self._drop, self._agents.get)
+        self.delegation = make_delegation(supervisor, ground)
         self.inbox: SessionInbox
         """What waits for the main agent; there once that has started."""
 
@@ -119,6 +114,7 @@ class Session:
         spec = ChildSpec(restart=Restart.TRANSIENT, as_id=(loaded.agent_id or None) if loaded is not None else None)
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)
         self._adopt(self._main, home)
+        self.delegation.crew.main, self.delegation.crew.main_home = self._main, home
         self.inbox = SessionInbox(
             self._main,
             home,
@@ -128,35 +124,15 @@ class Session:
             unanswered=unanswered,
         )
         await self.inbox.open(self._supervisor)
-        if home.hooks is not None and home.hooks.has(HookEvent.SESSION_START):
-            source = "startup" if loaded is None else source
-            told = SessionStartInput(source=source, model=self._services.model.name, agent_type=definition.name)
-            hooking = self._hooking()
-            outcome = await hooking.run(told)
-            home.reminders += hooking.reminders
-            self.initial_message = outcome.extras.initial_user_message or ""
+        self.asides = Asides(main=self._main, home=home, recorder=self.runtime.recorder, recording=self._recording)
+        self.initial_message = await tell_of_start(
+            home, self.runtime.recorder, source="startup" if loaded is None else source
+        )
 
     async def tell_of_end(self) -> None:
         """Run the hooks of the session's end, within their limit; called by `open_session`."""
-        home = self._main_home
-        if home is None or home.hooks is None or not home.hooks.has(HookEvent.SESSION_END):
-            return
-        with trio.CancelScope(shield=True):  # bounded by the limit that these hooks share
-            try:
-                await self._hooking().run(SessionEndInput(reason="other"))
-            except StoppedByHook:
-                pass  # it stops
-
-    def _hooking(self) -> Hooking:
-        assert self._main_home is not None
-        token = (self.main.id, 0, 0)
-        return Hooking(home=self._main_home, token=token, seq=0, recorder=self.runtime.recorder)
-
-    def tell_of_task(self, notice: TaskNotice) -> None:
-        """Let the agent whose task has ended know; called by the table of tasks."""
-        owner = self._agents.get(notice.owner)
-        ref = self.main if owner is None or owner[0].is_gone else owner[0]
-        ref.tell(Note(notice.xml, is_hidden=True, origin=TASK_NOTIFICATION), Lane.LATER)
+        if self._main_home is not None:
+            await tell_of_end(self._main_home, self.runtime.recorder)
 
     # --- what agents may do ----------------------------------------------------------------------------------------
 
@@ -276,6 +252,7 @@ class Session:
             error.partial = "".join(prompt.said)
             raise
         await self._recording.commit()
+        self.asides.note_turn()
         return answer
 
     async def compact(self, focus: str = "") -> Compacted:
@@ -454,11 +431,12 @@ class Session:
         """Return what each agent is doing now, in the order in which they were spawned."""
         return [
             AgentStatus(
-                id=ref.id,
+                id=home.id or ref.id,
                 path=ref.path,
                 definition=home.definition.name,
                 activity=home.activity,
                 usage=home.usage,
+                summary=home.summary,
             )
             for ref, home in self._agents.values()
         ]
@@ -466,7 +444,7 @@ class Session:
     @property
     def usage(self) -> Usage:
         """The tokens of all agents of the session, those that have ended included."""
-        return sum((home.usage for _, home in self._agents.values()), Usage())
+        return sum((home.usage for _, home in self._agents.values()), self._former)
 
     async def wait_quiet(self) -> None:
         """Wait until no turn runs, no message waits, and no item waits for a teammate that could claim it."""
@@ -479,7 +457,7 @@ class Session:
             statistics = ref.statistics()
             if ref.is_busy or statistics.now or statistics.next or statistics.later:
                 return False
-        return self._team is None or not self._team.has_work_to_hand_out
+        return self.delegation.is_quiet and (self._team is None or not self._team.has_work_to_hand_out)
 
     # --- pieces ----------------------------------------------------------------------------------------------------
 
@@ -487,7 +465,12 @@ class Session:
         return self._composition.make_home(definition, more_tools)
 
     def _adopt(self, ref: Ref[Any], home: AgentHome) -> None:
-        self._agents[ref.id] = (ref, home)
+        self._agents[home.id or ref.id] = (ref, home)
+
+    def _drop(self, agent_id: str) -> None:
+        """Forget an agent that nobody looks at any more; what it used counts on."""
+        _, home = self._agents.pop(agent_id)
+        self._former += home.usage
 
     def close_streams(self) -> None:
         """Let every reader of events come to an end; called when the session has ended."""

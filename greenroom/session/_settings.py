@@ -19,6 +19,7 @@ import attrs
 
 from greenroom import permissions
 from greenroom.agents import CompactionSettings
+from greenroom.agents.crew import DelegationSettings
 from greenroom.core import SettingsError, UsageError, read_settings
 from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Places
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
@@ -73,6 +74,10 @@ class SessionSettings:
     """True in managed settings: no other hooks run."""
     autoMemoryEnabled: bool | None = None  # noqa: N815
     """False keeps agents from reading and writing memory."""
+    extract_memory: bool = False
+    """Whether the main agent's notes are kept after each of its turns: its model notes what is worth it, beside the conversation."""
+    agent_progress_summaries: bool = False
+    """Whether agents in the background say every 30 s what they do, in 3 to 8 words; each time is one more request."""
     models: ModelSettings | None = None
     """Deadlines, retries, budget, prices and more; where it is given, it goes around the model of the session."""
     record_model: bool = False
@@ -89,6 +94,9 @@ class SessionSettings:
     """Servers of projects that are not to run; these count more than approvals."""
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
     """When conversations are compacted: `enabled`, `auto`, `window_tokens`, `summary_tokens`, `at_percent`."""
+    delegation: DelegationSettings = attrs.field(factory=DelegationSettings)
+    """How agents start others: `fork`, `background`, `background_by_default`, `auto_background_ms`, `max_depth`,
+    `max_running`, `max_total`, `interactive`, `assistant`, `coordinator`, `scratchpad`, `release_s`."""
     child_permission: Literal["definition", "inherit", "clamped"] | None = None
     """Where the mode of a child comes from. `definition`: what it says, else acceptEdits. `inherit`: what it says, else the
     parent's. `clamped`: as `inherit`, but acceptEdits, auto and bypassPermissions of the parent go before what it says."""

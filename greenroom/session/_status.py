@@ -20,3 +20,5 @@ class AgentStatus:
     activity: str
     """What it does at this moment, for people; empty while it waits."""
     usage: Usage
+    summary: str = ""
+    """The same in 3 to 8 words of its own; empty where nobody keeps that up to date."""

@@ -23,6 +23,12 @@ class InvokedSkills:
     def __init__(self) -> None:
         self._latest: dict[str, Rendered] = {}
 
+    def copy(self) -> InvokedSkills:
+        """Return the same for another conversation that begins with this one."""
+        made = InvokedSkills()
+        made._latest.update(self._latest)
+        return made
+
     def say(self, rendered: Rendered) -> str:
         """Return what enters the conversation: the text, or a note where the very same is there already."""
         name = rendered.skill.name

@@ -2,24 +2,32 @@
 
 from greenroom.actors import TERMINAL, TRANSITIONS, Edge, step
 from greenroom.actors import State as TaskState
-from greenroom.tasks._events import EVENTS, TaskBegan, TaskEnded
-from greenroom.tasks._notice import TaskNotice
-from greenroom.tasks._registry import Tasks, open_tasks
-from greenroom.tasks._task import SHELL, Task, TaskInfo
+from greenroom.tasks._events import EVENTS, TaskBegan, TaskEnded, TaskMoved, record_task
+from greenroom.tasks._notice import TaskNotice, TaskUsage, escaped
+from greenroom.tasks._progress import Progress
+from greenroom.tasks._registry import RELEASE_S, Tasks, open_tasks
+from greenroom.tasks._task import AGENT, SHELL, Task, TaskInfo
 
 __all__ = [
+    "AGENT",
     "EVENTS",
+    "RELEASE_S",
     "SHELL",
     "TERMINAL",
     "TRANSITIONS",
     "Edge",
+    "Progress",
     "Task",
     "TaskBegan",
     "TaskEnded",
     "TaskInfo",
+    "TaskMoved",
     "TaskNotice",
     "TaskState",
+    "TaskUsage",
     "Tasks",
+    "escaped",
     "open_tasks",
+    "record_task",
     "step",
 ]

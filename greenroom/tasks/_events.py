@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, final
+from typing import Any, ClassVar, Final, final
 
 import attrs
 
-from greenroom.core import Event, Level
+from greenroom.actors import Edge
+from greenroom.core import Event, Level, Recorder
+from greenroom.tasks._task import Task
 
 
 @final
@@ -23,6 +25,16 @@ class TaskBegan(Event):
     """What sort of task it is, such as `local_bash`."""
     description: str
     """In at most 200 characters."""
+    call: str = ""
+    """Id of the model's call that started it; empty where there was none."""
+    agent: str = ""
+    """Definition of an agent."""
+    run: int = 1
+    """Number of this run of the task."""
+    depth: int = 0
+    """How far an agent is below main."""
+    is_background: bool = True
+    """Whether no call waits for it."""
 
 
 @final
@@ -41,6 +53,58 @@ class TaskEnded(Event):
     """Exit code of its command; None if it has none."""
     error: str
     """What went wrong, in at most 500 characters."""
+    run: int = 1
+    """Number of the run that has ended."""
+    tokens: int = 0
+    """Of an agent: what its latest request read, and all that it wrote."""
+    tool_uses: int = 0
+    """Calls of tools that an agent made."""
 
 
-EVENTS: Final = (TaskBegan, TaskEnded)
+@final
+@attrs.frozen(kw_only=True)
+class TaskMoved(Event):
+    """The call that waited for a task lets it go on in the background."""
+
+    kind: ClassVar[str] = "task.moved"
+    level: ClassVar[Level] = Level.TURNS
+
+    task: str
+    """Its id."""
+    run: int = 1
+    """Number of the run."""
+
+
+EVENTS: Final = (TaskBegan, TaskEnded, TaskMoved)
+
+
+def record_task(recorder: Recorder, task: Task, edge: Edge | None) -> None:
+    """Put on record that a task took an edge; None stands for its move to the background."""
+    info = task.info
+    about: Any = {"actor": info.owner, "task": info.id, "run": info.run}
+    if edge is None:
+        recorder.emit(TaskMoved(**about))
+    elif edge is Edge.BEGIN:
+        recorder.emit(
+            TaskBegan(
+                **about,
+                type=info.kind,
+                description=info.description[:200],
+                call=info.tool_use_id,
+                agent=info.agent_type,
+                depth=info.depth,
+                is_background=task.is_background,
+            )
+        )
+    else:
+        usage = task.usage
+        recorder.emit(
+            TaskEnded(
+                **about,
+                state=task.state.value,
+                exit_code=task.exit_code,
+                error=task.error[:500],
+                tokens=usage.total_tokens if usage is not None else 0,
+                tool_uses=usage.tool_uses if usage is not None else 0,
+            )
+        )

@@ -1,28 +1,37 @@
 """The tasks of a session: started, found, ended.
 
 Rule 1: a task is known before its start returns, so its id can be asked for at once. Rule 2: an error of a task is its own
-end, `failed`, and nobody else's. Rule 3: leaving ends what runs, and returns when it has ended.
+end, `failed`, and nobody else's. Rule 3: leaving ends what runs, and returns when it has ended. Rule 4: what does the work is
+either a function that runs here, or lives elsewhere and says how it stands; the table is the same.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Final, TypeAlias, final
 
 import trio
 
 from greenroom.actors import Edge
+from greenroom.actors import State as TaskState
 from greenroom.core import Cause, InternalError, open_bare_nursery
 from greenroom.tasks._notice import TaskNotice
 from greenroom.tasks._task import Task, TaskInfo
 
 MAX_FINISHED: Final = 1_000
 """Finished tasks that are remembered; the one that ended first is forgotten first."""
+RELEASE_S: Final = 30.0
+"""Seconds after its end for which what a task holds is kept in memory (agents 6.82, 17.2)."""
+AFTER_CARE_S: Final = 60.0
+"""Seconds that may pass between an end and its notice, for what is looked after in between."""
 
 Work: TypeAlias = Callable[[], Awaitable[int]]
 """What a task does; returns its exit code, 0 for success. What it raises is why it failed."""
+Watch: TypeAlias = Callable[[Task, Edge | None], None]
+"""Hears of each edge that a task takes, and with None of a move to the background, in the same step."""
 
 
 @final
@@ -30,13 +39,23 @@ class Tasks:
     """Made by `open_tasks`. To be used from the Trio thread only."""
 
     def __init__(
-        self, nursery: trio.Nursery, tell: Callable[[TaskNotice], None], watch: Callable[[Task, Edge], None]
+        self,
+        nursery: trio.Nursery,
+        tell: Callable[[TaskNotice], None],
+        watch: Watch,
+        release_s: float,
     ) -> None:
         self._nursery = nursery
         self._tell = tell
         self._watch = watch
+        self._release_s = release_s
         self._tasks: dict[str, Task] = {}
-        self._finished: list[str] = []
+        self._finished: deque[Task] = deque()
+        self._releases: deque[tuple[float, Task]] = deque()
+        self._is_releasing = False
+        self._sweeping = trio.CancelScope()
+        self.on_release: Callable[[Task], None] = lambda _: None
+        """Called some time after the end of a task that `open` made, when nobody looks at it any more."""
 
     def start(
         self,
@@ -77,6 +96,61 @@ class Tasks:
         self._nursery.start_soon(_run, task, work, name=f"task {id}")
         return task
 
+    def open(self, info: TaskInfo, *, is_background: bool, kill: Callable[[Cause], object]) -> Task:
+        """Take a task up whose work is done elsewhere, and return it, `pending`; `begin` and `end` say how it goes.
+
+        Args:
+            info: What it is. An id may come again when its last run has ended.
+            is_background: Whether its end is told by a notice, because no call waits for it.
+            kill: Asks whoever does the work for its end.
+        """
+        earlier = self._tasks.get(info.id)
+        if earlier is not None and not earlier.is_finished:
+            raise InternalError(f"two tasks have the id {info.id!r}")
+        task = Task(info=info, is_background=is_background, tell=self._tell, watch=self._ended_or_watched, kill=kill)
+        self._tasks[info.id] = task
+        return task
+
+    def begin(self, task: Task) -> None:
+        """Note that the work of a task has begun."""
+        task.began_s = trio.current_time()
+        task.move(Edge.BEGIN)
+
+    def end(self, task: Task, edge: Edge, after_care: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Note how a task has ended; that can be seen at once.
+
+        Args:
+            task: The task.
+            edge: How.
+            after_care: What has to be done before its notice goes out, within `AFTER_CARE_S`; its failure changes nothing.
+        """
+        task.ended_s = trio.current_time()
+        if task.state is TaskState.PENDING and edge is not Edge.KILL:
+            task.began_s = task.ended_s
+            task.move(Edge.BEGIN)
+        if after_care is None:
+            task.move(edge)
+        else:
+            claim = task.claimed()
+            claim.__enter__()
+            task.move(edge)
+            self._nursery.start_soon(_look_after, claim, after_care, name=f"after {task.info.id}")
+        self._releases.append((task.ended_s + self._release_s, task))
+        if not self._is_releasing:
+            self._is_releasing, self._sweeping = True, trio.CancelScope()
+            self._nursery.start_soon(self._release_in_time, name="release of tasks")
+
+    async def _release_in_time(self) -> None:
+        with self._sweeping:
+            while self._releases:
+                await trio.sleep_until(self._releases[0][0])
+                task = self._releases.popleft()[1]
+                if task.retain:
+                    self._releases.append((trio.current_time() + self._release_s, task))
+                else:
+                    self.on_release(task)
+        self._is_releasing = False
+
     def find(self, task_id: str) -> Task | None:
         """Return a task that runs, or ended not too long ago."""
         return self._tasks.get(task_id)
@@ -93,11 +167,18 @@ class Tasks:
         for task in asked:
             await task.wait_finished()
 
-    def _ended_or_watched(self, task: Task, edge: Edge) -> None:
+    def close(self) -> None:
+        """Let go of what is kept for those who look."""
+        self._releases.clear()
+        self._sweeping.cancel()
+
+    def _ended_or_watched(self, task: Task, edge: Edge | None) -> None:
         if task.is_finished:
-            self._finished.append(task.info.id)
+            self._finished.append(task)
             if len(self._finished) > MAX_FINISHED:
-                del self._tasks[self._finished.pop(0)]
+                oldest = self._finished.popleft()
+                if self._tasks.get(oldest.info.id) is oldest:
+                    del self._tasks[oldest.info.id]
         self._watch(task, edge)
 
 
@@ -120,22 +201,36 @@ async def _run(task: Task, work: Work) -> None:
         task.move(edge)
 
 
+async def _look_after(claim: AbstractContextManager[None], after_care: Callable[[], Awaitable[None]]) -> None:
+    try:
+        # Shielded, because the end of the session is no reason to leave a worktree behind.
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + AFTER_CARE_S):
+            await after_care()
+    except Exception:  # noqa: BLE001, S110 - what went wrong is its caller's to put on record; the end is told all the same
+        pass
+    finally:
+        claim.__exit__(None, None, None)
+
+
 @asynccontextmanager
 async def open_tasks(
     *,
     tell: Callable[[TaskNotice], None],
-    watch: Callable[[Task, Edge], None] = lambda _task, _edge: None,
+    watch: Watch = lambda _task, _edge: None,
+    release_s: float = RELEASE_S,
 ) -> AsyncIterator[Tasks]:
     """Open the tasks of a session; leaving ends what runs.
 
     Args:
         tell: Takes the notice of each end that no call told; in the step in which the task ends, so it may only store it.
-        watch: Called at each edge that a task takes, in the same step; for the record.
+        watch: Called at each edge that a task takes, and at its move to the background, in the same step; for the record.
+        release_s: Seconds after its end for which a task counts as looked at.
     """
     async with open_bare_nursery() as nursery:
-        tasks = Tasks(nursery, tell, watch)
+        tasks = Tasks(nursery, tell, watch, release_s)
         try:
             yield tasks
         finally:
             for task in tasks.running():
                 task.kill(Cause("session", "the session ends"))
+            tasks.close()

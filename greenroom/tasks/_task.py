@@ -1,8 +1,8 @@
 """One background task: what it is, where it stands, and who has been told of its end.
 
-Rule 1: its state changes through the table alone. Rule 2: the end of a background task is told once: by the result of the
-call that waited for it, or by a notice. Rule 3: foreground is a link: the call that started it waits for it, and letting it
-go changes nothing for the task.
+Rule 1: its state changes through the table alone. Rule 2: the end of a run is told once: by the result of the call that
+waited for it, or by a notice. Rule 3: foreground is a link: the call that started it waits for it, and letting it go changes
+nothing for the task. Rule 4: its end can be seen before anything is cleaned up, and is told after that.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ import trio
 from greenroom.actors import TERMINAL, Edge, step
 from greenroom.actors import State as TaskState
 from greenroom.core import Cause
-from greenroom.tasks._notice import TaskNotice
+from greenroom.tasks._notice import TaskNotice, TaskUsage
+from greenroom.tasks._progress import Progress
 
 SHELL: Final = "local_bash"
+AGENT: Final = "local_agent"
 
 
 @final
@@ -29,22 +31,28 @@ class TaskInfo:
     """What is known of a task before it begins."""
 
     id: str
-    """`b` and 8 of `[0-9a-z]` for a shell."""
+    """`b` and 8 of `[0-9a-z]` for a shell, `a` and 16 hex digits for an agent."""
     kind: str = SHELL
     description: str
     """What it does, in some words, for people and models."""
     owner: str
-    """Id of the agent whose it is."""
+    """Id of the agent that is told of its end; empty where that is the host."""
     tool_use_id: str = ""
     """Id of the call that started it."""
     output_file: Path
     command: str = ""
+    agent_type: str = ""
+    """The definition of an agent."""
+    depth: int = 0
+    """How far an agent is below main, which is 0."""
+    run: int = 1
+    """Number of this run: an agent that is gone on with has another."""
 
 
 @final
 @attrs.define(eq=False, kw_only=True)
 class Task:
-    """A task; made by `Tasks.start`."""
+    """One run of a task; made by `Tasks`."""
 
     info: TaskInfo
     is_background: bool
@@ -57,21 +65,47 @@ class Task:
     """Why it failed, where that is more than an exit code."""
     cause: Cause | None = None
     """Who asked for its end, and why."""
+    result: str | None = None
+    """What an agent said last; a part of it where it did not come to its end."""
+    usage: TaskUsage | None = None
+    worktree: str = ""
+    """The worktree that was kept at its end."""
+    worktree_branch: str = ""
+    progress: Progress | None = None
+    """How far an agent has come."""
+    is_stopped_by_user: bool = False
+    """Whether a person ended it: no model goes on with it then (agents 6.51)."""
+    is_silent: bool = False
+    """Whether its end is told to nobody: whoever started it looks at the task itself."""
+    is_quiet: bool = False
+    """Whether the notice of its end begins no turn, and is read with whatever comes next."""
+    retain: bool = False
+    """Whether it is kept, because somebody looks at it."""
+    is_told_by_stop: bool = True
+    """Whether the answer of TaskStop says all there is to say of its end."""
     began_s: float = 0.0
     ended_s: float = 0.0
     """On the run's clock."""
     _tell: Callable[[TaskNotice], None] = attrs.field(repr=False)
-    _watch: Callable[[Task, Edge], None] = attrs.field(repr=False)
+    _watch: Callable[[Task, Edge | None], None] = attrs.field(repr=False)
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope, repr=False)
     """What its work runs in."""
+    _kill: Callable[[Cause], object] | None = attrs.field(default=None, repr=False)
+    """Ends what does the work, where that is not in the scope."""
     _claims: int = attrs.field(default=0, repr=False)
     _finished: trio.Event = attrs.field(factory=trio.Event, repr=False)
     _released: trio.Event = attrs.field(factory=trio.Event, repr=False)
+    _settled: trio.Event = attrs.field(factory=trio.Event, repr=False)
 
     @property
     def is_finished(self) -> bool:
         """Whether it has ended."""
         return self.state in TERMINAL
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has ended, and what it leaves behind has been looked after."""
+        return self._settled.is_set()
 
     async def wait_finished(self) -> None:
         """Return when it has ended, whatever way."""
@@ -81,11 +115,17 @@ class Task:
         """Return when it has ended, or was moved to the background."""
         await self._released.wait()
 
+    async def wait_settled(self) -> None:
+        """Return when it has ended and what it leaves behind has been looked after."""
+        await self._settled.wait()
+
     def move_to_background(self) -> bool:
         """Let go of the call that waits for it, and say whether that was still possible. The task does not notice."""
         if self.is_finished:
             return False
-        self.is_background = True
+        if not self.is_background:
+            self.is_background = True
+            self._watch(self, None)
         self._released.set()
         return True
 
@@ -95,6 +135,9 @@ class Task:
             return False
         if self.cause is None:
             self.cause = cause
+        if self._kill is not None:
+            self._kill(cause)
+            return True
         self.scope.cancel()
         if self.state is TaskState.PENDING:
             self.move(Edge.KILL)
@@ -121,31 +164,49 @@ class Task:
         if self.is_finished:
             self._finished.set()
             self._released.set()
+            if not self._claims:
+                self._settled.set()
             self._settle()
 
     def _settle(self) -> None:
-        if self.is_finished and self.is_background and not self.is_notified and not self._claims:
+        if not self.is_finished or self._claims:
+            return
+        self._settled.set()
+        if self.is_background and not self.is_notified:
             self.is_notified = True
-            self._tell(self.notice)
+            if not self.is_silent:
+                self._tell(self.notice)
+
+    @property
+    def duration_ms(self) -> int:
+        """How long it took, or takes so far as is known."""
+        return max(0, round((self.ended_s - self.began_s) * 1000))
 
     @property
     def notice(self) -> TaskNotice:
         """What tells of its end."""
         info = self.info
+        name = f'Agent "{info.description}"' if info.kind == AGENT else f'Background command "{info.description}"'
         return TaskNotice(
             task_id=info.id,
             tool_use_id=info.tool_use_id,
             output_file=str(info.output_file),
             status=self.state,
-            summary=f'Background command "{info.description}" {self.ending}',
+            summary=f"{name} {self.ending}",
+            result=self.result,
+            usage=self.usage,
+            worktree=self.worktree,
+            worktree_branch=self.worktree_branch,
             owner=info.owner,
+            run=info.run,
+            wakes=not self.is_quiet,
         )
 
     @property
     def ending(self) -> str:
         """How it ended, in words that follow its name."""
         if self.state is TaskState.COMPLETED:
-            return f"completed (exit code {self.exit_code})"
+            return "completed" if self.exit_code is None else f"completed (exit code {self.exit_code})"
         if self.state is TaskState.KILLED:
             return "was stopped" if self.cause is None else f"was stopped by {self.cause.who}: {self.cause.why}"
         if self.state is TaskState.FAILED:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import ParamSpec, TypeVar, final
+from typing import Any, ParamSpec, TypeVar, final
 
 import attrs
 
@@ -112,6 +112,10 @@ class ToolContext:
         if not any(found.is_relative_to(root) for root in self.real_roots):
             raise OutsideRoots(path, target, self.roots)
         return found
+
+    def attach(self, data: Mapping[str, Any]) -> None:
+        """Add to the result of this call what programs read of it, beside the text for the model; plain JSON."""
+        self.workspace.attachments[self.tool_use_id] = data
 
     def progress(self, text: str) -> None:
         """Show `text` as what the call is doing now; from the Trio thread only."""

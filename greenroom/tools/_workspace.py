@@ -8,8 +8,9 @@ Must not know: disk, clock, Trio. Files are looked at by the tools, which note h
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Literal, final
+from typing import Any, Final, Literal, final
 
 import attrs
 
@@ -139,3 +140,5 @@ class Workspace:
     """Where the agent's shell went; None where it never left the folder that the agent was given."""
     seen: SeenFiles = attrs.field(factory=SeenFiles)
     todos: tuple[Todo, ...] = ()
+    attachments: dict[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    """What programs read of results besides their text, by the id of the call, until the results are appended."""

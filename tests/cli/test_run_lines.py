@@ -25,12 +25,14 @@ from greenroom.agents import (
     PermissionDenied,
     PromptBlocked,
     StoppedByHook,
+    ToolBegan,
 )
+from greenroom.cli._reading import Waits
 from greenroom.cli._run_ending import CATEGORIES, INTERRUPTED, Ending, ended_badly, ended_well
 from greenroom.cli._run_lines import Counts, Opening, event_line, failure_line, init_line, message_line, result_line
 from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_session import origin_of, unknown_tools
-from greenroom.core import InternalError, ProviderError, Recorder, TurnFailed, TurnKilled
+from greenroom.core import InternalError, ProviderError, Recorder, TurnFailed, TurnKilled, event_of
 from greenroom.inbox import AUTO_CONTINUATION, HOOK, HUMAN, TASK_NOTIFICATION, Origin, channel
 from greenroom.models import (
     RETRYABLE,
@@ -322,6 +324,32 @@ def test_13_15_usage_is_the_main_agents_and_the_rest_everybodys(rounds: list[tup
     assert sum(one.total for one in meter.by_model.values()) == sum(tokens for _, _, tokens in rounds)
     assert meter.api_s == sum(seconds for _, seconds, _ in rounds)
     assert set(meter.cost_usd) <= {"claude-sonnet-5"}
+
+
+def test_what_runs_beside_a_turn_costs_and_is_no_part_of_the_turn() -> None:
+    clock = [0.0]
+    recorder = Recorder(lambda: clock[0])
+    meter, waits = Meter("a1"), Waits()
+    recorder.listen(meter.see)
+    recorder.listen(lambda record: waits.see(clock[0], event_of(record)))
+    own: dict[str, Any] = {"actor": "a1", "inc": 1, "parent": 0, "turn": 1, "round": 1}
+    asides = [{**own, "inc": 0, "turn": 0, "round": number} for number in (1, 2)]
+    usage: dict[str, Any] = {"output_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
+    recorder.emit(AgentDefined(actor="a1", inc=1, parent=0, definition="d", model="m", transcript=""))
+    recorder.emit(TurnBegan(actor="a1", inc=1, parent=0, turn=1, msg=1))
+    for place in (own, *asides):
+        recorder.emit(ModelBegan(messages=1, **place))
+        clock[0] += 1
+    recorder.emit(ModelEnded(state="completed", stop_reason="tool_use", error="", input_tokens=1, **usage, **own))
+    recorder.emit(ModelBegan(messages=3, **{**own, "round": 2}))
+    for place in asides:
+        clock[0] += 1
+        recorder.emit(ModelEnded(state="completed", stop_reason="end_turn", error="", input_tokens=1, **usage, **place))
+        recorder.emit(ToolBegan(call="c", tool="Write", summary="", **place))
+
+    assert (meter.rounds, meter.stop_reason, meter.was_in_tools) == (2, "tool_use", False)
+    assert (meter.usage, meter.api_s) == (Usage(3), 3 + 3 + 3)
+    assert waits.waited_s("a1", clock[0]) == 2
 
 
 def test_13_4_a_rule_about_a_tool_that_is_not_there_is_noticed() -> None:

@@ -35,6 +35,7 @@ SECTIONS: Final = {
     "11": "worktrees",
     "12": "MCP",
     "13": "headless runs and compaction",
+    "20": "what the reference documents add",
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import attrs
 
 from greenroom.agents import CompactionSettings
+from greenroom.agents.crew import DelegationSettings
 from greenroom.session import SessionSettings
 from tests.docs.docstrings import field_docs, field_types
 from tests.docs.events import table
@@ -22,6 +23,8 @@ TAKES: Final = {
     "dict[str, Any]": "object",
     "tuple[str, ...]": "list of texts",
     "CompactionSettings": "object",
+    "DelegationSettings": "object",
+    "ForkSetting": "`off`, `when_type_omitted` or `explicit`",
     "ModelSettings": "object, see [settings of models](model-settings.md)",
     "McpSettings": "object, see [MCP servers](mcp.md)",
 }
@@ -59,7 +62,11 @@ def _default(value: Any) -> str:
 
 def insert(page: str) -> str:
     """Return the page with both tables between their marks."""
-    for name, owner in (("settings", SessionSettings), ("compaction", CompactionSettings)):
+    for name, owner in (
+        ("settings", SessionSettings),
+        ("compaction", CompactionSettings),
+        ("delegation", DelegationSettings),
+    ):
         begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
         before, _, rest = page.partition(begin)
         _, _, after = rest.partition(end)

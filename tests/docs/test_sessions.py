@@ -14,6 +14,7 @@ PRINTED: Final = (
     "main asks: no rule allows make ship\nThen on Monday.\n",
     "3\n()\n",
     "Bash sleep 60\ntoo slow\nWhere were we?\n",
+    "The build runs.\nIt is built. Next: run the tests\n",
 )
 
 

@@ -69,16 +69,24 @@ class Definitions(Mapping[str, AgentDefinition]):
         """
         if name in self.by_name:
             return self.by_name[name]
-        meant = [one for one in self.by_name if _plain(one) == _plain(name)]
+        meant = self._meant(name)
         if len(meant) == 1:
             return self.by_name[meant[0]]
+        raise UsageError(self.why_not(name))
+
+    def why_not(self, name: str) -> str:
+        """Return why `find` finds nothing of that name: what there is instead, and what could not be read."""
+        meant = self._meant(name)
         there_are = ", ".join(meant or self.by_name) or "none"
         broken = [] if meant else [one for one in self.diagnostics if one.kind is Kind.BROKEN]
         # Whoever looks for an agent whose file cannot be read has to hear of that file, and of its name first.
-        broken.sort(key=lambda one: _plain(Path(one.source).stem) != _plain(name))
+        broken.sort(key=lambda one: plain_type(Path(one.source).stem) != plain_type(name))
         left_out = "".join(f"; {one}" for one in broken[:_MOST_BROKEN])
         called = f"{'several agents are' if meant else 'no agent is'} called {name!r}"
-        raise UsageError(f"{called}; there are: {there_are}{left_out}")
+        return f"{called}; there are: {there_are}{left_out}"
+
+    def _meant(self, name: str) -> list[str]:
+        return [one for one in self.by_name if plain_type(one) == plain_type(name)]
 
 
 def agent_listing(definitions: Iterable[AgentDefinition]) -> str:
@@ -114,5 +122,6 @@ def resolve_definitions(given: Iterable[Given], found: Iterable[Diagnostic] = ()
     return Definitions(by_name=by_name, diagnostics=tuple(diagnostics))
 
 
-def _plain(name: str) -> str:
+def plain_type(name: str) -> str:
+    """Return a name as it is compared where case and separators do not matter: `Code Reviewer` is `code-reviewer`."""
     return _SEPARATORS.sub("-", name.strip().lower())

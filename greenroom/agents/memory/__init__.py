@@ -18,6 +18,7 @@ from greenroom.agents.memory._instructions import (
     load_instructions,
     render_instructions,
 )
+from greenroom.agents.memory._lock import NotesUnavailable, hold_notes
 from greenroom.agents.memory._notes import NOTES_BYTES, NOTES_LINES, Notes, cut_notes, read_notes, render_memory
 
 __all__ = [
@@ -30,9 +31,11 @@ __all__ = [
     "Instructions",
     "MemoryFolder",
     "Notes",
+    "NotesUnavailable",
     "Rule",
     "agent_memory",
     "cut_notes",
+    "hold_notes",
     "imports_of",
     "instructions_below",
     "is_memory_on",

@@ -1,0 +1,37 @@
+"""Sub-agents: started by a call of the tool Agent or by the host, told, gone on with, ended, and heard of."""
+
+from greenroom.agents.crew._agent_tool import AGENT_TOOL, AgentTool, Elsewhere, is_one_shot
+from greenroom.agents.crew._child import ChildAgent
+from greenroom.agents.crew._crew import Crew
+from greenroom.agents.crew._fork import FORK, PLACEHOLDER, directive, fork_home, is_told_to_be_a_fork
+from greenroom.agents.crew._furnish import furnish
+from greenroom.agents.crew._messages import SEND_MESSAGE, Archive, Post, Sent, make_send_message
+from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground, Member, Order
+from greenroom.agents.crew._placeholders import AGENT_TOOLS, SessionTool
+
+__all__ = [
+    "AGENT_TOOL",
+    "AGENT_TOOLS",
+    "FORK",
+    "PLACEHOLDER",
+    "SEND_MESSAGE",
+    "AgentTool",
+    "Archive",
+    "ChildAgent",
+    "ChildWish",
+    "Crew",
+    "DelegationSettings",
+    "Elsewhere",
+    "Ground",
+    "Member",
+    "Order",
+    "Post",
+    "Sent",
+    "SessionTool",
+    "directive",
+    "fork_home",
+    "furnish",
+    "is_one_shot",
+    "is_told_to_be_a_fork",
+    "make_send_message",
+]

@@ -1,0 +1,343 @@
+"""The tool Agent: a model's way to start another agent, in the foreground or the background.
+
+Rule 1: foreground is a link: the turn waits for the child, and takes it along if it ends first; moving to the background
+removes the link and nothing else. Rule 2: a result that was handed out is never changed: what comes later is a notice.
+Rule 3: before success is reported, the start is durable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, Protocol, final
+
+import attrs
+import trio
+
+from greenroom.actors import Link
+from greenroom.agents._definition import AgentDefinition
+from greenroom.agents._services import AgentHome, Lineage
+from greenroom.agents.crew._crew import Crew
+from greenroom.agents.crew._fork import FORK, fork_home, is_told_to_be_a_fork
+from greenroom.agents.crew._orders import ChildWish, Member, Order
+from greenroom.agents.crew._stats import stats_of
+from greenroom.agents.definitions import EXPLORE, PLAN, Definitions, agent_listing
+from greenroom.agents.delegation._input import AgentCall, Gates, agent_schema, agent_tool_description, read_call
+from greenroom.agents.delegation._results import AsyncLaunched, Completed, SpawnResult, text_for_model
+from greenroom.agents.delegation._routing import (
+    Caller,
+    ForkRoute,
+    Limits,
+    NamedRoute,
+    RemoteRoute,
+    Route,
+    Situation,
+    SpawnRefused,
+    TeammateRoute,
+    Teams,
+    route,
+)
+from greenroom.core import UsageError
+from greenroom.core.sources import Scope
+from greenroom.permissions import Effect
+from greenroom.tasks import TaskState
+from greenroom.tools import ToolContext, ToolError
+
+AGENT_TOOL: Final = "Agent"
+_ONE_SHOT: Final = (EXPLORE, PLAN)
+
+
+class Elsewhere(Protocol):
+    """Where agents are started that do not live in a crew; filled from above."""
+
+    def teams(self) -> Teams:
+        """Return the team of the session."""
+        ...
+
+    async def spawn_teammate(self, route: TeammateRoute, call: AgentCall) -> SpawnResult:
+        """Let a teammate join.
+
+        Raises:
+            ToolError: It cannot.
+        """
+        ...
+
+    @property
+    def has_remote_hosts(self) -> bool:
+        """Whether a remote host is configured."""
+        ...
+
+    async def launch_remote(self, route: RemoteRoute, call: AgentCall) -> SpawnResult:
+        """Start an agent on a remote host.
+
+        Raises:
+            ToolError: It cannot be started.
+        """
+        ...
+
+
+@final
+@attrs.frozen(kw_only=True, eq=False)
+class AgentTool:
+    """The tool of one session.
+
+    Args:
+        crew: Starts what is asked for.
+        elsewhere: Starts what is no part of it; None: there are no teams and no remote hosts.
+        wait_durable: Returns when all that was recorded so far survives a crash; None: nothing is kept.
+        definitions: Those that the model reads of; they stay the same, so that prompts stay cached.
+    """
+
+    crew: Crew
+    elsewhere: Elsewhere | None = None
+    wait_durable: Callable[[], Awaitable[None]] | None = None
+    definitions: Definitions
+    description: str = attrs.field(init=False)
+    input_schema: Mapping[str, Any] = attrs.field(init=False)
+    name: str = AGENT_TOOL
+    is_read_only: bool = True
+    """Calls run side by side (agents 1.37); what the children change, they ask for themselves."""
+
+    def __attrs_post_init__(self) -> None:
+        gates = self._gates()
+        object.__setattr__(self, "input_schema", agent_schema(gates))
+        object.__setattr__(self, "description", agent_tool_description(agent_listing(self.definitions.values()), gates))
+
+    def _gates(self) -> Gates:
+        settings = self.crew.settings
+        situation = self._situation_of(Caller(), self.definitions, {})
+        return Gates(
+            has_background=settings.background,
+            background_by_default=settings.background_by_default,
+            is_fork_open=situation.is_fork_open,
+            forks_by_name=settings.fork == "explicit",
+            is_coordinator=settings.coordinator,
+            has_remote=situation.has_remote_hosts,
+            has_teams=situation.teams.are_on,
+        )
+
+    async def call(self, input: Mapping[str, Any], ctx: ToolContext) -> str:  # noqa: A002 - the protocol's own word
+        """Start an agent, and return what the model reads of it.
+
+        Cancelled while it waits for the agent, the agent is killed, and the turn ends after it.
+
+        Raises:
+            ToolError: The input is wrong; nothing may be started; or a child that was waited for came to nothing.
+        """
+        call = read_call(input)
+        caller = self.crew.home_of(ctx.actor)
+        if caller is None or caller.context is None:
+            raise ToolError("this agent is not one that can start others")
+        ctx.progress(f"Starting an agent: {call.description}")
+        definitions = await self.crew.ground.find_definitions()
+        way = self._route(call, ctx.actor, caller, definitions)
+        if isinstance(way, TeammateRoute | RemoteRoute):
+            return self._said(await self._elsewhere(way, call), ctx, caller)
+        order = self._order(call, way, ctx, caller)
+        try:
+            member = await self.crew.start(order)
+        except UsageError as error:
+            raise ToolError(str(error)) from error
+        if order.is_background:
+            if self.wait_durable is not None:
+                await self.wait_durable()
+            return self._said(self._launched(member, caller), ctx, caller)
+        ctx.progress(f"Waiting for {call.description}")
+        return await self._wait(member, ctx, caller)
+
+    # --- which way -------------------------------------------------------------------------------------------------
+
+    def _route(self, call: AgentCall, actor: str, caller: AgentHome, definitions: Definitions) -> Route:
+        member = self.crew.members.get(actor)
+        conversation = caller.conversation
+        who = Caller(
+            depth=caller.lineage.depth,
+            is_main=not caller.is_child,
+            is_fork=member is not None and member.order.is_fork,
+            has_fork_tag=conversation is not None and is_told_to_be_a_fork(conversation.messages),
+            is_teammate=caller.is_child and member is None,
+            has_team_context=self.elsewhere is not None and self.elsewhere.teams().team is not None,
+        )
+        rules = caller.policy.rules if caller.policy is not None else ()
+        denied = {
+            one.content: str(one)
+            for one in rules
+            if one.effect is Effect.DENY and one.tool in {"Agent", "Task"} and one.content and ":" not in one.content
+        }
+        return route(call, self._situation_of(who, definitions, denied, allowed=_allowed_types(caller.definition)))
+
+    def _situation_of(
+        self,
+        caller: Caller,
+        definitions: Definitions,
+        denied: Mapping[str, str],
+        *,
+        allowed: tuple[str, ...] | None = None,
+    ) -> Situation:
+        crew, settings = self.crew, self.crew.settings
+        elsewhere = self.elsewhere
+        return Situation(
+            definitions=definitions,
+            denied_types=denied,
+            allowed_types=allowed,
+            fork=settings.fork,
+            is_interactive=settings.interactive,
+            is_coordinator=settings.coordinator,
+            is_assistant=settings.assistant,
+            background_by_default=settings.background_by_default,
+            background_enabled=settings.background,
+            has_remote_hosts=elsewhere is not None and elsewhere.has_remote_hosts,
+            caller=caller,
+            limits=Limits(
+                max_depth=settings.max_depth,
+                running=crew.running,
+                max_running=settings.max_running,
+                spawned=crew.spawned,
+                max_total=settings.max_total,
+                has_budget=crew.ground.has_budget(),
+            ),
+            teams=Teams() if elsewhere is None else elsewhere.teams(),
+        )
+
+    async def _elsewhere(self, way: TeammateRoute | RemoteRoute, call: AgentCall) -> SpawnResult:
+        assert self.elsewhere is not None
+        if isinstance(way, TeammateRoute):
+            return await self.elsewhere.spawn_teammate(way, call)
+        return await self.elsewhere.launch_remote(way, call)
+
+    def _order(self, call: AgentCall, way: NamedRoute | ForkRoute, ctx: ToolContext, caller: AgentHome) -> Order:
+        is_fork = isinstance(way, ForkRoute)
+        definition = caller.definition if isinstance(way, ForkRoute) else way.definition
+
+        def make(lineage: Lineage) -> AgentHome:
+            if isinstance(way, ForkRoute):
+                return fork_home(caller, lineage)
+            return self.crew.ground.make_child(
+                ChildWish(
+                    definition=definition,
+                    parent=caller,
+                    lineage=lineage,
+                    model=None if way.is_coordinated else call.model,
+                    is_background=way.is_background,
+                    is_worker=way.is_coordinated,
+                    place=caller.cwd if call.cwd is None else ctx.resolve(call.cwd),
+                    own_roots=caller.own_roots,
+                )
+            )
+
+        isolation = call.isolation or (None if is_fork else definition.isolation)
+        return Order(
+            home=make,
+            definition=attrs.evolve(definition, name=FORK) if is_fork else definition,
+            prompt=call.prompt,
+            description=call.description,
+            caller=caller,
+            caller_id=ctx.actor,
+            owner=ctx.actor,
+            call=ctx.tool_use_id,
+            is_background=way.is_background,
+            is_fork=is_fork,
+            name=self._free_name(call.name),
+            in_worktree=isolation == "worktree",
+        )
+
+    def _free_name(self, name: str | None) -> str:
+        if name is None:
+            return ""
+        holders = self.crew.names.get(name, [])
+        holder = self.crew.members.get(holders[-1]) if holders else None
+        if holder is not None and holder.is_running:
+            raise SpawnRefused(
+                "name_taken",
+                f"the agent {holder.id} is called {name!r} and runs; choose another name, or send it a message",
+            )
+        return name
+
+    # --- waiting and answering -------------------------------------------------------------------------------------
+
+    async def _wait(self, member: Member, ctx: ToolContext, caller: AgentHome) -> str:
+        task = member.task
+        context = caller.context
+        assert context is not None
+        assert member.ref is not None
+        link: Link = context.turn.link(member.ref)
+        limit_ms = self.crew.settings.auto_background_ms if self.crew.settings.background else 0
+        try:
+            with trio.move_on_after(limit_ms / 1000 if limit_ms else math.inf):
+                await task.wait_released()
+            if not task.is_finished:
+                task.move_to_background()
+                link.unlink()
+                self.crew.take_name(member)
+                return self._said(self._launched(member, caller), ctx, caller)
+            # The link may not have heard of it yet; what is left behind has to be known before it can be reported.
+            await task.wait_settled()
+        except trio.Cancelled:
+            # The link ends the child, and the call has no result to tell of it: its owner reads of it with what comes next.
+            task.is_quiet = task.is_background = True
+            raise
+        task.mark_notified()
+        return self._ended(member, ctx, caller)
+
+    def _ended(self, member: Member, ctx: ToolContext, caller: AgentHome) -> str:
+        """Return the report of a child that was waited for; a part of one says what cut it."""
+        task = member.task
+        text = task.result or ""
+        if task.state is TaskState.FAILED:
+            if not text:
+                raise ToolError(f"Agent terminated early due to an API error: {task.error}")
+            text = f"{text}\n\n(This is a part: the agent was cut off by an error: {task.error})"
+        elif task.state is TaskState.KILLED:
+            text = f"{text}\n\n(This is a part: the agent {task.ending}.)".lstrip()
+        progress = task.progress
+        assert progress is not None
+        home = member.home
+        result = Completed(
+            agent_id=member.id,
+            agent_type=member.definition.name,
+            content=(text,) if text else (),
+            resolved_model=home.model or home.services.model.name,
+            total_tool_use_count=progress.tool_use_count,
+            total_duration_ms=task.duration_ms,
+            total_tokens=progress.last_request_tokens,
+            usage=home.usage,
+            tool_stats=stats_of(progress.tool_uses),
+            prompt=member.order.prompt,
+            worktree_path=task.worktree or None,
+            worktree_branch=task.worktree_branch or None,
+        )
+        return self._said(result, ctx, caller, is_one_shot=is_one_shot(member.definition))
+
+    def _launched(self, member: Member, caller: AgentHome) -> AsyncLaunched:
+        home = member.home
+        return AsyncLaunched(
+            is_async=True,
+            agent_id=member.id,
+            description=member.order.description,
+            resolved_model=home.model or home.services.model.name,
+            prompt=member.order.prompt,
+            output_file=str(member.task.info.output_file),
+            can_read_output_file=_can_read(caller),
+        )
+
+    def _said(self, result: SpawnResult, ctx: ToolContext, caller: AgentHome, *, is_one_shot: bool = False) -> str:
+        ctx.attach(result.data())
+        return text_for_model(result, is_one_shot=is_one_shot, can_read_output=_can_read(caller))
+
+
+def is_one_shot(definition: AgentDefinition) -> bool:
+    """Whether an agent of this kind cannot be gone on with (agents 1.66): the searchers that are always there."""
+    return definition.origin.scope is Scope.BUILTIN and definition.name in {one.name for one in _ONE_SHOT}
+
+
+def _can_read(caller: AgentHome) -> bool:
+    return "Read" in caller.tools or "Bash" in caller.tools
+
+
+def _allowed_types(definition: AgentDefinition) -> tuple[str, ...] | None:
+    """Return what `Agent(a, b)` in the tools of a definition allows; None where it stands there without such a list."""
+    for one in definition.tools or ():
+        name, parenthesis, types = one.partition("(")
+        if name in {"Agent", "Task"} and parenthesis:
+            return tuple(part.strip() for part in types.removesuffix(")").split(",") if part.strip())
+    return None

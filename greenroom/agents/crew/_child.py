@@ -1,0 +1,70 @@
+"""The actor of a sub-agent: one run, from its first message to its report.
+
+Rule 1: the actor ends with the run; whoever goes on with the agent starts another actor under the same id. Rule 2: what
+reached it before it ended is answered before it ends; what comes later is refused, so that its sender knows. Rule 3: an
+error of the provider ends the run as failed, an abort of its turn as killed: nobody is there to ask it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+import trio
+
+from greenroom.actors import Context
+from greenroom.agents._agent import Agent
+from greenroom.agents._hooking import Hooking
+from greenroom.agents._inputs import Input
+from greenroom.agents._services import AgentHome
+from greenroom.agents._turns import OutOfTurns
+from greenroom.hooks import HookEvent, SubagentStartInput
+
+DRAIN_S: Final = 60.0
+"""Seconds in which a run that has come to its end takes up what reached it before."""
+
+
+@final
+class ChildAgent(Agent):
+    """Takes what it is told, one turn after the other, and ends when nothing more waits.
+
+    Args:
+        home: What belongs to the agent, across its runs.
+        is_first_run: Whether hooks hear of its start.
+        on_ready: Called in the step in which it can begin.
+    """
+
+    on_failure = "crash"
+    goes_on = False
+
+    def __init__(self, home: AgentHome, is_first_run: bool, on_ready: Callable[[], None]) -> None:  # noqa: FBT001
+        super().__init__(home)
+        self._is_first_run = is_first_run
+        self._on_ready = on_ready
+
+    async def on_start(self, ctx: Context) -> None:
+        """Start as an agent does; hooks of `SubagentStart` add to what it reads first."""
+        await super().on_start(ctx)
+        home = self._home
+        if self._is_first_run and home.hooks is not None and home.hooks.has(HookEvent.SUBAGENT_START):
+            hooking = Hooking(home=home, token=(ctx.ref.id, ctx.incarnation, 0), seq=ctx.seq, recorder=ctx.recorder)
+            await hooking.run(SubagentStartInput(agent_id=home.id, agent_type=home.definition.name))
+            home.reminders += hooking.reminders
+        self._on_ready()
+
+    async def on_message(self, message: Input, ctx: Context) -> None:
+        """Run one turn, and end the run if nothing more waits."""
+        home = self._home
+        before = home.last_text
+        try:
+            await super().on_message(message, ctx)
+        except OutOfTurns as error:  # it ends with what it has (agents 1.77)
+            home.last_text = f"{home.last_text}\n\n({error})".lstrip()
+        except trio.Cancelled:
+            if ctx.turn.is_aborting:
+                ctx.ref.kill("its turn was aborted")
+            raise
+        finally:
+            home.last_text = home.last_text or before
+        if not ctx.has_mail:
+            ctx.ref.drain(grace_s=DRAIN_S, why="the run has come to its end")

@@ -1,0 +1,414 @@
+"""The sub-agents of a session: started, linked, found, gone on with, ended, told of, released.
+
+Rule 1: whatever refuses an agent refuses it before its worktree, its task and its name exist. Rule 2: record, actor and first
+message are made in one step. Rule 3: an agent that is killed takes along what descends from it; one that ends by itself does
+not. Rule 4: the end of a run is told to whoever asked for it, else to the nearest living ancestor, at last to main.
+Must not know: how models call it, what the host is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, final
+
+import attrs
+import trio
+
+from greenroom.actors import Down, Edge, Ref, State
+from greenroom.agents._conversation import Appended
+from greenroom.agents._inputs import Note
+from greenroom.agents._loading import Loaded
+from greenroom.agents._services import AgentHome, Lineage
+from greenroom.agents.crew._child import ChildAgent
+from greenroom.agents.crew._fork import directive
+from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order
+from greenroom.agents.crew._reports import readable, report_of, words_of
+from greenroom.core import Cause, JournalError, Ports, Stopping, actor_id
+from greenroom.inbox import TASK_NOTIFICATION
+from greenroom.mailbox import Delivery, Lane
+from greenroom.supervisor import ChildSpec, Restart, Supervisor
+from greenroom.tasks import AGENT, Progress, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
+from greenroom.tools import ToolError
+from greenroom.worktrees import Fate, WorktreeError, Worktrees
+
+_EDGES: Final = {State.COMPLETED: Edge.COMPLETE, State.FAILED: Edge.FAIL, State.KILLED: Edge.KILL}
+
+
+@final
+class Crew:
+    """All agents of a session that were started by another one, or by the host, save teammates.
+
+    Args:
+        tasks: The table that they stand in.
+        open_branch: Returns the supervisor that they live under.
+        ground: What they are made of.
+        settings: How many there may be, and more.
+        ports: Ids.
+        run_folder: Where their outputs and transcripts are.
+        write: Appends to a file of the run folder, in order with the journal.
+        worktrees: Makes checkouts; None where there is no repository.
+    """
+
+    def __init__(
+        self,
+        *,
+        tasks: Tasks,
+        open_branch: Callable[[], Awaitable[Supervisor]],
+        ground: Ground,
+        settings: DelegationSettings,
+        ports: Ports,
+        run_folder: Path,
+        write: Callable[[Path, bytes], None],
+        worktrees: Worktrees | None,
+    ) -> None:
+        self.tasks = tasks
+        self.ground = ground
+        self.settings = settings
+        self.worktrees = worktrees
+        self.members: dict[str, Member] = {}
+        self.names: dict[str, list[str]] = {}
+        """Every name that was given, with the agents that had it, in order."""
+        self.spawned = 0
+        self.main: Ref[Any] | None = None
+        self.main_home: AgentHome | None = None
+        self._open_branch = open_branch
+        self._ids = ports.ids
+        self._run_folder = run_folder
+        self._write = write
+        self._reserved = 0
+        self._branch: Supervisor | None = None
+        self._waiting: deque[Member] = deque()
+        self._resuming: set[str] = set()
+        tasks.on_release = self._release
+
+    def __repr__(self) -> str:
+        return f"<Crew: {self.running} of {len(self.members)} run>"
+
+    # --- looking ---------------------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> int:
+        """How many have a place: those that run, and those that are just being started."""
+        started = sum(one.is_running and one.ref is not None for one in self.members.values())
+        return started + self._reserved
+
+    def home_of(self, agent_id: str) -> AgentHome | None:
+        """Return what belongs to an agent that is in memory, main included."""
+        if self.main is not None and agent_id == self.main.id:
+            return self.main_home
+        member = self.members.get(agent_id)
+        return None if member is None else member.home
+
+    def below(self, agent_id: str) -> list[Member]:
+        """Return what descends from an agent, and is in memory."""
+        return [one for one in self.members.values() if agent_id in one.lineage.above]
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no agent runs, and the end of each has been told."""
+        return not self._reserved and all(one.task.is_settled for one in self.members.values())
+
+    # --- starting --------------------------------------------------------------------------------------------------
+
+    async def start(self, order: Order) -> Member:
+        """Start an agent, and return when it is registered and on its way; there is no checkpoint after that.
+
+        Cancelled before, nothing is left.
+
+        Raises:
+            UsageError: Its definition cannot be used.
+            ToolError: No worktree can be made for it.
+            JournalError: Nothing new may begin.
+            Stopping: The session ends.
+        """
+        self._reserved += 1
+        hold = None
+        try:
+            self._branch = await self._open_branch()
+            agent_id = actor_id(self._ids)
+            home = order.home(self._lineage(order))
+            home.id = agent_id
+            if home.admit is not None:
+                await home.admit()
+            if order.in_worktree:
+                hold = await self._open_worktree(agent_id, home)
+                home.place, home.own_roots = hold.worktree.path, (hold.worktree.path,)
+            member = Member(
+                id=agent_id,
+                order=order,
+                lineage=home.lineage,
+                task=self._open_task(agent_id, order, home),
+                home=home,
+                hold=hold,
+            )
+            hold = None
+        finally:
+            self._reserved -= 1
+            if hold is not None:
+                with trio.CancelScope(shield=True):  # bounded by git's own limit
+                    await hold.release()
+        self._register(member)
+        text = order.prompt
+        if order.is_fork:
+            place, parent = (str(home.place), str(order.caller.cwd)) if order.in_worktree and order.caller else ("", "")
+            text = directive(text, place=place, parent=parent)
+        if order.waits and self.running >= self.settings.max_running:
+            self._waiting.append(member)
+            member.first = text
+        else:
+            self.launch(member, Note(text))
+        return member
+
+    def _lineage(self, order: Order) -> Lineage:
+        caller, main = order.caller, self.main
+        if caller is None:
+            return Lineage(above=(main.id,) if main is not None else ())
+        above = (order.caller_id, *caller.lineage.above)
+        return Lineage(parent=order.caller_id, above=above, call=order.call)
+
+    async def _open_worktree(self, agent_id: str, home: AgentHome) -> Any:
+        if self.worktrees is None:
+            raise ToolError("no worktree can be made: this session starts no programs; leave out `isolation`")
+        try:
+            return await self.worktrees.open_for_agent(agent_id, cwd=home.cwd)
+        except WorktreeError as error:
+            raise ToolError(f"no worktree could be made: {error}") from error
+
+    def _open_task(self, agent_id: str, order: Order, home: AgentHome, *, run: int = 1) -> Task:
+        """Put a run into the table."""
+        info = TaskInfo(
+            id=agent_id,
+            kind=AGENT,
+            description=order.description,
+            owner=order.owner,
+            tool_use_id=order.call,
+            output_file=self._run_folder / "tasks" / f"{agent_id}.output",
+            agent_type=order.definition.name,
+            depth=home.lineage.depth,
+            run=run,
+        )
+        task = self.tasks.open(info, is_background=order.is_background, kill=partial(self._kill_actor, agent_id))
+        task.progress = home.progress = Progress()
+        task.is_silent = order.is_silent
+        task.is_told_by_stop = False
+        return task
+
+    def _register(self, member: Member) -> None:
+        self.members[member.id] = member
+        self.spawned += 1
+        if member.order.name and member.task.is_background:
+            self.take_name(member)
+        if not member.home.listeners:
+            member.home.listeners = (partial(self._write_output, member),)
+
+    def take_name(self, member: Member) -> None:
+        """Let an agent be found by its name from now on."""
+        holders = self.names.setdefault(member.order.name, [])
+        if member.id not in holders:
+            holders.append(member.id)
+
+    def launch(self, member: Member, first: Note) -> None:
+        """Make the actor of a run and give it its first message, in one step.
+
+        Raises:
+            Stopping: The session ends.
+            JournalError: Nothing new may begin.
+        """
+        branch = self._branch
+        assert branch is not None
+        run = member.task.info.run
+        self._keep_record(member)
+        cell = branch.start(
+            ChildAgent,
+            member.home,
+            run == 1,
+            partial(self.tasks.begin, member.task),
+            spec=ChildSpec(restart=Restart.TEMPORARY, as_id=member.id if run == 1 else None),
+        )
+        member.ref = Ref(cell)
+        member.ref.tell(first, size_bytes=len(first.text))
+        self.ground.adopt(member.ref, member.home)
+        member.ref.watch(partial(self._ended, member, member.task))
+
+    # --- going on with one that has ended --------------------------------------------------------------------------
+
+    def claim(self, agent_id: str) -> bool:
+        """Say that an agent is about to be gone on with; False if somebody else does already."""
+        if agent_id in self._resuming:
+            return False
+        self._resuming.add(agent_id)
+        return True
+
+    def unclaim(self, agent_id: str) -> None:
+        """Take that back."""
+        self._resuming.discard(agent_id)
+
+    def revive(self, agent_id: str, order: Order, lineage: Lineage, loaded: Loaded, *, run: int) -> Member:
+        """Take an agent back into memory; its last run has ended."""
+        home = order.home(lineage)
+        home.id, home.lineage, home.loaded = agent_id, lineage, loaded
+        task = self._open_task(agent_id, order, home, run=run)
+        task.is_silent = True
+        self.tasks.end(task, Edge.KILL)
+        member = Member(id=agent_id, order=order, lineage=lineage, task=task, home=home)
+        self.members[agent_id] = member
+        home.listeners = (partial(self._write_output, member),)
+        return member
+
+    async def take_up_worktree(self, member: Member) -> None:
+        """Hold the worktree again that was kept at the end of an agent's last run.
+
+        Raises:
+            ToolError: It is gone, or somebody else's now.
+        """
+        if member.kept_path and member.hold is None and self.worktrees is not None:
+            try:
+                member.hold = await self.worktrees.adopt(Path(member.kept_path))
+            except WorktreeError as error:
+                raise ToolError(f"its worktree cannot be used any more: {error}") from error
+
+    def begin_again(self, member: Member, first: Note, *, owner: str) -> None:
+        """Start another run of an agent in the background; it takes a place, whether there is one or not (agents 1.72).
+
+        Raises:
+            Stopping: The session ends.
+            JournalError: Nothing new may begin.
+        """
+        order = attrs.evolve(member.order, is_background=True, is_silent=not owner, owner=owner, call="")
+        home = member.home
+        home.last_text, home.open_results = "", {}
+        member.order = order
+        member.task = self._open_task(member.id, order, home, run=member.task.info.run + 1)
+        self.launch(member, first)
+
+    # --- ending ----------------------------------------------------------------------------------------------------
+
+    def kill(self, member: Member, cause: Cause, *, by_user: bool = False) -> bool:
+        """Ask for the end of a run, and say whether there was one; what descends from it ends too.
+
+        Args:
+            member: The agent.
+            cause: Who asks, and why.
+            by_user: Whether a person does: no model goes on with it then.
+        """
+        if by_user:
+            member.task.is_stopped_by_user = True
+        return member.task.kill(cause)
+
+    def kill_all(self, cause: Cause) -> int:
+        """Ask for the end of all that run, and return how many those are."""
+        return sum(one.task.kill(cause) for one in list(self.members.values()))
+
+    def _kill_actor(self, agent_id: str, cause: Cause) -> None:
+        member = self.members[agent_id]
+        if member.ref is None:  # it waits for a place
+            self._waiting.remove(member)
+            self._settle(member, member.task, State.KILLED)
+        else:
+            member.ref.kill(cause.why)
+
+    def _ended(self, member: Member, task: Task, down: Down) -> None:
+        if task.cause is None and down.state is State.KILLED:
+            task.cause = down.cause
+        if down.state is State.FAILED:
+            task.error = words_of(down.error)
+        self._settle(member, task, down.state)
+
+    def _settle(self, member: Member, task: Task, state: State) -> None:
+        home, progress = member.home, task.progress
+        assert progress is not None
+        task.result = report_of(home.last_text, task.info.output_file)
+        task.ended_s = trio.current_time()
+        task.usage = TaskUsage(
+            total_tokens=progress.token_count,
+            tool_uses=progress.tool_use_count,
+            duration_ms=task.duration_ms if task.began_s else 0,
+        )
+        home.context = None
+        if state is State.KILLED:
+            for one in self.below(member.id):
+                one.task.kill(Cause(member.id, "the agent that it was started for was stopped"))
+        self._append_output(task, f"\n[{state.value}{f': {task.error}' if task.error else ''}]\n")
+        after_care = partial(self._let_worktree_go, member, task) if member.hold is not None else None
+        self.tasks.end(task, _EDGES[state], after_care)
+        self._start_next()
+
+    def _start_next(self) -> None:
+        while self._waiting and self.running < self.settings.max_running:
+            member = self._waiting.popleft()
+            try:
+                self.launch(member, Note(member.first))
+            except (Stopping, JournalError) as error:
+                member.task.error = str(error)
+                self._settle(member, member.task, State.FAILED)
+
+    async def _let_worktree_go(self, member: Member, task: Task) -> None:
+        hold, member.hold = member.hold, None
+        if hold is None:
+            return
+        release = await hold.release()
+        if release.fate is not Fate.REMOVED:
+            tree = release.worktree
+            member.kept_path, member.kept_branch = str(tree.path), tree.branch
+            task.worktree, task.worktree_branch = member.kept_path, member.kept_branch
+        else:
+            member.kept_path = member.kept_branch = ""
+
+    def _release(self, task: Task) -> None:
+        """Forget what an agent held; it is on disk."""
+        member = self.members.get(task.info.id)
+        if member is None or member.task is not task or member.id in self._resuming:
+            return
+        del self.members[member.id]
+        self.ground.let_go(member.home)
+        self.ground.drop(member.id)
+
+    # --- telling ---------------------------------------------------------------------------------------------------
+
+    def deliver(self, notice: TaskNotice) -> None:
+        """Hand a notice to whoever is to be told, in the step in which the task ended."""
+        above: tuple[str, ...] = ()
+        for agent_id in (notice.task_id, notice.owner):
+            home = self.home_of(agent_id)
+            if home is not None:
+                above = home.lineage.above
+                break
+        for agent_id in (notice.owner, *above):
+            member = self.members.get(agent_id)
+            if member is not None and member.is_running and self._hand_over(notice, member.ref, member.home):
+                return
+        other = self.ground.find(notice.owner)  # a teammate
+        if other is not None and not other[0].is_gone and self._hand_over(notice, *other):
+            return
+        if self.main is not None:
+            self._hand_over(notice, self.main, self.main_home)
+
+    def _hand_over(self, notice: TaskNotice, ref: Ref[Any] | None, home: AgentHome | None) -> bool:
+        if ref is None or home is None:
+            return False
+        if not notice.wakes:
+            home.reminders.append(notice.xml)
+            return True
+        note = Note(notice.xml, is_hidden=True, notice=notice.id, origin=TASK_NOTIFICATION)
+        return ref.tell(note, Lane.LATER) is Delivery.ACCEPTED
+
+    # --- on disk ---------------------------------------------------------------------------------------------------
+
+    def _keep_record(self, member: Member) -> None:
+        path = Path("transcripts") / f"agent-{member.id}.meta.json"
+        self._write(path, json.dumps(member.record(), ensure_ascii=False).encode() + b"\n")
+
+    def _write_output(self, member: Member, appended: Appended) -> None:
+        text = readable(appended.message)
+        if text:
+            self._append_output(member.task, text)
+
+    def _append_output(self, task: Task, text: str) -> None:
+        try:
+            self._write(Path("tasks") / task.info.output_file.name, text.encode(errors="replace"))
+        except JournalError:
+            pass  # the conversation refuses too, and says so

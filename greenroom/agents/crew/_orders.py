@@ -1,0 +1,195 @@
+"""What is asked of a crew, and what it keeps of each of its agents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, final
+
+import attrs
+
+from greenroom.actors import Ref
+from greenroom.agents._definition import AgentDefinition
+from greenroom.agents._services import AgentHome, Lineage
+from greenroom.agents.definitions import Definitions
+from greenroom.agents.delegation._routing import ForkSetting
+from greenroom.permissions import Policy
+from greenroom.tasks import Task
+from greenroom.worktrees import Hold
+
+
+@final
+@attrs.frozen(kw_only=True)
+class DelegationSettings:
+    """How the agents of a session start others; the defaults are the reference documents' (agents 0.0)."""
+
+    fork: ForkSetting = attrs.field(
+        default="off", validator=attrs.validators.in_(("off", "when_type_omitted", "explicit"))
+    )
+    """How a model forks: not at all, by leaving the type out, or by the type `fork`."""
+    background: bool = True
+    """Whether agents may run in the background at all."""
+    background_by_default: bool = False
+    """Whether an agent runs in the background unless the call says otherwise."""
+    auto_background_ms: int = attrs.field(default=120_000, validator=attrs.validators.ge(0))
+    """Milliseconds that a call waits for an agent before it goes on in the background; 0: for ever."""
+    max_depth: int = attrs.field(default=3, validator=attrs.validators.ge(0))
+    """How far below main agents may be started; 0 takes the tool away."""
+    max_running: int = attrs.field(default=20, validator=attrs.validators.ge(1))
+    """How many run at once: a model's further calls are refused, a program's wait."""
+    max_total: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
+    """How many a session starts in all; nothing said: as many as it likes."""
+    interactive: bool = False
+    """Whether a person watches; without one, nobody forks by leaving the type out."""
+    assistant: bool = False
+    """Whether a child never holds up what comes in: all of them run in the background."""
+    coordinator: bool = False
+    """Whether the main agent only leads others (agents 8)."""
+    scratchpad: bool = True
+    """Whether the workers of a coordinator share a folder in which they write unasked."""
+    release_s: float = attrs.field(default=30.0, validator=attrs.validators.ge(0))
+    """Seconds after its end for which an agent is kept in memory; later it is gone on with from its transcript."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ChildWish:
+    """What an agent is to be made of."""
+
+    definition: AgentDefinition
+    parent: AgentHome | None
+    """The agent that asked; None for the host."""
+    lineage: Lineage
+    model: str | None = None
+    """What the call says."""
+    is_background: bool
+    is_worker: bool = False
+    """Whether a coordinator leads it."""
+    place: Path | None = None
+    """Where it begins; None for where its parent stands."""
+    own_roots: tuple[Path, ...] | None = None
+    exact_model: str | None = None
+    """The model that it had in an earlier run."""
+
+
+class Ground(Protocol):
+    """What a crew stands on; a session fills it."""
+
+    def make_child(self, wish: ChildWish) -> AgentHome:
+        """Return what belongs to a new agent.
+
+        Raises:
+            UsageError: Its definition cannot be used.
+        """
+        ...
+
+    def let_go(self, home: AgentHome) -> None:
+        """Forget an agent that has ended."""
+        ...
+
+    async def find_definitions(self) -> Definitions:
+        """Return the definitions as they are now."""
+        ...
+
+    def session_policy(self) -> Policy:
+        """Return the session's rules."""
+        ...
+
+    @property
+    def adopt(self) -> Callable[[Ref[Any], AgentHome], None]:
+        """Takes note of an agent that was started."""
+        ...
+
+    @property
+    def drop(self) -> Callable[[str], None]:
+        """Forgets it again; what it used counts on."""
+        ...
+
+    @property
+    def find(self) -> Callable[[str], tuple[Ref[Any], AgentHome] | None]:
+        """Finds an agent of the session by its id, teammates included."""
+        ...
+
+    def has_budget(self) -> bool:
+        """Whether anything may still be spent."""
+        ...
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Order:
+    """One agent to start."""
+
+    home: Callable[[Lineage], AgentHome]
+    """Makes what belongs to it."""
+    definition: AgentDefinition
+    prompt: str
+    description: str
+    caller: AgentHome | None = None
+    """The agent that asks; None for the host."""
+    caller_id: str = ""
+    owner: str = ""
+    """Who is told of its end; empty: the host."""
+    call: str = ""
+    is_background: bool
+    is_fork: bool = False
+    is_silent: bool = False
+    """Whether its end is told to nobody, because the host looks at the task."""
+    name: str = ""
+    in_worktree: bool = False
+    waits: bool = False
+    """Whether it waits for a place where too many run."""
+
+
+@final
+@attrs.define(eq=False, kw_only=True)
+class Member:
+    """An agent of a crew, in memory until it is released."""
+
+    id: str
+    order: Order
+    lineage: Lineage
+    task: Task
+    home: AgentHome
+    ref: Ref[Any] | None = None
+    """Its actor; None while it waits for a place."""
+    hold: Hold | None = None
+    """Its worktree, as long as it is used."""
+    first: str = ""
+    """What it is told when its turn has come, as long as it waits for a place."""
+    kept_path: str = ""
+    """The worktree that was kept at the end of a run."""
+    kept_branch: str = ""
+
+    @property
+    def definition(self) -> AgentDefinition:
+        """What kind of agent it is."""
+        return self.order.definition
+
+    @property
+    def label(self) -> str:
+        """What people and agents call it."""
+        return self.order.name or self.id
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a run of it has not ended."""
+        return not self.task.is_finished
+
+    def record(self) -> Mapping[str, Any]:
+        """Return what is kept of it on disk, to go on with it when nothing of it is in memory (agents 6.58)."""
+        home = self.home
+        return {
+            "agentId": self.id,
+            "agentType": self.definition.name,
+            "name": self.order.name,
+            "description": self.order.description,
+            "model": home.model,
+            "cwd": str(home.place or home.services.cwd),
+            "above": list(self.lineage.above),
+            "depth": self.lineage.depth,
+            "isFork": self.order.is_fork,
+            "worktree": str(self.hold.worktree.path) if self.hold is not None else self.kept_path,
+            "isStoppedByUser": self.task.is_stopped_by_user,
+            "run": self.task.info.run,
+        }

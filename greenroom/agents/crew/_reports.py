@@ -1,0 +1,44 @@
+"""What a run comes to in words: its report, its error, and what people read of it while it goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from greenroom.agents._calls import summarize
+from greenroom.agents.delegation._results import truncate_report
+from greenroom.agents.delegation._scan import scan_report
+from greenroom.core import GreenroomError, ProviderError, StartFailed
+from greenroom.models import Message, TextBlock, ToolUseBlock
+
+MAX_REPORT: Final = 32_000
+"""Characters of a report that its reader gets; all of it is in the output file (agents 1.68)."""
+
+
+def report_of(text: str, output_file: Path) -> str:
+    """Return what the reader of a run gets of its last text: nothing in it can pass for somebody else's words."""
+    return truncate_report(scan_report(text), MAX_REPORT, str(output_file))
+
+
+def words_of(error: BaseException | None) -> str:
+    """Return why a run failed, for whoever is told of it."""
+    if error is None:
+        return "it was not said why"
+    if isinstance(error, StartFailed) and error.__cause__ is not None:
+        return words_of(error.__cause__)
+    if isinstance(error, ProviderError):
+        return f"{error.kind}: {error}"
+    return str(error) if isinstance(error, GreenroomError) else f"{type(error).__name__}: {error}"
+
+
+def readable(message: Message) -> str:
+    """Return what people read of a message of an agent: what it said, and which tools it called."""
+    if message.role != "assistant":
+        return ""
+    lines = []
+    for block in message.content:
+        if isinstance(block, TextBlock) and block.text.strip():
+            lines.append(block.text.rstrip())
+        elif isinstance(block, ToolUseBlock):
+            lines.append(f"[{block.name}] {summarize(block.input)}".rstrip())
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,120 @@
+"""The calls of a service that keeps an agent's notes: Read, Write and Edit, inside the folder of the notes.
+
+Rule 1: every other call is refused and not run: other tools, tools of other people by the same names, paths outside the folder
+and links that lead there. Rule 2: nobody is asked: what the settings deny, or want somebody asked about, is refused as well.
+Rule 3: a call is on record, beside all turns; the agent's own files, folder and activity are left alone. Hooks are not run:
+the calls are not the agent's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, final
+
+import attrs
+
+from greenroom.agents._calls import summarize
+from greenroom.agents._events import COMPLETED, FAILED, KILLED, ToolBegan, ToolEnded
+from greenroom.agents.side._beside import Beside
+from greenroom.core import JournalError
+from greenroom.models import ToolResultBlock, ToolUseBlock
+from greenroom.permissions import Effect, Mode, Request, check
+from greenroom.tools import Tool, ToolContext, ToolError
+from greenroom.tools.builtin import edit_tool, read_tool, write_tool
+
+_OURS: Final[Mapping[str, Tool]] = {one.name: one for one in (read_tool, write_tool, edit_tool)}
+"""Tools that are known to open nothing but what their context has resolved."""
+
+
+@final
+@attrs.define(kw_only=True, eq=False)
+class Confined:
+    """Runs the calls of one run over the notes of an agent."""
+
+    place: Beside
+    folder: Path
+    """Of the notes, absolute."""
+    written: dict[Path, None] = attrs.field(factory=dict)
+    """What calls have written, in order."""
+    _context: ToolContext = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        home = self.place.home
+        self._context = ToolContext(
+            cwd=self.folder,
+            roots=(self.folder,),
+            actor=self.place.agent,
+            tool_use_id="",
+            blocking=home.services.blocking,
+        )
+
+    async def run_call(self, call: ToolUseBlock) -> ToolResultBlock:
+        """Run a call, or refuse it; its result is for the run alone.
+
+        Cancelled, a write that has begun is done.
+        """
+        place = self.place
+        at = (place.turn, place.round, call.id, call.name)
+        began = place.emit(ToolBegan, place.agent, 0, place.began, *at, summarize(call.input))
+        state, error, text = KILLED, "", ""
+        try:
+            text = await self._run(call)
+            state = COMPLETED
+        except ToolError as problem:
+            state, error, text = FAILED, type(problem).__name__, str(problem)
+        except Exception as bug:
+            state, error = FAILED, f"{type(bug).__name__}: {bug}"
+            raise
+        finally:
+            place.emit(ToolEnded, place.agent, 0, began, *at, state, len(text), error)
+        return ToolResultBlock(call.id, text or "(no output)", is_error=state is FAILED)
+
+    async def _run(self, call: ToolUseBlock) -> str:
+        tool = self.place.home.tools.get(call.name)
+        if tool is None or tool is not _OURS.get(call.name):
+            raise ToolError(f"{call.name} is not run here: {', '.join(_OURS)}, inside {self.folder}, are all there is")
+        context = self._context.for_call(call.id)
+        named = call.input.get("file_path")
+        if not isinstance(named, str):
+            raise ToolError(f"{call.name} needs the file_path of a file inside {self.folder}")
+        path = context.resolve(named)
+        values = {**call.input, "file_path": str(path)}
+        await self._check(call.name, values)
+        if not tool.is_read_only:
+            await self._wait_durable(call.name)
+        text = await tool.call(values, context)
+        if not tool.is_read_only:
+            self.written[path] = None
+        return text
+
+    async def _check(self, name: str, values: Mapping[str, Any]) -> None:
+        """Let rules take away what they take away from the agent.
+
+        Raises:
+            ToolError: They do.
+        """
+        home = self.place.home
+        if home.policy is None:
+            return
+        # Whoever has the notes kept has allowed edits of them; what is asked about in particular still is not allowed.
+        policy = attrs.evolve(home.policy, mode=Mode.ACCEPT_EDITS)
+        verdict = await check(
+            Request(tool=name, input=values, cwd=str(home.cwd), policy=policy), home.services.blocking
+        )
+        if verdict.effect is not Effect.ALLOW:
+            raise ToolError(f"{name} was not run: {verdict.reason}")
+
+    async def _wait_durable(self, name: str) -> None:
+        wait_durable = self.place.home.services.wait_durable
+        if wait_durable is None:
+            return
+        try:
+            await wait_durable()
+        except JournalError as error:
+            raise ToolError(f"{name} was not run, because it cannot be put on record: {error}") from error
+
+
+def can_write(tools: Mapping[str, Tool]) -> bool:
+    """Whether an agent's model knows the tools that its notes are written with."""
+    return all(tools.get(name) is tool for name, tool in _OURS.items())

@@ -1,0 +1,67 @@
+"""What a person may want to say next, for an input line that proposes it.
+
+Rule 1: the model is asked only when it has finished: in the middle of a turn there is nothing to suggest. Rule 2: what is no
+line that a person would write is no suggestion. Must not know: where it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from greenroom.agents._forked import run_forked
+from greenroom.agents._hooking import reminder
+from greenroom.agents.side._beside import Beside
+from greenroom.models import Message
+
+SUGGESTION: Final = "prompt suggestion"
+MOST_WORDS: Final = 12
+MOST_CHARS: Final = 100
+_NOTHING: Final = frozenset({"nothing", "none", "no suggestion", "n/a"})
+_AGENTS_VOICE: Final = (
+    "i'll ",
+    "i will ",
+    "i've ",
+    "i have ",
+    "let me ",
+    "here's ",
+    "here is ",
+    "you can ",
+    "you should ",
+)
+_QUOTES: Final = "\"'`“”‘’*"
+
+DIRECTIVE: Final = reminder(
+    "Say what the user would most likely write next, as they would write it: from what they asked for, and what is left of it. "
+    "2 to 12 words on one line, nothing else; no question to the user, no praise, nothing that they did not ask for in some "
+    "way. Calls of tools are not run here. Where the next step is not plain, answer NOTHING."
+)
+
+
+def has_finished(messages: Sequence[Message]) -> bool:
+    """Whether a conversation ends with what the model had to say."""
+    return bool(messages) and messages[-1].role == "assistant" and not messages[-1].tool_uses
+
+
+def read_suggestion(text: str) -> str:
+    """Return the suggestion in what the model said; empty where it holds none."""
+    lines = text.strip().splitlines()
+    line = " ".join(lines[0].split()).strip(_QUOTES).strip() if len(lines) == 1 else ""
+    low = line.lower()
+    if low.rstrip(".!") in _NOTHING or low.startswith(_AGENTS_VOICE):
+        return ""
+    return line if len(line) <= MOST_CHARS and len(line.split()) <= MOST_WORDS else ""
+
+
+async def suggest_prompt(place: Beside) -> str:
+    """Return what the user may want to say next; empty where there is nothing to suggest.
+
+    Cancelled, it leaves nothing but what the request had used.
+
+    Raises:
+        ProviderError: The model could not be asked.
+        ForkFailed: It called tools and said nothing.
+    """
+    if not has_finished(place.conversation.messages):
+        return ""
+    return read_suggestion((await run_forked(place, DIRECTIVE, purpose=SUGGESTION, max_rounds=1)).text)

@@ -1,0 +1,86 @@
+"""What an agent is doing, in a few words of its own, kept up to date while it runs.
+
+Rule 1: at most one request in every so many seconds, and none where nothing happened since the last one. Rule 2: a summary that
+cannot be had leaves the one before; the first failure of several in a row is a notice. Must not know: who shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import trio
+
+from greenroom.agents._forked import run_forked
+from greenroom.agents._hooking import reminder
+from greenroom.agents._services import AgentHome
+from greenroom.agents.side._beside import Beside, Emit, beside, notice
+from greenroom.models import Message
+
+SUMMARY: Final = "progress summary"
+SUMMARY_EVERY_S: Final = 30.0
+LEAST_WORDS: Final = 3
+MOST_WORDS: Final = 8
+_QUOTES: Final = "\"'`“”‘’*-. "
+_ABOUT: Final = (
+    "Say in 3 to 8 words what you are doing right now, for somebody who watches: the present tense, the file or thing by its "
+    "name, such as: Fixing the null check in validate.py. One line, nothing else. Calls of tools are not run here."
+)
+
+
+def summary_directive(before: str) -> str:
+    """Return what the model is told, given the summary before."""
+    return reminder(f"{_ABOUT}\nThe last time you said: {before}" if before else _ABOUT)
+
+
+def read_summary(text: str) -> str:
+    """Return the summary in what the model said, cut to eight words; empty where it holds none."""
+    words = next((line.strip(_QUOTES) for line in text.splitlines() if line.strip(_QUOTES)), "").split()
+    if len(words) < LEAST_WORDS:
+        return ""
+    return " ".join(words) if len(words) <= MOST_WORDS else " ".join(words[:MOST_WORDS]) + "…"
+
+
+def latest(messages: Sequence[Message]) -> Message | None:
+    """Return what tells whether something happened: the last message, once the agent has done anything."""
+    has_begun = any(message.role == "assistant" for message in messages)
+    return messages[-1] if has_begun else None
+
+
+async def summarize(place: Beside) -> str:
+    """Return what an agent is doing; empty where the model did not say it in a few words.
+
+    Raises:
+        ProviderError: The model could not be asked.
+        ForkFailed: It called tools and said nothing.
+    """
+    directive = summary_directive(place.home.summary)
+    return read_summary((await run_forked(place, directive, purpose=SUMMARY, max_rounds=1)).text)
+
+
+async def summaries(home: AgentHome, *, agent: str, emit: Emit, every_s: float = SUMMARY_EVERY_S) -> None:
+    """Keep `home.summary` up to date; whoever runs the agent starts it, and cancels it when the run ends.
+
+    It never returns and fails nothing. Cancelled, it leaves the summary as it is.
+
+    Args:
+        home: The agent's.
+        agent: The agent's id.
+        emit: Puts an event on record.
+        every_s: Seconds from one look to the next.
+    """
+    seen: Message | None = None
+    has_failed = False
+    while True:
+        await trio.sleep(every_s)
+        now = None if home.conversation is None else latest(home.conversation.messages)
+        if now is None or now is seen:
+            continue
+        seen = now
+        try:
+            home.summary = await summarize(beside(home, agent, emit)) or home.summary
+            has_failed = False
+        except Exception as error:  # noqa: BLE001 - the boundary of a service: it ends nothing, and is on record
+            if not has_failed:
+                notice(agent, emit, SUMMARY, f"{type(error).__name__}: {error}")
+            has_failed = True

@@ -1,0 +1,299 @@
+"""What a session's crew stands on: its composition, its tree, its run folder; and how the host uses it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal, final
+
+import attrs
+import trio
+
+from greenroom.actors import Ref
+from greenroom.agents import AgentDefinition, AgentHome, Lineage, Loaded
+from greenroom.agents.crew import (
+    AGENT_TOOL,
+    SEND_MESSAGE,
+    AgentTool,
+    ChildWish,
+    Crew,
+    Member,
+    Order,
+    Post,
+    make_send_message,
+)
+from greenroom.agents.definitions import Definitions
+from greenroom.core import Blocking, Cause, Disk, JournalError, Ports, UsageError
+from greenroom.permissions import Policy
+from greenroom.session._composition import Composition
+from greenroom.session._handles import TaskHandle
+from greenroom.session._recording import Recording
+from greenroom.session._resume import TRANSCRIPTS, load_agent
+from greenroom.supervisor import StopOrder, Supervisor, SupervisorSpec
+from greenroom.tasks import Tasks
+from greenroom.tools import Tool, ToolError
+from greenroom.worktrees import Worktrees
+
+BACKGROUND: Final = "background"
+TOGETHER: Final = SupervisorSpec(stop_order=StopOrder.TOGETHER)
+
+
+@final
+class SessionGround:
+    """What the agents of a crew are made of.
+
+    Args:
+        composition: Makes them.
+        adopt: Takes note of an agent that was started.
+        drop: Forgets it.
+    """
+
+    def __init__(
+        self,
+        composition: Composition,
+        adopt: Callable[[Ref[Any], AgentHome], None],
+        drop: Callable[[str], None],
+        find: Callable[[str], tuple[Ref[Any], AgentHome] | None],
+    ) -> None:
+        self._composition = composition
+        self.adopt = adopt
+        self.drop = drop
+        self.find = find
+
+    def make_child(self, wish: ChildWish) -> AgentHome:
+        """Return what belongs to a new agent."""
+        return self._composition.make_home(wish.definition, wish=wish)
+
+    def let_go(self, home: AgentHome) -> None:
+        """Forget an agent that has ended."""
+        self._composition.let_go(home)
+
+    async def find_definitions(self) -> Definitions:
+        """Return the definitions as they are now."""
+        return await self._composition.definitions.refresh()
+
+    def session_policy(self) -> Policy:
+        """Return the session's rules."""
+        return self._composition.policy
+
+    def has_budget(self) -> bool:
+        """Whether anything may still be spent."""
+        return self._composition.budget.exceeded is None
+
+
+@final
+@attrs.frozen
+class FolderArchive:
+    """Agents as the run folder tells of them."""
+
+    run_folder: Path
+    blocking: Blocking
+    disk: Disk
+
+    async def load(self, agent_id: str) -> tuple[Mapping[str, Any], Loaded]:
+        """Return what is kept of an agent, and its conversation.
+
+        Raises:
+            UsageError: There is nothing of it.
+        """
+        loaded = await load_agent(self.run_folder, agent_id, self.blocking)
+        return await self.blocking.run(self._record, agent_id), loaded
+
+    def _record(self, agent_id: str) -> Mapping[str, Any]:
+        path = self.run_folder / TRANSCRIPTS / f"agent-{agent_id}.meta.json"
+        try:
+            lines = self.disk.read(path).splitlines()
+        except FileNotFoundError:
+            raise UsageError(f"nothing says what kind of agent {agent_id!r} was: {path.name} is missing") from None
+        for line in reversed(lines):  # the last whole one counts
+            try:
+                found = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(found, dict):
+                return found
+        raise UsageError(f"nothing says what kind of agent {agent_id!r} was: {path.name} holds no JSON object")
+
+
+@final
+class Delegation:
+    """The sub-agents of a session, and what the host does with them. Made by `open_session`."""
+
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        composition: Composition,
+        tasks: Tasks,
+        ground: SessionGround,
+        *,
+        ports: Ports,
+        run_folder: Path,
+        write: Callable[[Path, bytes], None],
+        wait_durable: Callable[[], Awaitable[None]],
+        worktrees: Worktrees | None,
+    ) -> None:
+        self._supervisor = supervisor
+        self._branch: Supervisor | None = None
+        self._opening = trio.Lock()
+        self._composition = composition
+        self.tasks = tasks
+        self.crew = Crew(
+            tasks=tasks,
+            open_branch=self._open_branch,
+            ground=ground,
+            settings=composition.delegation,
+            ports=ports,
+            run_folder=run_folder,
+            write=write,
+            worktrees=worktrees,
+        )
+        self.post = Post(self.crew, FolderArchive(run_folder, ports.blocking, ports.disk))
+        self._wait_durable = wait_durable
+
+    def bound_tools(self) -> dict[str, Tool]:
+        """Return the tools that stand for this session's crew."""
+        agent = AgentTool(crew=self.crew, wait_durable=self._durable, definitions=self._composition.definitions.current)
+        return {AGENT_TOOL: agent, SEND_MESSAGE: make_send_message(self.post, self._durable)}
+
+    async def _durable(self) -> None:
+        try:
+            await self._wait_durable()
+        except JournalError as error:
+            raise ToolError(f"it was done, and cannot be put on record: {error}") from error
+
+    async def _open_branch(self) -> Supervisor:
+        async with self._opening:
+            if self._branch is None or self._branch.ref.is_gone:
+                self._branch = await self._supervisor.spawn_supervisor(BACKGROUND, TOGETHER)
+            return self._branch
+
+    # --- the host --------------------------------------------------------------------------------------------------
+
+    async def spawn(
+        self,
+        definition: str | AgentDefinition,
+        prompt: str,
+        *,
+        background: bool,
+        name: str,
+        description: str,
+        model: str | None,
+        isolation: Literal["worktree"] | None,
+        notify: Literal["host", "main"],
+    ) -> Member:
+        """Start an agent for the host, as `Session.spawn` says."""
+        if not prompt.strip():
+            raise UsageError("an agent needs a prompt; this one is blank")
+        if isinstance(definition, str):
+            definition = (await self.crew.ground.find_definitions()).find(definition)
+        kind: AgentDefinition = definition
+
+        def make(lineage: Lineage) -> AgentHome:
+            return self.crew.ground.make_child(
+                ChildWish(definition=kind, parent=None, lineage=lineage, model=model, is_background=background)
+            )
+
+        main = self.crew.main
+        order = Order(
+            home=make,
+            definition=kind,
+            prompt=prompt,
+            description=description or kind.name,
+            owner=main.id if notify == "main" and main is not None else "",
+            is_background=background,
+            is_silent=notify != "main",
+            name=name,
+            in_worktree=(isolation or kind.isolation) == "worktree",
+            waits=True,
+        )
+        try:
+            member = await self.crew.start(order)
+        except ToolError as error:
+            raise UsageError(str(error)) from error
+        if not background:
+            try:
+                await member.task.wait_released()
+            except trio.Cancelled:
+                member.task.kill(Cause("host", "the call that waited for it was cancelled"))
+                raise
+        return member
+
+    def background_all(self) -> list[str]:
+        """Let every call go on that waits for a task; returns the ids of what runs in the background now."""
+        return [one.info.id for one in self.tasks.running() if not one.is_background and one.move_to_background()]
+
+    def kill_all(self, why: str) -> list[str]:
+        """End all that runs in the background; returns the ids."""
+        running = [one for one in self.tasks.running() if one.is_background]
+        for one in running:
+            one.is_stopped_by_user = True
+        return [one.info.id for one in running if one.kill(Cause("host", why))]
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no agent runs, and the end of each was told."""
+        return self.crew.is_quiet
+
+
+class OfHost:
+    """What a program does with the sub-agents of a session; a part of `Session`."""
+
+    delegation: Delegation
+    """What keeps them."""
+    _recording: Recording
+
+    async def spawn(
+        self,
+        definition: str | AgentDefinition,
+        prompt: str,
+        *,
+        background: bool = False,
+        name: str = "",
+        description: str = "",
+        model: str | None = None,
+        isolation: Literal["worktree"] | None = None,
+        notify: Literal["host", "main"] = "host",
+    ) -> TaskHandle:
+        """Start an agent and return its handle; where too many run, it waits for a place, `pending`.
+
+        Cancelled before it is on its way, nothing is left; cancelled while it is waited for, it is killed.
+
+        Args:
+            definition: The name of a definition, or one.
+            prompt: What it is told.
+            background: False returns when it has ended, or was moved to the background.
+            name: What it is reached by besides its id.
+            description: What it does, in some words; by default the name of its definition.
+            model: An alias or an id; by default as its definition says.
+            isolation: `worktree` for a checkout of its own.
+            notify: Who is told of its end: nobody but the handle, or also the main agent, by a notice.
+
+        Raises:
+            UsageError: There is no such definition, it cannot be used, or no worktree can be made.
+            JournalError: It could not be put on record.
+            Stopping: The session ends.
+        """
+        self._recording.check_open()
+        delegation = self.delegation
+        member = await delegation.spawn(
+            definition,
+            prompt,
+            background=background,
+            name=name,
+            description=description,
+            model=model,
+            isolation=isolation,
+            notify=notify,
+        )
+        handle = TaskHandle(delegation.crew, delegation.post, member, self._recording)
+        await self._recording.commit()
+        return handle
+
+    def background_all(self) -> list[str]:
+        """Let every call go on that waits for an agent or a command, which does not notice; returns the ids of these."""
+        return self.delegation.background_all()
+
+    def kill_all(self, why: str = "killed") -> list[str]:
+        """End every agent and command that runs in the background, as a person's word; returns the ids."""
+        return self.delegation.kill_all(why)

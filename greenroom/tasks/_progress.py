@@ -1,0 +1,58 @@
+"""How far an agent has come in a run: tool calls, tokens, what it did last.
+
+Rule: input tokens are the latest request's, because each request reads all that came before; output tokens add up (agents
+6.80). Must not know: who looks at it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import Final, final
+
+import attrs
+
+RECENT: Final = 5
+"""Activities that are kept."""
+
+
+@final
+@attrs.define(eq=False)
+class Progress:
+    """The tracker of one run."""
+
+    latest_input_tokens: int = 0
+    cumulative_output_tokens: int = 0
+    recent_activities: deque[str] = attrs.field(factory=lambda: deque[str](maxlen=RECENT))
+    """What it did last, the latest at the end: a tool and what the call was about."""
+    tool_uses: Counter[str] = attrs.field(factory=Counter[str])
+    """Calls by tool."""
+    last_request_tokens: int = 0
+    """What the latest request read and wrote."""
+    summary: str = ""
+    """What it is about now, in a few words of a model; empty where nobody asks for such."""
+
+    @property
+    def tool_use_count(self) -> int:
+        """How many calls it has made."""
+        return self.tool_uses.total()
+
+    @property
+    def token_count(self) -> int:
+        """Latest input and cumulative output."""
+        return self.latest_input_tokens + self.cumulative_output_tokens
+
+    @property
+    def last_activity(self) -> str:
+        """What it did last; empty at the beginning."""
+        return self.recent_activities[-1] if self.recent_activities else ""
+
+    def note_request(self, input_tokens: int, output_tokens: int) -> None:
+        """Count a model request."""
+        self.latest_input_tokens = input_tokens
+        self.cumulative_output_tokens += output_tokens
+        self.last_request_tokens = input_tokens + output_tokens
+
+    def note_call(self, tool: str, summary: str) -> None:
+        """Count a tool call."""
+        self.tool_uses[tool] += 1
+        self.recent_activities.append(f"{tool} {summary}".rstrip())
