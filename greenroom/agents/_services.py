@@ -91,7 +91,7 @@ class AgentServices:
     """How answers are gone on with that were cut; None: as by default."""
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
     progress_summaries: bool = False
-    """Whether whoever runs an agent in the background keeps its summary up to date (`greenroom.agents.side.summaries`)."""
+    """Whether those that another one, or the host, started say from time to time what they do."""
     processes: Processes | None = None
     background: Background | None = None
     ask_user: AskUser | None = None
@@ -128,8 +128,6 @@ class AgentHome:
     usage: Usage = attrs.field(factory=Usage)
     activity: str = ""
     """What it is doing now, for people."""
-    summary: str = ""
-    """What it does, in 3 to 8 words of its own; empty unless somebody keeps it up to date (`greenroom.agents.side`)."""
     last_text: str = ""
     """The latest text of the turn that runs, or of the last one; what is there when a turn is cut."""
     history: Sequence[Message] = ()

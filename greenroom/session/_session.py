@@ -252,7 +252,6 @@ class Session(BesideTurns, OfHost):
             error.partial = "".join(prompt.said)
             raise
         await self._recording.commit()
-        self.asides.note_turn()
         return answer
 
     async def compact(self, focus: str = "") -> Compacted:
@@ -436,7 +435,7 @@ class Session(BesideTurns, OfHost):
                 definition=home.definition.name,
                 activity=home.activity,
                 usage=home.usage,
-                summary=home.summary,
+                summary="" if home.progress is None else home.progress.summary,
             )
             for ref, home in self._agents.values()
         ]

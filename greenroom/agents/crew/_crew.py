@@ -23,7 +23,7 @@ from greenroom.agents._conversation import Appended
 from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
 from greenroom.agents._services import AgentHome, Lineage
-from greenroom.agents.crew._child import ChildAgent
+from greenroom.agents.crew._child import child_kind
 from greenroom.agents.crew._fork import directive
 from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order
 from greenroom.agents.crew._reports import readable, report_of, words_of
@@ -223,7 +223,7 @@ class Crew:
         run = member.task.info.run
         self._keep_record(member)
         cell = branch.start(
-            ChildAgent,
+            child_kind(member.home),
             member.home,
             run == 1,
             partial(self.tasks.begin, member.task),
