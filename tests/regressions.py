@@ -44,7 +44,7 @@ _S, _T, _G = Part.SUB_AGENTS, Part.TEAMS, Part.GATEWAY
 
 ROWS: Final = {
     # --- cancel scope, cancellation propagation
-    "RC-01": Row("Cancelling a turn touches only that turn and its foreground children.", _S),
+    "RC-01": Row("Cancelling a turn touches only that turn and its foreground children."),
     "RC-02": Row("Gestures of a console are separate verbs; ending everything needs an explicit call.", _G),
     "RC-03": Row("What was ended can be gone on with on request, and its history is kept."),
     "RC-04": Row("Every cancelled child has exactly one terminal event and one notice with a reason.", _S),
