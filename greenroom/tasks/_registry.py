@@ -113,6 +113,15 @@ class Tasks:
         self._tasks[info.id] = task
         return task
 
+    def forget(self, task: Task, earlier: Task | None = None) -> None:
+        """Take back a task whose work could not be begun, as if it had never been there; its last run is there again."""
+        if earlier is None:
+            del self._tasks[task.info.id]
+        else:
+            self._tasks[task.info.id] = earlier
+        task.is_notified = True
+        task.mark_over()
+
     def recall(self, info: TaskInfo) -> Task:
         """Take a task up that ended before anybody of now was there; its end is nobody's to tell."""
         task = Task(

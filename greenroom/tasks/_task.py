@@ -147,6 +147,12 @@ class Task:
             self.move(Edge.KILL)
         return True
 
+    def abandon(self) -> None:
+        """The call that waited for it has ended without a result: its end is told by a notice that begins no turn."""
+        if not self.is_background:
+            self.is_quiet = self.is_background = True
+            self._settle()
+
     @contextmanager
     def claimed(self) -> Iterator[None]:
         """Hold its notice back, for whoever is about to tell of its end with `mark_notified`, or to give up."""
