@@ -579,3 +579,30 @@ async def test_what_a_person_stopped_no_model_goes_on_with(tmp_path: Path, autoj
         await session.run("go on with it")
 
     assert "was stopped by the user, and only the user goes on with it" in "\n".join(main_messages(session))
+
+
+async def test_waits_for_several_agents_run_side_by_side_each_with_its_own_limit(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-57: a wait holds nothing but itself."""
+
+    def main(request: ModelRequest) -> AnswerLike:
+        said = sum(message.role == "assistant" for message in request.messages)
+        if said == 0:
+            return [agent(f"job {n}", run_in_background=True) for n in range(4)]
+        if said > 1:
+            return "Noted."
+        found = [block.content.split("agentId: ")[1].split()[0] for block in request.messages[2].content]  # type: ignore[union-attr]
+        return [Call("TaskOutput", {"task_id": one, "timeout": 60_000}) for one in found]
+
+    pages = {"general-purpose": lambda _: Call("Glob", {"pattern": "*"})}
+    async with open_teamwork(tmp_path, main, pages=pages, wait_s=10.0) as session:
+        began = trio.current_time()
+        await session.run("go")
+        took = trio.current_time() - began
+        session.kill_all()
+        await session.wait_quiet()
+
+    assert took == 90.0
+    assert "\n".join(main_messages(session)).count("<retrieval_status>timeout</retrieval_status>") == 4
+    assert violations(session) == []
