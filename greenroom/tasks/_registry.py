@@ -176,6 +176,10 @@ class Tasks:
         """Return a task that runs, or ended not too long ago; by its id, or the name of its agent."""
         return self._tasks.get(task_id) or self._tasks.get(self.id_of(task_id))
 
+    def all(self) -> tuple[Task, ...]:
+        """Return those that run and those that are remembered, in the order of starting."""
+        return tuple(self._tasks.values())
+
     def running(self, owner: str | None = None) -> tuple[Task, ...]:
         """Return what has not ended, in the order of starting; of one agent, or of all."""
         return tuple(task for task in self._tasks.values() if not task.is_finished and owner in {None, task.info.owner})

@@ -301,7 +301,7 @@ class AgentTool:
             total_duration_ms=task.duration_ms,
             total_tokens=progress.last_request_tokens,
             usage=home.usage,
-            tool_stats=stats_of(progress.tool_uses),
+            tool_stats=stats_of(progress),
             prompt=member.order.prompt,
             worktree_path=task.worktree or None,
             worktree_branch=task.worktree_branch or None,

@@ -307,7 +307,7 @@ class Crew:
         """
         order = attrs.evolve(member.order, is_background=True, is_silent=not owner, owner=owner, call="")
         home = member.home
-        home.last_text, home.open_results = "", {}
+        home.last_text, home.open_results, home.ended_by = "", {}, None
         before = (member.order, member.task)
         member.order, member.task = order, self._open_task(member.id, order, home, run=member.task.info.run + 1)
         try:
@@ -345,7 +345,7 @@ class Crew:
 
     def _ended(self, member: Member, task: Task, down: Down) -> None:
         if task.cause is None and down.state is State.KILLED:
-            task.cause = down.cause
+            task.cause = member.home.ended_by or down.cause
         if down.state is State.FAILED:
             task.error = words_of(down.error)
         self._settle(member, task, down.state)
@@ -361,6 +361,8 @@ class Crew:
             duration_ms=task.duration_ms if task.began_s else 0,
         )
         home.context = None
+        if task.is_stopped_by_user:
+            self._keep_record(member)
         if state is State.KILLED:
             for one in self.below(member.id):
                 one.task.kill(Cause(member.id, "the agent that it was started for was stopped"))
@@ -450,7 +452,12 @@ class Crew:
 
     def _keep_record(self, member: Member) -> None:
         path = Path("transcripts") / f"agent-{member.id}.meta.json"
-        self._write(path, json.dumps(member.record(), ensure_ascii=False).encode() + b"\n")
+        line = json.dumps(member.record(), ensure_ascii=False).encode() + b"\n"
+        try:
+            self._write(path, line)
+        except JournalError:
+            if not member.task.is_finished:
+                raise
 
     def _write_output(self, member: Member, appended: Appended) -> None:
         text = readable(appended.message)
