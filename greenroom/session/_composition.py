@@ -260,7 +260,14 @@ class Composition:
                 return wish.exact_model
             call, parent = wish.model, wish.parent.model if wish.parent is not None else None
         environment = self._environ.get(SUBAGENT_MODEL)
-        chosen = choose_model(parent=parent or own, environment=environment, call=call, definition=definition.model)
+        models = self._settings.scalars.models
+        chosen = choose_model(
+            parent=parent or own,
+            environment=environment,
+            call=call,
+            definition=definition.model,
+            names=None if models is None else models.names,
+        )
         if chosen.note:
             self.problems.append(f"agent {definition.name}: {chosen.note}")
         return "" if chosen.name == own else chosen.name
