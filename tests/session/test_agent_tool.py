@@ -12,7 +12,7 @@ from greenroom.agents import AgentDefinition
 from greenroom.agents.crew import FORK, PLACEHOLDER
 from greenroom.core import ProviderError, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
-from greenroom.tasks import TaskEnded
+from greenroom.tasks import TaskEnded, TaskNotice
 from greenroom.tools import tool
 from tests.session.teamwork import (
     agent,
@@ -606,3 +606,16 @@ async def test_waits_for_several_agents_run_side_by_side_each_with_its_own_limit
     assert took == 90.0
     assert "\n".join(main_messages(session)).count("<retrieval_status>timeout</retrieval_status>") == 4
     assert violations(session) == []
+
+
+async def test_more_notices_than_a_mailbox_holds_are_all_heard(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """RC-19: notices take no place of the capacity."""
+    async with open_teamwork(tmp_path, in_order(otherwise="Noted."), wait_s=0.0) as session:
+        for n in range(1_200):
+            session.delegation.crew.deliver(
+                TaskNotice(task_id=f"b{n:08}", output_file="/out", status="completed", summary="done", owner="")
+            )
+        await session.wait_quiet()
+
+    told = [one.split("<task-id>")[1].split("<")[0] for one in notices(session)]
+    assert sorted(told) == [f"b{n:08}" for n in range(1_200)]

@@ -446,6 +446,8 @@ class Crew:
             origin=TASK_NOTIFICATION,
             is_answered=None if task is None else lambda: task.is_answered,
         )
+        if ref is self.main:  # its mailbox may be full of notices, and none of them may be lost
+            return ref.notify(note) is Delivery.ACCEPTED
         return ref.tell(note, Lane.LATER) is Delivery.ACCEPTED
 
     # --- on disk ---------------------------------------------------------------------------------------------------
