@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, Question
+from greenroom.agents import AgentDefinition, PermissionDenied, Question, ToolBegan
 from greenroom.agents.crew import FORK
 from greenroom.agents.definitions import find_manual
-from greenroom.core import Event, UsageError
+from greenroom.core import Event
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow
 from greenroom.session import EVENTS, Session
@@ -22,27 +21,17 @@ from greenroom.tasks import TaskBegan
 from greenroom.trace import JOURNAL, read_journal
 from greenroom.worktrees import WorktreeKept
 from tests.agents.definitions.samples import JSON, MARKDOWN
-from tests.session.teamwork import (
-    agent,
-    in_order,
-    last_texts,
-    main_messages,
-    notices,
-    open_teamwork,
-    violations,
-)
+from tests.session.teamwork import agent, in_order, last_texts, main_messages, notices, open_teamwork, violations
 
 BACK: dict[str, Any] = {"run_in_background": True}
 CODE_REVIEW = """---
 name: code-review
-description: Review a code change and find correctness risks
+context: fork
 allowed-tools:
   - Read
   - Grep
   - Glob
 ---
-
-Review the current change.
 """
 AUDIT_AUTH = """---
 name: audit-auth
@@ -63,11 +52,16 @@ def recorded(session: Session, *kinds: type[Event]) -> list[Any]:
     return [one.event for one in journal.entries if isinstance(one.event, kinds)]
 
 
+def make_repository(folder: Path) -> None:
+    folder.mkdir()
+    for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *command], cwd=folder, check=True)
+
+
 def structured(session: Session) -> list[dict[str, Any]]:
     """Return what programs read of main's calls, in order."""
-    home = session.delegation.crew.main_home
-    assert home is not None
-    return [dict(one) for one in home.workspace.attachments.values()]
+    lines = (session.run_folder / "transcripts" / "main.jsonl").read_text().splitlines()
+    return [line["toolUseResult"] for line in map(json.loads, lines) if "toolUseResult" in line]
 
 
 # --- built-in agents -------------------------------------------------------------------------------------------------
@@ -166,8 +160,8 @@ async def test_the_fields_of_a_result_are_those_that_are_documented(tmp_path: Pa
     async with open_teamwork(tmp_path, in_order(agent("look"), agent("dig", **BACK)), pages=pages) as session:
         await session.run("go")
         await session.wait_quiet()
-        completed, launched = structured(session)
 
+    completed, launched = structured(session)
     assert list(completed) == [
         "status",
         "agentId",
@@ -200,7 +194,9 @@ async def test_the_fields_of_a_result_are_those_that_are_documented(tmp_path: Pa
     }
 
 
-@pytest.mark.parametrize(("tools", "advises"), [(("Agent",), False), (("Agent", "Read"), True), (("Agent", "Bash"), True)])
+@pytest.mark.parametrize(
+    ("tools", "advises"), [(("Agent",), False), (("Agent", "Read"), True), (("Agent", "Bash"), True)]
+)
 async def test_who_cannot_read_files_gets_no_advice_to(
     tmp_path: Path, autojump_clock: MockClock, tools: tuple[str, ...], *, advises: bool
 ) -> None:
@@ -210,8 +206,8 @@ async def test_who_cannot_read_files_gets_no_advice_to(
         await session.run("go")
         await session.wait_quiet()
         launched = main_messages(session)[2]
-        (data,) = structured(session)
 
+    (data,) = structured(session)
     assert data["canReadOutputFile"] is advises
     assert ("Read" in launched) is advises
     assert data["outputFile"] in launched
@@ -314,33 +310,33 @@ async def test_a_deny_rule_takes_the_tool_away_and_without_one_nobody_is_asked(
 
 @pytest.mark.parametrize(("mode", "is_free"), [("default", False), ("bypassPermissions", True)])
 async def test_a_definition_cannot_switch_permissions_off_for_itself(
-    tmp_path: Path, autojump_clock: MockClock, mode: str, *, is_free: bool
+    tmp_path: Path, mode: str, *, is_free: bool
 ) -> None:
-    """Behaviours (20), line 7; agents 20.21."""
-    wild = {"description": "d", "prompt": "p", "permissionMode": "bypassPermissions"}
-    plain = {"description": "d", "prompt": "p"}
-    results: dict[str, list[str]] = {"wild": [], "plain": []}
+    """Behaviours (20), line 7; agents 20.21. Mechanism: `Policy.for_child` takes the mode only where the user enabled it."""
+    read: dict[str, list[str]] = {"wild": [], "plain": []}
 
     def page(request: ModelRequest) -> AnswerLike:
-        results[request.definition].append(last_texts(request))
         name = request.definition
-        outside = str(tmp_path / "outside.txt")
-        return in_order(
-            Call("Write", {"file_path": f"{name}.txt", "content": "x"}),
-            Call("Write", {"file_path": outside, "content": "x"}),
-            "Done.",
-        )(request)
+        read[name].append(last_texts(request))
+        write = Call("Write", {"file_path": f"{name}.txt", "content": "x"})
+        return in_order(write, Call("Bash", {"command": "touch .git"}), "Done.")(request)
 
-    calls = [agent("do", subagent_type=name) for name in ("wild", "plain")]
+    kinds = {
+        "wild": {"description": "d", "prompt": "p", "permissionMode": "bypassPermissions"},
+        "plain": {"description": "d", "prompt": "p"},
+    }
+    calls = [agent("do", subagent_type=name) for name in kinds]
     async with open_teamwork(
-        tmp_path, in_order(calls), pages={"wild": page, "plain": page}, agents={"wild": wild, "plain": plain}, mode=mode
+        tmp_path, in_order(calls), pages=dict.fromkeys(kinds, page), agents=kinds, mode=mode, wait_s=0.0
     ) as session:
         await session.run("go")
         said = [one for one in session.problems if "bypassPermissions" in one]
 
-    assert [name.replace("wild", "plain") for name in results["wild"]] == results["plain"] or is_free
     assert (tmp_path / "project" / "wild.txt").exists(), "acceptEdits, as without a mode"
+    assert (tmp_path / "project" / ".git").exists() is is_free
     assert bool(said) is not is_free
+    if not is_free:
+        assert [text.replace("wild", "plain") for text in read["wild"]] == read["plain"]
 
 
 # --- the sample files ------------------------------------------------------------------------------------------------
@@ -367,9 +363,7 @@ async def test_the_sample_files_load_unchanged_and_do_what_they_say(
         seen.append(request)
         return "No risks."
 
-    async with open_teamwork(
-        tmp_path, main, pages={"code-reviewer": reviewer}, sources=["user", "project"]
-    ) as session:
+    async with open_teamwork(tmp_path, main, pages={"code-reviewer": reviewer}, sources=["user", "project"]) as session:
         await session.run("go")
         await session.wait_quiet()
         one = session.definitions["code-reviewer"]
@@ -378,8 +372,8 @@ async def test_the_sample_files_load_unchanged_and_do_what_they_say(
 
     assert (one.tools, one.model, one.permission_mode) == (("Read", "Grep", "Glob"), "sonnet", "acceptEdits")
     assert (one.is_background, one.max_turns, one.memory) == (True, 8, "project")
-    assert skills["audit-auth"].is_fork
-    assert not skills["code-review"].is_fork
+    assert [name for name in ("audit-auth", "code-review") if skills[name].is_fork] == ["audit-auth", "code-review"]
+    assert skills["audit-auth"].allowed_tools == ("Read", "Grep", "Glob")
     assert "<result>No risks.</result>" in notices(session)[0], "the definition asks for the background"
     assert "sonnet" in seen[0].model
     assert {tool.name for tool in seen[0].tools} >= {"Read", "Grep", "Glob"}
@@ -405,3 +399,129 @@ async def test_the_sample_in_json_loads_and_its_denials_hold(tmp_path: Path, aut
     assert member.home.policy is not None
     assert {str(rule) for rule in member.home.policy.rules} >= set(one.disallowed_tools)
     assert "No risks." in main_messages(session)[2]
+
+
+# --- finding faults: each question of agents 20.61 is answered without a debugger (Behaviours (20), line 15) -------------
+
+
+async def test_why_no_notice_came_is_told_by_the_task(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """20.61, row 1: somebody waited for it with TaskOutput, so its end was told already."""
+
+    def main(request: ModelRequest) -> AnswerLike:
+        text = last_texts(request)
+        if "agentId: " in text:
+            return Call("TaskOutput", {"task_id": text.split("agentId: ")[1].split()[0]})
+        return in_order(agent("dig", **BACK))(request)
+
+    async with open_teamwork(tmp_path, main) as session:
+        await session.run("go")
+        await session.wait_quiet()
+        (task,) = session.tasks()
+
+    assert notices(session) == []
+    assert (task.state, task.is_told) == ("completed", True)
+    assert [one.tool for one in recorded(session, ToolBegan)] == ["Agent", "TaskOutput"]
+
+
+async def test_why_a_message_found_nobody_is_in_its_error(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """20.61, row 2."""
+    messages = [Call("SendMessage", {"to": to, "message": "hello"}) for to in ("critik", "a" + 16 * "0")]
+    calls = in_order(agent("dig", name="critic", **BACK), messages)
+    async with open_teamwork(tmp_path, calls) as session:
+        await session.run("go")
+        await session.wait_quiet()
+        texts = main_messages(session)[4]
+
+    assert "there is no agent 'critik'; did you mean critic" in texts
+    assert f"has no conversation of an agent 'a{16 * '0'}'" in texts, "its transcript is gone"
+
+
+async def test_why_a_child_lacks_a_tool_is_among_the_problems(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """20.61, row 3."""
+    kinds = {
+        "narrow": {"description": "d", "prompt": "p", "tools": ["Read", "Gerp"]},
+        "needy": {"description": "d", "prompt": "p", "requiredMcpServers": ["github"]},
+        "deaf": {"description": "d", "prompt": "p", "tools": ["Gerp"]},
+    }
+    calls = [agent("do", subagent_type=name) for name in kinds]
+    async with open_teamwork(tmp_path, in_order(calls), pages={"narrow": in_order("Done.")}, agents=kinds) as session:
+        await session.run("go")
+        problems = session.problems
+        texts = main_messages(session)[2]
+
+    assert any("'narrow'" in one and "'Gerp'" in one for one in problems)
+    assert "github" in texts
+    assert "'deaf' would be spawned with zero tools" in texts
+
+
+async def test_why_a_childs_call_was_refused_is_on_record(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """20.61, row 4; 20.62: the `mode` of a call overrides nothing."""
+    planner = {"description": "d", "prompt": "p", "permissionMode": "plan"}
+    page = in_order(Call("Write", {"file_path": "a.txt", "content": "a"}), "Refused.")
+    call = agent("do", subagent_type="planner", mode="bypassPermissions")
+    async with open_teamwork(
+        tmp_path, in_order(call), pages={"planner": page}, agents={"planner": planner}, mode="default"
+    ) as session:
+        await session.run("go")
+        (task,) = session.tasks()
+
+    (denied,) = recorded(session, PermissionDenied)
+    assert denied.actor == task.id
+    assert "plan" in denied.reason
+
+
+@pytest.mark.parametrize(
+    ("setting", "call", "says"),
+    [
+        ({"fork": "off"}, {"subagent_type": "fork"}, "forks are not available here"),
+        ({"fork": "when_type_omitted"}, {}, "Report on"),
+        ({"fork": "when_type_omitted", "interactive": True}, {"subagent_type": "general-purpose"}, "Async agent"),
+    ],
+    ids=["closed", "nobody-watches", "a-type-was-given"],
+)
+async def test_why_nothing_forked_is_in_the_result_or_the_type_of_the_task(
+    tmp_path: Path, autojump_clock: MockClock, setting: dict[str, Any], call: dict[str, Any], says: str
+) -> None:
+    """20.61, row 5."""
+    async with open_teamwork(tmp_path, in_order(agent("dig", **call)), settings={"delegation": setting}) as session:
+        await session.run("go")
+        await session.wait_quiet()
+
+    assert says in main_messages(session)[2]
+    assert {one.agent for one in recorded(session, TaskBegan)} <= {"general-purpose"}
+
+
+async def test_why_a_worktree_stays_is_on_record_and_in_the_result(tmp_path: Path) -> None:
+    """20.61, row 7."""
+    make_repository(tmp_path / "project")
+    pages = {"general-purpose": in_order(Call("Write", {"file_path": "new.py", "content": "x"}), "Done.")}
+    async with open_teamwork(tmp_path, in_order(), pages=pages, wait_s=0.0) as session:
+        handle = await session.spawn("general-purpose", "try it", isolation="worktree")
+        result = await handle.wait_finished()
+
+    (kept,) = recorded(session, WorktreeKept)
+    assert (kept.path, kept.branch) == (result.worktree, result.worktree_branch)
+    assert "new.py" in kept.why
+    assert violations(session) == []
+
+
+async def test_why_a_wait_goes_on_is_in_its_answer(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """20.61, row 8: the state is that of the task, and it is final before anything is cleaned up."""
+
+    def main(request: ModelRequest) -> AnswerLike:
+        text = last_texts(request)
+        if "agentId: " in text:
+            return Call("TaskOutput", {"task_id": text.split("agentId: ")[1].split()[0], "timeout": 1000})
+        return in_order(agent("dig", **BACK))(request)
+
+    pages = {"general-purpose": in_order(*[Call("Glob", {"pattern": "*"})] * 9, "Done.")}
+    async with open_teamwork(tmp_path, main, pages=pages) as session:
+        await session.run("go")
+        (task,) = session.tasks()
+        assert (task.state, task.is_told) == ("running", False)  # and not `completed`: it is what it says
+        await session.wait_quiet()
+
+    answer = main_messages(session)[4]
+    assert "<retrieval_status>timeout</retrieval_status>" in answer
+    assert "<status>running</status>" in answer
+    assert len(notices(session)) == 1
