@@ -193,6 +193,8 @@ class Composition:
         home.hooks = self._hooks_for(home)
         if self._places is not None or has_servers:
             home.prepare = self._preparation(home)
+        else:
+            self.problems += self._missing_tools(home, more)
         self._homes[home] = None
         return home
 

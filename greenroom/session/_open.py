@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import trio
 
-from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, teams
+from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, teams, worktrees
 from greenroom import agents as agent_events
 from greenroom.actors import State
 from greenroom.agents import AgentDefinition, CanUseTool, OnMessage
@@ -45,6 +45,7 @@ EVENTS: Final = (
     *hooks.EVENTS,
     *mcp.EVENTS,
     *tasks.EVENTS,
+    *worktrees.EVENTS,
     *agent_events.EVENTS,
     *teams.EVENTS,
     *SESSION_EVENTS,
