@@ -161,7 +161,11 @@ def _reply(request: ReceivedRequest) -> AnswerLike:
     text = messages[-1]["content"][-1].get("text", "")
     if text == "Fork now.":
         return [
-            Call("Agent", {"description": "part", "prompt": DIRECTIVE.format(number=number), "subagent_type": "fork"}, id=f"f{number}")
+            Call(
+                "Agent",
+                {"description": "part", "prompt": DIRECTIVE.format(number=number), "subagent_type": "fork"},
+                id=f"f{number}",
+            )
             for number in range(FORKS)
         ]
     if text == "Go on with it.":
