@@ -111,6 +111,17 @@ class Tasks:
         self._tasks[info.id] = task
         return task
 
+    def recall(self, info: TaskInfo) -> Task:
+        """Return the latest run of a task, which has ended: as the table has it, or one that nothing is known of but that.
+
+        Its end was told, and is on record: neither happens again. What it holds is let go as after any end.
+        """
+        task = self._tasks.get(info.id)
+        if task is None or not task.is_finished:
+            task = Task.ended(info, tell=self._tell, watch=self._watch)
+        self._let_go_later(task, trio.current_time())
+        return task
+
     def begin(self, task: Task) -> None:
         """Note that the work of a task has begun."""
         task.began_s = trio.current_time()
@@ -135,7 +146,10 @@ class Tasks:
             claim.__enter__()
             task.move(edge)
             self._nursery.start_soon(_look_after, claim, after_care, name=f"after {task.info.id}")
-        self._releases.append((task.ended_s + self._release_s, task))
+        self._let_go_later(task, task.ended_s)
+
+    def _let_go_later(self, task: Task, now_s: float) -> None:
+        self._releases.append((now_s + self._release_s, task))
         if not self._is_releasing:
             self._is_releasing, self._sweeping = True, trio.CancelScope()
             self._nursery.start_soon(self._release_in_time, name="release of tasks")

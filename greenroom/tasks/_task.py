@@ -97,6 +97,16 @@ class Task:
     _released: trio.Event = attrs.field(factory=trio.Event, repr=False)
     _settled: trio.Event = attrs.field(factory=trio.Event, repr=False)
 
+    @classmethod
+    def ended(
+        cls, info: TaskInfo, *, tell: Callable[[TaskNotice], None], watch: Callable[[Task, Edge | None], None]
+    ) -> Task:
+        """Return a run of an earlier process: it is over, and its end was told."""
+        task = cls(info=info, is_background=True, is_notified=True, state=TaskState.KILLED, tell=tell, watch=watch)
+        for event in (task._finished, task._released, task._settled):
+            event.set()
+        return task
+
     @property
     def is_finished(self) -> bool:
         """Whether it has ended."""
@@ -172,7 +182,8 @@ class Task:
         if not self.is_finished or self._claims:
             return
         self._settled.set()
-        if self.is_background and not self.is_notified:
+        is_awaited = not self.is_background and self.info.tool_use_id != ""  # a program that waits tells nobody
+        if not is_awaited and not self.is_notified:
             self.is_notified = True
             if not self.is_silent:
                 self._tell(self.notice)

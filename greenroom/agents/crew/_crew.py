@@ -160,7 +160,7 @@ class Crew:
             self._waiting.append(member)
             member.first = text
         else:
-            self.launch(member, Note(text))
+            self._launch(member, Note(text))
         return member
 
     def _lineage(self, order: Order) -> Lineage:
@@ -178,9 +178,8 @@ class Crew:
         except WorktreeError as error:
             raise ToolError(f"no worktree could be made: {error}") from error
 
-    def _open_task(self, agent_id: str, order: Order, home: AgentHome, *, run: int = 1) -> Task:
-        """Put a run into the table."""
-        info = TaskInfo(
+    def _info_of(self, agent_id: str, order: Order, home: AgentHome, *, run: int) -> TaskInfo:
+        return TaskInfo(
             id=agent_id,
             kind=AGENT,
             description=order.description,
@@ -191,6 +190,10 @@ class Crew:
             depth=home.lineage.depth,
             run=run,
         )
+
+    def _open_task(self, agent_id: str, order: Order, home: AgentHome, *, run: int = 1) -> Task:
+        """Put a run into the table."""
+        info = self._info_of(agent_id, order, home, run=run)
         task = self.tasks.open(info, is_background=order.is_background, kill=partial(self._kill_actor, agent_id))
         task.progress = home.progress = Progress()
         task.is_silent = order.is_silent
@@ -211,13 +214,22 @@ class Crew:
         if member.id not in holders:
             holders.append(member.id)
 
-    def launch(self, member: Member, first: Note) -> None:
-        """Make the actor of a run and give it its first message, in one step.
+    def _launch(self, member: Member, first: Note) -> None:
+        """Make the actor of a run and give it its first message, in one step; a run that cannot begin has failed.
 
         Raises:
             Stopping: The session ends.
             JournalError: Nothing new may begin.
         """
+        try:
+            self._start_actor(member, first)
+        except (Stopping, JournalError) as error:
+            member.task.error = str(error)
+            member.task.mark_notified()  # whoever asked for it gets the error
+            self._settle(member, member.task, State.FAILED)
+            raise
+
+    def _start_actor(self, member: Member, first: Note) -> None:
         branch = self._branch
         assert branch is not None
         run = member.task.info.run
@@ -251,9 +263,7 @@ class Crew:
         """Take an agent back into memory; its last run has ended."""
         home = order.home(lineage)
         home.id, home.lineage, home.loaded = agent_id, lineage, loaded
-        task = self._open_task(agent_id, order, home, run=run)
-        task.is_silent = True
-        self.tasks.end(task, Edge.KILL)
+        task = self.tasks.recall(self._info_of(agent_id, order, home, run=run))
         member = Member(id=agent_id, order=order, lineage=lineage, task=task, home=home)
         self.members[agent_id] = member
         home.listeners = (partial(self._write_output, member),)
@@ -282,8 +292,9 @@ class Crew:
         home = member.home
         home.last_text, home.open_results = "", {}
         member.order = order
+        member.ref = None
         member.task = self._open_task(member.id, order, home, run=member.task.info.run + 1)
-        self.launch(member, first)
+        self._launch(member, first)
 
     # --- ending ----------------------------------------------------------------------------------------------------
 
@@ -341,7 +352,7 @@ class Crew:
         while self._waiting and self.running < self.settings.max_running:
             member = self._waiting.popleft()
             try:
-                self.launch(member, Note(member.first))
+                self._start_actor(member, Note(member.first))
             except (Stopping, JournalError) as error:
                 member.task.error = str(error)
                 self._settle(member, member.task, State.FAILED)
