@@ -77,7 +77,8 @@ class SessionSettings:
     extract_memory: bool = False
     """Whether the main agent's notes are kept after each of its turns: its model notes what is worth it, beside the conversation."""
     agent_progress_summaries: bool = False
-    """Whether agents in the background say every 30 s what they do, in 3 to 8 words; each time is one more request."""
+    """Whether agents that another one, or the host, started say every 30 s what they do, in 3 to 8 words, if anything happened;
+    each time is one more request."""
     models: ModelSettings | None = None
     """Deadlines, retries, budget, prices and more; where it is given, it goes around the model of the session."""
     record_model: bool = False
