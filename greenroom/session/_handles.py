@@ -64,7 +64,7 @@ class TaskHandle:
         """Its latest run, with its progress."""
         member = self._crew.members.get(self._id)
         if member is not None:
-            self._task = member.task
+            self._task, self._home = member.task, member.home
         return self._task
 
     @property
@@ -75,7 +75,8 @@ class TaskHandle:
     @property
     def usage(self) -> Usage:
         """The tokens that it has used, in all its runs."""
-        return self._home.usage
+        member = self._crew.members.get(self._id)
+        return (self._home if member is None else member.home).usage
 
     def tell(self, text: str) -> Delivery:
         """Send it a message, which it reads at its next step; says whether it was taken. One that has ended takes none.
