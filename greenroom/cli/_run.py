@@ -89,6 +89,10 @@ def chosen_tools(names: str | None) -> tuple[Tool, ...]:
     return tuple(one for one in TOOLS if one.name in wanted)
 
 
+def _is_on(text: str) -> bool:
+    return text.strip().lower() not in {"", "0", "false", "no", "off"}
+
+
 def _flag(text: str, *names: str) -> Any:
     """Return what help says of a flag, and its further names."""
     return Parameter(help=text, alias=names or None)
@@ -234,7 +238,7 @@ def run_command(
         flags=flags,
         open_with=open_with,
         named=(*allow, *deny),
-        with_text=flags.forward_subagent_text or os.environ.get(FORWARD_VARIABLE, "").strip() not in {"", "0"},
+        with_text=flags.forward_subagent_text or _is_on(os.environ.get(FORWARD_VARIABLE, "")),
         ceiling_s=read_ceiling(),
     )
     with calm_collector(), _runs_of(flags) as runs:

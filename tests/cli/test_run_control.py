@@ -322,7 +322,8 @@ def test_13_22_the_program_decides_about_calls_of_main_and_of_children(place: Pl
         if first == "child":
             return write("c.txt", "toolu_c") if rounds == 0 else "Child done."
         spawn = Answer([Call("Agent", {"description": "d", "prompt": "child"}, id="toolu_agent")])
-        return [write("m.txt", "toolu_m"), spawn, "Done."][rounds]
+        replies: list[ReplyLike] = [write("m.txt", "toolu_m"), spawn, "Done."]
+        return replies[rounds]
 
     inherit = ("--settings", '{"child_permission": "inherit"}')
     with talking(place, script, "--permission-prompt-tool", "stdio", *inherit) as (talk, _):
