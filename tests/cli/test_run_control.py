@@ -318,7 +318,7 @@ def test_13_22_the_program_decides_about_calls_of_main_and_of_children(place: Pl
 
     def script(request: ReceivedRequest) -> ReplyLike:
         first = request.body["messages"][0]["content"][0]["text"]
-        rounds = sum(one["role"] == "assistant" for one in request.body["messages"])
+        rounds: int = sum(one["role"] == "assistant" for one in request.body["messages"])
         if first == "child":
             return write("c.txt", "toolu_c") if rounds == 0 else "Child done."
         spawn = Answer([Call("Agent", {"description": "d", "prompt": "child"}, id="toolu_agent")])
