@@ -27,6 +27,7 @@ from greenroom.agents.crew._child import ChildAgent
 from greenroom.agents.crew._fork import directive
 from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order
 from greenroom.agents.crew._reports import readable, report_of, words_of
+from greenroom.agents.delegation._routing import Limits
 from greenroom.core import Cause, JournalError, Ports, Stopping, actor_id
 from greenroom.inbox import TASK_NOTIFICATION
 from greenroom.mailbox import Delivery, Lane
@@ -93,8 +94,21 @@ class Crew:
     @property
     def running(self) -> int:
         """How many have a place: those that run, and those that are just being started."""
-        started = sum(one.is_running and one.ref is not None for one in self.members.values())
-        return started + self._reserved
+        members = [one for one in self.members.values() if not one.order.is_service]
+        return sum(one.is_running and one.ref is not None for one in members) + self._reserved
+
+    @property
+    def limits(self) -> Limits:
+        """How many agents there are, and how many there may be."""
+        settings = self.settings
+        return Limits(
+            max_depth=settings.max_depth,
+            running=self.running,
+            max_running=settings.max_running,
+            spawned=self.spawned,
+            max_total=settings.max_total,
+            has_budget=self.ground.has_budget(),
+        )
 
     def home_of(self, agent_id: str) -> AgentHome | None:
         """Return what belongs to an agent that is in memory, main included."""
@@ -125,7 +139,8 @@ class Crew:
             JournalError: Nothing new may begin.
             Stopping: The session ends.
         """
-        self._reserved += 1
+        reserved = not order.is_service
+        self._reserved += reserved
         hold = None
         try:
             self._branch = await self._open_branch()
@@ -147,7 +162,7 @@ class Crew:
             )
             hold = None
         finally:
-            self._reserved -= 1
+            self._reserved -= reserved
             if hold is not None:
                 with trio.CancelScope(shield=True):  # bounded by git's own limit
                     await hold.release()
@@ -168,7 +183,8 @@ class Crew:
         if caller is None:
             return Lineage(above=(main.id,) if main is not None else ())
         above = (order.caller_id, *caller.lineage.above)
-        return Lineage(parent=order.caller_id, above=above, call=order.call)
+        skills = (*caller.lineage.skills, *([order.skill] if order.skill else []))
+        return Lineage(parent=order.caller_id, above=above, call=order.call, skill=order.skill, skills=skills)
 
     async def _open_worktree(self, agent_id: str, home: AgentHome) -> Any:
         if self.worktrees is None:
@@ -199,7 +215,7 @@ class Crew:
 
     def _register(self, member: Member) -> None:
         self.members[member.id] = member
-        self.spawned += 1
+        self.spawned += not member.order.is_service
         if member.order.name and member.task.is_background:
             self.take_name(member)
         if not member.home.listeners:
@@ -278,7 +294,7 @@ class Crew:
             Stopping: The session ends.
             JournalError: Nothing new may begin.
         """
-        order = attrs.evolve(member.order, is_background=True, is_silent=not owner, owner=owner, call="")
+        order = attrs.evolve(member.order, is_background=True, is_silent=not owner, owner=owner, call="", tell=None)
         home = member.home
         home.last_text, home.open_results = "", {}
         member.order = order
@@ -371,6 +387,9 @@ class Crew:
 
     def deliver(self, notice: TaskNotice) -> None:
         """Hand a notice to whoever is to be told, in the step in which the task ended."""
+        ended = self.members.get(notice.task_id)
+        if ended is not None and ended.order.tell is not None and ended.order.tell(ended.task):
+            return
         above: tuple[str, ...] = ()
         for agent_id in (notice.task_id, notice.owner):
             home = self.home_of(agent_id)
