@@ -21,7 +21,7 @@ WATCHED: dict[str, Any] = {"setting": "background", "is_interactive": True}
 
 @given(SAID, SITUATIONS)
 def test_nothing_runs_unwaited_for_where_nothing_runs_in_the_background(
-    said: bool | None,  # noqa: FBT001
+    said: bool | None,
     situation: SkillSituation,
 ) -> None:
     off = attrs.evolve(situation, background_enabled=False)
@@ -30,7 +30,7 @@ def test_nothing_runs_unwaited_for_where_nothing_runs_in_the_background(
 
 @given(SAID, SITUATIONS)
 def test_an_assistant_waits_for_nothing_and_nobody_else_gets_a_hidden_prompt(
-    said: bool | None,  # noqa: FBT001
+    said: bool | None,
     situation: SkillSituation,
 ) -> None:
     carrier = choose_carrier(said, situation)
@@ -43,7 +43,7 @@ def test_an_assistant_waits_for_nothing_and_nobody_else_gets_a_hidden_prompt(
 
 @given(SAID, SITUATIONS)
 def test_without_an_assistant_a_notice_needs_a_wish_and_a_person_and_no_reason_to_wait(
-    said: bool | None,  # noqa: FBT001
+    said: bool | None,
     situation: SkillSituation,
 ) -> None:
     plain = attrs.evolve(situation, is_assistant=False, background_enabled=True)
@@ -66,5 +66,5 @@ def test_without_an_assistant_a_notice_needs_a_wish_and_a_person_and_no_reason_t
         (None, {"is_assistant": True, "is_main": False}, Carrier.NOTICE),
     ],
 )
-def test_by_example(said: bool | None, situation: dict[str, Any], carrier: Carrier) -> None:  # noqa: FBT001
+def test_by_example(said: bool | None, situation: dict[str, Any], carrier: Carrier) -> None:
     assert choose_carrier(said, SkillSituation(**situation)) is carrier
