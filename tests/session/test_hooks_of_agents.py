@@ -225,16 +225,26 @@ async def test_a_hooks_agent_takes_no_place_and_is_told_to_nobody(project: Path,
     """It counts neither as running nor as started; the child that it holds up has the only place."""
     write(project / "b.txt", "b")
     script = {
-        "main": [SPAWN, "done"],
+        "main": [SPAWN, "done", "told"],
         CHILD: [Call("Read", {"file_path": str(project / "b.txt")}), "report"],
-        HOOK: [YES],
+        HOOK: [ScriptStep(answer=YES, wait_s=20.0)],
     }
     hooks = {"PreToolUse": agents(matcher="Read")}
     limits = {"max_running": 1, "max_total": 1, "max_depth": 1}
-    async with opened(project, script, hooks, delegation=limits) as (session, _):
-        await session.run("Go.")
+    async with opened(project, script, hooks, delegation=limits) as (session, model):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(look_on, session)
+            await session.run("Go.")
         (judge,) = judges(session)
         assert judge.lineage.depth == 2
         assert session.delegation.crew.spawned == 1
         await session.wait_quiet()
-    assert results(session)[0].content.startswith("report")
+    (told_later,) = [one.messages[-1].text for one in asked(model, "main")[2:]]
+    assert told_later.count("<task-notification>") == 1
+    assert "report" in told_later
+
+
+async def look_on(session: Session) -> None:
+    await trio.sleep(10)
+    assert session.delegation.crew.running == 1
+    assert len(session.background_all()) == 2

@@ -79,7 +79,7 @@ def events(session: Session, kind: str) -> list[dict[str, Any]]:
 async def test_a_model_waits_for_the_skill_and_its_result_is_that_of_the_call(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """Behaviours (4), line 4; behaviours (20), line 1, the sixth call. Agents 4.30, 4.32.
+    """Behaviours (4), line 4; Behaviours (20), line 1, the sixth call. Agents 4.30, 4.32.
 
     The child is told the skill's text and nothing of the conversation; main's next request has the report.
     """
@@ -87,6 +87,7 @@ async def test_a_model_waits_for_the_skill_and_its_result_is_that_of_the_call(
     async with opened(project, script) as (session, model):
         answer = await session.run("A secret of mine.")
         (member,) = members(session)
+        assert member.task.is_notified
     assert answer.text == "done"
     (first,) = asked(model, CHILD)
     (told,) = first.messages
@@ -193,7 +194,7 @@ async def test_an_assistant_waits_for_nothing_and_reads_a_hidden_prompt(
 async def test_where_a_skill_is_waited_for(
     project: Path, autojump_clock: MockClock, head: str, delegation: dict[str, Any]
 ) -> None:
-    """Agents 4.31, its exceptions; behaviours (4), line 4: with `background: false` the turn waits."""
+    """Agents 4.31, its exceptions; Behaviours (4), line 4: with `background: false` the turn waits."""
     script = {"main": [AUDIT, "done"], CHILD: [ScriptStep(answer="All is well.", wait_s=5.0)]}
     async with opened(project, script, head=head, delegation=delegation) as (session, _):
         await session.run("Go.")
@@ -279,8 +280,18 @@ async def test_agent_type_model_and_effort_are_those_that_the_skill_names(
     assert [(one.model, one.effort) for one in asked(model, "main")] == [("", None), ("", None)]
 
 
+async def test_without_a_model_of_its_own_it_has_its_callers(project: Path, autojump_clock: MockClock) -> None:
+    """Agents 1D: the caller may be a child."""
+    write(project / ".claude/agents/quick.md", "---\nname: quick\ndescription: x\nmodel: haiku\n---\nx\n")
+    spawn = Call("Agent", {"description": "quick", "prompt": "quick", "subagent_type": "quick"})
+    async with opened(project, {"main": [spawn, "done"], "quick": [AUDIT, "end"], CHILD: ["ok"]}) as (session, model):
+        await session.run("Go.")
+    (request,) = asked(model, CHILD)
+    assert "haiku" in request.model
+
+
 async def test_hooks_of_the_skill_are_the_childs_alone_and_stop_is_subagent_stop(project: Path) -> None:
-    """Agents 4.33, 3.43; behaviours (3), line 5."""
+    """Agents 4.33, 3.43; Behaviours (3), line 5."""
     told = project.parent / "told"
     hooks = f"hooks: {{Stop: [{{hooks: [{{type: command, command: 'cat >> {told}; echo >> {told}'}}]}}]}}\n"
     async with opened(project, {"main": [AUDIT, "done"], CHILD: ["All is well."]}, head=hooks) as (session, _):
