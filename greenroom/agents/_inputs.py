@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias, final
 
 import attrs
@@ -45,10 +46,17 @@ class Note(Entry):
     origin: Origin = attrs.field(default=attrs.Factory(_note_origin, takes_self=True), kw_only=True)
     """Where it comes from; by default from the agent that sent it."""
 
+    is_answered: Callable[[], bool] | None = attrs.field(default=None, kw_only=True, eq=False, repr=False)
+    """Whether what it tells was told otherwise meanwhile, as by the answer of a call; then nobody reads it."""
+
     @property
     def is_meta(self) -> bool:
         """As of every entry: whether it is hidden."""
         return self.is_hidden
+
+    def is_expired(self, now_s: float) -> bool:
+        """Whether it counts no more."""
+        return super().is_expired(now_s) or (self.is_answered is not None and self.is_answered())
 
 
 @final

@@ -17,7 +17,7 @@ from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
 from greenroom.agents._skill_tool import SkillTool
 from greenroom.agents.memory import MemoryFolder
-from greenroom.core import Blocking
+from greenroom.core import Blocking, Cause
 from greenroom.hooks import HookRunner
 from greenroom.inbox import UNCLASSIFIED, Origin
 from greenroom.mailbox import Lane
@@ -92,7 +92,7 @@ class AgentServices:
     """How answers are gone on with that were cut; None: as by default."""
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
     progress_summaries: bool = False
-    """Whether whoever runs an agent in the background keeps its summary up to date (`greenroom.agents.side.summaries`)."""
+    """Whether those that another one, or the host, started say from time to time what they do."""
     processes: Processes | None = None
     background: Background | None = None
     ask_user: AskUser | None = None
@@ -133,8 +133,6 @@ class AgentHome:
     usage: Usage = attrs.field(factory=Usage)
     activity: str = ""
     """What it is doing now, for people."""
-    summary: str = ""
-    """What it does, in 3 to 8 words of its own; empty unless somebody keeps it up to date (`greenroom.agents.side`)."""
     last_text: str = ""
     """The latest text of the turn that runs, or of the last one; what is there when a turn is cut."""
     history: Sequence[Message] = ()
@@ -168,6 +166,8 @@ class AgentHome:
     """Results of calls that its conversation begins with; those that are not here are `interrupted`."""
     keeps_history: bool = False
     """Whether the messages that its conversation begins with are written to its transcript too."""
+    ended_by: Cause | None = None
+    """Who asked for the end of the turn with which its run ended."""
     narrow: Callable[[Sequence[str]], Collection[str]] | None = None
     """Returns which of the tools that there are it may have, because of what it was started for."""
     admit: Callable[[], Awaitable[None]] | None = None

@@ -92,27 +92,17 @@ class Item(Entry):
     """What is said; of a bash entry the command, of a late answer the id of the call."""
     lane: Lane = Lane.NEXT
     """How urgent it is: first in, first out within a lane."""
-    item_kind: Kind = Kind.PROMPT
+    kind: Kind = Kind.PROMPT
+    is_meta: bool = False
     is_command: bool = False
     """Whether it is a command by `/name`."""
-    hidden: bool = False
     answer: object = None
     """Of a late answer, what the person said."""
 
     @property
-    def kind(self) -> Kind:
-        """What is to be done with it."""
-        return self.item_kind
-
-    @property
     def is_alone(self) -> bool:
         """Whether it has a turn of its own, which nothing else shares."""
-        return self.is_command or self.item_kind in ALONE
-
-    @property
-    def is_meta(self) -> bool:
-        """Whether it is for the model only; people who look at the conversation are not shown it."""
-        return self.hidden
+        return self.is_command or self.kind in ALONE
 
 
 def make_item(
@@ -161,17 +151,17 @@ def make_item(
         uuid=uuid,
         text=text,
         lane=lane,
-        item_kind=kind,
+        kind=kind,
         origin=origin,
         is_command=is_slash,
-        hidden=origin.kind in _META if is_meta is None else is_meta,
+        is_meta=origin.kind in _META if is_meta is None else is_meta,
         expires_s=expires_s,
     )
 
 
 def late_answer(call_id: str, answer: object, *, uuid: str) -> Item:
     """Return a person's answer about a call whose question is gone (agents 9.16)."""
-    return Item(uuid=uuid, text=call_id, item_kind=Kind.ORPHANED_PERMISSION, origin=HUMAN, answer=answer)
+    return Item(uuid=uuid, text=call_id, kind=Kind.ORPHANED_PERMISSION, origin=HUMAN, answer=answer)
 
 
 def _lane(priority: Lane | str) -> Lane:

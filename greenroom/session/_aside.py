@@ -13,11 +13,12 @@ import attrs
 import trio
 
 from greenroom.actors import Down, Ref
-from greenroom.agents import AgentHome
+from greenroom.agents import AgentHome, AgentSpoke
 from greenroom.agents.side import Beside, MemoryChanges, NoteKeeper, ask_aside, beside, quietly, suggest_prompt
-from greenroom.core import ActorEnded, Recorder
+from greenroom.core import ActorEnded, Record, Recorder, event_of
 from greenroom.session._recording import Recording
 
+_CLASS: Final = 2
 FINISH_S: Final = 30.0
 """So long the end of a session waits for notes that are being written."""
 T = TypeVar("T")
@@ -32,8 +33,7 @@ class Asides:
     home: AgentHome
     recorder: Recorder
     recording: Recording
-    extract_soon: Callable[[Callable[[], Awaitable[None]]], object] | None = None
-    """Starts what notes things after a turn; None where nothing does."""
+    _start_soon: Callable[[Callable[[], Awaitable[None]]], object] | None = None
     _keeper: NoteKeeper = attrs.field(init=False)
     _wants_extraction: bool = False
     _is_extracting: bool = False
@@ -58,14 +58,25 @@ class Asides:
         """Put the notes in order."""
         return await self._run(self._keeper.consolidate)
 
-    def note_turn(self) -> None:
-        """Have noted what was said, if anybody wants that; several turns in a row are looked at once."""
-        if self.extract_soon is None or self.home.memory is None:
+    def extract_after_turns(self, start_soon: Callable[[Callable[[], Awaitable[None]]], object]) -> None:
+        """Have noted from now on, after each turn that ends with an answer, what is worth it.
+
+        Whoever asked for the turn does not wait for it; turns that end meanwhile are looked at once.
+
+        Args:
+            start_soon: Starts what does it, in a nursery that is there as long as the main agent.
+        """
+        self._start_soon = start_soon
+        self.recorder.listen(self._hear)
+
+    def _hear(self, record: Record) -> None:
+        if record[_CLASS] is not AgentSpoke or event_of(record).actor != self.main.id or self.home.memory is None:
             return
         self._wants_extraction = True
         if not self._is_extracting:
+            assert self._start_soon is not None
             self._is_extracting, self._extracted = True, trio.Event()
-            self.extract_soon(self._extract)
+            self._start_soon(self._extract)
 
     async def finish(self) -> None:
         """Wait until what the last turn left to note is noted, for 30 s at most."""

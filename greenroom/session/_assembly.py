@@ -25,7 +25,7 @@ from greenroom.agents import (
     OnMessage,
     compaction_from_environment,
 )
-from greenroom.agents.definitions import Definitions, DefinitionSource
+from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions
 from greenroom.core import Event, Ports, Recorder, open_bare_nursery
 from greenroom.core.sources import Diagnostic, Kind, Places, find_places
 from greenroom.hooks import HookServices
@@ -143,11 +143,13 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports) -> Plan:
     run = ports.blocking.run
     places = await run(find_places, cwd) if wanted else None
     settings = await run(load_settings, places, wanted, given=wish.given, is_trusted=wish.is_trusted)
-    definitions = DefinitionSource(places, blocking=ports.blocking, more=wish.agents)
+    environ = {**os.environ, **settings.env}
+    is_headless = not settings.scalars.delegation.interactive
+    builtins = await run(builtin_definitions, environ, is_headless=is_headless)
+    definitions = DefinitionSource(places, blocking=ports.blocking, more=wish.agents, builtins=builtins)
     found = await definitions.refresh()
     home = places.user if places is not None else await run(Path.home)
     policy, problems = make_policy(settings, tuple(wish.tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
-    environ = {**os.environ, **settings.env}
     servers, mcp, more = await run(_find_servers, cwd, places, wanted, settings, environ)
     unread = {one.source for one in settings.diagnostics if one.kind is Kind.BROKEN}
     more = [one for one in more if one.source not in unread]  # a file that cannot be read is said to be so once

@@ -189,7 +189,7 @@ class Composition:
         home.model = self._model_of(definition, wish) if is_child else ""
         home.policy = self._policy_for(definition, is_child=is_child)
         if wish is not None:
-            furnish(home, wish, max_depth=self._settings.scalars.delegation.max_depth)
+            furnish(home, wish, max_depth=self.delegation.max_depth, more=self.delegation.append_system_prompt)
             home.admit = self._admission(home) if has_servers else None
         elif not is_child and self._settings.scalars.delegation.coordinator:
             home.narrow = coordinator_tools
@@ -279,7 +279,7 @@ class Composition:
             mode = self.policy.mode if self._has_mode or said is None else said
             policy, problems = self.policy.for_child(mode, deny=deny, agent=definition.name)
         self.problems += map(str, problems)
-        return policy
+        return attrs.evolve(policy, directories=(*policy.directories, *map(str, definition.more_roots)))
 
     @property
     def _trusted(self) -> tuple[Path, ...]:

@@ -166,12 +166,9 @@ async def _running(
                 around.tell = session.delegation.crew.deliver
                 await session.start_main(plan.main, loaded, source="resume" if earlier in {None, folder} else "fork")
                 if plan.settings.scalars.extract_memory:
-                    session.asides.extract_soon = around.nursery.start_soon
-                try:
+                    session.asides.extract_after_turns(around.nursery.start_soon)
+                async with _looked_after(session):
                     yield session
-                    await session.asides.finish()
-                finally:
-                    await session.tell_of_end()  # noqa: ASYNC102 - shielded and bounded inside
             state = State.KILLED if session.was_killed or session.was_stopped else State.COMPLETED
         except trio.Cancelled:
             state = State.KILLED
@@ -183,6 +180,16 @@ async def _running(
             recorder.emit(SessionEnded(state=state.value, error=error))
             if session is not None:
                 session.close_streams()
+
+
+@asynccontextmanager
+async def _looked_after(session: Session) -> AsyncIterator[None]:
+    """Let what a session has begun by itself come to an end, and tell hooks of its own."""
+    try:
+        yield
+        await session.asides.finish()
+    finally:
+        await session.tell_of_end()  # noqa: ASYNC102 - shielded and bounded inside
 
 
 def _existing(cwd: Path | str) -> Path:

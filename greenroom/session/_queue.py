@@ -12,15 +12,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, final
 
 import attrs
-import trio
 
 from greenroom.actors import AbortResult, AbortStatus, Behavior, Context, Outcome, Ref, Request, Unfinished
 from greenroom.agents import AgentHome, Loaded, PermissionAnswered, PermissionAsked, open_calls
-from greenroom.core import ActorEnded, Blocking, Ids, Level, Undelivered
+from greenroom.core import ActorEnded, Blocking, Ids, JournalError, Level, Undelivered
 from greenroom.inbox import AUTO_CONTINUATION, HUMAN, Item, Origin, aborts, late_answer, make_item
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import ToolUseBlock
@@ -196,9 +196,6 @@ class SessionInbox:
 
     def forward(self, item: Item, ctx: Context) -> None:
         """Hand an item to the main agent with the commit of the queue's turn; what is urgent ends the turn that runs."""
-        if item.is_expired(trio.current_time()):
-            self._forget(item.uuid)
-            return
         delivery = ctx.tell_on_commit(self._main, item, lane=item.lane, size_bytes=len(item.text))
         if delivery is not Delivery.ACCEPTED:
             self._forget(item.uuid)
@@ -233,10 +230,11 @@ class SessionInbox:
 
     def interrupt(self, why: str, *, cancel_queued: bool) -> Interrupted:
         """End the main agent's current turn, in this step; see `Session.interrupt`."""
+        result = self._main.abort_turn(why=why)  # it only asks: nothing is taken up before the next step
         waiting = self.queued()
         cancelled = [one for one in waiting if cancel_queued and self._take_back(one)]
         kept = [one.uuid for one in waiting if one.uuid in self._waiting]
-        return Interrupted(self._main.abort_turn(why=why), tuple(kept), tuple(one.uuid for one in cancelled))
+        return Interrupted(result, tuple(kept), tuple(one.uuid for one in cancelled))
 
     def _take_back(self, item: Item) -> bool:
         was_there = self._main.withdraw(item) or self.ref.withdraw(item)
@@ -250,7 +248,9 @@ class SessionInbox:
 
     def _note(self, operation: str, text: str = "") -> None:
         if self._home.conversation is not None:
-            self._home.conversation.note_queue(operation, text)
+            # A trace, which nothing is read back from: a disk that refuses shows where something depends on it.
+            with suppress(JournalError):
+                self._home.conversation.note_queue(operation, text)
 
 
 async def find_unanswered(run_folder: Path, loaded: Loaded | None, blocking: Blocking) -> tuple[ToolUseBlock, ...]:

@@ -254,7 +254,6 @@ class Session(BesideTurns, OfHost):
             error.partial = "".join(prompt.said)
             raise
         await self._recording.commit()
-        self.asides.note_turn()
         return answer
 
     async def compact(self, focus: str = "") -> Compacted:
@@ -438,7 +437,7 @@ class Session(BesideTurns, OfHost):
                 definition=home.definition.name,
                 activity=home.activity,
                 usage=home.usage,
-                summary=home.summary,
+                summary="" if home.progress is None else home.progress.summary,
             )
             for ref, home in self._agents.values()
         ]
@@ -471,8 +470,9 @@ class Session(BesideTurns, OfHost):
 
     def _drop(self, agent_id: str) -> None:
         """Forget an agent that nobody looks at any more; what it used counts on."""
-        _, home = self._agents.pop(agent_id)
-        self._former += home.usage
+        if agent_id in self._agents:
+            _, home = self._agents.pop(agent_id)
+            self._former += home.usage
 
     def close_streams(self) -> None:
         """Let every reader of events come to an end; called when the session has ended."""

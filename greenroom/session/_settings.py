@@ -77,7 +77,8 @@ class SessionSettings:
     extract_memory: bool = False
     """Whether the main agent's notes are kept after each of its turns: its model notes what is worth it, beside the conversation."""
     agent_progress_summaries: bool = False
-    """Whether agents in the background say every 30 s what they do, in 3 to 8 words; each time is one more request."""
+    """Whether agents that another one, or the host, started say every 30 s what they do, in 3 to 8 words, if anything happened;
+    each time is one more request."""
     models: ModelSettings | None = None
     """Deadlines, retries, budget, prices and more; where it is given, it goes around the model of the session."""
     record_model: bool = False
@@ -95,7 +96,7 @@ class SessionSettings:
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
     """When conversations are compacted: `enabled`, `auto`, `window_tokens`, `summary_tokens`, `at_percent`."""
     delegation: DelegationSettings = attrs.field(factory=DelegationSettings)
-    """How agents start others: `fork`, `background`, `background_by_default`, `auto_background_ms`, `max_depth`,
+    """How agents start others: `fork`, `skill_fork`, `background`, `background_by_default`, `auto_background_ms`, `max_depth`,
     `max_running`, `max_total`, `interactive`, `assistant`, `coordinator`, `scratchpad`, `release_s`."""
     child_permission: Literal["definition", "inherit", "clamped"] | None = None
     """Where the mode of a child comes from. `definition`: what it says, else acceptEdits. `inherit`: what it says, else the

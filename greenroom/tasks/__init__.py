@@ -2,11 +2,11 @@
 
 from greenroom.actors import TERMINAL, TRANSITIONS, Edge, step
 from greenroom.actors import State as TaskState
-from greenroom.tasks._events import EVENTS, TaskBegan, TaskEnded, TaskMoved, record_task
+from greenroom.tasks._events import EVENTS, TaskBegan, TaskDropped, TaskEnded, TaskMoved, record_task
 from greenroom.tasks._notice import TaskNotice, TaskUsage, escaped
 from greenroom.tasks._progress import Progress
 from greenroom.tasks._registry import RELEASE_S, Tasks, open_tasks
-from greenroom.tasks._task import AGENT, SHELL, Task, TaskInfo
+from greenroom.tasks._task import AGENT, SHELL, Task, TaskInfo, describe_end
 
 __all__ = [
     "AGENT",
@@ -19,6 +19,7 @@ __all__ = [
     "Progress",
     "Task",
     "TaskBegan",
+    "TaskDropped",
     "TaskEnded",
     "TaskInfo",
     "TaskMoved",
@@ -26,6 +27,7 @@ __all__ = [
     "TaskState",
     "TaskUsage",
     "Tasks",
+    "describe_end",
     "escaped",
     "open_tasks",
     "record_task",

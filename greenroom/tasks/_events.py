@@ -40,7 +40,7 @@ class TaskBegan(Event):
 @final
 @attrs.frozen(kw_only=True)
 class TaskEnded(Event):
-    """A task has ended; one that was killed before it began has no beginning."""
+    """A task has ended."""
 
     kind: ClassVar[str] = "task.end"
     level: ClassVar[Level] = Level.TURNS
@@ -75,7 +75,21 @@ class TaskMoved(Event):
     """Number of the run."""
 
 
-EVENTS: Final = (TaskBegan, TaskEnded, TaskMoved)
+@final
+@attrs.frozen(kw_only=True)
+class TaskDropped(Event):
+    """A task was ended before its work began."""
+
+    kind: ClassVar[str] = "task.dropped"
+    level: ClassVar[Level] = Level.TURNS
+
+    task: str
+    """Its id."""
+    run: int = 1
+    """Number of the run."""
+
+
+EVENTS: Final = (TaskBegan, TaskEnded, TaskDropped, TaskMoved)
 
 
 def record_task(recorder: Recorder, task: Task, edge: Edge | None) -> None:
@@ -96,6 +110,8 @@ def record_task(recorder: Recorder, task: Task, edge: Edge | None) -> None:
                 is_background=task.is_background,
             )
         )
+    elif not task.has_begun:
+        recorder.emit(TaskDropped(**about))
     else:
         usage = task.usage
         recorder.emit(

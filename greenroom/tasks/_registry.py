@@ -54,6 +54,8 @@ class Tasks:
         self._releases: deque[tuple[float, Task]] = deque()
         self._is_releasing = False
         self._sweeping = trio.CancelScope()
+        self.id_of: Callable[[str], str] = lambda name: name
+        """Returns the id of the agent of a name."""
         self.on_release: Callable[[Task], None] = lambda _: None
         """Called some time after the end of a task that `open` made, when nobody looks at it any more."""
 
@@ -111,6 +113,25 @@ class Tasks:
         self._tasks[info.id] = task
         return task
 
+    def forget(self, task: Task, earlier: Task | None = None) -> None:
+        """Take back a task whose work could not be begun, as if it had never been there; its last run is there again."""
+        if earlier is None:
+            del self._tasks[task.info.id]
+        else:
+            self._tasks[task.info.id] = earlier
+        task.is_notified = True
+        task.mark_over()
+
+    def recall(self, info: TaskInfo) -> Task:
+        """Take a task up that ended before anybody of now was there; its end is nobody's to tell."""
+        task = Task(
+            info=info, is_background=True, is_notified=True, state=TaskState.KILLED, tell=self._tell, watch=self._watch
+        )
+        task.mark_over()
+        self._tasks[info.id] = task
+        self._finished.append(task)
+        return task
+
     def begin(self, task: Task) -> None:
         """Note that the work of a task has begun."""
         task.began_s = trio.current_time()
@@ -152,12 +173,20 @@ class Tasks:
         self._is_releasing = False
 
     def find(self, task_id: str) -> Task | None:
-        """Return a task that runs, or ended not too long ago."""
-        return self._tasks.get(task_id)
+        """Return a task that runs, or ended not too long ago; by its id, or the name of its agent."""
+        return self._tasks.get(task_id) or self._tasks.get(self.id_of(task_id))
+
+    def all(self) -> tuple[Task, ...]:
+        """Return those that run and those that are remembered, in the order of starting."""
+        return tuple(self._tasks.values())
 
     def running(self, owner: str | None = None) -> tuple[Task, ...]:
         """Return what has not ended, in the order of starting; of one agent, or of all."""
         return tuple(task for task in self._tasks.values() if not task.is_finished and owner in {None, task.info.owner})
+
+    def limit(self, task: Task, limit_s: float) -> None:
+        """End a task if it still runs after so many seconds."""
+        self._nursery.start_soon(_end_late, task, limit_s, name=f"limit of {task.info.id}")
 
     async def stop(self, cause: Cause, owner: str | None = None) -> None:
         """End what runs, of one agent or of all, and return when it has ended. Cancelled, it has asked for the end."""
@@ -199,6 +228,12 @@ async def _run(task: Task, work: Work) -> None:
     finally:
         task.ended_s = trio.current_time()
         task.move(edge)
+
+
+async def _end_late(task: Task, limit_s: float) -> None:
+    with trio.move_on_after(limit_s):
+        await task.wait_finished()
+    task.kill(Cause("deadline", f"it went on for {limit_s:g} s after the agent that started it had ended"))
 
 
 async def _look_after(claim: AbstractContextManager[None], after_care: Callable[[], Awaitable[None]]) -> None:

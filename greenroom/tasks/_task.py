@@ -59,6 +59,8 @@ class Task:
     """Whether nobody's call waits for it."""
     is_notified: bool = False
     """Whether its end was told, by a result or by a notice."""
+    is_answered: bool = False
+    """Whether the result of a call has told its end."""
     state: TaskState = TaskState.PENDING
     exit_code: int | None = None
     error: str = ""
@@ -75,6 +77,8 @@ class Task:
     """How far an agent has come."""
     is_stopped_by_user: bool = False
     """Whether a person ended it: no model goes on with it then (agents 6.51)."""
+    has_begun: bool = False
+    """Whether its work ever began."""
     is_silent: bool = False
     """Whether its end is told to nobody: whoever started it looks at the task itself."""
     is_quiet: bool = False
@@ -143,6 +147,12 @@ class Task:
             self.move(Edge.KILL)
         return True
 
+    def abandon(self) -> None:
+        """The call that waited for it has ended without a result: its end is told by a notice that begins no turn."""
+        if not self.is_background:
+            self.is_quiet = self.is_background = True
+            self._settle()
+
     @contextmanager
     def claimed(self) -> Iterator[None]:
         """Hold its notice back, for whoever is about to tell of its end with `mark_notified`, or to give up."""
@@ -154,12 +164,13 @@ class Task:
             self._settle()
 
     def mark_notified(self) -> None:
-        """Its end is being told by the result of a call: no notice tells it again."""
-        self.is_notified = True
+        """Its end is being told by the result of a call: no notice tells it again, and one that waits is not read."""
+        self.is_notified = self.is_answered = True
 
     def move(self, edge: Edge) -> None:
         """Take an edge; the end of a background task that nobody claims is told in the same step."""
         self.state = step(self.state, edge)
+        self.has_begun = self.has_begun or edge is Edge.BEGIN
         self._watch(self, edge)
         if self.is_finished:
             self._finished.set()
@@ -167,6 +178,11 @@ class Task:
             if not self._claims:
                 self._settled.set()
             self._settle()
+
+    def mark_over(self) -> None:
+        """Wake whoever waits for it, or ever will: it has been over for long."""
+        for event in (self._finished, self._released, self._settled):
+            event.set()
 
     def _settle(self) -> None:
         if not self.is_finished or self._claims:
@@ -186,13 +202,12 @@ class Task:
     def notice(self) -> TaskNotice:
         """What tells of its end."""
         info = self.info
-        name = f'Agent "{info.description}"' if info.kind == AGENT else f'Background command "{info.description}"'
         return TaskNotice(
             task_id=info.id,
             tool_use_id=info.tool_use_id,
             output_file=str(info.output_file),
             status=self.state,
-            summary=f"{name} {self.ending}",
+            summary=f"{_name(info.kind, info.description)} {self.ending}",
             result=self.result,
             usage=self.usage,
             worktree=self.worktree,
@@ -205,10 +220,27 @@ class Task:
     @property
     def ending(self) -> str:
         """How it ended, in words that follow its name."""
-        if self.state is TaskState.COMPLETED:
-            return "completed" if self.exit_code is None else f"completed (exit code {self.exit_code})"
-        if self.state is TaskState.KILLED:
-            return "was stopped" if self.cause is None else f"was stopped by {self.cause.who}: {self.cause.why}"
-        if self.state is TaskState.FAILED:
-            return f"failed: {self.error}" if self.error else f"failed with exit code {self.exit_code}"
-        return f"is {self.state}"
+        if self.state is TaskState.KILLED and self.cause is not None:
+            return f"was stopped by {self.cause.who}: {self.cause.why}"
+        return _ending(self.state, self.exit_code, self.error)
+
+
+def describe_end(
+    kind: str, description: str, state: TaskState, *, exit_code: int | None = None, error: str = ""
+) -> str:
+    """Return in one sentence how a task ended, for readers that know of it by its events."""
+    return f"{_name(kind, description)} {_ending(state, exit_code, error)}"
+
+
+def _name(kind: str, description: str) -> str:
+    return f'Agent "{description}"' if kind == AGENT else f'Background command "{description}"'
+
+
+def _ending(state: TaskState, exit_code: int | None, error: str) -> str:
+    if state is TaskState.COMPLETED:
+        return "completed" if exit_code is None else f"completed (exit code {exit_code})"
+    if state is TaskState.KILLED:
+        return "was stopped"
+    if state is TaskState.FAILED:
+        return f"failed: {error}" if error else f"failed with exit code {exit_code}"
+    return f"is {state}"

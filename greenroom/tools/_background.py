@@ -63,6 +63,16 @@ class BackgroundTask(Protocol):
         ...
 
     @property
+    def result(self) -> str | None:
+        """What an agent said last, once it has ended; None for what says nothing, such as a shell."""
+        ...
+
+    @property
+    def is_told_by_stop(self) -> bool:
+        """Whether the answer of TaskStop says all there is to say of its end; else a notice tells it."""
+        ...
+
+    @property
     def ending(self) -> str:
         """How it ended, in words that follow its name."""
         ...
@@ -125,5 +135,5 @@ class Background(Protocol):
         ...
 
     def find(self, task_id: str) -> BackgroundTask | None:
-        """Return a task by its id."""
+        """Return a task by its id, or by the name of its agent."""
         ...

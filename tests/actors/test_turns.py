@@ -10,7 +10,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from greenroom.actors import ActorExited, Context, Down, TurnBegan, TurnEnded, TurnNoted
 from greenroom.core import TurnFailed, UsageError
-from greenroom.mailbox import DeadReason, Delivery, Lane
+from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane
 from greenroom.supervisor import SupervisorSpec
 from tests.actors.situations import (
     AT_ONCE,
@@ -29,6 +29,7 @@ from tests.actors.situations import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 pytestmark = pytest.mark.usefixtures("virtual_time")
@@ -313,6 +314,61 @@ async def test_more_messages_may_be_drained_in_a_turn_and_go_back_if_it_crashes(
 
     assert batches == [("a", "b"), ()]
     assert seen == ["a", "b"]
+
+
+async def test_a_plan_picks_from_all_that_waits_and_what_it_took_goes_back_if_the_turn_crashes() -> None:
+    plans: list[list[Any]] = []
+    gate = Gate()
+
+    async def pick(ctx: Context) -> None:
+        if not plans:
+            await gate(ctx)
+
+        def plan(waiting: Sequence[Envelope[Any]]) -> list[Envelope[Any]]:
+            plans.append([one.message for one in waiting])
+            return [one for one in waiting if one.message in {"b", "c"}]
+
+        lease = ctx.pick(plan)
+        if len(plans) == 1:
+            raise Oops
+        lease.ack()
+
+    seen: list[Any] = []
+    async with runtime(SupervisorSpec(backoff=AT_ONCE)) as opened:
+        actor = await opened.spawn(Doer, seen)
+        actor.tell(pick)
+        await gate.entered.wait()
+        for message, lane in (("a", Lane.NEXT), ("b", Lane.NEXT), ("c", Lane.LATER), (pick, Lane.NOW)):
+            actor.tell(message, lane)
+        gate.opened.set()
+        await wait_all_tasks_blocked()
+
+    assert plans == [[pick, "a", "b", "c"], ["b", "a", "c"]], "to the front of their lanes"
+    assert seen == ["a"]
+
+
+async def test_what_was_told_can_be_taken_back_until_a_turn_has_it() -> None:
+    gate = Gate()
+    seen: list[Any] = []
+    one, other, equal = ["one"], ["other"], ["one"]
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer, seen)
+        actor.tell(gate)
+        await gate.entered.wait()
+        actor.tell(one)
+        actor.tell(other, Lane.LATER)
+
+        assert actor.still_waiting([other, equal, one, gate]) == [other, one]
+        assert not actor.withdraw(equal), "the very object, not one that is equal"
+        assert not actor.withdraw(gate), "a turn has it"
+        assert actor.withdraw(one)
+        assert not actor.withdraw(one)
+        assert actor.still_waiting([other, one]) == [other]
+        gate.opened.set()
+        await wait_all_tasks_blocked()
+        assert dead(opened) == {DeadReason.WITHDRAWN: 1}
+
+    assert seen == [other]
 
 
 async def test_a_signal_is_not_drained_whatever_the_class() -> None:

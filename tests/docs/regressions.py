@@ -25,11 +25,13 @@ that they hold: `RC-n` comes from public reports, `CL-n` from a public changelog
 section n of the specification.
 """
 SECTIONS: Final = {
-    "1": "permissions",
+    "1": "the Agent tool and permissions",
     "2": "definitions",
     "3": "hooks",
     "4": "skills",
     "5": "memory",
+    "6": "background tasks",
+    "8": "coordinator mode",
     "9": "the queue",
     "10": "transcripts",
     "11": "worktrees",

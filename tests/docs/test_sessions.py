@@ -12,6 +12,7 @@ from tests.docs.test_documents import blocks_of, run_python
 PRINTED: Final = (
     "It is built. ['Read']\n",
     "main asks: no rule allows make ship\nThen on Monday.\n",
+    "3\n()\n",
     "Bash sleep 60\ntoo slow\nWhere were we?\n",
     "The build runs.\nIt is built. Next: run the tests\n",
 )

@@ -33,8 +33,9 @@ USERS = st.builds(lambda text, lane: (HUMAN, text, lane), TEXTS, st.sampled_from
 OTHERS = st.sampled_from([TASK_NOTIFICATION, SCHEDULE, peer("mate"), channel("ci")])
 SYSTEM = OTHERS.map(lambda one: (one, "/deploy", None))
 WORK = st.sampled_from(list(Lane))
-PUT = st.one_of(USERS, USERS, SYSTEM, WORK, st.just("late"))
-STEPS = st.lists(st.one_of(PUT, PUT, st.just("edge"), st.just("turn")), max_size=40)
+STEPS = st.lists(
+    st.one_of(USERS, USERS, USERS, SYSTEM, WORK, st.just("late"), st.just("edge"), st.just("turn")), max_size=20
+)
 
 
 @attrs.frozen

@@ -179,6 +179,15 @@ async def test_turns_that_end_while_notes_are_kept_are_looked_at_once(project: P
     assert "the last 4 messages" in model.requests[-1].messages[-1].text
 
 
+async def test_notes_are_kept_after_a_turn_that_nobody_waits_for(project: Path, autojump_clock: MockClock) -> None:
+    settings = {"extract_memory": True}
+    async with opened(project, ["One.", "NOTHING"], sources=["project"], settings=settings) as (session, _):
+        session.send("First.")
+        await session.wait_quiet()
+        await session.asides.finish()
+        assert [one.purpose for one in seen(session, ForkEnded)] == ["memory extraction"]
+
+
 async def test_notes_that_cannot_be_kept_are_noticed_and_end_nothing(project: Path, autojump_clock: MockClock) -> None:
     """Those of two turns that ended meanwhile are tried once."""
     busy = [ScriptStep(error=ProviderError("busy", kind="overloaded"), wait_s=5) for _ in range(2)]
@@ -209,3 +218,31 @@ async def test_a_session_without_memory_says_so(project: Path, autojump_clock: M
     async with opened(project, [], sources=["project"], settings={"autoMemoryEnabled": False}) as (session, _):
         with pytest.raises(UsageError, match="keeps no notes"):
             await session.consolidate_memory()
+
+
+# --- summaries -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_on", [False, True])
+async def test_an_agent_in_the_background_says_what_it_does_where_the_settings_say_so(
+    project: Path, autojump_clock: MockClock, is_on: bool
+) -> None:
+    """6.81: from a 30 s timer, stopped at the end."""
+    summary = ["Waiting for a whole minute"] if is_on else []
+    script = [ScriptStep(answer=[Call("Wait")], wait_s=5), *summary, "Waited."]
+    settings = {"agent_progress_summaries": is_on}
+    async with opened(project, script, settings=settings) as (session, model):
+        handle = await session.spawn("general-purpose", "Wait.", background=True)
+        await trio.sleep(45)
+        expected = "Waiting for a whole minute" if is_on else ""
+        assert handle.task.progress is not None
+        assert handle.task.progress.summary == expected
+        assert [one.summary for one in session.agents()] == ["", expected]
+        result = await handle.wait_finished()
+        assert (result.state, result.text) == ("completed", "Waited.")
+        asked = len(model.requests)
+        await trio.sleep(300)
+        assert len(model.requests) == asked
+    assert check_cache_prefixes(model.requests[:2]) == 1
+    journal = read_journal(session.run_folder / JOURNAL, EVENTS)
+    assert [str(one) for one in check_journal(journal.entries, folds=FOLDS)] == []

@@ -14,6 +14,7 @@ from trio.testing import MockClock
 
 from greenroom.actors import AbortStatus, State
 from greenroom.agents import Note, load_conversation
+from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.core import ActorEnded, TurnKilled, Undelivered, UsageError
 from greenroom.inbox import COORDINATOR, SCHEDULE, TASK_NOTIFICATION, Kind, channel, peer
 from greenroom.mailbox import Lane
@@ -21,6 +22,7 @@ from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, Scri
 from greenroom.permissions import Allow, Deny, Receipt
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.store import read_transcript
+from greenroom.tasks import TaskEnded
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS
@@ -208,7 +210,7 @@ async def test_two_commands_that_wait_are_two_turns(project: Path, autojump_cloc
 async def test_a_command_that_fails_is_a_turn_that_failed_and_the_next_one_runs(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    skill(project, "aside", "context: fork\n")
+    skill(project, "aside", "context: fork\nagent: nobody\n")
     async with working(project, [DIG, "Done.", "Heard."], sources=["project"], is_trusted=True) as (session, model):
         session.send("/aside")
         session.send("Are you there?")
@@ -385,6 +387,9 @@ async def test_a_hook_refuses_what_is_said_in_the_middle_of_a_turn(project: Path
         with trio.fail_after(60):
             await session.run("Go.")
             await session.wait_quiet()
+            session.send("secret 1234 again")
+            await session.wait_quiet()
+        assert session.queued() == ()
 
     told = [text for request in model.requests for text in last_texts(request)]
     assert "and a word" in told
@@ -551,3 +556,56 @@ async def test_a_question_of_now_is_answered_by_the_calls_id_too(tmp_path: Path,
         assert session.inbox.answer(question.call_id, Allow()) is Receipt.TAKEN
         await session.wait_quiet()
         assert [one.content for one in results(session)] == ["deployed to a"]
+
+
+# --- with agents in the background ------------------------------------------------------------------------------------------
+
+
+def start(number: int, *, background: bool) -> Call:
+    values = {
+        "description": f"dig {number}",
+        "prompt": "Dig.",
+        "subagent_type": "digger",
+        "run_in_background": background,
+    }
+    return Call("Agent", values)
+
+
+def digger(request: ModelRequest) -> AnswerLike:
+    return "A hole." if any(message.role == "assistant" for message in request.messages) else Call("Dig")
+
+
+async def test_an_interrupt_ends_the_agent_that_is_waited_for_and_spares_those_in_the_background(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-01; Behaviours (9), line 3. Mechanism: the turn's link is to the child that it waits for, and to no other."""
+
+    def main(request: ModelRequest) -> AnswerLike:
+        said_before = [one for one in request.messages if one.role == "assistant"]
+        if not said_before:
+            return [start(number, background=True) for number in range(3)]
+        return start(9, background=False) if len(said_before) == 1 else "Heard."
+
+    definitions = {"digger": {"description": "Digs.", "prompt": "You dig.", "tools": ["Dig"]}}
+    async with open_session(
+        model=PlaybookModel({"main": main, "digger": digger}, wait_s=1.0),
+        cwd=tmp_path,
+        runs=tmp_path / "runs",
+        tools=[dig, *AGENT_TOOLS],
+        agents=definitions,
+        permission_mode="bypassPermissions",
+        ports=virtual_ports(),
+    ) as session:
+        events = session.events()
+        session.send("Go.")
+        await trio.sleep(6)
+        sent = session.send("What is it?")
+        receipt = session.interrupt()
+        assert (receipt.status, receipt.still_queued) == (AbortStatus.ABORTED, (sent,))
+        await session.wait_quiet()
+        texts = [block.text for message in said(session) for block in message.content if hasattr(block, "text")]
+
+    ended = [event.state async for event in events if isinstance(event, TaskEnded)]
+    assert sorted(ended) == ["completed", "completed", "completed", "killed"]
+    assert texts.index("What is it?") < min(place for place, text in enumerate(texts) if "<task-notification>" in text)
+    assert violations_of(session) == []

@@ -23,6 +23,7 @@ from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, read_journal
 from tests.session.test_permissions import home, project, results, said, write
 from tests.session.test_skills import skill
+from tests.worktrees.repositories import make_repository
 
 __all__ = ["home", "project"]  # fixtures
 
@@ -278,6 +279,27 @@ async def test_agent_type_model_and_effort_are_those_that_the_skill_names(
     assert request.system.startswith("You audit.")
     assert {one.name for one in request.tools} == {"Read", "Skill"}
     assert [(one.model, one.effort) for one in asked(model, "main")] == [("", None), ("", None)]
+
+
+def as_repository(project: Path) -> None:
+    (project / ".git").rmdir()
+    project.rmdir()
+    make_repository(project)
+
+
+async def test_a_worktree_that_is_kept_is_named_with_the_result(project: Path) -> None:
+    """Agents 1.103: the definition asks for it, and the main checkout is untouched."""
+    as_repository(project)
+    write(project / ".claude/agents/apart.md", "---\nname: apart\ndescription: x\nisolation: worktree\n---\nx\n")
+    note = Call("Write", {"file_path": "a.txt", "content": "a"})
+    async with opened(project, {"main": [], "apart": [note, "Written."]}, head="agent: apart\n") as (session, _):
+        answer = await session.run("/audit-auth it")
+        (member,) = members(session)
+    text, _, worktree = answer.text.partition("\n\nworktreePath: ")
+    assert text == "Written."
+    assert worktree.startswith(member.task.worktree)
+    assert (Path(member.task.worktree) / "a.txt").exists()
+    assert not (project / "a.txt").exists()
 
 
 async def test_without_a_model_of_its_own_it_has_its_callers(project: Path, autojump_clock: MockClock) -> None:

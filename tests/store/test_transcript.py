@@ -84,6 +84,26 @@ def test_each_line_is_linked_to_the_one_before() -> None:
     assert len(set(names)) == 5
 
 
+def test_a_line_that_is_no_message_is_linked_to_nothing() -> None:
+    out: list[bytes] = []
+    log = transcript(lambda _, content: out.append(content), last_uuid="earlier")
+    log.follow("earlier", is_torn=True)
+
+    log.note("queue-operation", {"operation": "enqueue", "content": "Go."})
+    log.append("user", HELLO)
+
+    assert out[0].startswith(b"\n"), "what a crash tore is closed"
+    assert orjson.loads(out[0]) == {
+        "type": "queue-operation",
+        "timestamp": "2026-11-21T12:00:00.005Z",
+        "sessionId": "s",
+        "operation": "enqueue",
+        "content": "Go.",
+    }
+    assert orjson.loads(out[1])["parentUuid"] == "earlier"
+    assert not out[1].startswith(b"\n")
+
+
 def test_a_line_that_was_refused_is_no_parent() -> None:
     out: list[bytes] = []
     is_full = False

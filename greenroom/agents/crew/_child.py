@@ -8,6 +8,7 @@ error of the provider ends the run as failed, an abort of its turn as killed: no
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, final
 
 import trio
@@ -18,13 +19,13 @@ from greenroom.agents._hooking import Hooking
 from greenroom.agents._inputs import Input
 from greenroom.agents._services import AgentHome
 from greenroom.agents._turns import OutOfTurns
+from greenroom.agents.side import summaries
 from greenroom.hooks import HookEvent, SubagentStartInput
 
 DRAIN_S: Final = 60.0
 """Seconds in which a run that has come to its end takes up what reached it before."""
 
 
-@final
 class ChildAgent(Agent):
     """Takes what it is told, one turn after the other, and ends when nothing more waits.
 
@@ -61,10 +62,29 @@ class ChildAgent(Agent):
         except OutOfTurns as error:  # it ends with what it has (agents 1.77)
             home.last_text = f"{home.last_text}\n\n({error})".lstrip()
         except trio.Cancelled:
-            if ctx.turn.is_aborting:
-                ctx.ref.kill("its turn was aborted")
+            cause = ctx.turn.cause
+            if cause is not None:
+                home.ended_by = cause
+                ctx.ref.kill(cause.why)
             raise
         finally:
             home.last_text = home.last_text or before
         if not ctx.has_mail:
             ctx.ref.drain(grace_s=DRAIN_S, why="the run has come to its end")
+
+
+@final
+class SummarizedChild(ChildAgent):
+    """A sub-agent that says from time to time what it does, beside its turns, until its run ends."""
+
+    actor_tasks = True
+
+    async def on_start(self, ctx: Context) -> None:
+        """Start as a sub-agent does, and begin to look."""
+        await super().on_start(ctx)
+        ctx.start_soon(partial(summaries, self._home, agent=ctx.ref.id, emit=ctx.recorder.emit_fields))
+
+
+def child_kind(home: AgentHome) -> type[ChildAgent]:
+    """Return what kind of actor a sub-agent is."""
+    return SummarizedChild if home.services.progress_summaries else ChildAgent

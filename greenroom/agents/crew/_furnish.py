@@ -12,14 +12,17 @@ from greenroom.agents.delegation._tool_pool import tools_for_child, worker_tools
 from greenroom.permissions import Mode
 
 
-def furnish(home: AgentHome, wish: ChildWish, *, max_depth: int) -> None:
-    """Give an agent its lineage, its place and the limits of its tools; before it gets its tools.
+def furnish(home: AgentHome, wish: ChildWish, *, max_depth: int, more: str = "") -> None:
+    """Give an agent its lineage, its place, its instructions and the limits of its tools; before it gets its tools.
 
     Args:
         home: What belongs to it.
         wish: What it was started for.
         max_depth: How far below main agents may be started.
+        more: Goes behind what its definition tells it.
     """
+    prompts = (home.definition.system_prompt, more.strip())
+    home.definition = attrs.evolve(home.definition, system_prompt="\n\n".join(one for one in prompts if one))
     home.lineage, home.place, home.own_roots = wish.lineage, wish.place, wish.own_roots
     mode = home.policy.mode if home.policy is not None else Mode.DEFAULT
     # What the definition says is looked at elsewhere, when all tools are there.

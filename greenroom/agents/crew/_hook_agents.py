@@ -73,7 +73,7 @@ class HookAgents:
         """
         definition = attrs.evolve(HOOK_AGENT, system_prompt=system)
         caller_id = context.agent_id or context.actor
-        caller = self.crew.home_of(caller_id)
+        caller = self.crew.find_home(caller_id)
 
         def make(lineage: Lineage) -> AgentHome:
             wish = ChildWish(

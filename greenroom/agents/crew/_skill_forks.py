@@ -25,7 +25,7 @@ from greenroom.agents.crew._crew import Crew
 from greenroom.agents.crew._orders import ChildWish, Member, Order
 from greenroom.agents.crew._reports import whole_or_part
 from greenroom.agents.delegation._carriers import Carrier, SkillSituation, choose_carrier
-from greenroom.agents.delegation._results import NO_OUTPUT
+from greenroom.agents.delegation._results import NO_OUTPUT, worktree_lines
 from greenroom.agents.delegation._routing import Caller, Situation, SpawnRefused, route_skill
 from greenroom.core import PeerError, UsageError
 from greenroom.inbox import SCHEDULE
@@ -77,7 +77,7 @@ class SkillForks:
             ToolError: It may not be run here, or failed before it had said anything.
         """
         name = rendered.skill.name
-        caller = self.crew.home_of(ctx.actor)
+        caller = self.crew.find_home(ctx.actor)
         if caller is None or caller.context is None:
             raise ToolError(
                 f"the skill {name!r} runs as an agent of its own, and this agent is not one that can start any"
@@ -88,7 +88,7 @@ class SkillForks:
         if not member.task.is_background:
             ctx.progress(f"Waiting for {name}")
             if await self._wait(member, caller, is_told_later=True):
-                text = whole_or_part(member.task) or NO_OUTPUT
+                text = _with_worktree(member.task, whole_or_part(member.task) or NO_OUTPUT)
                 ctx.attach({**found, "status": "forked", "result": text})
                 return f'Skill "{name}" completed (forked execution).\n\nResult:\n{text}'
         elif self.wait_durable is not None:
@@ -115,7 +115,7 @@ class SkillForks:
         task = member.task
         if task.state is not TaskState.COMPLETED:
             raise SkillForkFailed(name, task.state.value, task.ending, task.result or "")
-        return task.result or NO_OUTPUT
+        return _with_worktree(task, task.result or NO_OUTPUT)
 
     # --- starting --------------------------------------------------------------------------------------------------
 
@@ -179,14 +179,15 @@ class SkillForks:
 
     def _carrier(self, rendered: Rendered, caller: AgentHome, *, is_user: bool) -> Carrier:
         settings, skill = self.crew.settings, rendered.skill
-        members = self.crew.members.values()
+        members = self.crew.members
+        is_teammate = caller.is_child and caller.id not in members
         situation = SkillSituation(
             setting=settings.skill_fork,
-            background_enabled=settings.background,
+            background_enabled=settings.background and not is_teammate,
             is_interactive=settings.interactive,
             is_assistant=settings.assistant,
             is_main=not caller.is_child,
-            runs_already=any(one.is_running and one.order.skill == skill.name for one in members),
+            runs_already=any(one.is_running and one.order.skill == skill.name for one in members.values()),
             is_scheduled=not is_user and caller.origin == SCHEDULE,
         )
         return choose_carrier(skill.is_background, situation)
@@ -214,17 +215,24 @@ class SkillForks:
             await task.wait_settled()
         except trio.Cancelled:
             # The link ends the agent; a command says itself that it was cut.
-            task.is_quiet = task.is_background = True
-            if not is_told_later:
+            if is_told_later:
+                task.abandon()
+            else:
                 task.mark_notified()
             raise
         task.mark_notified()
         return True
 
     def _tell(self, task: Task) -> bool:
-        command = escape(task.info.description)
-        text = escape(task.result or "" if task.state is TaskState.COMPLETED else f"{task.result or ''}\n{task.ending}")
+        said, command = task.result or "", escape(task.info.description)
+        if task.state is not TaskState.COMPLETED:
+            said = f"{said}\n(The agent {task.ending}.)".lstrip()
+        text = escape(_with_worktree(task, said))
         return self.hand_in(f'<command-result command="{command}" status="{task.state}">\n{text}\n</command-result>')
+
+
+def _with_worktree(task: Task, text: str) -> str:
+    return "\n".join([text, "", *worktree_lines(task.worktree, task.worktree_branch)]) if task.worktree else text
 
 
 def _in_background(member: Member) -> str:

@@ -54,12 +54,13 @@ async def summarize(place: Beside) -> str:
         ProviderError: The model could not be asked.
         ForkFailed: It called tools and said nothing.
     """
-    directive = summary_directive(place.home.summary)
+    progress = place.home.progress
+    directive = summary_directive("" if progress is None else progress.summary)
     return read_summary((await run_forked(place, directive, purpose=SUMMARY, max_rounds=1)).text)
 
 
 async def summaries(home: AgentHome, *, agent: str, emit: Emit, every_s: float = SUMMARY_EVERY_S) -> None:
-    """Keep `home.summary` up to date; whoever runs the agent starts it, and cancels it when the run ends.
+    """Keep `home.progress.summary` up to date; whoever runs the agent starts it, and cancels it when the run ends.
 
     It never returns and fails nothing. Cancelled, it leaves the summary as it is.
 
@@ -73,12 +74,13 @@ async def summaries(home: AgentHome, *, agent: str, emit: Emit, every_s: float =
     has_failed = False
     while True:
         await trio.sleep(every_s)
+        progress = home.progress
         now = None if home.conversation is None else latest(home.conversation.messages)
-        if now is None or now is seen:
+        if progress is None or now is None or now is seen:
             continue
         seen = now
         try:
-            home.summary = await summarize(beside(home, agent, emit)) or home.summary
+            progress.summary = await summarize(beside(home, agent, emit)) or progress.summary
             has_failed = False
         except Exception as error:  # noqa: BLE001 - the boundary of a service: it ends nothing, and is on record
             if not has_failed:

@@ -1,4 +1,4 @@
-"""The tools TaskOutput and TaskStop: what a background command printed, and its end."""
+"""The tools TaskOutput and TaskStop: what a background command printed or an agent said, and their end."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from greenroom.tools.builtin._files import on_one_line
 
 DEFAULT_WAIT_MS: Final = 30_000
 MAX_WAIT_MS: Final = 600_000
+RUNNING: Final = 10
+"""Running tasks that a refusal lists."""
 
 
-@tool(name="TaskOutput")
+@tool(name="TaskOutput", read_only=True)
 async def task_output_tool(
     task_id: str,
     *,
@@ -23,10 +25,10 @@ async def task_output_tool(
     timeout: Annotated[int, Arg(minimum=0, maximum=MAX_WAIT_MS)] = DEFAULT_WAIT_MS,  # noqa: ASYNC109 - its name
     ctx: ToolContext,
 ) -> str:
-    """Return how a background command stands and what it has printed so far.
+    """Return how a background task stands, and what a command has printed or an agent has said so far.
 
     Args:
-        task_id: The id that Bash returned.
+        task_id: The id that Bash or Agent returned.
         block: Whether to wait for its end.
         timeout: Milliseconds to wait at most, 30000 if left out, at most 600000.
     """
@@ -42,7 +44,9 @@ async def task_output_tool(
         elif not task.is_finished:
             status = "not_ready"
         is_finished = task.is_finished
-        printed = await ctx.blocking(read_output, task.info.output_file)
+        output = task.result
+        if output is None:
+            output = (await ctx.blocking(read_output, task.info.output_file)).text
         fields = {
             "retrieval_status": status,
             "task_id": task.info.id,
@@ -54,15 +58,17 @@ async def task_output_tool(
         lines = [f"<{name}>{text}</{name}>" for name, text in fields.items() if text]
         if is_finished:
             task.mark_notified()
-    return "\n".join([*lines, f"<output>\n{printed.text}\n</output>"])
+    return "\n".join([*lines, f"<output>\n{output}\n</output>"])
 
 
 @tool(name="TaskStop")
 async def task_stop_tool(task_id: str = "", shell_id: str = "", *, ctx: ToolContext) -> str:
-    """End a background command, with all that it has started, and return when it has ended.
+    """End a background command or an agent, with all that it has started, and return when it has ended.
+
+    An agent that was stopped can be gone on with by SendMessage.
 
     Args:
-        task_id: The id that Bash returned.
+        task_id: The id that Bash or Agent returned, or the name of an agent.
         shell_id: The same, by its former name.
     """
     task = _find(ctx, task_id or shell_id)
@@ -72,7 +78,8 @@ async def task_stop_tool(task_id: str = "", shell_id: str = "", *, ctx: ToolCont
         if not task.kill(Cause(ctx.actor, "TaskStop")):
             raise ToolError(f"Task {info.id} is not running (status: {task.state})")
         await task.wait_finished()
-        task.mark_notified()
+        if task.is_told_by_stop:
+            task.mark_notified()
     message = f"Successfully stopped task: {info.id}" if task.state == "killed" else f"Task {info.id} {task.ending}"
     answer = {"message": message, "task_id": info.id, "task_type": info.kind, "command": info.command}
     return json.dumps({name: value for name, value in answer.items() if value}, ensure_ascii=False)
@@ -80,8 +87,9 @@ async def task_stop_tool(task_id: str = "", shell_id: str = "", *, ctx: ToolCont
 
 def _find(ctx: ToolContext, task_id: str) -> BackgroundTask:
     if not task_id:
-        raise ToolError("task_id is missing: it is the id that Bash returned")
+        raise ToolError("task_id is missing: it is the id that Bash or Agent returned")
     task = ctx.background.find(task_id)
     if task is None:
-        raise ToolError(f"No task found with ID: {on_one_line(task_id)}")
+        running = ", ".join(f"{one.info.id} ({one.info.description})" for one in ctx.background.running()[:RUNNING])
+        raise ToolError(f"No task found with ID: {on_one_line(task_id)}. Running: {on_one_line(running) or 'none'}")
     return task

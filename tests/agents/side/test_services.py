@@ -15,6 +15,7 @@ from greenroom.agents import AgentNoticed, Prompt
 from greenroom.agents.side import beside, read_suggestion, read_summary, suggest_prompt, summaries
 from greenroom.core import ProviderError, event_of
 from greenroom.models import Call, ScriptedModel, ScriptStep
+from greenroom.tasks import Progress
 from tests.agents.situations import Stage, open_stage
 
 
@@ -97,17 +98,18 @@ async def test_a_summary_is_made_only_when_something_happened(autojump_clock: Mo
     model = ScriptedModel([slow, "Done.", "Looking at place a", looks, "Again.", "Looking at a again"])
     async with open_stage(model) as stage, trio.open_nursery() as nursery:
         emit = stage.runtime.recorder.emit_fields
+        progress = stage.home.progress = Progress()
         nursery.start_soon(lambda: summaries(stage.home, agent=stage.agent.id, emit=emit))
         await trio.sleep(45)
         await prompt(stage, "Go.")
-        assert stage.home.summary == ""  # before, the agent had done nothing: it was not asked
+        assert progress.summary == ""  # before, the agent had done nothing: it was not asked
         await trio.sleep(30)
-        assert stage.home.summary == "Looking at place a"
+        assert progress.summary == "Looking at place a"
         await trio.sleep(300)
         assert len(model.requests) == 3
         await prompt(stage, "More.")
         await trio.sleep(30)
-        assert stage.home.summary == "Looking at a again"
+        assert progress.summary == "Looking at a again"
         assert "Looking at place a" in model.requests[-1].messages[-1].text
         messages = stage.messages
         nursery.cancel_scope.cancel()
@@ -119,11 +121,12 @@ async def test_a_summary_that_fails_ends_nothing_and_is_noticed_once(autojump_cl
     model = ScriptedModel(["One.", errors[0], "Two.", errors[1], "Three.", "Speaking for the third time"])
     async with open_stage(model) as stage, trio.open_nursery() as nursery:
         emit = stage.runtime.recorder.emit_fields
+        progress = stage.home.progress = Progress()
         nursery.start_soon(lambda: summaries(stage.home, agent=stage.agent.id, emit=emit))
         await trio.sleep(1)
         for text in ("Go.", "More.", "And more."):
             await prompt(stage, text)
             await trio.sleep(30)
-        assert stage.home.summary == "Speaking for the third time"
+        assert progress.summary == "Speaking for the third time"
         assert [one.source for one in notices(stage)] == ["progress summary"]
         nursery.cancel_scope.cancel()

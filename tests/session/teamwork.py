@@ -1,0 +1,113 @@
+"""Sessions whose main agent starts others: small playbooks, and a session to run them in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from greenroom.agents import AgentDefinition, CanUseTool
+from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, TextBlock, ToolResultBlock
+from greenroom.session import EVENTS, FOLDS, Session, open_session
+from greenroom.testing import virtual_ports
+from greenroom.tools import Tool
+from greenroom.tools.builtin import STANDARD_TOOLS
+from greenroom.trace import JOURNAL, check_journal, read_journal
+
+Page = Callable[[ModelRequest], AnswerLike]
+
+
+def agent(prompt: str, **more: Any) -> Call:
+    """Return a call of the tool Agent."""
+    return Call("Agent", {"description": "some work", "prompt": prompt, **more})
+
+
+def last_texts(request: ModelRequest) -> str:
+    """Return all that the last message of the user says."""
+    return "\n".join(
+        block.text if isinstance(block, TextBlock) else block.content
+        for block in request.messages[-1].content
+        if isinstance(block, TextBlock | ToolResultBlock)
+    )
+
+
+def asked(request: ModelRequest) -> str:
+    """Return what the agent was told first."""
+    return request.messages[0].text
+
+
+def in_order(*answers: AnswerLike, otherwise: AnswerLike = "Noted.") -> Page:
+    """Return a page that gives one answer after the other, by how often the model has spoken."""
+
+    def page(request: ModelRequest) -> AnswerLike:
+        said = sum(message.role == "assistant" for message in request.messages)
+        return answers[said] if said < len(answers) else otherwise
+
+    return page
+
+
+def echo(request: ModelRequest) -> AnswerLike:
+    """Report what was asked."""
+    return f"Report on: {asked(request)}"
+
+
+@asynccontextmanager
+async def open_teamwork(
+    folder: Path,
+    main: Page,
+    *,
+    pages: Mapping[str, Page] | None = None,
+    wait_s: float = 1.0,
+    tools: tuple[Tool, ...] = (),
+    settings: Mapping[str, Any] | None = None,
+    agents: Mapping[str, Any] | None = None,
+    definition: AgentDefinition | None = None,
+    can_use_tool: CanUseTool | None = None,
+    mode: str | None = "bypassPermissions",
+    sources: Iterable[str] = (),
+) -> AsyncIterator[Session]:
+    """Open a session in virtual time; children are played by `pages`, and report what they were asked otherwise."""
+    book = {"general-purpose": echo, "Explore": echo, "Plan": echo, **(pages or {}), "main": main}
+    (folder / "project").mkdir(exist_ok=True)
+    async with open_session(
+        model=PlaybookModel(book, wait_s=wait_s),
+        cwd=folder / "project",
+        runs=folder / "runs",
+        main=definition or AgentDefinition(name="main", system_prompt="You lead."),
+        tools=(*STANDARD_TOOLS, *AGENT_TOOLS, *tools),
+        sources=sources,
+        ports=virtual_ports(),
+        settings=settings,
+        agents=agents,
+        permission_mode=mode,
+        can_use_tool=can_use_tool,
+        has_approver=can_use_tool is not None,
+    ) as session:
+        yield session
+
+
+def main_messages(session: Session) -> list[str]:
+    """Return what main's conversation holds, a text for each message."""
+    home = session.delegation.crew.main_home
+    assert home is not None
+    assert home.conversation is not None
+    return [
+        "\n".join(
+            block.text if isinstance(block, TextBlock) else getattr(block, "content", "") for block in message.content
+        )
+        for message in home.conversation.messages
+    ]
+
+
+def notices(session: Session) -> list[str]:
+    """Return the notices that main has read."""
+    text = "\n".join(main_messages(session))
+    return [part.split("</task-notification>")[0] for part in text.split("<task-notification>")[1:]]
+
+
+def violations(session: Session) -> list[str]:
+    """Return what is wrong with the journal of a session that has ended."""
+    journal = read_journal(session.run_folder / JOURNAL, EVENTS)
+    return [f"{one.id}: {one.text}" for one in check_journal(journal.entries, folds=FOLDS)]
