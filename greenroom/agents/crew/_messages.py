@@ -178,7 +178,7 @@ class Post:
         record, loaded = await self.archive.load(agent_id)
         crew = self.crew
         definitions = await crew.ground.find_definitions()
-        lineage = Lineage(above=tuple(record.get("above") or ()))
+        lineage = Lineage(above=tuple(record.get("above") or ()), skills=tuple(record.get("skills") or ()))
         main = crew.main_home
         assert main is not None
         place = Path(record.get("worktree") or record.get("cwd") or main.cwd)

@@ -1,5 +1,6 @@
 """Delegation: what a call of the tool Agent means, which way it takes, what its child may use, and what comes back."""
 
+from greenroom.agents.delegation._carriers import Carrier, SkillForkSetting, SkillSituation, choose_carrier
 from greenroom.agents.delegation._input import AgentCall, Gates, agent_schema, agent_tool_description, read_call
 from greenroom.agents.delegation._results import (
     AsyncLaunched,
@@ -24,6 +25,7 @@ from greenroom.agents.delegation._routing import (
     TeammateRoute,
     Teams,
     route,
+    route_skill,
 )
 from greenroom.agents.delegation._scan import scan_report
 from greenroom.agents.delegation._tool_pool import (
@@ -39,6 +41,7 @@ __all__ = [
     "AgentCall",
     "AsyncLaunched",
     "Caller",
+    "Carrier",
     "Completed",
     "ForkRoute",
     "ForkSetting",
@@ -49,6 +52,8 @@ __all__ = [
     "RemoteRoute",
     "Route",
     "Situation",
+    "SkillForkSetting",
+    "SkillSituation",
     "SpawnRefused",
     "SpawnResult",
     "TeammateRoute",
@@ -58,9 +63,11 @@ __all__ = [
     "ZeroTools",
     "agent_schema",
     "agent_tool_description",
+    "choose_carrier",
     "coordinator_tools",
     "read_call",
     "route",
+    "route_skill",
     "scan_report",
     "text_for_model",
     "tools_for_child",
