@@ -1,5 +1,14 @@
 """Delegation: what a call of the tool Agent means, which way it takes, what its child may use, and what comes back."""
 
+from greenroom.agents.delegation._coordinator import (
+    COORDINATOR,
+    COORDINATOR_PROMPT,
+    MODE_VARIABLE,
+    SessionMode,
+    about_scratchpad,
+    about_workers,
+    session_mode,
+)
 from greenroom.agents.delegation._input import AgentCall, Gates, agent_schema, agent_tool_description, read_call
 from greenroom.agents.delegation._results import (
     AsyncLaunched,
@@ -35,7 +44,10 @@ from greenroom.agents.delegation._tool_pool import (
 )
 
 __all__ = [
+    "COORDINATOR",
+    "COORDINATOR_PROMPT",
     "COORDINATOR_TOOLS",
+    "MODE_VARIABLE",
     "AgentCall",
     "AsyncLaunched",
     "Caller",
@@ -48,6 +60,7 @@ __all__ = [
     "RemoteLaunched",
     "RemoteRoute",
     "Route",
+    "SessionMode",
     "Situation",
     "SpawnRefused",
     "SpawnResult",
@@ -56,12 +69,15 @@ __all__ = [
     "Teams",
     "ToolStats",
     "ZeroTools",
+    "about_scratchpad",
+    "about_workers",
     "agent_schema",
     "agent_tool_description",
     "coordinator_tools",
     "read_call",
     "route",
     "scan_report",
+    "session_mode",
     "text_for_model",
     "tools_for_child",
     "truncate_report",
