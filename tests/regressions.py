@@ -90,7 +90,7 @@ ROWS: Final = {
     "RC-51": Row("A shutdown asks, cancels, kills and always ends."),
     "RC-52": Row("Acknowledging a shutdown is not yet the end.", _T),
     "RC-53": Row("An agent is ended without the help of its model."),
-    "RC-55": Row("One stop for everything that has an id.", _S),
+    "RC-55": Row("One stop for everything that has an id."),
     "RC-56": Row("A request to terminate leaves turns unfinished, on record and resumable."),
     # --- waiting, watchdogs
     "RC-57": Row("Waiting for a task is event-driven and has its own deadline."),

@@ -16,7 +16,7 @@ from greenroom.actors._ref import Ref, cell_of
 from greenroom.actors._signals import Signal
 from greenroom.actors._slot import NOTHING
 from greenroom.actors._watch import Hearing, Watch
-from greenroom.core import Recorder, UsageError
+from greenroom.core import Cause, Recorder, UsageError
 from greenroom.mailbox import Delivery, Envelope, Lane, Lease, MailboxStatistics
 
 if TYPE_CHECKING:
@@ -49,6 +49,11 @@ class Turn:
     def is_aborting(self) -> bool:
         """Whether somebody asked for the end of this turn, or of the actor."""
         return self._cell.abort_cause is not None or self._cell.kill_cause is not None
+
+    @property
+    def cause(self) -> Cause | None:
+        """Who asked for the end of this turn, or of the actor, and why; None if nobody did."""
+        return self._cell.kill_cause or self._cell.abort_cause
 
     def start_soon(self, function: Callable[[*Ts], Awaitable[object]], *args: *Ts, name: object = None) -> None:
         """Start a Trio task that ends with this turn: cancelled when the handler returns, and when the turn is aborted.

@@ -132,6 +132,22 @@ class Ref(Generic[M]):
             cell.shared.directory.refused(cell, message, lane, reason)
         return delivery
 
+    def notify(self, message: M, lane: Lane = Lane.LATER) -> Delivery:
+        """Send a notice of the runtime: it takes no place of the capacity, so it is never refused for want of room.
+
+        Args:
+            message: It must not be changed afterwards.
+            lane: Where it waits.
+        """
+        cell = self._cell
+        current = current_of(cell.shared)
+        delivery = cell.mailbox.put_nowait(
+            message, lane, parent=current.seq if current is not None else 0, is_system=True
+        )
+        if delivery is not _ACCEPTED:
+            cell.shared.directory.refused(cell, message, lane, DeadReason.ENDED)
+        return delivery
+
     async def ask(
         self,
         request: Request[R],

@@ -23,6 +23,7 @@ from greenroom.models import ToolResultBlock, ToolUseBlock
 from greenroom.tools import Tool, ToolContext, ToolError, plan_batches
 
 SUMMARY_CHARS: Final = 80
+_CHANGING: Final = frozenset(("Edit", "Write"))
 
 
 class Caller(Protocol):
@@ -87,6 +88,8 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
             else _run_guarded(call, tool, context, guard, turn)
         )
         state = COMPLETED
+        if home.progress is not None and call.name in _CHANGING:
+            home.progress.note_change(call.input)
     except ToolError as problem:
         state, error, text = FAILED, type(problem).__name__, str(problem)
     except StoppedByHook as stopped:

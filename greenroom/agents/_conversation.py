@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
@@ -28,6 +28,8 @@ TURN_OPEN: Final = "isTurnOpen"
 """Marks a summary in a transcript that a turn went on with."""
 AT_REST: Final = "isAtRest"
 """Marks a line in a transcript that nobody is to answer."""
+RESULT: Final = "toolUseResult"
+"""Names in a transcript what programs read of a result besides its text."""
 PART: Final = "aborted"
 """Marks an answer in a transcript that is only what the model had said when it was cut off."""
 
@@ -48,6 +50,8 @@ class Appended:
     """What it came with, if the model said it; without a stop reason it is a part of what was to come."""
     origin: Origin | None = None
     """Where it came from; None of what the model said, and of results."""
+    attached: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    """What programs read of the results in it besides their text, by the id of the call."""
 
 
 OnMessage: TypeAlias = Callable[[Appended], None]
@@ -63,6 +67,7 @@ class Conversation:
         messages: What it begins with; these are not written.
         agent: Id of the agent whose it is.
         on_message: Called with each message that is appended.
+        attached: What tools add to their results for programs, by the id of the call; taken out with the result.
     """
 
     def __init__(
@@ -72,11 +77,13 @@ class Conversation:
         *,
         agent: str = "",
         on_message: OnMessage | None = None,
+        attached: MutableMapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self._transcript = transcript
         self._messages: list[Message] = list(messages)
         self._agent = agent
         self._on_message = on_message
+        self._attached = {} if attached is None else attached
         self._counted_tokens = 0
         self._uncounted_chars = sum(map(_chars, self._messages))
 
@@ -194,10 +201,15 @@ class Conversation:
     ) -> None:
         # The transcript first: if it refuses, neither has changed.
         uuid = ""
+        attached = self._attached_to(message)
         if self._transcript is not None:
             if response is not None and response.stop_reason is None:
                 extra = {PART: True}
+            if attached:
+                extra = {**(extra or {}), RESULT: _as_written(attached, message)}
             uuid = self._transcript.append(message.role, encode_message(message), extra)
+        for call in attached:
+            del self._attached[call]
         self._uncounted_chars += _chars(message)
         last = self._messages[-1] if self._messages else None
         if last is not None and last.role == message.role:  # nothing was answered: providers want roles to alternate
@@ -213,8 +225,21 @@ class Conversation:
                     is_hidden=is_hidden,
                     response=response,
                     origin=origin,
+                    attached=attached,
                 )
             )
+
+    def _attached_to(self, message: Message) -> Mapping[str, Mapping[str, Any]]:
+        if not self._attached:
+            return {}
+        calls = [block.tool_use_id for block in message.content if isinstance(block, ToolResultBlock)]
+        return {call: self._attached[call] for call in calls if call in self._attached}
+
+
+def _as_written(attached: Mapping[str, Mapping[str, Any]], message: Message) -> Mapping[str, Any]:
+    """Return what stands in the line of a transcript: of a single result as it is, of several by the ids of the calls."""
+    results = sum(isinstance(block, ToolResultBlock) for block in message.content)
+    return attached if results > 1 else next(iter(attached.values()))
 
 
 def _chars(message: Message) -> int:

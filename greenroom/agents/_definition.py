@@ -95,6 +95,8 @@ class AgentDefinition:
     """Repeated to the model in every turn."""
     reads_instructions: bool = True
     """Whether it gets the project's instruction files; the built-in searchers do without. No file can set it."""
+    more_roots: tuple[Path, ...] = ()
+    """Folders and files that it may work in besides the session's. No file can set it."""
     origin: Origin = attrs.field(factory=Origin, eq=False)
 
     @name.validator

@@ -17,7 +17,7 @@ from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
 from greenroom.agents._skill_tool import SkillTool
 from greenroom.agents.memory import MemoryFolder
-from greenroom.core import Blocking
+from greenroom.core import Blocking, Cause
 from greenroom.hooks import HookRunner
 from greenroom.mailbox import Lane
 from greenroom.models import ContinuationPolicy, Effort, Message, Model, Thinking, ToolResultBlock, ToolSchema, Usage
@@ -161,6 +161,8 @@ class AgentHome:
     """Results of calls that its conversation begins with; those that are not here are `interrupted`."""
     keeps_history: bool = False
     """Whether the messages that its conversation begins with are written to its transcript too."""
+    ended_by: Cause | None = None
+    """Who asked for the end of the turn with which its run ended."""
     narrow: Callable[[Sequence[str]], Collection[str]] | None = None
     """Returns which of the tools that there are it may have, because of what it was started for."""
     admit: Callable[[], Awaitable[None]] | None = None

@@ -6,6 +6,7 @@ or a file that should be changed, 2 for a mistake in the command. Rule 3: what `
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from cyclopts import Parameter
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.definitions import Definitions, facts_of, load_definitions, read_files
+from greenroom.agents.definitions import Definitions, builtin_definitions, facts_of, load_definitions, read_files
 from greenroom.cli._output import complain, typed
 from greenroom.cli._replay_page import Page, counted
 from greenroom.cli._words import printable
@@ -117,7 +118,7 @@ def check_command(path: Path | None = None, /, *, json: bool = False) -> int:
 
 
 def _load(agents: str | None) -> Definitions:
-    return load_definitions(find_places(Path.cwd()), more=_parsed(agents))
+    return load_definitions(find_places(Path.cwd()), more=_parsed(agents), builtins=builtin_definitions(os.environ))
 
 
 def _parsed(agents: str | None) -> dict[str, Any] | None:

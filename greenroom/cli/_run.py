@@ -8,6 +8,7 @@ success, 1 for an error, 2 for misuse, 130 and 143 for a signal.
 from __future__ import annotations
 
 import math
+import os
 import re
 import shlex
 import sys
@@ -23,11 +24,20 @@ import trio
 from cyclopts import Parameter
 
 from greenroom.agents import AgentDefinition
+from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.agents.definitions import Definitions
 from greenroom.cli._output import PROGRAM, note, program, typed
-from greenroom.cli._run_input import read_object, read_prompt, read_rules, with_permissions, with_servers
+from greenroom.cli._run_input import (
+    read_object,
+    read_prompt,
+    read_rules,
+    with_child_prompt,
+    with_permissions,
+    with_servers,
+)
 from greenroom.cli._run_model import model_for
 from greenroom.cli._run_output import OutputFormat, Writer, make_printer
+from greenroom.cli._run_quiet import CEILING_S, read_ceiling
 from greenroom.cli._run_session import Run, unknown_tools
 from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._swarm import prepared_runs
@@ -35,13 +45,14 @@ from greenroom.core import Ports, UsageError, calm_collector
 from greenroom.models import MODEL_FILE, ModelRequest, RecordedModel, read_recording
 from greenroom.permissions import Effect, Mode, parse_mode
 from greenroom.session import MAIN, Fork, MainFor, Session, SettingSource, find_session, open_session, read_beginning
-from greenroom.tools import ToolContext
+from greenroom.tools import Tool, ToolContext
 from greenroom.tools.builtin import STANDARD_TOOLS, HttpFetcher, ask_user_question_tool, make_web_fetch_tool
 from greenroom.trace import find_run
 
 NOT_DONE: Final = 1
 _TODAY: Final = re.compile(r"^Today: [\d-]+$", re.MULTILINE)
 _NOT_KEPT: Final = frozenset((Mode.DEFAULT, Mode.PLAN, Mode.BYPASS, Mode.BUBBLE))
+FORWARD_VARIABLE: Final = "GREENROOM_FORWARD_SUBAGENT_TEXT"
 ALL_SOURCES: Final = ",".join(SettingSource)
 
 
@@ -51,9 +62,29 @@ async def _permit(address: str, ctx: ToolContext) -> None:
 
 TOOLS: Final = (
     *(one for one in STANDARD_TOOLS if one is not ask_user_question_tool),
+    *AGENT_TOOLS,
     make_web_fetch_tool(HttpFetcher(), permit=_permit),
 )
 """Those that need nobody to answer."""
+
+
+def chosen_tools(names: str | None) -> tuple[Tool, ...]:
+    """Return the tools of a run.
+
+    Args:
+        names: Those that there are to be, with commas or spaces between them; None for all.
+
+    Raises:
+        UsageError: There is no such tool.
+    """
+    if names is None:
+        return TOOLS
+    by_name = {one.name: one for one in TOOLS}
+    wanted = names.replace(",", " ").split()
+    missing = [one for one in wanted if one not in by_name]
+    if missing:
+        raise UsageError(f"--tools: there is no tool {missing[0]!r}; there are {', '.join(sorted(by_name))}")
+    return tuple(one for one in TOOLS if one.name in wanted)
 
 
 def _flag(text: str, *names: str) -> Any:
@@ -76,6 +107,9 @@ class RunFlags:
     max_turns: Annotated[int | None, _flag("Model requests before the run ends with an error.")] = None
     max_budget_usd: Annotated[
         float | None, _flag("US dollars that it may cost; a request that might cost more than is left is not sent.")
+    ] = None
+    tools: Annotated[
+        str | None, _flag('The tools that there are, such as "Read,Grep,Agent"; "" for none. All of them by default.')
     ] = None
     allowed_tools: Annotated[
         list[str] | None,
@@ -101,6 +135,12 @@ class RunFlags:
         str | None, _flag("More agents, as a JSON object of definitions by their names, or a file that holds it.")
     ] = None
     append_system_prompt: Annotated[str | None, _flag("Goes behind what the agent is told anyway.")] = None
+    append_subagent_system_prompt: Annotated[
+        str | None, _flag("Goes behind what each sub-agent is told anyway, save forks.")
+    ] = None
+    forward_subagent_text: Annotated[
+        bool, _flag("With stream-json: show what sub-agents say and think, not only their calls.")
+    ] = False
     settings: Annotated[str | None, _flag("More settings, as a JSON object or a file that holds it.")] = None
     mcp_config: Annotated[
         str | None, _flag("More MCP servers, as a JSON object like that of .mcp.json, or a file that holds it.")
@@ -135,6 +175,10 @@ class RunOptions:
     """Arguments of `open_session`."""
     named: tuple[str, ...]
     """Rules that were named, for a look at what they are about."""
+    with_text: bool = False
+    """Whether a stream shows what sub-agents say and think."""
+    ceiling_s: float = CEILING_S
+    """So long agents in the background are waited for after the answer."""
 
 
 def run_command(
@@ -148,10 +192,13 @@ def run_command(
     allow = read_rules("--allowed-tools", flags.allowed_tools or (), Effect.ALLOW)
     deny = read_rules("--disallowed-tools", flags.disallowed_tools or (), Effect.DENY)
     _check(flags)
+    tools = chosen_tools(flags.tools)
     given = with_permissions(
         read_object("--settings", flags.settings), allow=allow, deny=deny, folders=flags.add_dir or ()
     )
     given = with_servers(given, read_object("--mcp-config", flags.mcp_config))
+    if flags.append_subagent_system_prompt:
+        given = with_child_prompt(given, flags.append_subagent_system_prompt)
     if flags.record:
         given = {**(given or {}), "record_model": True}
     max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
@@ -165,11 +212,19 @@ def run_command(
         "sources": [name for one in flags.setting_sources.split(",") if (name := one.strip())],
         "is_trusted": flags.trust,
         "permission_mode": flags.permission_mode,
+        "tools": tools,
         "cwd": flags.cwd,
         "resume": Fork(flags.resume) if flags.fork_session and flags.resume is not None else flags.resume,
     }
     prompt = read_prompt(prompt, may_be_missing=flags.resume is not None)
-    options = RunOptions(prompt=prompt, flags=flags, open_with=open_with, named=(*allow, *deny))
+    options = RunOptions(
+        prompt=prompt,
+        flags=flags,
+        open_with=open_with,
+        named=(*allow, *deny),
+        with_text=flags.forward_subagent_text or os.environ.get(FORWARD_VARIABLE, "").strip() not in {"", "0"},
+        ceiling_s=read_ceiling(),
+    )
     with calm_collector(), _runs_of(flags) as runs:
         return trio.run(_run, options, runs)
 
@@ -271,15 +326,14 @@ def _check(flags: RunFlags) -> None:
 async def _run(options: RunOptions, runs: Path) -> int:
     ports = Ports()
     writer = Writer(ports)
-    run = Run(make_printer(options.flags.output_format, writer, ports), trio.current_time())
+    printer = make_printer(options.flags.output_format, writer, ports, with_text=options.with_text)
+    run = Run(printer, trio.current_time(), wall=ports.clock.wall, ceiling_s=options.ceiling_s)
     ladder = Ladder(_say)
     try:
         async with climbing(ladder), trio.open_nursery() as writers:
             writers.start_soon(writer.run, name="greenroom output")
             with ladder.stop_scope:
-                async with open_session(
-                    runs=runs, tools=TOOLS, ports=ports, on_message=run.heard, **options.open_with
-                ) as session:
+                async with open_session(runs=runs, ports=ports, on_message=run.heard, **options.open_with) as session:
                     ladder.stop = lambda why: run.stop(session, why, ladder.exit_code)
                     ladder.kill = session.kill
                     _tell_of_problems(session, options)
@@ -289,7 +343,7 @@ async def _run(options: RunOptions, runs: Path) -> int:
         raise _only(group) from None
     if ladder.exit_code is not None:
         return ladder.exit_code
-    return NOT_DONE if run.ending is None else run.ending.exit_code
+    return NOT_DONE if run.ending is None or run.abandoned else run.ending.exit_code
 
 
 async def _work(run: Run, session: Session, options: RunOptions, ladder: Ladder) -> None:
@@ -305,7 +359,7 @@ async def _work(run: Run, session: Session, options: RunOptions, ladder: Ladder)
 def _tell_of_problems(session: Session, options: RunOptions) -> None:
     for problem in session.problems:
         note(problem)
-    every = [one.name for one in STANDARD_TOOLS]
+    every = [one.name for one in (*STANDARD_TOOLS, *AGENT_TOOLS)]
     for name in unknown_tools(options.named, [*every, *session.tools]):
         note(f"there is no tool {name!r} here; the rule about it has no effect")
 

@@ -153,6 +153,18 @@ def with_servers(settings: dict[str, Any], servers: dict[str, Any] | None) -> di
     return {**settings, "mcpServers": {**before, **named}}
 
 
+def with_child_prompt(settings: dict[str, Any], text: str) -> dict[str, Any]:
+    """Return settings with what goes behind the system prompt of each sub-agent.
+
+    Raises:
+        UsageError: The settings hold something else where it goes.
+    """
+    before = settings.get("delegation", {})
+    if not isinstance(before, dict):
+        raise UsageError("--settings: delegation has to be an object")
+    return {**settings, "delegation": {**before, "append_system_prompt": text}}
+
+
 def _folder(path: Path) -> str:
     if not path.is_dir():
         raise UsageError(f"--add-dir: {str(path)!r} is no folder")

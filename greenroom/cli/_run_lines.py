@@ -8,14 +8,14 @@ Must not know: clock, disk, Trio, how lines are printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, TypeAlias, final
 
 import attrs
 
 from greenroom.agents import Appended, CompactEnded, Denial, PermissionDenied, encode_message
-from greenroom.cli._run_ending import Ending
+from greenroom.cli._run_ending import FAILED, Ending
 from greenroom.inbox import Origin
 from greenroom.models import ModelResponse, Usage
 
@@ -45,6 +45,16 @@ class Opening:
     skills: Sequence[str] = ()
     servers: Sequence[tuple[str, str]] = ()
     """MCP servers, each with its status."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Abandoned:
+    """A task that still ran when the run was left."""
+
+    task_id: str
+    task_type: str
+    description: str
 
 
 @final
@@ -96,23 +106,26 @@ def init_line(opening: Opening, *, uuid: str) -> Line:
     }
 
 
-def message_line(one: Appended, *, session: str, uuid: str, parent: str | None = None) -> Line | None:
-    """Return the line of a message, None for one that the stream leaves out (agents 13.11, 13.12).
+def message_lines(
+    one: Appended, *, session: str, new_id: Callable[[], str], parent: str | None = None, with_text: bool = False
+) -> list[Line]:
+    """Return the lines of a message; none for one that the stream leaves out (agents 13.11, 13.12).
 
-    What the run was asked is left out: whoever asked knows it. Of an agent below the main one only calls and their results
-    are shown.
+    What an agent was asked is left out: whoever asked knows it. A message is one line, unless there is something for programs
+    with its results: then each block has a line of its own, because `tool_use_result` is about one result.
 
     Args:
         one: The message.
         session: Id of the session.
-        uuid: Of the line, where the message has none of its own.
+        new_id: Makes the id of a line, where the message has none of its own.
         parent: Id of the call that started the agent; None for the main one.
+        with_text: Whether an agent below the main one is shown with what it says and thinks, not with its calls alone.
     """
     message = encode_message(one.message)
-    if parent is not None:
+    if parent is not None and not (with_text and one.message.role == "assistant"):
         message["content"] = [block for block in message["content"] if block["type"] in _CALL_BLOCKS]
     if not message["content"] or not _is_shown(one, message):
-        return None
+        return []
     line: Line = {"type": one.message.role, "message": message}
     if one.response is not None:
         line["message"] = _answered(message, one.response)
@@ -120,7 +133,16 @@ def message_line(one: Appended, *, session: str, uuid: str, parent: str | None =
             line["aborted"] = True
     elif one.is_hidden:
         line["isSynthetic"] = True
-    return {**line, "parent_tool_use_id": parent, "session_id": session, "uuid": one.uuid or uuid}
+    about = {"parent_tool_use_id": parent, "session_id": session}
+    if not one.attached:
+        return [{**line, **about, "uuid": one.uuid or new_id()}]
+    lines = []
+    for number, block in enumerate(message["content"]):
+        single = {**line, "message": {**message, "content": [block]}, **about}
+        single["uuid"] = (one.uuid if number == 0 else "") or new_id()
+        data = one.attached.get(block.get("tool_use_id", ""))
+        lines.append(single if data is None else {**single, "tool_use_result": data})
+    return lines
 
 
 def _is_shown(one: Appended, message: Mapping[str, Any]) -> bool:
@@ -169,7 +191,15 @@ def event_line(event: PermissionDenied | CompactEnded, *, session: str, uuid: st
     return {"type": "system", **about, "session_id": session, "uuid": uuid}
 
 
-def result_line(ending: Ending, counts: Counts, *, session: str, uuid: str, origin: Origin | None = None) -> Line:
+def result_line(
+    ending: Ending,
+    counts: Counts,
+    *,
+    session: str,
+    uuid: str,
+    origin: Origin | None = None,
+    abandoned: Sequence[Abandoned] = (),
+) -> Line:
     """Return the last line of a turn (agents 13.13).
 
     Args:
@@ -178,6 +208,7 @@ def result_line(ending: Ending, counts: Counts, *, session: str, uuid: str, orig
         session: Id of the session.
         uuid: Of the line.
         origin: What led to the turn; None for the prompt of the run (agents 13.16).
+        abandoned: What was given up at the end of the run; then the run did not do what it was to do, whatever was answered.
     """
     line: Line = {
         "type": "result",
@@ -204,7 +235,17 @@ def result_line(ending: Ending, counts: Counts, *, session: str, uuid: str, orig
         line["api_error_status"] = ending.api_status
     if origin is not None:
         line["origin"] = origin.to_json()
+    if abandoned:
+        errors = [*line.get("errors", ()), abandoned_text(abandoned)]
+        line |= {"subtype": line["subtype"] if ending.is_error else FAILED, "is_error": True, "errors": errors}
+        line["abandoned_tasks"] = [attrs.asdict(one) for one in abandoned]
     return line
+
+
+def abandoned_text(abandoned: Sequence[Abandoned]) -> str:
+    """Return what is said of tasks that were given up, in one line."""
+    names = ", ".join(f'{one.task_id} "{" ".join(one.description.split())}"' for one in abandoned)
+    return f"ended in the background before it was done: {names}"
 
 
 def usage_facts(usage: Usage) -> Line:

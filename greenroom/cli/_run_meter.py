@@ -15,7 +15,6 @@ from greenroom.agents import AgentDefined, CompactEnded, ModelBegan, ModelEnded,
 from greenroom.core import Event, Record, event_of
 from greenroom.hooks import HookRan
 from greenroom.models import Pricing, Usage
-from greenroom.tasks import TaskBegan, TaskEnded
 
 _SEQ: Final = 0
 _TIME: Final = 1
@@ -47,8 +46,6 @@ class Meter:
         """Of the main agent."""
         self.by_model: dict[str, Usage] = {}
         self.cost_usd: dict[str, Decimal] = {}
-        self.tasks: set[str] = set()
-        """Ids of the background tasks that run."""
         self._main = main
         self._pricing = pricing or Pricing()
         self._on_event = on_event
@@ -102,12 +99,6 @@ class Meter:
         if event.actor == self._main and event.turn:
             self.was_in_tools = True
 
-    def _task_began(self, _: float, event: TaskBegan) -> None:
-        self.tasks.add(event.task)
-
-    def _task_ended(self, _: float, event: TaskEnded) -> None:
-        self.tasks.discard(event.task)
-
 
 _HANDLERS: Final[Mapping[type[Event], Callable[[Meter, float, Any], None]]] = {
     AgentDefined: Meter._defined,
@@ -119,6 +110,4 @@ _HANDLERS: Final[Mapping[type[Event], Callable[[Meter, float, Any], None]]] = {
     ModelBegan: Meter._model_began,
     ModelEnded: Meter._model_ended,
     ToolBegan: Meter._tool_began,
-    TaskBegan: Meter._task_began,
-    TaskEnded: Meter._task_ended,
 }

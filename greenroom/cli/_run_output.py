@@ -7,26 +7,28 @@ gone ends the run. Rule 2 (agents 13.2): text and JSON print the answer to the p
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol, TypeAlias, final
 
+import attrs
 import trio
 
 from greenroom.agents import Appended, CompactEnded, PermissionDenied
 from greenroom.cli._output import complain
 from greenroom.cli._run_ending import Ending
 from greenroom.cli._run_lines import (
+    Abandoned,
     Counts,
     Line,
     Opening,
     event_line,
     failure_line,
     init_line,
-    message_line,
+    message_lines,
     result_line,
 )
 from greenroom.core import Ports
-from greenroom.inbox import Origin
+from greenroom.inbox import TASK_NOTIFICATION, Origin
 from greenroom.store import encode_line, new_uuid
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
@@ -77,16 +79,24 @@ class Printer(Protocol):
         """The session is open."""
         ...
 
-    def said(self, message: Appended) -> None:
-        """The main agent's conversation has one more message."""
+    def said(self, message: Appended, parent: str | None = None) -> None:
+        """A conversation has one more message; `parent` is the call that started the agent, None for the main one."""
         ...
 
     def told(self, event: PermissionDenied | CompactEnded) -> None:
         """A call of the main agent was refused, or its conversation compacted."""
         ...
 
+    def tasks(self, lines: Sequence[Line]) -> None:
+        """Something became of background tasks."""
+        ...
+
     def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
         """A turn has ended; `origin` is None for the one of the prompt."""
+        ...
+
+    def closed(self, abandoned: Sequence[Abandoned], counts: Counts) -> None:
+        """Nothing more comes; some tasks were given up."""
         ...
 
 
@@ -100,10 +110,13 @@ class TextPrinter:
     def opened(self, opening: Opening) -> None:
         """Print nothing."""
 
-    def said(self, message: Appended) -> None:
+    def said(self, message: Appended, parent: str | None = None) -> None:
         """Print nothing."""
 
     def told(self, event: PermissionDenied | CompactEnded) -> None:
+        """Print nothing."""
+
+    def tasks(self, lines: Sequence[Line]) -> None:
         """Print nothing."""
 
     def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
@@ -115,6 +128,9 @@ class TextPrinter:
         if ending.is_error:
             complain(ending.error, code=ending.exit_code)
 
+    def closed(self, abandoned: Sequence[Abandoned], counts: Counts) -> None:
+        """Print nothing."""
+
 
 @final
 class JsonPrinter:
@@ -124,57 +140,94 @@ class JsonPrinter:
         self._writer = writer
         self._new_id = new_id
         self._session = ""
+        self._held: tuple[Ending, Counts] | None = None
 
     def opened(self, opening: Opening) -> None:
         """Print nothing."""
         self._session = opening.session
 
-    def said(self, message: Appended) -> None:
+    def said(self, message: Appended, parent: str | None = None) -> None:
         """Print nothing."""
 
     def told(self, event: PermissionDenied | CompactEnded) -> None:
         """Print nothing."""
 
+    def tasks(self, lines: Sequence[Line]) -> None:
+        """Print nothing."""
+
     def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
-        """Print the result of the prompt."""
+        """Keep the result of the prompt until it is known what becomes of the tasks that it left."""
         if origin is None:
-            self._writer.put(encode_line(result_line(ending, counts, session=self._session, uuid=self._new_id())))
+            self._held = ending, counts
+
+    def closed(self, abandoned: Sequence[Abandoned], counts: Counts) -> None:
+        """Print the result."""
+        if self._held is None:
+            return
+        ending, before = self._held
+        used = attrs.evolve(before, by_model=counts.by_model, cost_usd=counts.cost_usd)
+        line = result_line(ending, used, session=self._session, uuid=self._new_id(), abandoned=abandoned)
+        self._writer.put(encode_line(line))
 
 
 @final
 class StreamPrinter:
-    """Prints one object a line, as it happens."""
+    """Prints one object a line, as it happens.
 
-    def __init__(self, writer: Writer, new_id: Callable[[], str]) -> None:
+    Args:
+        writer: Takes the lines.
+        new_id: Makes their ids.
+        with_text: Whether sub-agents are shown with what they say and think.
+    """
+
+    def __init__(self, writer: Writer, new_id: Callable[[], str], *, with_text: bool = False) -> None:
         self._writer = writer
         self._new_id = new_id
+        self._with_text = with_text
         self._session = ""
+        self._answered: Ending | None = None
 
     def opened(self, opening: Opening) -> None:
         """Print what is known before the first turn."""
         self._session = opening.session
         self._print(init_line(opening, uuid=self._new_id()))
 
-    def said(self, message: Appended) -> None:
+    def said(self, message: Appended, parent: str | None = None) -> None:
         """Print a message, if it is one that the stream shows."""
-        self._print(message_line(message, session=self._session, uuid=self._new_id()))
+        for line in message_lines(
+            message, session=self._session, new_id=self._new_id, parent=parent, with_text=self._with_text
+        ):
+            self._print(line)
 
     def told(self, event: PermissionDenied | CompactEnded) -> None:
         """Print that a call was refused, or the conversation compacted."""
         self._print(event_line(event, session=self._session, uuid=self._new_id()))
 
+    def tasks(self, lines: Sequence[Line]) -> None:
+        """Print what became of background tasks."""
+        for line in lines:
+            self._print({**line, "session_id": self._session, "uuid": self._new_id()})
+
     def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
         """Print how a turn ended."""
+        if origin is None:
+            self._answered = ending
         if ending.category:
             self._print(failure_line(ending.error, ending.category, session=self._session, uuid=self._new_id()))
         self._print(result_line(ending, counts, session=self._session, uuid=self._new_id(), origin=origin))
+
+    def closed(self, abandoned: Sequence[Abandoned], counts: Counts) -> None:
+        """Print a last result if tasks were given up: the answer again, and that it is not all."""
+        if abandoned and self._answered is not None:
+            about = {"session": self._session, "uuid": self._new_id()}
+            self._print(result_line(self._answered, counts, **about, origin=TASK_NOTIFICATION, abandoned=abandoned))
 
     def _print(self, line: Line | None) -> None:
         if line is not None:
             self._writer.put(encode_line(line))
 
 
-def make_printer(output_format: OutputFormat, writer: Writer, ports: Ports) -> Printer:
+def make_printer(output_format: OutputFormat, writer: Writer, ports: Ports, *, with_text: bool = False) -> Printer:
     """Return the printer of a format."""
 
     def new_id() -> str:
@@ -186,4 +239,4 @@ def make_printer(output_format: OutputFormat, writer: Writer, ports: Ports) -> P
         case "json":
             return JsonPrinter(writer, new_id)
         case "stream-json":
-            return StreamPrinter(writer, new_id)
+            return StreamPrinter(writer, new_id, with_text=with_text)

@@ -1,8 +1,8 @@
 """One headless run over an open session: the turn of the prompt, the turns that its background tasks lead to, the end.
 
 Rule 1: the first line is printed before anything that an agent says. Rule 2 (agents 13.16): a turn that nobody asked for has
-a result of its own, which says where it came from. Rule 3 (agents 6.70): after the answer, background tasks get a few
-seconds; what they say is heard. Rule 4 (agents 13.3): an interrupt ends the turn and is a result; a request to terminate
+a result of its own, which says where it came from. Rule 3 (RC-36): after the answer, background tasks are waited for; what
+they say is heard, and what is given up makes the run an error. Rule 4 (agents 13.3): an interrupt ends the turn and is a result; a request to terminate
 leaves the turn unfinished and is none.
 """
 
@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
 from typing import Final, final
 
 import trio
@@ -17,20 +20,21 @@ import trio
 from greenroom._version import __version__
 from greenroom.actors import AbortStatus, TurnEnded
 from greenroom.agents import CONTINUE, Appended, CompactEnded, PermissionDenied
-from greenroom.cli._output import note
+from greenroom.cli._output import complain, note
 from greenroom.cli._run_ending import FAILED, SUCCESS, Ending, ended_badly, ended_well
-from greenroom.cli._run_lines import Counts, Opening
+from greenroom.cli._run_lines import Abandoned, Counts, Line, Opening, abandoned_text
 from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_model import key_source
 from greenroom.cli._run_output import Printer
+from greenroom.cli._run_quiet import give_up, wait_background
+from greenroom.cli._run_tasks import TaskLines
 from greenroom.cli._signals import EXIT_CODES
-from greenroom.core import Event, GreenroomError, Record, TurnFailed, TurnKilled, UsageError
+from greenroom.core import Event, GreenroomError, Record, TurnFailed, TurnKilled, UsageError, event_of
 from greenroom.hooks import HookRan
 from greenroom.inbox import Origin
 from greenroom.session import Session
+from greenroom.tasks import AGENT
 
-BACKGROUND_GRACE_S: Final = 5.0
-"""So long background tasks may go on after the answer."""
 _TERMINATED: Final = EXIT_CODES[signal.SIGTERM]
 
 
@@ -41,20 +45,33 @@ class Run:
     Args:
         printer: Told of everything in order.
         began_s: When it began, on Trio's clock.
+        wall: Reads the date and time.
+        ceiling_s: How long agents in the background are waited for.
     """
 
-    def __init__(self, printer: Printer, began_s: float) -> None:
+    def __init__(self, printer: Printer, began_s: float, *, wall: Callable[[], datetime], ceiling_s: float) -> None:
         self.ending: Ending | None = None
         """How the turn of the prompt ended; None: it has not, or a request to terminate cut it."""
+        self.abandoned: tuple[Abandoned, ...] = ()
+        """What was given up because it took too long."""
         self._printer = printer
         self._began_s = began_s
         self._session: Session | None = None
+        self._wall = wall
+        self._ceiling_s = ceiling_s
         self._meter = Meter("")
+        self._tasks = TaskLines(Path())
         self._held: list[Appended] = []
         self._drain = trio.CancelScope()
         self._first: Appended | None = None
         """What the main agent's current turn began with; None before that."""
         self._last_text = ""
+        self._is_awaited = False
+        """Whether a turn runs that `work` waits for."""
+        self._later: list[Callable[[], None]] | None = None
+        """What happened since that turn ended; it is printed behind its result, which has to be on record first."""
+        self._counted: Counts | None = None
+        """What was used when that turn ended."""
         self._bad_hooks: set[tuple[str, str, str]] = set()
         """Those that were said to be; once is enough."""
 
@@ -70,17 +87,19 @@ class Run:
             raise UsageError(f"the last turn of {session.id} came to its end; give a prompt to go on with")
         self._session = session
         self._meter = Meter(session.main.id, on_event=self._told)
+        self._tasks = TaskLines(session.run_folder / "tasks")
         recorder = session.runtime.recorder
         for record in recorder.latest():
             self._meter.see(record)
+            self._lines_of(record)  # nothing at the start (agents 6.39)
         self._printer.opened(opening_of(session))
         held, self._held = self._held, []
         for message in held:
             self.heard(message)
-        return recorder.listen(self._meter.see)
+        return recorder.listen(self._seen)
 
     def heard(self, message: Appended) -> None:
-        """Print a message of the main agent; what is said before the session is open waits."""
+        """Print a message; what is said before the session is open waits."""
         if self._session is None:
             self._held.append(message)
         elif message.agent == self._session.main.id:
@@ -88,14 +107,36 @@ class Run:
                 self._last_text = message.message.text or self._last_text
             elif self._first is None:
                 self._first = message
-            self._printer.said(message)
+            self._print(partial(self._printer.said, message))
+        else:
+            call = self._tasks.call_of(message.agent)
+            if call:
+                self._print(partial(self._printer.said, message, call))
+
+    def _print(self, printing: Callable[[], None]) -> None:
+        if self._later is None:
+            printing()
+        else:
+            self._later.append(printing)
+
+    def _seen(self, record: Record) -> None:
+        self._meter.see(record)
+        lines = self._lines_of(record)
+        if lines:
+            self._print(partial(self._printer.tasks, lines))
+
+    def _lines_of(self, record: Record) -> list[Line]:
+        seq, t, kind, *_ = record
+        if seq < 1 or not TaskLines.is_about(kind):
+            return []
+        return self._tasks.see(event_of(record), now_s=t, wall_ms=round(self._wall().timestamp() * 1000))
 
     def _told(self, event: Event) -> None:
         match event:
             case TurnEnded():
                 self._turn_ended(event)
             case PermissionDenied() | CompactEnded():
-                self._printer.told(event)
+                self._print(partial(self._printer.told, event))
             case HookRan(error=error) if error and (event.source, event.handler, error) not in self._bad_hooks:
                 self._bad_hooks.add((event.source, event.handler, error))
                 note(f"{event.source}: the hook {event.handler!r} of {event.event} does not work: {error}")
@@ -103,9 +144,11 @@ class Run:
     def _turn_ended(self, event: TurnEnded) -> None:
         first, self._first = self._first, None
         origin = None if first is None else origin_of(first)
-        if origin is not None:
-            stop_reason = self._meter.stop_reason or None
-            self._printer.ended(follow_up(event, self._last_text, stop_reason), self.counts(), origin=origin)
+        if origin is None and self._is_awaited:
+            self._is_awaited, self._later, self._counted = False, [], self.counts()
+        elif origin is not None:
+            ending = follow_up(event, self._last_text, self._meter.stop_reason or None)
+            self._print(partial(self._printer.ended, ending, self.counts(), origin=origin))
         self._last_text = ""
 
     def counts(self) -> Counts:
@@ -124,14 +167,21 @@ class Run:
     # --- what is done ----------------------------------------------------------------------------------------------
 
     async def work(self, session: Session, prompt: str, exit_code: Callable[[], int | None]) -> None:
-        """Take the turn of the prompt, print its result, and hear what background tasks have to say.
+        """Take the turn of the prompt, print its result, and hear what background tasks have to say; then all is printed.
 
         Args:
             session: The one that was opened.
             prompt: What the agent is asked; empty to go on with a turn that was cut.
             exit_code: Returns what a signal makes of the exit code, None if there was none.
         """
+        try:
+            await self._work(session, prompt, exit_code)
+        finally:
+            self._printer.closed(self.abandoned, self.counts())
+
+    async def _work(self, session: Session, prompt: str, exit_code: Callable[[], int | None]) -> None:
         text = "\n\n".join(part for part in (session.initial_message, prompt) if part.strip())
+        self._is_awaited, self._counted = True, None
         try:
             answer = await (session.run(text) if prompt else session.go_on())
             ending = ended_well(answer)
@@ -142,32 +192,28 @@ class Run:
         if exit_code() == _TERMINATED:
             return
         self.ending = ending
-        self._printer.ended(ending, self.counts())
-        if exit_code() is None:
-            await self._hear_tasks(session)
+        self._print_awaited(ending)
+        await self._hear_tasks(session)
+
+    def _print_awaited(self, ending: Ending) -> None:
+        """Print how the awaited turn ended, and then what has happened since."""
+        self._is_awaited = False
+        self._printer.ended(ending, self._counted or self.counts())
+        later, self._later = self._later or [], None
+        for printing in later:
+            printing()
 
     async def _hear_tasks(self, session: Session) -> None:
-        deadline = trio.current_time() + BACKGROUND_GRACE_S
-        with self._drain:
-            await session.wait_quiet()
-            while self._meter.tasks and trio.current_time() < deadline:
-                with trio.move_on_at(deadline):
-                    await self._wait_task_ended(session)
-                await session.wait_quiet()
-
-    async def _wait_task_ended(self, session: Session) -> None:
-        """Return when a task has ended, or nothing runs."""
-        before, changed = set(self._meter.tasks), trio.Event()
-
-        def look(_: Record) -> None:
-            if before - self._meter.tasks:
-                changed.set()
-
-        stop_listening = session.runtime.recorder.listen(look)
-        try:
-            await changed.wait()
-        finally:
-            stop_listening()
+        with self._drain:  # cancelled already, where a signal came before
+            await wait_background(session, ceiling_s=self._ceiling_s)
+        left = session.delegation.tasks.running()
+        agents = tuple(one for one in left if one.info.kind == AGENT and one.is_background)
+        self.abandoned = tuple(
+            Abandoned(task_id=one.info.id, task_type=one.info.kind, description=one.info.description) for one in agents
+        )
+        if agents:
+            complain(abandoned_text(self.abandoned), code=0)
+            await give_up(left)
 
     def stop(self, session: Session, why: str, exit_code: int | None) -> None:
         """Take a first signal: a request to terminate ends everything now, an interrupt only the turn."""

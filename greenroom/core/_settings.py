@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
+from functools import cache
 from typing import Any, Final, TypeVar
 
 import cattrs
@@ -29,16 +30,22 @@ def read_settings(settings_class: type[S], values: Mapping[str, Any], *, source:
     Raises:
         SettingsError: A key is unknown or a value does not fit; `problems` names each with its path.
     """
+    try:
+        return _converter().structure(dict(values), settings_class)
+    except BaseValidationError as error:
+        problems = cattrs.transform_error(error, format_exception=_describe)
+        raise SettingsError(source, tuple(_place(problem) for problem in problems)) from None
+
+
+@cache
+def _converter() -> cattrs.Converter:
+    """Return the reader of all settings; it writes code for each class that it meets, once."""
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_structure_hook(Decimal, _decimal)
     for plain in (str, bool):  # settings say what they mean: 3 is no text, and "false" is no switch
         converter.register_structure_hook(plain, _exact(plain))
     converter.register_structure_hook(str | int | None, _word_or_number)
-    try:
-        return converter.structure(dict(values), settings_class)
-    except BaseValidationError as error:
-        problems = cattrs.transform_error(error, format_exception=_describe)
-        raise SettingsError(source, tuple(_place(problem) for problem in problems)) from None
+    return converter
 
 
 def _exact(wanted: type[Any]) -> Callable[[Any, Any], Any]:

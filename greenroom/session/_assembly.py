@@ -25,7 +25,7 @@ from greenroom.agents import (
     OnMessage,
     compaction_from_environment,
 )
-from greenroom.agents.definitions import Definitions, DefinitionSource
+from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions
 from greenroom.core import Event, Ports, Recorder, open_bare_nursery
 from greenroom.core.sources import Diagnostic, Kind, Places, find_places
 from greenroom.hooks import HookServices
@@ -54,7 +54,7 @@ from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation, SessionGround
 from greenroom.session._hook_rules import HookRules
-from greenroom.session._leading import SCRATCHPAD, builtins_of, in_mode, with_its_tools
+from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
 from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
 from greenroom.session._settings import SessionSettings, Settings, SettingSource, load_settings, read_sources
@@ -155,7 +155,8 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     environ = {**os.environ, **settings.env}
     settings, of_mode = in_mode(settings, environ, stored=mode, run=earlier)
     delegation = settings.scalars.delegation
-    builtins = builtins_of(delegation)
+    builtins = await run(builtin_definitions, environ, is_headless=not delegation.interactive)
+    builtins = with_worker(builtins, delegation)
     definitions = DefinitionSource(places, blocking=ports.blocking, more=wish.agents, builtins=builtins)
     found = await definitions.refresh()
     home = places.user if places is not None else await run(Path.home)

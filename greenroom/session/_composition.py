@@ -247,7 +247,7 @@ class Composition:
             mode = self.policy.mode if self._has_mode or said is None else said
             policy, problems = self.policy.for_child(mode, deny=deny, agent=definition.name)
         self.problems += map(str, problems)
-        return policy
+        return attrs.evolve(policy, directories=(*policy.directories, *map(str, definition.more_roots)))
 
     def _hooks_for(self, home: AgentHome) -> HookRunner | None:
         definition = home.definition

@@ -30,6 +30,7 @@ from greenroom.session._composition import Composition
 from greenroom.session._handles import TaskHandle
 from greenroom.session._recording import Recording
 from greenroom.session._resume import TRANSCRIPTS, load_agent
+from greenroom.session._status import TaskStatus, status_of
 from greenroom.supervisor import StopOrder, Supervisor, SupervisorSpec
 from greenroom.tasks import Tasks
 from greenroom.tools import Tool, ToolError
@@ -297,3 +298,25 @@ class OfHost:
     def kill_all(self, why: str = "killed") -> list[str]:
         """End every agent and command that runs in the background, as a person's word; returns the ids."""
         return self.delegation.kill_all(why)
+
+    def tasks(self) -> list[TaskStatus]:
+        """Return how each agent and command stands that runs, or ended not too long ago, in the order of starting."""
+        return [status_of(one) for one in self.delegation.tasks.all()]
+
+    def kill_task(self, task: str, why: str = "killed") -> bool:
+        """End one agent or command, wherever it runs, as a person's word; says whether it still ran.
+
+        Args:
+            task: Its id, or the name of an agent.
+            why: The reason that is recorded.
+
+        Raises:
+            UsageError: There is no such task.
+        """
+        found = self.delegation.tasks.find(task)
+        if found is None:
+            running = ", ".join(one.info.id for one in self.delegation.tasks.running()) or "none"
+            raise UsageError(f"there is no task {task!r}; these run: {running}")
+        if not found.is_finished:
+            found.is_stopped_by_user = True
+        return found.kill(Cause("host", why))

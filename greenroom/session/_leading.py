@@ -14,7 +14,7 @@ import attrs
 
 from greenroom.agents import AgentDefinition, AgentHome
 from greenroom.agents.crew import AGENT_TOOLS, DelegationSettings
-from greenroom.agents.definitions import BUILTINS, WORKER
+from greenroom.agents.definitions import WORKER
 from greenroom.agents.delegation import (
     COORDINATOR,
     COORDINATOR_PROMPT,
@@ -50,9 +50,9 @@ def mode_of(delegation: DelegationSettings) -> str:
     return COORDINATOR if delegation.coordinator else "normal"
 
 
-def builtins_of(delegation: DelegationSettings) -> tuple[AgentDefinition, ...]:
-    """Return the definitions that are always there."""
-    return (*BUILTINS, WORKER) if delegation.coordinator else BUILTINS
+def with_worker(builtins: Sequence[AgentDefinition], delegation: DelegationSettings) -> tuple[AgentDefinition, ...]:
+    """Return the definitions that are always there; a coordinator has a worker among them."""
+    return (*builtins, WORKER) if delegation.coordinator else tuple(builtins)
 
 
 def with_its_tools(tools: ToolSet, delegation: DelegationSettings) -> ToolSet:

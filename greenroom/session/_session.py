@@ -468,8 +468,9 @@ class Session(BesideTurns, OfHost):
 
     def _drop(self, agent_id: str) -> None:
         """Forget an agent that nobody looks at any more; what it used counts on."""
-        _, home = self._agents.pop(agent_id)
-        self._former += home.usage
+        if agent_id in self._agents:
+            _, home = self._agents.pop(agent_id)
+            self._former += home.usage
 
     def close_streams(self) -> None:
         """Let every reader of events come to an end; called when the session has ended."""

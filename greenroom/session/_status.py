@@ -1,4 +1,4 @@
-"""What an agent is doing now."""
+"""What agents and tasks are doing now."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import final
 import attrs
 
 from greenroom.models import Usage
+from greenroom.tasks import Task, TaskState
 
 
 @final
 @attrs.frozen(kw_only=True)
 class AgentStatus:
-    """What an agent is doing now."""
+    """What agents and tasks are doing now."""
 
     id: str
     path: str
@@ -22,3 +23,52 @@ class AgentStatus:
     usage: Usage
     summary: str = ""
     """The same in 3 to 8 words of its own; empty where nobody keeps that up to date."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class TaskStatus:
+    """How a task of a session stands: an agent that was started, or a command."""
+
+    id: str
+    kind: str
+    """`local_agent` or `local_bash`."""
+    state: TaskState
+    description: str
+    agent_type: str
+    """The definition of an agent; empty for a command."""
+    owner: str
+    """Id of the agent that is told of its end; empty: the host."""
+    depth: int
+    """How far an agent is below main; 0 for a command."""
+    run: int
+    is_background: bool
+    """Whether no call waits for it."""
+    tool_uses: int
+    tokens: int
+    """Of an agent: what its latest request read, and all that it wrote in this run."""
+    last_activity: str
+    """What it did last; empty for a command."""
+    error: str
+    output_file: str
+
+
+def status_of(task: Task) -> TaskStatus:
+    """Return how a task stands."""
+    info, progress = task.info, task.progress
+    return TaskStatus(
+        id=info.id,
+        kind=info.kind,
+        state=task.state,
+        description=info.description,
+        agent_type=info.agent_type,
+        owner=info.owner,
+        depth=info.depth,
+        run=info.run,
+        is_background=task.is_background,
+        tool_uses=progress.tool_use_count if progress is not None else 0,
+        tokens=progress.token_count if progress is not None else 0,
+        last_activity=progress.last_activity if progress is not None else "",
+        error=task.error,
+        output_file=str(info.output_file),
+    )

@@ -6,7 +6,7 @@ from greenroom.tasks._events import EVENTS, TaskBegan, TaskDropped, TaskEnded, T
 from greenroom.tasks._notice import TaskNotice, TaskUsage, escaped
 from greenroom.tasks._progress import Progress
 from greenroom.tasks._registry import RELEASE_S, Tasks, open_tasks
-from greenroom.tasks._task import AGENT, SHELL, Task, TaskInfo
+from greenroom.tasks._task import AGENT, SHELL, Task, TaskInfo, describe_end
 
 __all__ = [
     "AGENT",
@@ -27,6 +27,7 @@ __all__ = [
     "TaskState",
     "TaskUsage",
     "Tasks",
+    "describe_end",
     "escaped",
     "open_tasks",
     "record_task",

@@ -7,7 +7,8 @@ Rule: input tokens are the latest request's, because each request reads all that
 from __future__ import annotations
 
 from collections import Counter, deque
-from typing import Final, final
+from collections.abc import Mapping
+from typing import Any, Final, final
 
 import attrs
 
@@ -28,6 +29,9 @@ class Progress:
     """Calls by tool."""
     last_request_tokens: int = 0
     """What the latest request read and wrote."""
+    lines_added: int = 0
+    """By the tools Edit and Write, as their calls say it."""
+    lines_removed: int = 0
     summary: str = ""
     """What it is about now, in a few words of a model; empty where nobody asks for such."""
 
@@ -56,3 +60,9 @@ class Progress:
         """Count a tool call."""
         self.tool_uses[tool] += 1
         self.recent_activities.append(f"{tool} {summary}".rstrip())
+
+    def note_change(self, values: Mapping[str, Any]) -> None:
+        """Count the lines of a call that has changed a file: what it wrote, and what it put that in the place of."""
+        written = values.get("new_string", values.get("content", ""))
+        self.lines_added += len(str(written).splitlines())
+        self.lines_removed += len(str(values.get("old_string", "")).splitlines())

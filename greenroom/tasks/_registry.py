@@ -113,6 +113,15 @@ class Tasks:
         self._tasks[info.id] = task
         return task
 
+    def forget(self, task: Task, earlier: Task | None = None) -> None:
+        """Take back a task whose work could not be begun, as if it had never been there; its last run is there again."""
+        if earlier is None:
+            del self._tasks[task.info.id]
+        else:
+            self._tasks[task.info.id] = earlier
+        task.is_notified = True
+        task.mark_over()
+
     def recall(self, info: TaskInfo) -> Task:
         """Take a task up that ended before anybody of now was there; its end is nobody's to tell."""
         task = Task(
@@ -166,6 +175,10 @@ class Tasks:
     def find(self, task_id: str) -> Task | None:
         """Return a task that runs, or ended not too long ago; by its id, or the name of its agent."""
         return self._tasks.get(task_id) or self._tasks.get(self.id_of(task_id))
+
+    def all(self) -> tuple[Task, ...]:
+        """Return those that run and those that are remembered, in the order of starting."""
+        return tuple(self._tasks.values())
 
     def running(self, owner: str | None = None) -> tuple[Task, ...]:
         """Return what has not ended, in the order of starting; of one agent, or of all."""

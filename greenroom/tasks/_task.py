@@ -147,6 +147,12 @@ class Task:
             self.move(Edge.KILL)
         return True
 
+    def abandon(self) -> None:
+        """The call that waited for it has ended without a result: its end is told by a notice that begins no turn."""
+        if not self.is_background:
+            self.is_quiet = self.is_background = True
+            self._settle()
+
     @contextmanager
     def claimed(self) -> Iterator[None]:
         """Hold its notice back, for whoever is about to tell of its end with `mark_notified`, or to give up."""
@@ -196,13 +202,12 @@ class Task:
     def notice(self) -> TaskNotice:
         """What tells of its end."""
         info = self.info
-        name = f'Agent "{info.description}"' if info.kind == AGENT else f'Background command "{info.description}"'
         return TaskNotice(
             task_id=info.id,
             tool_use_id=info.tool_use_id,
             output_file=str(info.output_file),
             status=self.state,
-            summary=f"{name} {self.ending}",
+            summary=f"{_name(info.kind, info.description)} {self.ending}",
             result=self.result,
             usage=self.usage,
             worktree=self.worktree,
@@ -215,10 +220,27 @@ class Task:
     @property
     def ending(self) -> str:
         """How it ended, in words that follow its name."""
-        if self.state is TaskState.COMPLETED:
-            return "completed" if self.exit_code is None else f"completed (exit code {self.exit_code})"
-        if self.state is TaskState.KILLED:
-            return "was stopped" if self.cause is None else f"was stopped by {self.cause.who}: {self.cause.why}"
-        if self.state is TaskState.FAILED:
-            return f"failed: {self.error}" if self.error else f"failed with exit code {self.exit_code}"
-        return f"is {self.state}"
+        if self.state is TaskState.KILLED and self.cause is not None:
+            return f"was stopped by {self.cause.who}: {self.cause.why}"
+        return _ending(self.state, self.exit_code, self.error)
+
+
+def describe_end(
+    kind: str, description: str, state: TaskState, *, exit_code: int | None = None, error: str = ""
+) -> str:
+    """Return in one sentence how a task ended, for readers that know of it by its events."""
+    return f"{_name(kind, description)} {_ending(state, exit_code, error)}"
+
+
+def _name(kind: str, description: str) -> str:
+    return f'Agent "{description}"' if kind == AGENT else f'Background command "{description}"'
+
+
+def _ending(state: TaskState, exit_code: int | None, error: str) -> str:
+    if state is TaskState.COMPLETED:
+        return "completed" if exit_code is None else f"completed (exit code {exit_code})"
+    if state is TaskState.KILLED:
+        return "was stopped"
+    if state is TaskState.FAILED:
+        return f"failed: {error}" if error else f"failed with exit code {exit_code}"
+    return f"is {state}"

@@ -306,7 +306,7 @@ class _Left:
             self.roots.add(actor)
             if self.over is not None and self.over.kind != "session.end":
                 self.over = None
-        if self.over is not None and actor and entry.kind != "watch.failed":
+        if self.over is not None and actor and not self._may_follow(entry):
             yield entry.seq, f"{entry.kind} of {actor} after everything had ended, at {self.over.seq}"
         what = _HOLDS.get(entry.kind) or _LETS_GO.get(entry.kind)
         if what is not None:
@@ -326,3 +326,8 @@ class _Left:
                     f"everything has ended, and what {one.kind} of {one.event.actor} began at {one.seq} has not",
                 )
             self.held = {}
+
+    def _may_follow(self, entry: Entry) -> bool:
+        """Whether something of an actor may be told when nobody is there: commands end with the session, after its actors."""
+        is_session_over = self.over is not None and self.over.kind == "session.end"
+        return entry.kind == "watch.failed" or (entry.kind == "task.end" and not is_session_over)

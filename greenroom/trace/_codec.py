@@ -12,6 +12,7 @@ import math
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from pathlib import PurePath
 from typing import Any, Final, Union, final, get_args, get_origin, get_type_hints
 
@@ -149,26 +150,10 @@ class Codec:
         return self._dumps(cattrs.unstructure(header), default=_plain, option=self._option)
 
     def _shape_of(self, event_class: type[Event]) -> _Shape:
-        names = field_names(event_class)
-        if names[: len(_BASE)] != _BASE or _PLACES & set(names) or not event_class.kind:
-            raise InternalError(
-                f"{event_class.__name__} cannot be journalled: kind {event_class.kind!r}, fields {names}"
-            )
-        hints = get_type_hints(event_class)
-        fields = attrs.fields_dict(event_class)
-        empties = {name: _empty(fields[name], hints[name]) for name in names[len(_BASE) :]}
-        shape = _Shape(
-            kind=event_class.kind,
-            fields=tuple((place, name, empty) for place, (name, empty) in enumerate(empties.items(), start=6)),
-            floats=tuple(name for name in empties if _is_float(hints[name])),
-            length=len(names) + 3,
-        )
+        key: Any = event_class  # mypy would look at the hash of its objects, which attrs takes away
+        shape, blanks = _read_shape(key)
         self._shapes[event_class] = shape
-        self._blanks[event_class.kind] = {
-            name: list(empty) if isinstance(empty, tuple) else empty
-            for name, empty in empties.items()
-            if empty is not NEVER and fields[name].default is attrs.NOTHING
-        }
+        self._blanks[event_class.kind] = blanks
         return shape
 
     # --- reading ---------------------------------------------------------------------------------------------------
@@ -190,6 +175,33 @@ class Codec:
         except Exception as error:  # noqa: BLE001 - whatever a converter raises, the line is what is wrong
             raise ValueError(f"{kind} does not fit its fields: {error}") from None
         return Entry(seq, float(t), kind, event)
+
+
+@lru_cache(maxsize=1024)
+def _read_shape(event_class: type[Event]) -> tuple[_Shape, dict[str, Any]]:
+    """Return how lines of a class look, and what is put back into them; read once, for it is most of what opening costs.
+
+    Raises:
+        InternalError: A field has a name that the line needs itself.
+    """
+    names = field_names(event_class)
+    if names[: len(_BASE)] != _BASE or _PLACES & set(names) or not event_class.kind:
+        raise InternalError(f"{event_class.__name__} cannot be journalled: kind {event_class.kind!r}, fields {names}")
+    hints = get_type_hints(event_class)
+    fields = attrs.fields_dict(event_class)
+    empties = {name: _empty(fields[name], hints[name]) for name in names[len(_BASE) :]}
+    shape = _Shape(
+        kind=event_class.kind,
+        fields=tuple((place, name, empty) for place, (name, empty) in enumerate(empties.items(), start=6)),
+        floats=tuple(name for name in empties if _is_float(hints[name])),
+        length=len(names) + 3,
+    )
+    blanks = {
+        name: list(empty) if isinstance(empty, tuple) else empty
+        for name, empty in empties.items()
+        if empty is not NEVER and fields[name].default is attrs.NOTHING
+    }
+    return shape, blanks
 
 
 def upcast(line: dict[str, Any], version: int) -> dict[str, Any]:

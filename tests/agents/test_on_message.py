@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +15,18 @@ from trio.testing import MockClock
 
 from greenroom.agents import Appended, Conversation, Prompt
 from greenroom.core import ProviderError, SystemClock, SystemIds, TurnFailed
-from greenroom.models import AnswerLike, Call, Message, ModelResponse, Say, ScriptedModel, ScriptStep, TextBlock, Usage
+from greenroom.models import (
+    AnswerLike,
+    Call,
+    Message,
+    ModelResponse,
+    Say,
+    ScriptedModel,
+    ScriptStep,
+    TextBlock,
+    ToolResultBlock,
+    Usage,
+)
 from greenroom.store import Transcript, TranscriptHeader
 from tests.agents.situations import open_stage
 
@@ -91,3 +105,37 @@ async def test_what_was_cut_off_is_heard_of_as_a_part(autojump_clock: MockClock)
     assert said.response is not None
     assert said.response.stop_reason is None
     assert "one two three four".startswith(said.message.text)
+
+
+@given(
+    st.lists(st.sampled_from(["t1", "t2", "t3"]), min_size=1, unique=True),
+    st.dictionaries(st.sampled_from(["t1", "t2", "t3", "t4"]), st.dictionaries(TEXTS, TEXTS, max_size=2)),
+)
+def test_what_tools_attach_goes_with_the_result_to_listeners_and_transcript_and_is_let_go(
+    calls: list[str], attached: dict[str, dict[str, str]]
+) -> None:
+    """Agents 13.11. Mechanism: a message takes along what was attached to its results, and what of other calls stays."""
+    lines: list[bytes] = []
+    header = TranscriptHeader(session_id="s", agent_id="a1", is_sidechain=False, cwd="/", version="0")
+    transcript = Transcript(
+        Path("main.jsonl"),
+        header,
+        write=lambda _, line: lines.append(line),
+        ids=SystemIds(),
+        wall=SystemClock().wall,
+    )
+    heard: list[Appended] = []
+    left: dict[str, Mapping[str, Any]] = dict(attached)
+    conversation = Conversation(transcript, agent="a1", on_message=heard.append, attached=left)
+
+    conversation.say([], [ToolResultBlock(call, "done") for call in calls])
+
+    mine = {call: attached[call] for call in calls if call in attached}
+    (one,) = heard
+    assert one.attached == mine
+    assert left == {call: values for call, values in attached.items() if call not in calls}
+    written = json.loads(lines[0]).get("toolUseResult")
+    if not mine:
+        assert written is None
+    else:
+        assert written == (mine if len(calls) > 1 else mine[calls[0]])

@@ -2,141 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import json
-import os
-import queue
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, TypeAlias, final
+from collections.abc import Sequence
 
-import attrs
 import pytest
 
 from greenroom.agents import CONTINUE
-from greenroom.cli import main
 from greenroom.models import Answer, Call, Say
-from greenroom.store import read_transcript
 from greenroom.testing import ErrorReply, ReceivedRequest, StreamReply
-from greenroom.testing._messages_script import ReplyLike, Script
+from tests.cli.place import Asked, Done, Place, end_of, texts_of
 from tests.cli.served import served
 from tests.mcp.real import EVERYTHING
 
 FORMATS = ("text", "json", "stream-json")
 SILENCE = StreamReply(ending="stall", events=0)
-Process: TypeAlias = "subprocess.Popen[str]"
-
-
-@attrs.frozen
-class Done:
-    """A command that has ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def lines(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-    @property
-    def result(self) -> dict[str, Any]:
-        (line,) = [one for one in self.lines if one["type"] == "result"]
-        return line
-
-
-@attrs.frozen
-class Place:
-    """A project and a home of their own."""
-
-    root: Path
-    monkeypatch: pytest.MonkeyPatch
-    captured: pytest.CaptureFixture[str]
-
-    @property
-    def folder(self) -> Path:
-        return self.root / "project"
-
-    def environ(self, url: str) -> dict[str, str]:
-        return {
-            "HOME": str(self.root / "home"),
-            "GREENROOM_RUNS": str(self.root / "runs"),
-            "ANTHROPIC_API_KEY": "sk-ant-test",
-            "ANTHROPIC_BASE_URL": url,
-        }
-
-    def run(self, script: Script, *arguments: str, stdin: str = "") -> tuple[Done, list[ReceivedRequest]]:
-        """Run the command in this process and return how it ended, and what the model was asked."""
-        with served(script) as server, self.monkeypatch.context() as patch:
-            patch.chdir(self.folder)
-            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-            for name, value in self.environ(server.url).items():
-                patch.setenv(name, value)
-            self.captured.readouterr()
-            code = main(["run", *arguments])
-        out, err = self.captured.readouterr()
-        return Done(code, out, err), server.requests
-
-    @contextmanager
-    def started(self, url: str, *arguments: str, stdin: int = subprocess.DEVNULL) -> Iterator[Process]:
-        """Run the command in a process of its own."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "greenroom", "run", *arguments],
-            cwd=self.folder,
-            env={**os.environ, **self.environ(url)},
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.communicate()
-
-    def journal(self) -> list[str]:
-        (path,) = (self.root / "runs").glob("2*/journal.jsonl")
-        return path.read_text(encoding="utf-8").splitlines()
-
-    def transcript(self) -> list[dict[str, Any]]:
-        (path,) = (self.root / "runs").glob("2*/transcripts/main.jsonl")
-        return list(read_transcript(path))
-
-
-def end_of(process: Process, stdin: str | None = None) -> Done:
-    out, err = process.communicate(stdin, timeout=50)
-    return Done(process.returncode, out, err)
-
-
-@final
-class Asked:
-    """A script that says when it was asked."""
-
-    def __init__(self, *replies: ReplyLike) -> None:
-        self._replies = list(replies)
-        self._arrived: queue.SimpleQueue[None] = queue.SimpleQueue()
-
-    def __call__(self, _: ReceivedRequest) -> ReplyLike:
-        self._arrived.put(None)
-        return self._replies.pop(0)
-
-    def wait(self, requests: int) -> None:
-        for _ in range(requests):
-            self._arrived.get(timeout=50)
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Place:
-    made = Place(tmp_path, monkeypatch, capfd)
-    made.folder.mkdir()
-    (tmp_path / "home").mkdir()
-    (made.folder / "a.txt").write_text("the answer is 42\n", encoding="utf-8")
-    return made
 
 
 def read(path: str, call_id: str = "toolu_a") -> Answer:
@@ -145,11 +27,6 @@ def read(path: str, call_id: str = "toolu_a") -> Answer:
 
 def write(path: str, call_id: str = "toolu_w") -> Answer:
     return Answer([Call("Write", {"file_path": path, "content": "new\n"}, id=call_id)])
-
-
-def texts_of(request: ReceivedRequest) -> list[str]:
-    content = request.body["messages"][-1]["content"]
-    return [block["text"] for block in content if block["type"] == "text"]
 
 
 # --- 13A, 13B: formats --------------------------------------------------------------------------------------------------
@@ -487,7 +364,7 @@ def test_13_16_a_task_that_ends_after_the_answer_leads_to_a_result_of_its_own(pl
         ("It runs.", None, 2),
         ("It has ended.", {"kind": "task-notification"}, 1),
     ]
-    assert done.lines[-1] is not results[0]
+    assert done.lines[-1] == results[1]
 
 
 @pytest.mark.parametrize("output_format", ["text", "json"])

@@ -29,7 +29,7 @@ from greenroom.agents import (
 )
 from greenroom.cli._reading import Waits
 from greenroom.cli._run_ending import CATEGORIES, INTERRUPTED, Ending, ended_badly, ended_well
-from greenroom.cli._run_lines import Counts, Opening, event_line, failure_line, init_line, message_line, result_line
+from greenroom.cli._run_lines import Counts, Opening, event_line, failure_line, init_line, message_lines, result_line
 from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_session import origin_of, unknown_tools
 from greenroom.core import InternalError, ProviderError, Recorder, TurnFailed, TurnKilled, event_of
@@ -80,39 +80,63 @@ APPENDED = st.one_of(
 # --- messages -----------------------------------------------------------------------------------------------------------
 
 
-@given(APPENDED, st.none() | st.just("toolu_1"))
-def test_13_11_every_line_says_who_where_and_which(one: Appended, parent: str | None) -> None:
-    """13.10 to 13.12: a child's lines have its call's id and nothing but calls; the prompt alone is left out of main's.
+@given(APPENDED, st.none() | st.just("toolu_1"), st.booleans())
+def test_13_11_every_line_says_who_where_and_which(one: Appended, parent: str | None, with_text: bool) -> None:
+    """13.10 to 13.12: a child's lines have its call's id, and nothing but calls unless its text is wanted.
 
-    Behaviours (13), line 2.
+    The prompt alone is left out of main's. Behaviours (13), line 2.
     """
-    line = message_line(one, session="s1", uuid="u2", parent=parent)
+    lines = message_lines(one, session="s1", new_id=lambda: "u2", parent=parent, with_text=with_text)
 
-    encoded = [] if line is None else line["message"]["content"]
-    if parent is not None:
+    encoded = [block for line in lines for block in line["message"]["content"]]
+    if parent is not None and not (with_text and one.message.role == "assistant"):
         assert {block["type"] for block in encoded} <= CALLS
-    if line is None:
+    elif lines:
+        assert len(encoded) == len(one.message.content)
+    if not lines:
         types = {type(block) for block in one.message.content}
         assert parent is not None or (one.message.role == "user" and ToolResultBlock not in types)
         return
+    (line,) = lines
     assert (line["type"], line["session_id"], line["uuid"]) == (one.message.role, "s1", "u1")
     assert line["parent_tool_use_id"] == parent
     assert line["message"]["role"] == one.message.role
+    assert "tool_use_result" not in line
     assert json.loads(encode_line(line)) == line
 
 
-def test_13_11_an_answer_that_was_cut_off_is_marked() -> None:
-    line = message_line(said(TextBlock("a"), stop_reason=None), session="s1", uuid="u2")
+@given(
+    st.lists(TEXTS, min_size=1, max_size=4, unique=True),
+    st.dictionaries(TEXTS, st.dictionaries(TEXTS, TEXTS), min_size=1, max_size=3),
+)
+def test_13_11_what_programs_read_of_a_result_is_on_the_line_of_that_result(
+    calls: list[str], data: dict[str, dict[str, str]]
+) -> None:
+    """Mechanism: a line with `tool_use_result` has one block, and the blocks together are the message's."""
+    attached = {call: data[call] for call in calls if call in data}
+    one = attrs.evolve(told(*[ToolResultBlock(call, "ok") for call in calls]), attached=attached)
+    ids = iter(range(9))
 
-    assert line is not None
+    lines = message_lines(one, session="s1", new_id=lambda: f"new{next(ids)}")
+
+    blocks = [block for line in lines for block in line["message"]["content"]]
+    assert [block["tool_use_id"] for block in blocks] == calls
+    assert lines[0]["uuid"] == "u1"
+    assert len({line["uuid"] for line in lines}) == len(lines) == (len(calls) if attached else 1)
+    found = {line["message"]["content"][0]["tool_use_id"]: line.get("tool_use_result") for line in lines}
+    assert {call: values for call, values in found.items() if values is not None} == attached
+
+
+def test_13_11_an_answer_that_was_cut_off_is_marked() -> None:
+    (line,) = message_lines(said(TextBlock("a"), stop_reason=None), session="s1", new_id=lambda: "u2")
+
     assert line["aborted"] is True
     assert line["message"]["stop_reason"] is None
 
 
 def test_13_11_what_no_person_said_is_marked() -> None:
-    line = message_line(told(TextBlock("go on"), is_hidden=True), session="s1", uuid="u2")
+    (line,) = message_lines(told(TextBlock("go on"), is_hidden=True), session="s1", new_id=lambda: "u2")
 
-    assert line is not None
     assert line["isSynthetic"] is True
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,7 @@ async def open_teamwork(
     definition: AgentDefinition | None = None,
     can_use_tool: CanUseTool | None = None,
     mode: str | None = "bypassPermissions",
+    sources: Iterable[str] = (),
 ) -> AsyncIterator[Session]:
     """Open a session in virtual time; children are played by `pages`, and report what they were asked otherwise."""
     book = {"general-purpose": echo, "Explore": echo, "Plan": echo, **(pages or {}), "main": main}
@@ -76,6 +77,7 @@ async def open_teamwork(
         runs=folder / "runs",
         main=definition or AgentDefinition(name="main", system_prompt="You lead."),
         tools=(*STANDARD_TOOLS, *AGENT_TOOLS, *tools),
+        sources=sources,
         ports=virtual_ports(),
         settings=settings,
         agents=agents,

@@ -10,9 +10,9 @@ from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition
 from greenroom.agents.crew import FORK, PLACEHOLDER
-from greenroom.core import ProviderError
+from greenroom.core import ProviderError, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
-from greenroom.tasks import TaskEnded
+from greenroom.tasks import TaskEnded, TaskNotice
 from greenroom.tools import tool
 from tests.session.teamwork import (
     agent,
@@ -543,3 +543,79 @@ async def test_a_definition_runs_in_its_own_name(tmp_path: Path, autojump_clock:
 
     assert handle.state == "completed"
     assert seen == [["Read"]]
+
+
+async def test_one_call_ends_an_agent_by_its_id_its_name_or_its_handle(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-55: one table of tasks has all of them."""
+    async with open_teamwork(tmp_path, in_order(), wait_s=60.0) as session:
+        handles = [
+            await session.spawn("general-purpose", f"job {n}", background=True, name=f"worker-{n}") for n in range(3)
+        ]
+        await trio.sleep(1)
+        assert [one.state for one in session.tasks()] == ["running"] * 3
+        assert session.kill_task(handles[0].id)
+        assert session.kill_task("worker-1")
+        assert handles[2].kill()
+        results = [await one.wait_finished() for one in handles]
+        assert [one.state for one in session.tasks()] == ["killed"] * 3
+        assert not session.kill_task("worker-1")
+        with pytest.raises(UsageError, match="there is no task 'worker-9'"):
+            session.kill_task("worker-9")
+
+    assert {one.state for one in results} == {"killed"}
+    assert violations(session) == []
+
+
+async def test_what_a_person_stopped_no_model_goes_on_with(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Agents 6.51: a person's stop is final for models."""
+    main = after_launch("Waiting.", "I see.", lambda found: Call("SendMessage", {"to": found, "message": "go on"}))
+    pages = {"general-purpose": lambda _: Call("Glob", {"pattern": "*"})}
+    async with open_teamwork(tmp_path, main, pages=pages, wait_s=20.0) as session:  # type: ignore[arg-type]
+        await session.run("go")
+        session.kill_task("helper", "enough")
+        await session.wait_quiet()
+        await session.run("go on with it")
+
+    assert "was stopped by the user, and only the user goes on with it" in "\n".join(main_messages(session))
+
+
+async def test_waits_for_several_agents_run_side_by_side_each_with_its_own_limit(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-57: a wait holds nothing but itself."""
+
+    def main(request: ModelRequest) -> AnswerLike:
+        said = sum(message.role == "assistant" for message in request.messages)
+        if said == 0:
+            return [agent(f"job {n}", run_in_background=True) for n in range(4)]
+        if said > 1:
+            return "Noted."
+        found = [block.content.split("agentId: ")[1].split()[0] for block in request.messages[2].content]  # type: ignore[union-attr]
+        return [Call("TaskOutput", {"task_id": one, "timeout": 60_000}) for one in found]
+
+    pages = {"general-purpose": lambda _: Call("Glob", {"pattern": "*"})}
+    async with open_teamwork(tmp_path, main, pages=pages, wait_s=10.0) as session:
+        began = trio.current_time()
+        await session.run("go")
+        took = trio.current_time() - began
+        session.kill_all()
+        await session.wait_quiet()
+
+    assert took == 90.0
+    assert "\n".join(main_messages(session)).count("<retrieval_status>timeout</retrieval_status>") == 4
+    assert violations(session) == []
+
+
+async def test_more_notices_than_a_mailbox_holds_are_all_heard(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """RC-19: notices take no place of the capacity."""
+    async with open_teamwork(tmp_path, in_order(otherwise="Noted."), wait_s=0.0) as session:
+        for n in range(1_200):
+            session.delegation.crew.deliver(
+                TaskNotice(task_id=f"b{n:08}", output_file="/out", status="completed", summary="done", owner="")
+            )
+        await session.wait_quiet()
+
+    told = [one.split("<task-id>")[1].split("<")[0] for one in notices(session)]
+    assert sorted(told) == [f"b{n:08}" for n in range(1_200)]

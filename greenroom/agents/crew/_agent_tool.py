@@ -125,7 +125,7 @@ class AgentTool:
             ToolError: The input is wrong; nothing may be started; or a child that was waited for came to nothing.
         """
         call = read_call(input)
-        caller = self.crew.home_of(ctx.actor)
+        caller = self.crew.find_home(ctx.actor)
         if caller is None or caller.context is None:
             raise ToolError("this agent is not one that can start others")
         ctx.progress(f"Starting an agent: {call.description}")
@@ -275,7 +275,7 @@ class AgentTool:
             await task.wait_settled()
         except trio.Cancelled:
             # The link ends the child, and the call has no result to tell of it: its owner reads of it with what comes next.
-            task.is_quiet = task.is_background = True
+            task.abandon()
             raise
         task.mark_notified()
         return self._ended(member, ctx, caller)
@@ -302,7 +302,7 @@ class AgentTool:
             total_duration_ms=task.duration_ms,
             total_tokens=progress.last_request_tokens,
             usage=home.usage,
-            tool_stats=stats_of(progress.tool_uses),
+            tool_stats=stats_of(progress),
             prompt=member.order.prompt,
             worktree_path=task.worktree or None,
             worktree_branch=task.worktree_branch or None,

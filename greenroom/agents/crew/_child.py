@@ -62,8 +62,10 @@ class ChildAgent(Agent):
         except OutOfTurns as error:  # it ends with what it has (agents 1.77)
             home.last_text = f"{home.last_text}\n\n({error})".lstrip()
         except trio.Cancelled:
-            if ctx.turn.is_aborting:
-                ctx.ref.kill("its turn was aborted")
+            cause = ctx.turn.cause
+            if cause is not None:
+                home.ended_by = cause
+                ctx.ref.kill(cause.why)
             raise
         finally:
             home.last_text = home.last_text or before

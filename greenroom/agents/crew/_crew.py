@@ -33,7 +33,7 @@ from greenroom.mailbox import Delivery, Lane
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
 from greenroom.tools import ToolError
-from greenroom.worktrees import Fate, WorktreeError, Worktrees
+from greenroom.worktrees import Fate, Hold, WorktreeError, Worktrees
 
 _EDGES: Final = {State.COMPLETED: Edge.COMPLETE, State.FAILED: Edge.FAIL, State.KILLED: Edge.KILL}
 
@@ -100,6 +100,14 @@ class Crew:
         started = sum(one.is_running and one.ref is not None for one in self.members.values())
         return started + self._reserved
 
+    def find_home(self, agent_id: str) -> AgentHome | None:
+        """Return what belongs to an agent of the session, teammates included."""
+        found = self.home_of(agent_id)
+        if found is None:
+            other = self.ground.find(agent_id)
+            return None if other is None else other[1]
+        return found
+
     def home_of(self, agent_id: str) -> AgentHome | None:
         """Return what belongs to an agent that is in memory, main included."""
         if self.main is not None and agent_id == self.main.id:
@@ -141,30 +149,40 @@ class Crew:
             if order.in_worktree:
                 hold = await self._open_worktree(agent_id, home)
                 home.place, home.own_roots = hold.worktree.path, (hold.worktree.path,)
-            member = Member(
-                id=agent_id,
-                order=order,
-                lineage=home.lineage,
-                task=self._open_task(agent_id, order, home),
-                home=home,
-                hold=hold,
-            )
+            member = self._begin(agent_id, order, home, hold)
             hold = None
         finally:
             self._reserved -= 1
             if hold is not None:
                 with trio.CancelScope(shield=True):  # bounded by git's own limit
                     await hold.release()
-        self._register(member)
+        return member
+
+    def _begin(self, agent_id: str, order: Order, home: AgentHome, hold: Hold | None) -> Member:
+        """Register an agent and send it on its way, or let it wait for a place, in one step."""
+        task = self._open_task(agent_id, order, home)
+        member = Member(id=agent_id, order=order, lineage=home.lineage, task=task, home=home, hold=hold)
+        self.members[agent_id] = member
+        if not home.listeners:
+            home.listeners = (partial(self._write_output, member),)
         text = order.prompt
         if order.is_fork:
             place, parent = (str(home.place), str(order.caller.cwd)) if order.in_worktree and order.caller else ("", "")
             text = directive(text, place=place, parent=parent)
-        if order.waits and self.running >= self.settings.max_running:
+        if order.waits and self.running > self.settings.max_running:  # itself counted, since it has its place reserved
             self._waiting.append(member)
             member.first = text
         else:
-            self.launch(member, Note(text))
+            try:
+                self.launch(member, Note(text))
+            except BaseException:
+                del self.members[agent_id]
+                self.tasks.forget(task)
+                self.ground.let_go(home)
+                raise
+        self.spawned += 1
+        if order.name and order.is_background:
+            self.take_name(member)
         return member
 
     def _lineage(self, order: Order) -> Lineage:
@@ -204,14 +222,6 @@ class Crew:
             depth=home.lineage.depth,
             run=run,
         )
-
-    def _register(self, member: Member) -> None:
-        self.members[member.id] = member
-        self.spawned += 1
-        if member.order.name and member.task.is_background:
-            self.take_name(member)
-        if not member.home.listeners:
-            member.home.listeners = (partial(self._write_output, member),)
 
     def take_name(self, member: Member) -> None:
         """Let an agent be found by its name from now on."""
@@ -266,7 +276,17 @@ class Crew:
         home.listeners = (partial(self._write_output, member),)
         return member
 
-    async def take_up_worktree(self, member: Member) -> None:
+    async def get_ready(self, member: Member) -> None:
+        """Wait until another run of an agent can begin.
+
+        Raises:
+            ToolError: Its worktree is gone, or somebody else's now.
+            Stopping: The session ends.
+        """
+        self._branch = await self._open_branch()
+        await self._take_up_worktree(member)
+
+    async def _take_up_worktree(self, member: Member) -> None:
         """Hold the worktree again that was kept at the end of an agent's last run.
 
         Raises:
@@ -279,7 +299,7 @@ class Crew:
                 raise ToolError(f"its worktree cannot be used any more: {error}") from error
 
     def begin_again(self, member: Member, first: Note, *, owner: str) -> None:
-        """Start another run of an agent in the background; it takes a place, whether there is one or not (agents 1.72).
+        """Start another run of an agent in the background, after `get_ready`; it takes a place, whether there is one or not (agents 1.72).
 
         Raises:
             Stopping: The session ends.
@@ -287,10 +307,15 @@ class Crew:
         """
         order = attrs.evolve(member.order, is_background=True, is_silent=not owner, owner=owner, call="")
         home = member.home
-        home.last_text, home.open_results = "", {}
-        member.order = order
-        member.task = self._open_task(member.id, order, home, run=member.task.info.run + 1)
-        self.launch(member, first)
+        home.last_text, home.open_results, home.ended_by = "", {}, None
+        before = (member.order, member.task)
+        member.order, member.task = order, self._open_task(member.id, order, home, run=member.task.info.run + 1)
+        try:
+            self.launch(member, first)
+        except BaseException:
+            self.tasks.forget(member.task, before[1])
+            member.order, member.task = before
+            raise
 
     # --- ending ----------------------------------------------------------------------------------------------------
 
@@ -320,7 +345,7 @@ class Crew:
 
     def _ended(self, member: Member, task: Task, down: Down) -> None:
         if task.cause is None and down.state is State.KILLED:
-            task.cause = down.cause
+            task.cause = member.home.ended_by or down.cause
         if down.state is State.FAILED:
             task.error = words_of(down.error)
         self._settle(member, task, down.state)
@@ -336,6 +361,8 @@ class Crew:
             duration_ms=task.duration_ms if task.began_s else 0,
         )
         home.context = None
+        if task.is_stopped_by_user:
+            self._keep_record(member)
         if state is State.KILLED:
             for one in self.below(member.id):
                 one.task.kill(Cause(member.id, "the agent that it was started for was stopped"))
@@ -419,13 +446,20 @@ class Crew:
             origin=TASK_NOTIFICATION,
             is_answered=None if task is None else lambda: task.is_answered,
         )
+        if ref is self.main:  # its mailbox may be full of notices, and none of them may be lost
+            return ref.notify(note) is Delivery.ACCEPTED
         return ref.tell(note, Lane.LATER) is Delivery.ACCEPTED
 
     # --- on disk ---------------------------------------------------------------------------------------------------
 
     def _keep_record(self, member: Member) -> None:
         path = Path("transcripts") / f"agent-{member.id}.meta.json"
-        self._write(path, json.dumps(member.record(), ensure_ascii=False).encode() + b"\n")
+        line = json.dumps(member.record(), ensure_ascii=False).encode() + b"\n"
+        try:
+            self._write(path, line)
+        except JournalError:
+            if not member.task.is_finished:
+                raise
 
     def _write_output(self, member: Member, appended: Appended) -> None:
         text = readable(appended.message)

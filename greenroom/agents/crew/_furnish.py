@@ -13,13 +13,15 @@ from greenroom.permissions import Mode
 
 
 def furnish(home: AgentHome, wish: ChildWish, settings: DelegationSettings) -> None:
-    """Give an agent its lineage, its place and the limits of its tools; before it gets its tools.
+    """Give an agent its lineage, its place, its instructions and the limits of its tools; before it gets its tools.
 
     Args:
         home: What belongs to it.
         wish: What it was started for.
-        settings: How agents start others.
+        settings: How agents start others, and what all of them are told.
     """
+    prompts = (home.definition.system_prompt, settings.append_system_prompt.strip())
+    home.definition = attrs.evolve(home.definition, system_prompt="\n\n".join(one for one in prompts if one))
     home.lineage, home.place, home.own_roots = wish.lineage, wish.place, wish.own_roots
     mode = home.policy.mode if home.policy is not None else Mode.DEFAULT
     # What the definition says is looked at elsewhere, when all tools are there.

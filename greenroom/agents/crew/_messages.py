@@ -133,7 +133,7 @@ class Post:
                     f"the agent {agent_id!r} was stopped by the user, and only the user goes on with it; ask them"
                 )
             await task.wait_settled()
-            await crew.take_up_worktree(member)
+            await crew.get_ready(member)
             crew.begin_again(member, self._note(text, sender), owner=sender)
         except UsageError as error:
             raise ToolError(str(error)) from error

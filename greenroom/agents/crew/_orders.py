@@ -51,6 +51,8 @@ class DelegationSettings:
     """Whether a coordinator's workers have a shell, reading and editing, and nothing else."""
     scratchpad: bool = True
     """Whether the workers of a coordinator share a folder in which they write unasked."""
+    append_system_prompt: str = ""
+    """What goes behind the system prompt of each of them, save forks (agents 1.88)."""
     release_s: float = attrs.field(default=30.0, validator=attrs.validators.ge(0))
     """Seconds after its end for which an agent is kept in memory; later it is gone on with from its transcript."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Final
 
 from greenroom.agents.delegation._results import ToolStats
+from greenroom.tasks import Progress
 
 _READ: Final = frozenset(("Read", "NotebookRead"))
 _SEARCH: Final = frozenset(("Grep", "Glob", "LS"))
@@ -13,8 +13,9 @@ _SHELL: Final = frozenset(("Bash", "PowerShell"))
 _EDIT: Final = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit"))
 
 
-def stats_of(tool_uses: Counter[str]) -> ToolStats:
-    """Return the counts of calls, given how often each tool was called; lines are not counted yet."""
+def stats_of(progress: Progress) -> ToolStats:
+    """Return the counts of a run."""
+    tool_uses = progress.tool_uses
 
     def count(names: frozenset[str]) -> int:
         return sum(tool_uses[name] for name in names)
@@ -25,4 +26,9 @@ def stats_of(tool_uses: Counter[str]) -> ToolStats:
         "bash_count": count(_SHELL),
         "edit_file_count": count(_EDIT),
     }
-    return ToolStats(**known, other_tool_count=tool_uses.total() - sum(known.values()))
+    return ToolStats(
+        **known,
+        other_tool_count=tool_uses.total() - sum(known.values()),
+        lines_added=progress.lines_added,
+        lines_removed=progress.lines_removed,
+    )

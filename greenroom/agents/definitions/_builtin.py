@@ -1,18 +1,23 @@
 """Definitions that are always there; a file of the same name replaces one.
 
-They follow the reference documents: two read-only searchers, one agent for everything, and two helpers for people.
+They follow the reference documents: two read-only searchers, one agent for everything, and two helpers for people. What
+these two work with lies outside the folder of a session: the user's settings, and the documentation of this package.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
+
+import attrs
 
 from greenroom.agents._definition import AgentDefinition, Origin
 from greenroom.core.sources import Scope
 
 _SEARCHING: Final = ("Read", "Grep", "Glob")
 _BUILTIN: Final = Origin(scope=Scope.BUILTIN, source="built-in")
+_FIRST_PAGE: Final = "docs/README.md"
 
 GENERAL_PURPOSE: Final = AgentDefinition(
     name="general-purpose",
@@ -55,14 +60,23 @@ PLAN: Final = AgentDefinition(
 STATUSLINE_SETUP: Final = AgentDefinition(
     name="statusline-setup",
     description="Configures the user's status line.",
-    system_prompt="You configure the status line in the user's settings. Change nothing else, and say what you changed.",
+    when_to_use="When the user wants a status line, or another one.",
+    system_prompt=(
+        "You configure the status line in the user's settings: the key `statusLine`, an object with `type`: `command` and "
+        "`command`, a line for the shell that prints it. Change nothing else, keep the rest of the file as it is, and say "
+        "what you changed."
+    ),
     tools=("Read", "Edit"),
     origin=_BUILTIN,
 )
 GUIDE: Final = AgentDefinition(
     name="claude-code-guide",
-    description="Answers questions on how to use this program and its settings, hooks, agents and skills.",
-    system_prompt="You answer questions on how to use this program, from its documentation. Say where you found it.",
+    description="Answers questions on how to use greenroom and its settings, hooks, agents and skills.",
+    when_to_use="When somebody asks whether greenroom can do something, or how.",
+    system_prompt=(
+        "You answer questions on how to use greenroom, from its documentation. Search it before you answer, quote the few "
+        "lines that decide, and say on which page they are. What is not written there, you do not know."
+    ),
     tools=("Read", "Grep", "Glob", "WebFetch", "WebSearch"),
     origin=_BUILTIN,
 )
@@ -82,7 +96,9 @@ BUILTINS: Final = (GENERAL_PURPOSE, EXPLORE, PLAN, STATUSLINE_SETUP, GUIDE)
 
 
 def builtin_definitions(environ: Mapping[str, str], *, is_headless: bool = False) -> tuple[AgentDefinition, ...]:
-    """Return the built-in definitions that the environment leaves.
+    """Return the built-in definitions that the environment leaves, with what lies where on this machine.
+
+    The guide is left out where the package came without its documentation. Looks at the disk.
 
     Args:
         environ: `GREENROOM_DISABLE_EXPLORE_PLAN_AGENTS=1` takes the two searchers away, and in a headless run
@@ -91,6 +107,36 @@ def builtin_definitions(environ: Mapping[str, str], *, is_headless: bool = False
     """
     if is_headless and environ.get("GREENROOM_DISABLE_BUILTIN_AGENTS") == "1":
         return ()
-    if environ.get("GREENROOM_DISABLE_EXPLORE_PLAN_AGENTS") == "1":
-        return tuple(one for one in BUILTINS if one.name not in {EXPLORE.name, PLAN.name})
-    return BUILTINS
+    searchers = () if environ.get("GREENROOM_DISABLE_EXPLORE_PLAN_AGENTS") == "1" else (EXPLORE, PLAN)
+    manual = find_manual()
+    guide = () if manual is None else (_guide(manual),)
+    return (GENERAL_PURPOSE, *searchers, _statusline_setup(environ), *guide)
+
+
+def find_manual() -> Path | None:
+    """Return the folder that holds `docs`, `examples` and the README: the package's own, or the checkout that it lies in."""
+    package = Path(__file__).resolve().parents[2]
+    shipped, checkout = package / "_manual", package.parent
+    if (shipped / _FIRST_PAGE).is_file():
+        return shipped
+    is_checkout = (checkout / _FIRST_PAGE).is_file() and (checkout / "pyproject.toml").is_file()
+    return checkout if is_checkout else None
+
+
+def _guide(manual: Path) -> AgentDefinition:
+    where = f" It lies in {manual / 'docs'}: begin with {manual / _FIRST_PAGE}. Programs to copy from: {manual / 'examples'}."
+    return attrs.evolve(
+        GUIDE,
+        system_prompt=GUIDE.system_prompt + where,
+        more_roots=(manual / "docs", manual / "examples", manual / "README.md"),
+    )
+
+
+def _statusline_setup(environ: Mapping[str, str]) -> AgentDefinition:
+    folder = environ.get("CLAUDE_CONFIG_DIR") or Path(environ.get("HOME") or Path.home()) / ".claude"
+    settings = Path(folder).absolute() / "settings.json"
+    return attrs.evolve(
+        STATUSLINE_SETUP,
+        system_prompt=f"{STATUSLINE_SETUP.system_prompt} The file is {settings}.",
+        more_roots=(settings,),
+    )

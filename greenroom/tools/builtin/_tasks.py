@@ -17,7 +17,7 @@ RUNNING: Final = 10
 """Running tasks that a refusal lists."""
 
 
-@tool(name="TaskOutput")
+@tool(name="TaskOutput", read_only=True)
 async def task_output_tool(
     task_id: str,
     *,

@@ -13,6 +13,7 @@ from greenroom.agents.definitions import (
     DefinitionSource,
     agent_listing,
     builtin_definitions,
+    find_manual,
     load_definitions,
 )
 from greenroom.core import InlineBlocking, UsageError
@@ -167,6 +168,25 @@ def test_built_in_ones_can_be_switched_off() -> None:
     assert "Explore" not in names({"GREENROOM_DISABLE_EXPLORE_PLAN_AGENTS": "1"})
     assert names({"GREENROOM_DISABLE_BUILTIN_AGENTS": "1"}) == names({})
     assert names({"GREENROOM_DISABLE_BUILTIN_AGENTS": "1"}, is_headless=True) == set()
+
+
+def test_the_guide_is_told_where_the_documentation_lies() -> None:
+    """Agents 20.28. Mechanism: the package's own copy, else the checkout that it lies in."""
+    guide = next(one for one in builtin_definitions({}) if one.name == "claude-code-guide")
+    manual = find_manual()
+
+    assert manual is not None
+    assert str(manual / "docs" / "README.md") in guide.system_prompt
+    assert all(path.exists() for path in guide.more_roots)
+
+
+def test_the_helper_for_the_status_line_gets_to_one_file(tmp_path: Path) -> None:
+    """Agents 20.28."""
+    found = {one.name: one for one in builtin_definitions({"CLAUDE_CONFIG_DIR": str(tmp_path)})}
+    helper = found["statusline-setup"]
+
+    assert helper.more_roots == (tmp_path / "settings.json",)
+    assert str(tmp_path / "settings.json") in helper.system_prompt
 
 
 def test_a_name_is_found_whatever_its_case_and_separators() -> None:

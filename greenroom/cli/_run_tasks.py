@@ -1,0 +1,197 @@
+"""What a stream says of background tasks (agents 6.35 to 6.39), as a fold over the events of a session.
+
+Rule 1: it is a function of events and of the times at which they came. Rule 2: whatever was announced has an end, and nothing
+has one that was not. Rule 3: an agent is announced when it begins; a command only once no call waits for it.
+Must not know: clock, disk, Trio, how lines are printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeAlias, final
+
+import attrs
+
+from greenroom.agents import AgentDefined, ModelEnded, ToolBegan
+from greenroom.core import Event
+from greenroom.tasks import AGENT, Progress, TaskBegan, TaskEnded, TaskMoved, TaskState, describe_end
+
+Line: TypeAlias = dict[str, Any]
+
+STOPPED: Final = "stopped"
+"""What a task is called on the stream that was killed (agents 6.3)."""
+
+
+@final
+@attrs.define
+class _Running:
+    began: TaskBegan
+    began_s: float
+    is_background: bool
+    is_announced: bool = False
+    progress: Progress = attrs.field(factory=Progress)
+
+    def about(self) -> Line:
+        """Return what names it in each line."""
+        return {"task_id": self.began.task, **({"tool_use_id": self.began.call} if self.began.call else {})}
+
+    def usage(self, now_s: float) -> Line:
+        """Return what it has used so far."""
+        return {
+            "total_tokens": self.progress.token_count,
+            "tool_uses": self.progress.tool_use_count,
+            "duration_ms": max(0, round((now_s - self.began_s) * 1000)),
+        }
+
+
+@final
+class TaskLines:
+    """The tasks of one session.
+
+    Args:
+        outputs: The folder of what they print.
+    """
+
+    def __init__(self, outputs: Path) -> None:
+        self._outputs = outputs
+        self._running: dict[str, _Running] = {}
+        self._agents: dict[str, str] = {}
+        self._calls: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"<TaskLines: {len(self._running)} run>"
+
+    def call_of(self, agent_id: str) -> str:
+        """Return the id of the call that started an agent; empty for one that no call did."""
+        return self._calls.get(agent_id, "")
+
+    def live(self) -> list[Line]:
+        """Return what runs in the background now (agents 6.39)."""
+        return [
+            {"task_id": one.began.task, "task_type": one.began.type, "description": one.began.description}
+            for one in self._running.values()
+            if one.is_background
+        ]
+
+    @staticmethod
+    def is_about(kind: type[Event]) -> bool:
+        """Whether events of a class are looked at."""
+        return kind in _HANDLERS
+
+    def see(self, event: Event, *, now_s: float, wall_ms: int) -> list[Line]:
+        """Take an event in and return the lines that it makes, without `uuid` and `session_id`.
+
+        Args:
+            event: Any event of the session.
+            now_s: When it came, on the run's clock.
+            wall_ms: The same, in milliseconds since 1970.
+        """
+        handler = _HANDLERS.get(type(event))
+        return [] if handler is None else handler(self, event, now_s, wall_ms)
+
+    # --- agents ----------------------------------------------------------------------------------------------------
+
+    def _defined(self, event: AgentDefined, _now: float, _wall: int) -> list[Line]:
+        agent_id = event.agent or event.actor
+        self._agents[event.actor] = agent_id
+        if event.call:
+            self._calls[agent_id] = event.call
+        return []
+
+    def _answered(self, event: ModelEnded, _now: float, _wall: int) -> list[Line]:
+        running = self._run_of(event)
+        if running is not None:
+            read = event.input_tokens + event.cache_creation_input_tokens + event.cache_read_input_tokens
+            if read + event.output_tokens:
+                running.progress.note_request(read, event.output_tokens)
+        return []
+
+    def _called(self, event: ToolBegan, now_s: float, _: int) -> list[Line]:
+        running = self._run_of(event)
+        if running is None:
+            return []
+        running.progress.note_call(event.tool, event.summary)
+        began = running.began
+        return [
+            _line(
+                "task_progress",
+                **running.about(),
+                description=began.description,
+                **({"subagent_type": began.agent} if began.agent else {}),
+                usage=running.usage(now_s),
+                last_tool_name=event.tool,
+            )
+        ]
+
+    def _run_of(self, event: ModelEnded | ToolBegan) -> _Running | None:
+        """Return the run that a turn's event belongs to; what runs beside the turns is no progress."""
+        return self._running.get(self._agents.get(event.actor or "", "")) if event.turn else None
+
+    # --- tasks -----------------------------------------------------------------------------------------------------
+
+    def _began(self, event: TaskBegan, now_s: float, _: int) -> list[Line]:
+        running = self._running[event.task] = _Running(event, now_s, event.is_background)
+        return self._announced(running) if event.is_background or event.type == AGENT else []
+
+    def _announced(self, running: _Running) -> list[Line]:
+        began, running.is_announced = running.began, True
+        line = _line(
+            "task_started",
+            **running.about(),
+            description=began.description,
+            task_type=began.type,
+            is_backgrounded=running.is_background,
+        )
+        if began.type == AGENT:
+            line["spawn_depth"] = began.depth
+        return [line, *(self._set() if running.is_background else [])]
+
+    def _moved(self, event: TaskMoved, _now: float, _wall: int) -> list[Line]:
+        running = self._running.get(event.task)
+        if running is None or running.is_background:
+            return []
+        running.is_background = True
+        if not running.is_announced:
+            return self._announced(running)
+        return [_line("task_updated", task_id=event.task, patch={"is_backgrounded": True}), *self._set()]
+
+    def _ended(self, event: TaskEnded, now_s: float, wall_ms: int) -> list[Line]:
+        running = self._running.pop(event.task, None)
+        if running is None or not running.is_announced:
+            return []
+        began, state = running.began, TaskState(event.state)
+        patch: Line = {"status": event.state, "end_time": wall_ms}
+        if event.error:
+            patch["error"] = event.error
+        notification = _line(
+            "task_notification",
+            **running.about(),
+            status=STOPPED if state is TaskState.KILLED else event.state,
+            output_file=str(self._outputs / f"{event.task}.output"),
+            summary=describe_end(began.type, began.description, state, exit_code=event.exit_code, error=event.error),
+        )
+        if began.type == AGENT:
+            notification["usage"] = running.usage(now_s) | {
+                "total_tokens": event.tokens,
+                "tool_uses": event.tool_uses,
+            }
+        updated = _line("task_updated", task_id=event.task, patch=patch)
+        return [updated, notification, *(self._set() if running.is_background else [])]
+
+    def _set(self) -> list[Line]:
+        return [_line("background_tasks_changed", tasks=self.live())]
+
+
+def _line(subtype: str, **values: Any) -> Line:
+    return {"type": "system", "subtype": subtype, **values}
+
+
+_HANDLERS: Final[Mapping[type[Event], Callable[[TaskLines, Any, float, int], list[Line]]]] = {
+    AgentDefined: TaskLines._defined,
+    ModelEnded: TaskLines._answered,
+    ToolBegan: TaskLines._called,
+    TaskBegan: TaskLines._began,
+    TaskMoved: TaskLines._moved,
+    TaskEnded: TaskLines._ended,
+}

@@ -1,0 +1,226 @@
+"""`greenroom run` with sub-agents, as a whole: what is printed of them, and when the run may end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+import trio
+
+from greenroom.cli._run_quiet import CEILING_VARIABLE
+from greenroom.models import Answer, AnswerLike, Call, Say
+from greenroom.testing import ReceivedRequest, StreamReply
+from greenroom.testing._messages_script import ReplyLike
+from tests.cli.place import Done, Place, texts_of
+
+STREAM = ("--output-format", "stream-json")
+
+
+def said_first(request: ReceivedRequest) -> str:
+    content = request.body["messages"][0]["content"]
+    return content if isinstance(content, str) else str(content[0]["text"])
+
+
+def spawn(prompt: str, *, call_id: str = "toolu_agent", **more: Any) -> Answer:
+    return Answer(
+        [Call("Agent", {"description": f"do {prompt}", "prompt": prompt, **more}, id=call_id)],
+    )
+
+
+def by_prompt(replies: Mapping[str, list[ReplyLike]]) -> Callable[[ReceivedRequest], ReplyLike]:
+    """Give each conversation its own replies, by what it was told first."""
+    left = {prompt: list(those) for prompt, those in replies.items()}
+    return lambda request: left[said_first(request)].pop(0)
+
+
+def child_lines(done: Done) -> list[dict[str, Any]]:
+    return [one for one in done.lines if one.get("parent_tool_use_id")]
+
+
+def system_lines(done: Done) -> list[dict[str, Any]]:
+    shown = [one for one in done.lines if one["type"] == "system" and one["subtype"] != "init"]
+    return [{key: value for key, value in one.items() if key not in {"uuid", "session_id"}} for one in shown]
+
+
+FIRST_TOLD: list[AnswerLike] = [
+    Answer([Say("I look."), Call("Read", {"file_path": "a.txt"}, id="toolu_r")]),
+    "It is 42.",
+]
+
+
+def test_13_12_lines_of_a_child_have_the_id_of_its_call_and_hold_calls_only(place: Place) -> None:
+    """13.11, 13.12. Behaviours (13), line 2."""
+    script = by_prompt({"Go.": [spawn("look"), "Done."], "look": [*FIRST_TOLD]})
+    done, _ = place.run(script, "Go.", *STREAM)
+
+    assert (done.code, done.err) == (0, "")
+    assert {"Agent", "SendMessage"} <= set(done.lines[0]["tools"])
+    assert done.lines[-1]["type"] == "result"
+    children = child_lines(done)
+    assert [one["type"] for one in children] == ["assistant", "user"]
+    assert {one["parent_tool_use_id"] for one in children} == {"toolu_agent"}
+    assert [[block["type"] for block in one["message"]["content"]] for one in children] == [
+        ["tool_use"],
+        ["tool_result"],
+    ]
+    (returned,) = [one for one in done.lines if one.get("tool_use_result")]
+    assert returned["parent_tool_use_id"] is None
+    assert returned["tool_use_result"]["status"] == "completed"
+    assert returned["tool_use_result"]["content"] == [{"type": "text", "text": "It is 42."}]
+    kept = [line["toolUseResult"] for line in place.transcript() if "toolUseResult" in line]
+    assert kept == [returned["tool_use_result"]]
+
+
+@pytest.mark.parametrize("way", ["flag", "variable"])
+def test_13_12_text_of_children_is_shown_at_every_depth_where_it_is_wanted(place: Place, way: str) -> None:
+    replies: dict[str, list[ReplyLike]] = {
+        "Go.": [spawn("outer"), "Done."],
+        "outer": [spawn("inner", call_id="toolu_inner"), "Outer done."],
+        "inner": ["Inner done."],
+    }
+    if way == "variable":
+        place.monkeypatch.setenv("GREENROOM_FORWARD_SUBAGENT_TEXT", "1")
+    done, _ = place.run(by_prompt(replies), "Go.", *STREAM, *(["--forward-subagent-text"] if way == "flag" else []))
+
+    texts = [
+        (one["parent_tool_use_id"], block["text"])
+        for one in child_lines(done)
+        for block in one["message"]["content"]
+        if block["type"] == "text"
+    ]
+    assert texts == [("toolu_inner", "Inner done."), ("toolu_agent", "Outer done.")]
+
+
+def test_6_35_the_stream_tells_of_an_agent_in_the_foreground_from_beginning_to_end(place: Place) -> None:
+    """6.35 to 6.38, as they are printed."""
+    script = by_prompt({"Go.": [spawn("look"), "Done."], "look": [*FIRST_TOLD]})
+    done, _ = place.run(script, "Go.", *STREAM)
+
+    started, progress, updated, ended = system_lines(done)
+    about = {"type": "system", "task_id": started["task_id"], "tool_use_id": "toolu_agent"}
+    assert started == about | {
+        "subtype": "task_started",
+        "description": "do look",
+        "task_type": "local_agent",
+        "is_backgrounded": False,
+        "spawn_depth": 1,
+    }
+    usage = progress["usage"]
+    assert progress == about | {
+        "subtype": "task_progress",
+        "description": "do look",
+        "subagent_type": "general-purpose",
+        "usage": {"total_tokens": 15, "tool_uses": 1, "duration_ms": usage["duration_ms"]},
+        "last_tool_name": "Read",
+    }
+    assert updated["patch"]["status"] == "completed"
+    assert ended == about | {
+        "subtype": "task_notification",
+        "status": "completed",
+        "output_file": ended["output_file"],
+        "summary": 'Agent "do look" completed',
+        "usage": {"total_tokens": 20, "tool_uses": 1, "duration_ms": ended["usage"]["duration_ms"]},
+    }
+
+
+def test_13_16_an_agent_that_ends_after_the_answer_leads_to_a_result_of_its_own(place: Place) -> None:
+    """RC-36: the run waits, hears and answers. Behaviours (13), line 5; Behaviours (9), line 6."""
+    gate = trio.Event()
+
+    def script(request: ReceivedRequest) -> ReplyLike:
+        if said_first(request) == "look":
+            return StreamReply(answer="It is 42.", gate=gate)
+        last = texts_of(request)
+        if any("<task-notification>" in text for text in last):
+            return "It has ended."
+        if last:
+            return spawn("look", run_in_background=True)
+        gate.set()  # in the thread of the server
+        return "It runs."
+
+    done, requests = place.run(script, "Go.", *STREAM)
+
+    results = [one for one in done.lines if one["type"] == "result"]
+    assert (done.code, done.err) == (0, "")
+    assert [(one["result"], one.get("origin")) for one in results] == [
+        ("It runs.", None),
+        ("It has ended.", {"kind": "task-notification"}),
+    ]
+    assert done.lines[-1] == results[-1]
+    assert "It is 42." in texts_of(requests[-1])[0]
+    live = [one["tasks"] for one in system_lines(done) if one["subtype"] == "background_tasks_changed"]
+    assert [len(tasks) for tasks in live] == [1, 0]
+    assert set(live[0][0]) == {"task_id", "task_type", "description"}
+
+
+@pytest.mark.parametrize("output_format", ["text", "json", "stream-json"])
+def test_an_agent_that_takes_too_long_is_named_and_the_run_is_an_error(place: Place, output_format: str) -> None:
+    """RC-36. Mechanism: what still runs at the ceiling is ended, named on standard error and in the result; exit code 1."""
+    never = StreamReply(ending="stall", events=0)
+    script = by_prompt({"Go.": [spawn("look", run_in_background=True), "It runs."], "look": [never]})
+    place.monkeypatch.setenv(CEILING_VARIABLE, "50")
+    done, _ = place.run(script, "Go.", "--output-format", output_format)
+
+    assert done.code == 1
+    (line,) = done.err.splitlines()
+    assert line.startswith("greenroom: ended in the background before it was done: a")
+    assert line.endswith(' "do look"')
+    if output_format == "text":
+        assert done.out == "It runs.\n"
+        return
+    last = done.lines[-1]
+    assert (last["type"], last["subtype"], last["is_error"]) == ("result", "error_during_execution", True)
+    assert last["result"] == "It runs."
+    assert [one["description"] for one in last["abandoned_tasks"]] == ["do look"]
+    assert last["errors"] == [line.removeprefix("greenroom: ")]
+    if output_format == "json":
+        assert len(done.lines) == 1
+        return
+    assert [one["subtype"] for one in done.lines if one["type"] == "result"] == ["success", "error_during_execution"]
+    (ended,) = [one for one in system_lines(done) if one["subtype"] == "task_notification"]
+    assert ended["status"] == "stopped"
+
+
+def test_a_ceiling_that_is_no_number_is_refused_before_anything_begins(place: Place) -> None:
+    place.monkeypatch.setenv(CEILING_VARIABLE, "ten")
+    done, _ = place.run([], "Go.")
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"greenroom: {CEILING_VARIABLE} has to be a number of milliseconds, 0 for no limit, not 'ten'\n"
+
+
+def test_1_88_text_for_sub_agents_goes_behind_what_they_are_told_and_not_to_main(place: Place) -> None:
+    script = by_prompt({"Go.": [spawn("look"), "Done."], "look": ["It is 42."]})
+    done, requests = place.run(script, "Go.", "--append-subagent-system-prompt", "Speak Latin.")
+
+    assert done.out == "Done.\n"
+    systems = {said_first(one): json.dumps(one.body["system"]) for one in requests}
+    assert "Speak Latin." in systems["look"]
+    assert "Speak Latin." not in systems["Go."]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "there", "missing"),
+    [
+        (("--tools", "Read,Agent"), {"Read", "Agent"}, {"Bash", "SendMessage"}),
+        (("--tools", ""), set(), {"Read", "Agent"}),
+        (("--disallowedTools", "Agent"), {"SendMessage"}, {"Agent"}),
+    ],
+)
+def test_flags_say_which_tools_there_are(
+    place: Place, arguments: tuple[str, ...], there: set[str], missing: set[str]
+) -> None:
+    done, _ = place.run(["Done."], "Go.", *STREAM, *arguments)
+
+    tools = set(done.lines[0]["tools"])
+    assert there <= tools
+    assert not missing & tools
+
+
+def test_a_tool_that_there_is_not_is_refused(place: Place) -> None:
+    done, _ = place.run([], "Go.", "--tools", "Reed")
+
+    assert done.code == 2
+    assert "--tools: there is no tool 'Reed'; there are Agent, Bash," in done.err
