@@ -19,7 +19,7 @@ def lead(request: ModelRequest) -> AnswerLike:
     """Hand out two questions; when both reports are in, have the first worker write them down."""
     if len(request.messages) == 1:
         return [
-            Call("Agent", {"description": name, "prompt": f"Find every {name}.", "subagent_type": "general-purpose"})
+            Call("Agent", {"description": name, "prompt": f"Find every {name}.", "subagent_type": "worker"})
             for name in ("test", "example")
         ]
     ids = re.findall(r"<task-id>(\w+)</task-id>", str(request.messages))
@@ -43,7 +43,7 @@ def show(appended: Appended) -> None:
 def model() -> Model:
     if "ANTHROPIC_API_KEY" in os.environ:
         return gr.retrying(gr.AnthropicModel("claude-sonnet-5"))
-    return gr.PlaybookModel({"main": lead, "general-purpose": worker}, wait_s=0.05)
+    return gr.PlaybookModel({"main": lead, "worker": worker}, wait_s=0.05)
 
 
 async def main() -> None:
