@@ -86,6 +86,7 @@ class Crew:
         self._branch: Supervisor | None = None
         self._waiting: deque[Member] = deque()
         self._resuming: set[str] = set()
+        self._is_closed = False
         tasks.on_release = self._release
         tasks.id_of = lambda name: self.names.get(name, [name])[-1]
 
@@ -160,6 +161,8 @@ class Crew:
 
     def _begin(self, agent_id: str, order: Order, home: AgentHome, hold: Hold | None) -> Member:
         """Register an agent and send it on its way, or let it wait for a place, in one step."""
+        if self._is_closed:
+            raise Stopping("session")
         task = self._open_task(agent_id, order, home)
         member = Member(id=agent_id, order=order, lineage=home.lineage, task=task, home=home, hold=hold)
         self.members[agent_id] = member
@@ -335,6 +338,12 @@ class Crew:
         """Ask for the end of all that run, and return how many those are."""
         return sum(one.task.kill(cause) for one in list(self.members.values()))
 
+    def close(self) -> None:
+        """End those that wait for a place, because the session ends; nobody waits for one any more."""
+        self._is_closed = True
+        for member in list(self._waiting):
+            member.task.kill(Cause("session", "the session ends"))
+
     def _kill_actor(self, agent_id: str, cause: Cause) -> None:
         member = self.members[agent_id]
         if member.ref is None:  # it waits for a place
@@ -370,7 +379,19 @@ class Crew:
         self._append_output(task, f"\n[{state.value}{f': {task.error}' if task.error else ''}]\n")
         after_care = partial(self._let_worktree_go, member, task) if member.hold is not None else None
         self.tasks.end(task, _EDGES[state], after_care)
+        self._pass_on(home)
         self._start_next()
+
+    def _pass_on(self, home: AgentHome) -> None:
+        """Tell somebody else what an agent was told of others and has not read, because its run has ended."""
+        unread, home.unread = home.unread, {}
+        for notice in unread.values():
+            task = self.tasks.find(notice.task_id)
+            is_answered = task is not None and task.info.run == notice.run and task.is_answered
+            if not is_answered and (notice.wakes or notice.xml in home.reminders):
+                self.deliver(notice)
+        told = {one.xml for one in unread.values()}
+        home.reminders[:] = [one for one in home.reminders if one not in told]
 
     def _end_shells(self, member: Member, task: Task, state: State) -> None:
         """End the commands that an agent left running, or limit how long they may go on (agents 6.69)."""
@@ -383,7 +404,7 @@ class Crew:
                 self.tasks.limit(shell, SHELL_MAX_S)
 
     def _start_next(self) -> None:
-        while self._waiting and self.running < self.settings.max_running:
+        while self._waiting and not self._is_closed and self.running < self.settings.max_running:
             member = self._waiting.popleft()
             try:
                 self.launch(member, Note(member.first))
@@ -437,6 +458,8 @@ class Crew:
             return False
         if not notice.wakes:
             home.reminders.append(notice.xml)
+            if ref is not self.main:
+                home.unread[notice.id] = notice
             return True
         task = self.tasks.find(notice.task_id)
         note = Note(
@@ -448,7 +471,9 @@ class Crew:
         )
         if ref is self.main:  # its mailbox may be full of notices, and none of them may be lost
             return ref.notify(note) is Delivery.ACCEPTED
-        return ref.tell(note, Lane.LATER) is Delivery.ACCEPTED
+        is_there = ref.tell(note, Lane.LATER) is Delivery.ACCEPTED
+        home.unread |= {notice.id: notice} if is_there else {}
+        return is_there
 
     # --- on disk ---------------------------------------------------------------------------------------------------
 

@@ -10,9 +10,10 @@ plan can be carried out whatever the schedule makes of it.
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
@@ -61,6 +62,17 @@ class Plan:
     """Settings: `fork`, `max_running`, ..."""
     leaves: bool = False
     """Whether the session is left at once after the last operation, with all that runs."""
+
+    @classmethod
+    def loaded(cls, path: Path) -> tuple[Plan, list[int]]:
+        """Read a history: a plan, and the choices of the schedule under which it failed."""
+        values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return cls(values["operations"], values["delegation"], values["leaves"]), values["choices"]
+
+    def save(self, path: Path, choices: Sequence[int], *, why: str) -> None:
+        """Write a history, to be kept with the fix of what it shows."""
+        values = {**attrs.asdict(self), "choices": list(choices), "why": why}
+        path.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
 
 
 @final
@@ -115,7 +127,13 @@ class World:
                 self.ids.append(task.info.id)
             return task
 
-        tasks.open = open_and_note  # type: ignore[method-assign]
+        forget = tasks.forget
+
+        def forget_and_note(task: Task, *earlier: Task) -> None:
+            self.runs.remove(task)
+            forget(task, *earlier)
+
+        tasks.open, tasks.forget = open_and_note, forget_and_note  # type: ignore[method-assign]
 
     def _note(self, notice: TaskNotice) -> None:
         alive = {one.info.id for one in self.runs if not one.is_finished} | {self.session.main.id}
