@@ -142,10 +142,9 @@ def check_readers(world: World) -> None:
         for block in message.content:
             for found in _NOTICE.findall(block.text) if isinstance(block, TextBlock) else ():
                 read.setdefault(found, []).append(agent)
-    for agent, reminders in world.reminders():
-        for text in reminders:
-            for found in _NOTICE.findall(text):
-                read.setdefault(found, []).append(agent)
+    for text in world.reminders:
+        for found in _NOTICE.findall(text):
+            read.setdefault(found, []).append(world.session.main.id)
     told = Counter(one.task_id for one in world.notices)
     answered = Counter(one.info.id for one in world.runs if one.is_answered)  # nobody has to read of these any more
     for task_id, count in told.items():

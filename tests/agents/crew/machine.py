@@ -148,10 +148,12 @@ class World:
         self.parents.update({one.id: one.lineage.above for one in crew.members.values()})
         return self.parents
 
-    def reminders(self) -> list[tuple[str, list[str]]]:
-        """Return what agents read with whatever comes next."""
-        homes = [one.home for one in self.session.delegation.crew.members.values()]
-        return [(one.id or self.session.main.id, one.reminders) for one in [*homes, self.session._main_home] if one]
+    @property
+    def reminders(self) -> list[str]:
+        """What main reads with whatever comes next; at rest nobody else is there to read anything."""
+        home = self.session._main_home
+        assert home is not None
+        return home.reminders
 
 
 # --- operations -------------------------------------------------------------------------------------------------------
