@@ -18,14 +18,17 @@ from greenroom.agents.crew import (
     AgentTool,
     ChildWish,
     Crew,
+    HookAgents,
     Member,
     Order,
     Post,
+    SkillForks,
     make_send_message,
 )
 from greenroom.agents.definitions import Definitions
 from greenroom.core import Blocking, Cause, Disk, JournalError, Ports, StartFailed, Stopping, UsageError
 from greenroom.permissions import Policy
+from greenroom.session._agent_hooks import without_agents
 from greenroom.session._composition import Composition
 from greenroom.session._handles import TaskHandle
 from greenroom.session._recording import Recording
@@ -149,6 +152,9 @@ class Delegation:
             write=write,
             worktrees=worktrees,
         )
+        self.forks = SkillForks(crew=self.crew, equip=composition.hooks.add, wait_durable=self._durable)
+        composition.fork_skill = self.forks
+        composition.hooks.asker = HookAgents(crew=self.crew, limit=without_agents)
         self.post = Post(self.crew, FolderArchive(run_folder, ports.blocking, ports.disk))
         self._wait_durable = wait_durable
 

@@ -35,6 +35,8 @@ class TaskResult:
     run: int
     worktree: str
     """The worktree that was kept, because there is something in it; empty where there is none."""
+    worktree_branch: str
+    """The branch that is checked out there."""
 
 
 @final
@@ -123,6 +125,7 @@ class TaskHandle:
             error=task.error,
             run=task.info.run,
             worktree=task.worktree,
+            worktree_branch=task.worktree_branch,
         )
 
     def kill(self, why: str = "killed") -> bool:

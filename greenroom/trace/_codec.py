@@ -150,7 +150,8 @@ class Codec:
         return self._dumps(cattrs.unstructure(header), default=_plain, option=self._option)
 
     def _shape_of(self, event_class: type[Event]) -> _Shape:
-        shape, blanks = _read_shape(event_class)
+        key: Any = event_class  # mypy would look at the hash of its objects, which attrs takes away
+        shape, blanks = _read_shape(key)
         self._shapes[event_class] = shape
         self._blanks[event_class.kind] = blanks
         return shape

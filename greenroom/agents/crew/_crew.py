@@ -27,6 +27,7 @@ from greenroom.agents.crew._child import child_kind
 from greenroom.agents.crew._fork import directive
 from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order
 from greenroom.agents.crew._reports import readable, report_of, words_of
+from greenroom.agents.delegation._routing import Limits
 from greenroom.core import Cause, JournalError, Ports, Stopping, actor_id
 from greenroom.inbox import TASK_NOTIFICATION
 from greenroom.mailbox import Delivery, Lane
@@ -35,6 +36,9 @@ from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, 
 from greenroom.tools import ToolError
 from greenroom.worktrees import Fate, Hold, WorktreeError, Worktrees
 
+SEND_MESSAGE: Final = "SendMessage"
+NO_PERSON: Final = "(A notice of the runtime; no person has written this.)"
+"""Stands before a notice, for the model: it is nobody's consent to anything (agents 6.25)."""
 _EDGES: Final = {State.COMPLETED: Edge.COMPLETE, State.FAILED: Edge.FAIL, State.KILLED: Edge.KILL}
 
 SHELL_MAX_S: Final = 3_600.0
@@ -98,8 +102,21 @@ class Crew:
     @property
     def running(self) -> int:
         """How many have a place: those that run, and those that are just being started."""
-        started = sum(one.is_running and one.ref is not None for one in self.members.values())
-        return started + self._reserved
+        members = [one for one in self.members.values() if not one.order.is_service]
+        return sum(one.is_running and one.ref is not None for one in members) + self._reserved
+
+    @property
+    def limits(self) -> Limits:
+        """How many agents there are, and how many there may be."""
+        settings = self.settings
+        return Limits(
+            max_depth=settings.max_depth,
+            running=self.running,
+            max_running=settings.max_running,
+            spawned=self.spawned,
+            max_total=settings.max_total,
+            has_budget=self.ground.has_budget(),
+        )
 
     def find_home(self, agent_id: str) -> AgentHome | None:
         """Return what belongs to an agent of the session, teammates included."""
@@ -138,7 +155,8 @@ class Crew:
             JournalError: Nothing new may begin.
             Stopping: The session ends.
         """
-        self._reserved += 1
+        reserved = not order.is_service
+        self._reserved += reserved
         hold = None
         try:
             self._branch = await self._open_branch()
@@ -153,7 +171,7 @@ class Crew:
             member = self._begin(agent_id, order, home, hold)
             hold = None
         finally:
-            self._reserved -= 1
+            self._reserved -= reserved
             if hold is not None:
                 with trio.CancelScope(shield=True):  # bounded by git's own limit
                     await hold.release()
@@ -183,7 +201,7 @@ class Crew:
                 self.tasks.forget(task)
                 self.ground.let_go(home)
                 raise
-        self.spawned += 1
+        self.spawned += not order.is_service
         if order.name and order.is_background:
             self.take_name(member)
         return member
@@ -193,7 +211,8 @@ class Crew:
         if caller is None:
             return Lineage(above=(main.id,) if main is not None else ())
         above = (order.caller_id, *caller.lineage.above)
-        return Lineage(parent=order.caller_id, above=above, call=order.call)
+        skills = (*caller.lineage.skills, *([order.skill] if order.skill else []))
+        return Lineage(parent=order.caller_id, above=above, call=order.call, skill=order.skill, skills=skills)
 
     async def _open_worktree(self, agent_id: str, home: AgentHome) -> Any:
         if self.worktrees is None:
@@ -247,13 +266,22 @@ class Crew:
             child_kind(member.home),
             member.home,
             run == 1,
-            partial(self.tasks.begin, member.task),
+            partial(self._ready, member, member.task),
             spec=ChildSpec(restart=Restart.TEMPORARY, as_id=member.id if run == 1 else None),
         )
         member.ref = Ref(cell)
         member.ref.tell(first, size_bytes=len(first.text))
         self.ground.adopt(member.ref, member.home)
         member.ref.watch(partial(self._ended, member, member.task))
+
+    def _ready(self, member: Member, task: Task) -> None:
+        """Note that a run can begin; the agent reads whom it can write to, as things are now (agents 1.85)."""
+        home = member.home
+        if task.info.run == 1 and not member.order.is_fork and SEND_MESSAGE in home.tools:
+            named = [one.order.name for one in self.members.values() if one.order.name and one is not member]
+            listed = ", ".join(["`main`", *(f"`{name}`" for name in dict.fromkeys(named))])
+            home.reminders.append(f"With {SEND_MESSAGE} you reach other agents of this session: {listed}.")
+        self.tasks.begin(task)
 
     # --- going on with one that has ended --------------------------------------------------------------------------
 
@@ -308,7 +336,7 @@ class Crew:
             Stopping: The session ends.
             JournalError: Nothing new may begin.
         """
-        order = attrs.evolve(member.order, is_background=True, is_silent=not owner, owner=owner, call="")
+        order = attrs.evolve(member.order, is_background=True, is_silent=not owner, owner=owner, call="", tell=None)
         home = member.home
         home.last_text, home.open_results, home.ended_by = "", {}, None
         before = (member.order, member.task)
@@ -437,6 +465,9 @@ class Crew:
 
     def deliver(self, notice: TaskNotice) -> None:
         """Hand a notice to whoever is to be told, in the step in which the task ended."""
+        ended = self.members.get(notice.task_id)
+        if ended is not None and ended.order.tell is not None and ended.order.tell(ended.task):
+            return
         above: tuple[str, ...] = ()
         for agent_id in (notice.task_id, notice.owner):
             home = self.home_of(agent_id)
@@ -463,7 +494,7 @@ class Crew:
             return True
         task = self.tasks.find(notice.task_id)
         note = Note(
-            notice.xml,
+            f"{NO_PERSON}\n{notice.xml}",
             is_hidden=True,
             notice=notice.id,
             origin=TASK_NOTIFICATION,

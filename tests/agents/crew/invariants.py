@@ -203,5 +203,6 @@ def check_reasons(world: World) -> None:
             assert is_asked or reasons, f"nobody asked for the end of {task.info.id}: {task.cause}"
         for one in killed:
             ran_then = task.began_s < one.ended_s < task.ended_s
-            assert not ran_then or task.state is TaskState.KILLED, f"{task.info.id} outlives {one.info.id}, its ancestor"
-
+            assert not ran_then or task.state is TaskState.KILLED, (
+                f"{task.info.id} outlives {one.info.id}, its ancestor"
+            )

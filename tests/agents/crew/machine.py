@@ -175,7 +175,9 @@ async def _spawn(world: World, rounds: list[Round], how: Mapping[str, Any]) -> N
     try:
         handle = await world.session.spawn("general-purpose", ordered(*rounds), **how)
     except trio.Cancelled:
-        world.asked_to_end.update(one for one in world.runs if not one.info.owner or one.info.owner == world.session.main.id)
+        world.asked_to_end.update(
+            one for one in world.runs if not one.info.owner or one.info.owner == world.session.main.id
+        )
         raise
     await handle.wait_finished()
 
@@ -195,7 +197,7 @@ async def _kill(world: World, number: int) -> None:
         world.asked_to_end.add(task)
 
 
-async def _interrupt(world: World, cancel_queued: bool) -> None:  # noqa: FBT001
+async def _interrupt(world: World, cancel_queued: bool) -> None:
     world.interrupted_s.append(trio.current_time())
     await _interrupted(world, lambda: world.session.interrupt(cancel_queued=cancel_queued))
 
@@ -310,7 +312,7 @@ async def _rest(world: World) -> None:
 @contextmanager
 def own_folder() -> Iterator[Path]:
     """Give a folder in memory, where there is one: sessions are opened by the thousand."""
-    memory = Path("/dev/shm")  # noqa: S108
+    memory = Path("/dev/shm")
     folder = Path(tempfile.mkdtemp(prefix="greenroom-", dir=memory if memory.is_dir() else None))
     try:
         yield folder

@@ -200,7 +200,9 @@ def _error(kind: str, attempt: int) -> Exception | None:
         raise InternalError("a promise does not hold")
     if kind == "busy" and attempt > 2:
         return None
-    status, retryable = {"busy": (529, True), "limited": (429, True), "cut": (None, True), "refused": (400, False)}[kind]
+    status, retryable = {"busy": (529, True), "limited": (429, True), "cut": (None, True), "refused": (400, False)}[
+        kind
+    ]
     return ProviderError(f"the provider is {kind}", kind=kind, status=status, is_retryable=retryable)
 
 
