@@ -150,9 +150,9 @@ def check_readers(world: World) -> None:
     for task_id, count in told.items():
         readers = read.setdefault(task_id, [])
         assert count - answered[task_id] <= len(readers) <= count, f"{count} notices of {task_id}, read by {readers}"
-    for notice, readers in zip(world.notices, world.readers, strict=True):
-        assert set(read[notice.task_id]) <= set(readers) | _others(world, notice.task_id, notice.id), (
-            f"{notice.id} was for the first alive of {readers}, and read by {read[notice.task_id]}"
+    for notice, alive in zip(world.notices, world.readers, strict=True):
+        assert set(read[notice.task_id]) <= set(alive) | _others(world, notice.task_id, notice.id), (
+            f"{notice.id} was for the first of {alive}, and read by {read[notice.task_id]}"
         )
 
 

@@ -121,7 +121,13 @@ class World:
 
         def open_and_note(*args: Any, **more: Any) -> Task:
             task = open_task(*args, **more)
-            tell, task._tell = task._tell, lambda notice: (self._note(notice), tell(notice))[1]
+            tell = task._tell
+
+            def tell_and_note(notice: TaskNotice) -> None:
+                self._note(notice)
+                tell(notice)
+
+            task._tell = tell_and_note
             self.runs.append(task)
             if task.info.id not in self.ids:
                 self.ids.append(task.info.id)
@@ -129,11 +135,12 @@ class World:
 
         forget = tasks.forget
 
-        def forget_and_note(task: Task, *earlier: Task) -> None:
+        def forget_and_note(task: Task, earlier: Task | None = None) -> None:
             self.runs.remove(task)
-            forget(task, *earlier)
+            forget(task, earlier)
 
-        tasks.open, tasks.forget = open_and_note, forget_and_note  # type: ignore[method-assign]
+        tasks.open = open_and_note  # type: ignore[method-assign]
+        tasks.forget = forget_and_note  # type: ignore[method-assign]
 
     def _note(self, notice: TaskNotice) -> None:
         alive = {one.info.id for one in self.runs if not one.is_finished} | {self.session.main.id}
@@ -302,7 +309,7 @@ async def carry_out(plan: Plan, sim: Sim, folder: Path, at_rest: Callable[[World
 
 async def _rest(world: World) -> None:
     with trio.move_on_after(LONG_S) as waiting:
-        while world.open_jobs or not world.session.delegation.is_quiet:
+        while world.open_jobs or not world.session.delegation.is_quiet:  # noqa: ASYNC110 - virtual seconds
             await trio.sleep(10)
         await world.session.wait_quiet()
     states = {one.info.id: one.state.value for one in world.runs if not one.is_settled}
