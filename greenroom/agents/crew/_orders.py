@@ -198,6 +198,7 @@ class Member:
             "depth": self.lineage.depth,
             "isFork": self.order.is_fork,
             "isWorker": self.order.is_worker,
+            "inWorktree": self.order.in_worktree,
             "worktree": str(self.hold.worktree.path) if self.hold is not None else self.kept_path,
             "isStoppedByUser": self.task.is_stopped_by_user,
             "run": self.task.info.run,
