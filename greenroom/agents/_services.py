@@ -168,6 +168,8 @@ class AgentHome:
     """Whether the messages that its conversation begins with are written to its transcript too."""
     ended_by: Cause | None = None
     """Who asked for the end of the turn with which its run ended."""
+    confine: Callable[[str, Mapping[str, Any]], str] | None = None
+    """Returns why a call with that input must not run where the agent works, empty if it may; it may look at the disk."""
     narrow: Callable[[Sequence[str]], Collection[str]] | None = None
     """Returns which of the tools that there are it may have, because of what it was started for."""
     admit: Callable[[], Awaitable[None]] | None = None

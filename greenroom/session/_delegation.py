@@ -61,9 +61,14 @@ class SessionGround:
         find: Callable[[str], tuple[Ref[Any], AgentHome] | None],
     ) -> None:
         self._composition = composition
-        self.adopt = adopt
+        self._adopt = adopt
         self.drop = drop
         self.find = find
+
+    def adopt(self, ref: Ref[Any], home: AgentHome) -> None:
+        """Take note of an agent that was started: lasting answers are for it too."""
+        self._composition.take_in(home)
+        self._adopt(ref, home)
 
     def make_child(self, wish: ChildWish) -> AgentHome:
         """Return what belongs to a new agent."""
@@ -228,6 +233,14 @@ class Delegation:
                 member.task.kill(Cause("host", "the call that waited for it was cancelled"))
                 raise
         return member
+
+    async def stop_at_budget(self) -> None:
+        """Once nothing more may be spent, end what runs in the background (agents 1.73); its notices begin no turns."""
+        denial = await self._composition.budget.wait_exceeded()
+        for one in self.tasks.running():
+            if one.is_background:
+                one.is_quiet = True
+                one.kill(Cause("budget", str(denial)))
 
     def background_all(self) -> list[str]:
         """Let every call go on that waits for a task; returns the ids of what runs in the background now."""

@@ -107,6 +107,11 @@ class Task:
         return self.state in TERMINAL
 
     @property
+    def attention(self) -> str:
+        """What somebody has to do for it to go on, such as allow a call; empty while it needs nobody."""
+        return "" if self.progress is None or self.is_finished else self.progress.attention
+
+    @property
     def is_settled(self) -> bool:
         """Whether it has ended, and what it leaves behind has been looked after."""
         return self._settled.is_set()

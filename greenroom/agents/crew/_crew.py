@@ -26,14 +26,14 @@ from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.crew._child import child_kind
 from greenroom.agents.crew._fork import directive
 from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order
-from greenroom.agents.crew._reports import readable, report_of, words_of
+from greenroom.agents.crew._places import Places, confined
+from greenroom.agents.crew._reports import readable, report_of, with_denials, words_of
 from greenroom.agents.crew._telling import Telling
 from greenroom.agents.delegation._routing import Limits
 from greenroom.core import Cause, JournalError, Ports, Stopping, actor_id
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
-from greenroom.tools import ToolError
-from greenroom.worktrees import Fate, Hold, WorktreeError, Worktrees
+from greenroom.worktrees import Hold, Worktrees
 
 SEND_MESSAGE: Final = "SendMessage"
 _EDGES: Final = {State.COMPLETED: Edge.COMPLETE, State.FAILED: Edge.FAIL, State.KILLED: Edge.KILL}
@@ -72,7 +72,7 @@ class Crew:
         self.tasks = tasks
         self.ground = ground
         self.settings = settings
-        self.worktrees = worktrees
+        self.places = Places(worktrees)
         self.members: dict[str, Member] = {}
         self.names: dict[str, list[str]] = {}
         """Every name that was given, with the agents that had it, in order."""
@@ -163,9 +163,11 @@ class Crew:
             home.id = agent_id
             if home.admit is not None:
                 await home.admit()
+            above = self.members.get(order.caller_id)
             if order.in_worktree:
-                hold = await self._open_worktree(agent_id, home)
-                home.place, home.own_roots = hold.worktree.path, (hold.worktree.path,)
+                hold = await self.places.open(agent_id, home)
+            elif above is not None and above.hold is not None:
+                hold = confined(home, above.hold.share())
             member = self._begin(agent_id, order, home, hold)
             hold = None
         finally:
@@ -213,14 +215,6 @@ class Crew:
         above = (order.caller_id, *caller.lineage.above)
         skills = (*caller.lineage.skills, *([order.skill] if order.skill else []))
         return Lineage(parent=order.caller_id, above=above, call=order.call, skill=order.skill, skills=skills)
-
-    async def _open_worktree(self, agent_id: str, home: AgentHome) -> Any:
-        if self.worktrees is None:
-            raise ToolError("no worktree can be made: this session starts no programs; leave out `isolation`")
-        try:
-            return await self.worktrees.open_for_agent(agent_id, cwd=home.cwd)
-        except WorktreeError as error:
-            raise ToolError(f"no worktree could be made: {error}") from error
 
     def _open_task(self, agent_id: str, order: Order, home: AgentHome, *, run: int = 1) -> Task:
         """Put a run into the table."""
@@ -315,19 +309,7 @@ class Crew:
             Stopping: The session ends.
         """
         self._branch = await self._open_branch()
-        await self._take_up_worktree(member)
-
-    async def _take_up_worktree(self, member: Member) -> None:
-        """Hold the worktree again that was kept at the end of an agent's last run.
-
-        Raises:
-            ToolError: It is gone, or somebody else's now.
-        """
-        if member.kept_path and member.hold is None and self.worktrees is not None:
-            try:
-                member.hold = await self.worktrees.adopt(Path(member.kept_path))
-            except WorktreeError as error:
-                raise ToolError(f"its worktree cannot be used any more: {error}") from error
+        await self.places.take_up(member)
 
     def begin_again(self, member: Member, first: Note, *, owner: str) -> None:
         """Start another run of an agent in the background, after `get_ready`; it takes a place, whether there is one or not (agents 1.72).
@@ -339,6 +321,7 @@ class Crew:
         order = attrs.evolve(member.order, is_background=True, is_silent=not owner, owner=owner, call="", tell=None)
         home = member.home
         home.last_text, home.open_results, home.ended_by = "", {}, None
+        home.denials.clear()
         before = (member.order, member.task)
         member.order, member.task = order, self._open_task(member.id, order, home, run=member.task.info.run + 1)
         try:
@@ -390,7 +373,7 @@ class Crew:
     def _settle(self, member: Member, task: Task, state: State) -> None:
         home, progress = member.home, task.progress
         assert progress is not None
-        task.result = report_of(home.last_text, task.info.output_file)
+        task.result = with_denials(report_of(home.last_text, task.info.output_file), home.denials)
         task.ended_s = trio.current_time()
         task.usage = TaskUsage(
             total_tokens=progress.token_count,
@@ -405,7 +388,7 @@ class Crew:
                 one.task.kill(Cause(member.id, "the agent that it was started for was stopped"))
         self._end_shells(member, task, state)
         self._append_output(task, f"\n[{state.value}{f': {task.error}' if task.error else ''}]\n")
-        after_care = partial(self._let_worktree_go, member, task) if member.hold is not None else None
+        after_care = partial(self.places.let_go, member, task) if member.hold is not None else None
         self.tasks.end(task, _EDGES[state], after_care)
         self._telling.pass_on(home, self._main_reader)
         self._start_next()
@@ -428,18 +411,6 @@ class Crew:
             except (Stopping, JournalError) as error:
                 member.task.error = str(error)
                 self._settle(member, member.task, State.FAILED)
-
-    async def _let_worktree_go(self, member: Member, task: Task) -> None:
-        hold, member.hold = member.hold, None
-        if hold is None:
-            return
-        release = await hold.release()
-        if release.fate is not Fate.REMOVED:
-            tree = release.worktree
-            member.kept_path, member.kept_branch = str(tree.path), tree.branch
-            task.worktree, task.worktree_branch = member.kept_path, member.kept_branch
-        else:
-            member.kept_path = member.kept_branch = ""
 
     def _release(self, task: Task) -> None:
         """Forget what an agent held; it is on disk."""
