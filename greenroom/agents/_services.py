@@ -167,6 +167,8 @@ class AgentHome:
     """Waits for what it cannot do without, before anything of it is made; raises what refuses it."""
     reminders: list[str] = attrs.field(factory=list)
     """What the model is to read with the next message, besides."""
+    quiet: list[Note] = attrs.field(factory=list)
+    """Notices that begin no turn: the model reads them with the next message."""
     denials: list[Denial] = attrs.field(factory=list)
     """Calls that were refused, in order."""
     compactions: CompactionRecord = attrs.field(factory=CompactionRecord)

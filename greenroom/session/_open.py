@@ -30,6 +30,7 @@ from greenroom.session._assembly import (
 from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._main import MAIN
+from greenroom.session._recovery import Left, read_left
 from greenroom.session._resume import Fork, copy_conversation, find_session, load_agent
 from greenroom.session._session import Session
 from greenroom.supervisor import SupervisorSpec, open_runtime
@@ -57,6 +58,7 @@ FOLDS: Final[tuple[tuple[str, type[Event], str | tuple[str, ...], Callable[..., 
     *supervisor.FOLDS,
     *hooks.FOLDS,
     *mcp.FOLDS,
+    *tasks.FOLDS,
     *agent_events.FOLDS,
     *teams.FOLDS,
 )
@@ -135,6 +137,7 @@ async def _running(
         if earlier is not None and earlier != folder:
             await ports.blocking.run(copy_conversation, earlier, folder, ports.disk)
         loaded = None if earlier is None else await load_agent(folder, None, ports.blocking)
+        left = Left() if earlier is None else await ports.blocking.run(read_left, folder)
         recorder.emit(
             SessionBegan(
                 session=folder.name,
@@ -144,6 +147,8 @@ async def _running(
                 permission_mode=plan.policy.mode.value,
             )
         )
+        for event in left.events:
+            recorder.emit(event)
         state, error = State.FAILED, ""
         session: Session | None = None
         try:
@@ -165,6 +170,7 @@ async def _running(
                 )
                 around.tell = session.delegation.crew.deliver
                 await session.start_main(plan.main, loaded, source="resume" if earlier in {None, folder} else "fork")
+                session.delegation.take_up(left)
                 if plan.settings.scalars.extract_memory:
                     session.asides.extract_after_turns(around.nursery.start_soon)
                 async with _looked_after(session):

@@ -23,6 +23,8 @@ from greenroom.tasks._progress import Progress
 
 SHELL: Final = "local_bash"
 AGENT: Final = "local_agent"
+LOST: Final = "lost"
+"""Who ended a task whose process was gone before it had ended."""
 
 
 @final
@@ -188,6 +190,11 @@ class Task:
                 self._tell(self.notice)
 
     @property
+    def notice_id(self) -> str:
+        """Names the notice of its end: `<task id>.<run>`."""
+        return f"{self.info.id}.{self.info.run}"
+
+    @property
     def duration_ms(self) -> int:
         """How long it took, or takes so far as is known."""
         return max(0, round((self.ended_s - self.began_s) * 1000))
@@ -218,7 +225,13 @@ class Task:
         if self.state is TaskState.COMPLETED:
             return "completed" if self.exit_code is None else f"completed (exit code {self.exit_code})"
         if self.state is TaskState.KILLED:
-            return "was stopped" if self.cause is None else f"was stopped by {self.cause.who}: {self.cause.why}"
+            return (
+                "was stopped"
+                if self.cause is None
+                else f"was stopped by {self.cause.who}: {self.cause.why}".rstrip(": ")
+            )
         if self.state is TaskState.FAILED:
+            if self.cause is not None and self.cause.who == LOST:
+                return f"was lost: {self.cause.why}"
             return f"failed: {self.error}" if self.error else f"failed with exit code {self.exit_code}"
         return f"is {self.state}"

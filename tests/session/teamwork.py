@@ -9,6 +9,7 @@ from typing import Any
 
 from greenroom.agents import AgentDefinition, CanUseTool
 from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.core import Ports
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, TextBlock, ToolResultBlock
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.testing import virtual_ports
@@ -66,6 +67,8 @@ async def open_teamwork(
     definition: AgentDefinition | None = None,
     can_use_tool: CanUseTool | None = None,
     mode: str | None = "bypassPermissions",
+    resume: Path | str | None = None,
+    ports: Ports | None = None,
 ) -> AsyncIterator[Session]:
     """Open a session in virtual time; children are played by `pages`, and report what they were asked otherwise."""
     book = {"general-purpose": echo, "Explore": echo, "Plan": echo, **(pages or {}), "main": main}
@@ -76,7 +79,8 @@ async def open_teamwork(
         runs=folder / "runs",
         main=definition or AgentDefinition(name="main", system_prompt="You lead."),
         tools=(*STANDARD_TOOLS, *AGENT_TOOLS, *tools),
-        ports=virtual_ports(),
+        ports=ports or virtual_ports(),
+        resume=resume,
         settings=settings,
         agents=agents,
         permission_mode=mode,

@@ -8,6 +8,7 @@ from greenroom.agents.crew._furnish import furnish
 from greenroom.agents.crew._messages import SEND_MESSAGE, Archive, Post, Sent, make_send_message
 from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground, Member, Order
 from greenroom.agents.crew._placeholders import AGENT_TOOLS, SessionTool
+from greenroom.agents.crew._reports import report_of
 
 __all__ = [
     "AGENT_TOOL",
@@ -34,4 +35,5 @@ __all__ = [
     "is_one_shot",
     "is_told_to_be_a_fork",
     "make_send_message",
+    "report_of",
 ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
@@ -215,9 +216,13 @@ class Crew:
 
     def take_name(self, member: Member) -> None:
         """Let an agent be found by its name from now on."""
-        holders = self.names.setdefault(member.order.name, [])
-        if member.id not in holders:
-            holders.append(member.id)
+        self.recall_name(member.order.name, member.id)
+
+    def recall_name(self, name: str, agent_id: str) -> None:
+        """Let an agent be found by a name; one of an earlier process, too."""
+        holders = self.names.setdefault(name, [])
+        if agent_id not in holders:
+            holders.append(agent_id)
 
     def launch(self, member: Member, first: Note) -> None:
         """Make the actor of a run and give it its first message, in one step.
@@ -340,6 +345,8 @@ class Crew:
             for one in self.below(member.id):
                 one.task.kill(Cause(member.id, "the agent that it was started for was stopped"))
         self._end_shells(member, task, state)
+        with suppress(JournalError):  # what has ended is not held up by a disk on which nothing new begins
+            self._keep_record(member)
         self._append_output(task, f"\n[{state.value}{f': {task.error}' if task.error else ''}]\n")
         after_care = partial(self._let_worktree_go, member, task) if member.hold is not None else None
         self.tasks.end(task, _EDGES[state], after_care)
@@ -375,6 +382,8 @@ class Crew:
             task.worktree, task.worktree_branch = member.kept_path, member.kept_branch
         else:
             member.kept_path = member.kept_branch = ""
+        with suppress(JournalError):
+            self._keep_record(member)
 
     def _release(self, task: Task) -> None:
         """Forget what an agent held; it is on disk."""
@@ -408,17 +417,18 @@ class Crew:
     def _hand_over(self, notice: TaskNotice, ref: Ref[Any] | None, home: AgentHome | None) -> bool:
         if ref is None or home is None:
             return False
-        if not notice.wakes:
-            home.reminders.append(notice.xml)
-            return True
         task = self.tasks.find(notice.task_id)
         note = Note(
             notice.xml,
             is_hidden=True,
             notice=notice.id,
+            status=notice.status,
             origin=TASK_NOTIFICATION,
             is_answered=None if task is None else lambda: task.is_answered,
         )
+        if not notice.wakes:
+            home.quiet.append(note)
+            return True
         return ref.tell(note, Lane.LATER) is Delivery.ACCEPTED
 
     # --- on disk ---------------------------------------------------------------------------------------------------

@@ -179,11 +179,12 @@ class Post:
         record, loaded = await self.archive.load(agent_id)
         crew = self.crew
         definitions = await crew.ground.find_definitions()
-        lineage = Lineage(above=tuple(record.get("above") or ()))
+        lineage = Lineage(parent=str(record.get("parent") or ""), above=tuple(record.get("above") or ()))
         main = crew.main_home
         assert main is not None
         place = Path(record.get("worktree") or record.get("cwd") or main.cwd)
-        roots = (place,) if record.get("worktree") else None
+        named = record.get("roots")
+        roots = None if named is None else tuple(map(Path, named))
         is_fork = bool(record.get("isFork"))
         definition = main.definition if is_fork else definitions.find(str(record.get("agentType")))
 
@@ -197,6 +198,7 @@ class Post:
                     lineage=lineage,
                     exact_model=str(record.get("model") or ""),
                     is_background=True,
+                    is_worker=crew.settings.coordinator and bool(lineage.parent),
                     place=place,
                     own_roots=roots,
                 )
@@ -213,7 +215,7 @@ class Post:
         )
         member = crew.revive(agent_id, order, lineage, loaded, run=int(record.get("run") or 1))
         member.task.is_stopped_by_user = bool(record.get("isStoppedByUser"))
-        member.kept_path = str(record.get("worktree") or "")
+        member.kept_path, member.kept_branch = str(record.get("worktree") or ""), str(record.get("branch") or "")
         return member
 
 

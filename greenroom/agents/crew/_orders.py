@@ -179,6 +179,7 @@ class Member:
     def record(self) -> Mapping[str, Any]:
         """Return what is kept of it on disk, to go on with it when nothing of it is in memory (agents 6.58)."""
         home = self.home
+        roots = home.own_roots
         return {
             "agentId": self.id,
             "agentType": self.definition.name,
@@ -186,10 +187,13 @@ class Member:
             "description": self.order.description,
             "model": home.model,
             "cwd": str(home.place or home.services.cwd),
+            "roots": None if roots is None else list(map(str, roots)),
+            "parent": self.lineage.parent,
             "above": list(self.lineage.above),
             "depth": self.lineage.depth,
             "isFork": self.order.is_fork,
             "worktree": str(self.hold.worktree.path) if self.hold is not None else self.kept_path,
+            "branch": self.hold.worktree.branch if self.hold is not None else self.kept_branch,
             "isStoppedByUser": self.task.is_stopped_by_user,
             "run": self.task.info.run,
         }
