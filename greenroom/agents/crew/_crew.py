@@ -133,7 +133,7 @@ class Crew:
         self._reserved += 1
         hold = None
         try:
-            self._branch = await self._open_branch()
+            await self.open_branch()
             agent_id = actor_id(self._ids)
             home = order.home(self._lineage(order))
             home.id = agent_id
@@ -165,7 +165,7 @@ class Crew:
             self._waiting.append(member)
             member.first = text
         else:
-            self.launch(member, Note(text))
+            self._launch_or_drop(member, Note(text))
         return member
 
     def _lineage(self, order: Order) -> Lineage:
@@ -247,6 +247,15 @@ class Crew:
         self.ground.adopt(member.ref, member.home)
         member.ref.watch(partial(self._ended, member, member.task))
 
+    def _launch_or_drop(self, member: Member, first: Note) -> None:
+        """Launch it; where that cannot be, its task ends before it has begun, and nobody but the caller hears of it."""
+        try:
+            self.launch(member, first)
+        except BaseException:
+            member.task.is_silent = True
+            self._settle(member, member.task, State.KILLED)
+            raise
+
     # --- going on with one that has ended --------------------------------------------------------------------------
 
     def claim(self, agent_id: str) -> bool:
@@ -270,6 +279,14 @@ class Crew:
         self.members[agent_id] = member
         home.listeners = (partial(self._write_output, member),)
         return member
+
+    async def open_branch(self) -> None:
+        """Have the supervisor ready under which runs are launched.
+
+        Raises:
+            Stopping: The session ends.
+        """
+        self._branch = await self._open_branch()
 
     async def take_up_worktree(self, member: Member) -> None:
         """Hold the worktree again that was kept at the end of an agent's last run.
@@ -295,7 +312,7 @@ class Crew:
         home.last_text, home.open_results = "", {}
         member.order = order
         member.task = self._open_task(member.id, order, home, run=member.task.info.run + 1)
-        self.launch(member, first)
+        self._launch_or_drop(member, first)
 
     # --- ending ----------------------------------------------------------------------------------------------------
 

@@ -133,6 +133,7 @@ class Post:
                     f"the agent {agent_id!r} was stopped by the user, and only the user goes on with it; ask them"
                 )
             await task.wait_settled()
+            await crew.open_branch()
             await crew.take_up_worktree(member)
             crew.begin_again(member, Note(text, sender=self._label(sender)), owner=sender)
         except UsageError as error:
