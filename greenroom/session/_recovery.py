@@ -142,9 +142,8 @@ def _is_to_be_told(view: TaskView) -> bool:
 
     The end of a command that a call waited for is the call's to tell; a call that was cut says so.
     """
-    if not view.owner:
-        return False
-    return view.cause == LOST or (view.was_registered and (view.is_background or view.type == AGENT))
+    was_noted = view.was_registered or view.cause == LOST  # journals of earlier versions say it of no other
+    return bool(view.owner) and was_noted and (view.is_background or view.type == AGENT)
 
 
 def _due(run_folder: Path, view: TaskView, took_ms: int | None, *, is_latest: bool) -> Due:
