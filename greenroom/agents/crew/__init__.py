@@ -5,7 +5,17 @@ from greenroom.agents.crew._child import ChildAgent
 from greenroom.agents.crew._crew import Crew
 from greenroom.agents.crew._fork import FORK, PLACEHOLDER, directive, fork_home, is_told_to_be_a_fork
 from greenroom.agents.crew._furnish import furnish
-from greenroom.agents.crew._messages import SEND_MESSAGE, Archive, Post, Sent, make_send_message
+from greenroom.agents.crew._messages import (
+    SEND_MESSAGE,
+    SESSION,
+    Archive,
+    Neighbours,
+    Post,
+    SendRefused,
+    Sent,
+    make_send_message,
+    shortened,
+)
 from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground, Member, Order
 from greenroom.agents.crew._placeholders import AGENT_TOOLS, SessionTool
 from greenroom.agents.crew._reports import report_of
@@ -16,6 +26,7 @@ __all__ = [
     "FORK",
     "PLACEHOLDER",
     "SEND_MESSAGE",
+    "SESSION",
     "AgentTool",
     "Archive",
     "ChildAgent",
@@ -25,8 +36,10 @@ __all__ = [
     "Elsewhere",
     "Ground",
     "Member",
+    "Neighbours",
     "Order",
     "Post",
+    "SendRefused",
     "Sent",
     "SessionTool",
     "directive",
@@ -36,4 +49,5 @@ __all__ = [
     "is_told_to_be_a_fork",
     "make_send_message",
     "report_of",
+    "shortened",
 ]
