@@ -12,7 +12,7 @@ from greenroom.agents._compaction import (
     ContextRefilled,
     compaction_from_environment,
 )
-from greenroom.agents._conversation import Appended, Conversation, OnMessage
+from greenroom.agents._conversation import NOTICES, Appended, Conversation, OnMessage
 from greenroom.agents._definition import INHERIT, MAX_TURNS, AgentDefinition, AgentMcpServer, MemoryScope, Origin
 from greenroom.agents._events import (
     EVENTS,
@@ -50,6 +50,7 @@ __all__ = [
     "INHERIT",
     "INTERRUPTED",
     "MAX_TURNS",
+    "NOTICES",
     "Agent",
     "AgentDefined",
     "AgentDefinition",

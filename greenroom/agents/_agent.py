@@ -54,8 +54,15 @@ class Agent(Behavior[Input]):
                 transcript.follow(loaded.last_uuid, is_torn=loaded.is_torn)
             messages = home.history if loaded is None else loaded.messages
             heard = home.hear if home.listeners else home.services.on_message
-            attached = home.workspace.attachments
-            home.conversation = Conversation(transcript, messages, agent=home.id, on_message=heard, attached=attached)
+            workspace = home.workspace
+            home.conversation = Conversation(
+                transcript,
+                messages,
+                agent=home.id,
+                on_message=heard,
+                attached=workspace.attachments,
+                told=workspace.told,
+            )
             if home.keeps_history and loaded is None:
                 home.conversation.write_beginning()
         if ctx.incarnation == 1:

@@ -30,6 +30,8 @@ AT_REST: Final = "isAtRest"
 """Marks a line in a transcript that nobody is to answer."""
 RESULT: Final = "toolUseResult"
 """Names in a transcript what programs read of a result besides its text."""
+NOTICES: Final = "notices"
+"""Names in a transcript the ends of tasks that a line tells of: `<task id>.<run>`, and how it ended (DESIGN 12.16)."""
 PART: Final = "aborted"
 """Marks an answer in a transcript that is only what the model had said when it was cut off."""
 
@@ -68,6 +70,7 @@ class Conversation:
         agent: Id of the agent whose it is.
         on_message: Called with each message that is appended.
         attached: What tools add to their results for programs, by the id of the call; taken out with the result.
+        told: The ends of tasks that results tell of, by the id of the call; taken out with the result.
     """
 
     def __init__(
@@ -78,12 +81,14 @@ class Conversation:
         agent: str = "",
         on_message: OnMessage | None = None,
         attached: MutableMapping[str, Mapping[str, Any]] | None = None,
+        told: MutableMapping[str, dict[str, str]] | None = None,
     ) -> None:
         self._transcript = transcript
         self._messages: list[Message] = list(messages)
         self._agent = agent
         self._on_message = on_message
         self._attached = {} if attached is None else attached
+        self._told = {} if told is None else told
         self._counted_tokens = 0
         self._uncounted_chars = sum(map(_chars, self._messages))
 
@@ -112,6 +117,7 @@ class Conversation:
         origin: Origin | None = None,
         uuid: str = "",
         is_at_rest: bool = False,
+        notices: Mapping[str, str] | None = None,
     ) -> None:
         """Append what the agent is told: results of its calls first, then texts; blank ones are refused by providers.
 
@@ -122,11 +128,15 @@ class Conversation:
             origin: Where it comes from.
             uuid: Of its line in the transcript, where it has one already.
             is_at_rest: Whether nobody is to answer it.
+            notices: The ends of tasks that the texts tell of: the ids of the notices, and how each task ended.
         """
         blocks: tuple[Block, ...] = tuple(results)
         if texts:
             blocks += tuple([TextBlock(text if text.strip() else BLANK) for text in texts])
         extra: dict[str, Any] = {"isMeta": True} if is_hidden else {}
+        told = {**(notices or {}), **self._told_by(results)}
+        if told:
+            extra[NOTICES] = told
         if uuid:
             extra["uuid"] = uuid
         if is_at_rest:
@@ -150,7 +160,15 @@ class Conversation:
         """Give every call at the end its result: those that there are, `interrupted` for the others."""
         calls = open_calls(self._messages)
         if calls:
-            self._append(Message("user", results_for(calls, results or {})))
+            told = self._told_by([results[call.id] for call in calls if results and call.id in results])
+            self._told.clear()  # what a call was about to tell when it was cut has not been told
+            self._append(Message("user", results_for(calls, results or {})), extra={NOTICES: told} if told else None)
+
+    def _told_by(self, results: Sequence[ToolResultBlock]) -> dict[str, str]:
+        """Return the ends of tasks that results tell of."""
+        if not self._told:
+            return {}
+        return {notice: state for one in results for notice, state in self._told.pop(one.tool_use_id, {}).items()}
 
     # --- its size --------------------------------------------------------------------------------------------------
 

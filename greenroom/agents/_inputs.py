@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias, final
 
 import attrs
@@ -43,6 +43,8 @@ class Note(Entry):
     """Whether it is for the model only; people who look at the conversation are not shown it."""
     notice: str = attrs.field(default="", kw_only=True)
     """Which end of a task it tells of, as `<task id>.<run>`; empty for all else."""
+    status: str = attrs.field(default="", kw_only=True)
+    """How that task ended."""
     origin: Origin = attrs.field(default=attrs.Factory(_note_origin, takes_self=True), kw_only=True)
     """Where it comes from; by default from the agent that sent it."""
 
@@ -97,6 +99,11 @@ def origin_of(message: Note | Work | Prompt | Item) -> Origin:
 def is_meta(message: Note | Work | Prompt | Item) -> bool:
     """Whether it is for the model only."""
     return message.is_meta if isinstance(message, Entry) else isinstance(message, Prompt) and message.is_hidden
+
+
+def notices_of(messages: Iterable[object]) -> dict[str, str]:
+    """Return the ends of tasks that messages tell of: the ids of the notices, and how each task ended."""
+    return {one.notice: one.status for one in messages if isinstance(one, Note) and one.notice}
 
 
 def render(message: Note | Work | Prompt | Item) -> str:

@@ -180,6 +180,8 @@ class AgentHome:
     """What the model is to read with the next message, besides."""
     unread: dict[str, TaskNotice] = attrs.field(factory=dict)
     """Notices that were handed to it and that it has not read, by their ids; of a sub-agent."""
+    quiet: list[Note] = attrs.field(factory=list)
+    """Notices that begin no turn: the model reads them with the next message."""
     denials: list[Denial] = attrs.field(factory=list)
     """Calls that were refused, in order."""
     compactions: CompactionRecord = attrs.field(factory=CompactionRecord)

@@ -19,7 +19,7 @@ from greenroom.agents._calls import Caller, run_calls
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._grants import NOTHING_GRANTED
 from greenroom.agents._hooking import Hooking, reminder
-from greenroom.agents._inputs import Note, Prompt, Work, escape, is_meta, origin_of, render
+from greenroom.agents._inputs import Note, Prompt, Work, escape, is_meta, notices_of, origin_of, render
 from greenroom.core import GreenroomError, JournalError, UsageError
 from greenroom.hooks import HookEvent, UserPromptSubmitInput
 from greenroom.inbox import Entry, Item, Kind, plan_edge, plan_messages, plan_turn
@@ -79,14 +79,16 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
 
     with turn.ctx.pick(plan) as lease:
         others = await _admit(turn, lease.messages)
-        texts = [text, *turn.hooking.take_reminders()]
+        quiet = _take_quiet(turn)
+        texts = [text, *turn.hooking.take_reminders(), *(reminder(one.text) for one in quiet)]
         if home.definition.initial_prompt and not len(turn.conversation):
             texts.insert(0, home.definition.initial_prompt)
         texts[:0], home.openings = map(reminder, home.openings), []
         if home.definition.critical_reminder:
             texts.append(reminder(home.definition.critical_reminder))
         uuid = message.uuid if isinstance(message, Item) else ""
-        turn.conversation.say(texts, is_hidden=is_hidden, origin=origin, uuid=uuid)
+        notices = notices_of((message, *quiet))
+        turn.conversation.say(texts, is_hidden=is_hidden, origin=origin, uuid=uuid, notices=notices)
         turn.ctx.acknowledge()
         _tell_taken(turn, [message])
         _say(turn, others)
@@ -99,14 +101,30 @@ async def take_at_edge(turn: Taker, results: Sequence[ToolResultBlock]) -> None:
     Whatever happens, the results are appended.
     """
     if not turn.ctx.has_mail:
-        turn.conversation.say(turn.hooking.take_reminders(), results)
+        _say_results(turn, results)
         return
     with turn.ctx.pick(lambda waiting: plan_edge(waiting, trio.current_time())) as lease:
         try:
             taken = await _admit(turn, lease.messages)
         finally:
-            turn.conversation.say(turn.hooking.take_reminders(), results)
+            _say_results(turn, results)
         _say(turn, taken)
+
+
+def _say_results(turn: Taker, results: Sequence[ToolResultBlock]) -> None:
+    quiet = _take_quiet(turn)
+    texts = [*turn.hooking.take_reminders(), *(reminder(one.text) for one in quiet)]
+    turn.conversation.say(texts, results, notices=notices_of(quiet))
+
+
+def _take_quiet(turn: Taker) -> list[Note]:
+    """Return the notices that waited for a message to be read with; they wait no more."""
+    now_s = trio.current_time()
+    home = turn.home
+    taken, home.quiet = [one for one in home.quiet if not one.is_expired(now_s)], []
+    for one in taken:
+        home.unread.pop(one.notice, None)
+    return taken
 
 
 async def _admit(turn: Taker, entries: Iterable[Note | Item]) -> list[Note | Item]:
@@ -129,7 +147,9 @@ def _say(turn: Taker, entries: Sequence[Note | Item]) -> None:
     for group in plan_messages(entries):
         one = group[0]
         uuid = one.uuid if isinstance(one, Item) and len(group) == 1 else ""
-        turn.conversation.say([*map(render, group)], is_hidden=one.is_meta, origin=one.origin, uuid=uuid)
+        turn.conversation.say(
+            [*map(render, group)], is_hidden=one.is_meta, origin=one.origin, uuid=uuid, notices=notices_of(group)
+        )
     _tell_taken(turn, entries)
 
 

@@ -60,7 +60,7 @@ from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_o
 from greenroom.session._settings import SessionSettings, Settings, SettingSource, load_settings, read_sources
 from greenroom.skills import SkillSource
 from greenroom.supervisor import Supervisor
-from greenroom.tasks import Edge, Task, TaskNotice, Tasks, open_tasks, record_task
+from greenroom.tasks import TaskNotice, Tasks, open_tasks, record_new, record_task
 from greenroom.tools import AskUser, SystemProcesses, ToolSet, open_processes
 from greenroom.trace import Journal
 from greenroom.worktrees import Worktrees
@@ -255,9 +255,6 @@ async def open_surroundings(
     """Open what a session starts processes and tasks with; leaving ends what is left of them."""
     folder = run_folder / "tasks"
 
-    def watch(task: Task, edge: Edge | None) -> None:
-        record_task(recorder, task, edge)
-
     async with (
         open_processes(
             blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=plan.settings.env
@@ -271,7 +268,10 @@ async def open_surroundings(
 
         try:
             async with open_tasks(
-                tell=tell, watch=watch, release_s=plan.settings.scalars.delegation.release_s
+                tell=tell,
+                watch=partial(record_task, recorder),
+                note_new=partial(record_new, recorder),
+                release_s=plan.settings.scalars.delegation.release_s,
             ) as around.tasks:
                 yield around
         finally:

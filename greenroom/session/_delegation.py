@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, final
@@ -23,19 +22,22 @@ from greenroom.agents.crew import (
     Order,
     Post,
     SkillForks,
+    is_one_shot,
     make_send_message,
+    report_of,
 )
 from greenroom.agents.definitions import Definitions
-from greenroom.core import Blocking, Cause, Disk, JournalError, Ports, StartFailed, Stopping, UsageError
+from greenroom.core import Blocking, Cause, JournalError, Ports, StartFailed, Stopping, UsageError
 from greenroom.permissions import Policy
 from greenroom.session._agent_hooks import without_agents
 from greenroom.session._composition import Composition
 from greenroom.session._handles import TaskHandle
 from greenroom.session._recording import Recording
-from greenroom.session._resume import TRANSCRIPTS, load_agent
+from greenroom.session._recovery import WHY_LOST, Due, Left, read_record
+from greenroom.session._resume import load_agent
 from greenroom.session._status import TaskStatus, status_of
 from greenroom.supervisor import StopOrder, Supervisor, SupervisorSpec
-from greenroom.tasks import Tasks
+from greenroom.tasks import AGENT, LOST, TaskInfo, TaskNotice, Tasks
 from greenroom.tools import Tool, ToolError
 from greenroom.worktrees import Worktrees
 
@@ -98,7 +100,6 @@ class FolderArchive:
 
     run_folder: Path
     blocking: Blocking
-    disk: Disk
 
     async def load(self, agent_id: str) -> tuple[Mapping[str, Any], Loaded]:
         """Return what is kept of an agent, and its conversation.
@@ -107,22 +108,10 @@ class FolderArchive:
             UsageError: There is nothing of it.
         """
         loaded = await load_agent(self.run_folder, agent_id, self.blocking)
-        return await self.blocking.run(self._record, agent_id), loaded
-
-    def _record(self, agent_id: str) -> Mapping[str, Any]:
-        path = self.run_folder / TRANSCRIPTS / f"agent-{agent_id}.meta.json"
-        try:
-            lines = self.disk.read(path).splitlines()
-        except FileNotFoundError:
-            raise UsageError(f"nothing says what kind of agent {agent_id!r} was: {path.name} is missing") from None
-        for line in reversed(lines):  # the last whole one counts
-            try:
-                found = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(found, dict):
-                return found
-        raise UsageError(f"nothing says what kind of agent {agent_id!r} was: {path.name} holds no JSON object")
+        record = await self.blocking.run(read_record, self.run_folder, agent_id)
+        if not record:
+            raise UsageError(f"nothing says what kind of agent {agent_id!r} was: its record is missing")
+        return record, loaded
 
 
 @final
@@ -160,8 +149,9 @@ class Delegation:
         self.forks = SkillForks(crew=self.crew, equip=composition.hooks.add, wait_durable=self._durable)
         composition.fork_skill = self.forks
         composition.hooks.asker = HookAgents(crew=self.crew, limit=without_agents)
-        self.post = Post(self.crew, FolderArchive(run_folder, ports.blocking, ports.disk))
+        self.post = Post(self.crew, FolderArchive(run_folder, ports.blocking))
         self._wait_durable = wait_durable
+        self._run_folder = run_folder
 
     def bound_tools(self) -> dict[str, Tool]:
         """Return the tools that stand for this session's crew."""
@@ -182,6 +172,50 @@ class Delegation:
                 except StartFailed as error:
                     raise Stopping(self._supervisor.ref.path) from error
             return self._branch
+
+    # --- an earlier process ----------------------------------------------------------------------------------------
+
+    def take_up(self, left: Left) -> None:
+        """Take note of the agents and tasks that earlier processes of the run had, and tell what nobody was told of.
+
+        It begins a turn of the main agent's, unless a person's answer is waited for: that turn would give the call up.
+        """
+        crew = self.crew
+        crew.spawned += left.agents
+        for name, agent_id in left.names:
+            crew.recall_name(name, agent_id)
+        wakes = crew.main_home is not None and not crew.main_home.keeps_open
+        for due in left.due:
+            crew.deliver(attrs.evolve(self._notice_of(due), wakes=wakes))
+
+    def _notice_of(self, due: Due) -> TaskNotice:
+        view = due.view
+        info = TaskInfo(
+            id=view.task,
+            kind=view.type,
+            description=view.description,
+            owner=view.owner,
+            tool_use_id=view.call,
+            output_file=self._run_folder / "tasks" / f"{view.task}.output",
+            agent_type=view.agent,
+            depth=view.depth,
+            run=view.run,
+        )
+        cause = Cause(view.cause, WHY_LOST if view.cause == LOST else "") if view.cause else None
+        task = self.tasks.recall(info, state=view.state, error=view.error, cause=cause)
+        task.exit_code, task.usage = view.exit_code, due.usage
+        kept = str(due.record.get("worktree") or "")
+        if kept and due.view.type == AGENT:
+            task.worktree, task.worktree_branch = kept, str(due.record.get("branch") or "")
+        if view.type == AGENT:
+            task.result = report_of(due.text, info.output_file) if due.text else ""
+        if view.cause == LOST and due.has_transcript and not self._is_one_shot(view.agent):
+            return attrs.evolve(task.notice, summary=f"{task.notice.summary}; a message to {view.task} goes on with it")
+        return task.notice
+
+    def _is_one_shot(self, definition: str) -> bool:
+        found = self._composition.definitions.current.get(definition)
+        return found is not None and is_one_shot(found)
 
     # --- the host --------------------------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._leading import mode_of
 from greenroom.session._main import MAIN
+from greenroom.session._recovery import Left, read_left
 from greenroom.session._resume import Beginning, Fork, copy_conversation, find_session, load_agent, read_beginning
 from greenroom.session._session import Session
 from greenroom.supervisor import SupervisorSpec, open_runtime
@@ -59,6 +60,7 @@ FOLDS: Final[tuple[tuple[str, type[Event], str | tuple[str, ...], Callable[..., 
     *supervisor.FOLDS,
     *hooks.FOLDS,
     *mcp.FOLDS,
+    *tasks.FOLDS,
     *agent_events.FOLDS,
     *teams.FOLDS,
 )
@@ -139,6 +141,7 @@ async def _running(
         if earlier is not None and earlier != folder:
             await ports.blocking.run(copy_conversation, earlier, folder, ports.disk)
         loaded = None if earlier is None else await load_agent(folder, None, ports.blocking)
+        left = Left() if earlier is None else await ports.blocking.run(read_left, folder)
         recorder.emit(
             SessionBegan(
                 session=folder.name,
@@ -149,6 +152,8 @@ async def _running(
                 mode=mode_of(plan.settings.scalars.delegation),
             )
         )
+        for event in left.events:
+            recorder.emit(event)
         state, error = State.FAILED, ""
         session: Session | None = None
         try:
@@ -172,6 +177,7 @@ async def _running(
                 if composition.budget.limits != Limits():
                     around.nursery.start_soon(session.delegation.stop_at_budget)
                 await session.start_main(plan.main, loaded, source="resume" if earlier in {None, folder} else "fork")
+                session.delegation.take_up(left)
                 if plan.settings.scalars.extract_memory:
                     session.asides.extract_after_turns(around.nursery.start_soon)
                 async with _looked_after(session):

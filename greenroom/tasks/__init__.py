@@ -2,15 +2,28 @@
 
 from greenroom.actors import TERMINAL, TRANSITIONS, Edge, step
 from greenroom.actors import State as TaskState
-from greenroom.tasks._events import EVENTS, TaskBegan, TaskDropped, TaskEnded, TaskMoved, record_task
+from greenroom.tasks._events import (
+    EVENTS,
+    TaskBegan,
+    TaskDropped,
+    TaskEnded,
+    TaskLost,
+    TaskMoved,
+    TaskRegistered,
+    record_new,
+    record_task,
+)
+from greenroom.tasks._fold import FOLDS, TaskView, lost
 from greenroom.tasks._notice import TaskNotice, TaskUsage, escaped
 from greenroom.tasks._progress import Progress
 from greenroom.tasks._registry import RELEASE_S, Tasks, open_tasks
-from greenroom.tasks._task import AGENT, SHELL, Task, TaskInfo, describe_end
+from greenroom.tasks._task import AGENT, LOST, SHELL, Task, TaskInfo, describe_end
 
 __all__ = [
     "AGENT",
     "EVENTS",
+    "FOLDS",
+    "LOST",
     "RELEASE_S",
     "SHELL",
     "TERMINAL",
@@ -22,14 +35,19 @@ __all__ = [
     "TaskDropped",
     "TaskEnded",
     "TaskInfo",
+    "TaskLost",
     "TaskMoved",
     "TaskNotice",
+    "TaskRegistered",
     "TaskState",
     "TaskUsage",
+    "TaskView",
     "Tasks",
     "describe_end",
     "escaped",
+    "lost",
     "open_tasks",
+    "record_new",
     "record_task",
     "step",
 ]

@@ -13,6 +13,32 @@ from greenroom.tasks._task import Task
 
 @final
 @attrs.frozen(kw_only=True)
+class TaskRegistered(Event):
+    """A task is known: its id was given, and its work is about to begin, or waits for a place."""
+
+    kind: ClassVar[str] = "task.new"
+    level: ClassVar[Level] = Level.TURNS
+
+    task: str
+    """Its id."""
+    type: str
+    """What sort of task it is, such as `local_bash`."""
+    description: str
+    """In at most 200 characters."""
+    call: str = ""
+    """Id of the model's call that started it; empty where there was none."""
+    agent: str = ""
+    """Definition of an agent."""
+    run: int = 1
+    """Number of this run of the task."""
+    depth: int = 0
+    """How far an agent is below main."""
+    is_background: bool = True
+    """Whether no call waits for it."""
+
+
+@final
+@attrs.frozen(kw_only=True)
 class TaskBegan(Event):
     """The work of a task has begun."""
 
@@ -59,6 +85,8 @@ class TaskEnded(Event):
     """Of an agent: what its latest request read, and all that it wrote."""
     tool_uses: int = 0
     """Calls of tools that an agent made."""
+    cause: str = ""
+    """Who asked for its end; empty where it ended by itself."""
 
 
 @final
@@ -89,27 +117,37 @@ class TaskDropped(Event):
     """Number of the run."""
 
 
-EVENTS: Final = (TaskBegan, TaskEnded, TaskDropped, TaskMoved)
+@final
+@attrs.frozen(kw_only=True)
+class TaskLost(Event):
+    """A task of an earlier process, which the journal shows as not ended, is no more."""
+
+    kind: ClassVar[str] = "task.lost"
+    level: ClassVar[Level] = Level.TURNS
+
+    task: str
+    """Its id."""
+    run: int = 1
+    """Number of the run."""
+    state: str = "failed"
+    """How it ended: `failed`, its cause being `lost`; or as a transcript tells, which knew more than the journal."""
+
+
+EVENTS: Final = (TaskRegistered, TaskBegan, TaskEnded, TaskDropped, TaskLost, TaskMoved)
+
+
+def record_new(recorder: Recorder, task: Task) -> None:
+    """Put on record that a task is known."""
+    recorder.emit(TaskRegistered(**_about(task), **_told(task)))
 
 
 def record_task(recorder: Recorder, task: Task, edge: Edge | None) -> None:
     """Put on record that a task took an edge; None stands for its move to the background."""
-    info = task.info
-    about: Any = {"actor": info.owner, "task": info.id, "run": info.run}
+    about = _about(task)
     if edge is None:
         recorder.emit(TaskMoved(**about))
     elif edge is Edge.BEGIN:
-        recorder.emit(
-            TaskBegan(
-                **about,
-                type=info.kind,
-                description=info.description[:200],
-                call=info.tool_use_id,
-                agent=info.agent_type,
-                depth=info.depth,
-                is_background=task.is_background,
-            )
-        )
+        recorder.emit(TaskBegan(**about, **_told(task)))
     elif not task.has_begun:
         recorder.emit(TaskDropped(**about))
     else:
@@ -122,5 +160,23 @@ def record_task(recorder: Recorder, task: Task, edge: Edge | None) -> None:
                 error=task.error[:500],
                 tokens=usage.total_tokens if usage is not None else 0,
                 tool_uses=usage.tool_uses if usage is not None else 0,
+                cause="" if task.cause is None else task.cause.who,
             )
         )
+
+
+def _about(task: Task) -> dict[str, Any]:
+    info = task.info
+    return {"actor": info.owner, "task": info.id, "run": info.run}
+
+
+def _told(task: Task) -> dict[str, Any]:
+    info = task.info
+    return {
+        "type": info.kind,
+        "description": info.description[:200],
+        "call": info.tool_use_id,
+        "agent": info.agent_type,
+        "depth": info.depth,
+        "is_background": task.is_background,
+    }

@@ -43,11 +43,13 @@ class Tasks:
         nursery: trio.Nursery,
         tell: Callable[[TaskNotice], None],
         watch: Watch,
+        note_new: Callable[[Task], None],
         release_s: float,
     ) -> None:
         self._nursery = nursery
         self._tell = tell
         self._watch = watch
+        self._note_new = note_new
         self._release_s = release_s
         self._tasks: dict[str, Task] = {}
         self._finished: deque[Task] = deque()
@@ -95,6 +97,7 @@ class Tasks:
         )
         task = Task(info=info, is_background=is_background, tell=self._tell, watch=self._ended_or_watched)
         self._tasks[id] = task
+        self._note_new(task)
         self._nursery.start_soon(_run, task, work, name=f"task {id}")
         return task
 
@@ -111,21 +114,29 @@ class Tasks:
             raise InternalError(f"two tasks have the id {info.id!r}")
         task = Task(info=info, is_background=is_background, tell=self._tell, watch=self._ended_or_watched, kill=kill)
         self._tasks[info.id] = task
+        self._note_new(task)
         return task
 
-    def forget(self, task: Task, earlier: Task | None = None) -> None:
-        """Take back a task whose work could not be begun, as if it had never been there; its last run is there again."""
-        if earlier is None:
-            del self._tasks[task.info.id]
-        else:
-            self._tasks[task.info.id] = earlier
-        task.is_notified = True
-        task.mark_over()
+    def recall(
+        self, info: TaskInfo, *, state: TaskState = TaskState.KILLED, error: str = "", cause: Cause | None = None
+    ) -> Task:
+        """Take a task up that ended before anybody of now was there; its end is nobody's to tell.
 
-    def recall(self, info: TaskInfo) -> Task:
-        """Take a task up that ended before anybody of now was there; its end is nobody's to tell."""
+        Args:
+            info: What it was.
+            state: How it ended.
+            error: Why it failed.
+            cause: Who asked for its end.
+        """
         task = Task(
-            info=info, is_background=True, is_notified=True, state=TaskState.KILLED, tell=self._tell, watch=self._watch
+            info=info,
+            is_background=True,
+            is_notified=True,
+            state=state,
+            error=error,
+            cause=cause,
+            tell=self._tell,
+            watch=self._watch,
         )
         task.mark_over()
         self._tasks[info.id] = task
@@ -252,6 +263,7 @@ async def open_tasks(
     *,
     tell: Callable[[TaskNotice], None],
     watch: Watch = lambda _task, _edge: None,
+    note_new: Callable[[Task], None] = lambda _: None,
     release_s: float = RELEASE_S,
 ) -> AsyncIterator[Tasks]:
     """Open the tasks of a session; leaving ends what runs.
@@ -259,10 +271,11 @@ async def open_tasks(
     Args:
         tell: Takes the notice of each end that no call told; in the step in which the task ends, so it may only store it.
         watch: Called at each edge that a task takes, and at its move to the background, in the same step; for the record.
+        note_new: Called with each task in the step in which it is known.
         release_s: Seconds after its end for which a task counts as looked at.
     """
     async with open_bare_nursery() as nursery:
-        tasks = Tasks(nursery, tell, watch, release_s)
+        tasks = Tasks(nursery, tell, watch, note_new, release_s)
         try:
             yield tasks
         finally:

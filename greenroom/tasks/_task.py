@@ -23,6 +23,8 @@ from greenroom.tasks._progress import Progress
 
 SHELL: Final = "local_bash"
 AGENT: Final = "local_agent"
+LOST: Final = "lost"
+"""Who ended a task whose process was gone before it had ended."""
 
 
 @final
@@ -201,6 +203,11 @@ class Task:
                 self._tell(self.notice)
 
     @property
+    def notice_id(self) -> str:
+        """Names the notice of its end: `<task id>.<run>`."""
+        return f"{self.info.id}.{self.info.run}"
+
+    @property
     def duration_ms(self) -> int:
         """How long it took, or takes so far as is known."""
         return max(0, round((self.ended_s - self.began_s) * 1000))
@@ -228,7 +235,9 @@ class Task:
     def ending(self) -> str:
         """How it ended, in words that follow its name."""
         if self.state is TaskState.KILLED and self.cause is not None:
-            return f"was stopped by {self.cause.who}: {self.cause.why}"
+            return f"was stopped by {self.cause.who}: {self.cause.why}".rstrip(": ")
+        if self.state is TaskState.FAILED and self.cause is not None and self.cause.who == LOST:
+            return f"was lost: {self.cause.why}"
         return _ending(self.state, self.exit_code, self.error)
 
 

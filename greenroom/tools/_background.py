@@ -48,6 +48,11 @@ class BackgroundTask(Protocol):
         ...
 
     @property
+    def notice_id(self) -> str:
+        """Names the notice of its end."""
+        ...
+
+    @property
     def state(self) -> str:
         """`pending`, `running`, `completed`, `failed` or `killed`."""
         ...

@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar, final
 import attrs
 
 from greenroom.core import Blocking
-from greenroom.tools._background import Background
+from greenroom.tools._background import Background, BackgroundTask
 from greenroom.tools._errors import OutsideRoots, ToolError
 from greenroom.tools._processes import Processes, ProcessResult, run_process
 from greenroom.tools._questions import AskUser, QuestionAnswers, QuestionRequest
@@ -116,6 +116,11 @@ class ToolContext:
     def attach(self, data: Mapping[str, Any]) -> None:
         """Add to the result of this call what programs read of it, beside the text for the model; plain JSON."""
         self.workspace.attachments[self.tool_use_id] = data
+
+    def tell_end(self, task: BackgroundTask) -> None:
+        """Say that the result of this call tells how a task ended: no notice does, neither now nor after a restart."""
+        task.mark_notified()
+        self.workspace.told.setdefault(self.tool_use_id, {})[task.notice_id] = str(task.state)
 
     def progress(self, text: str) -> None:
         """Show `text` as what the call is doing now; from the Trio thread only."""

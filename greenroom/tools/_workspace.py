@@ -142,3 +142,6 @@ class Workspace:
     todos: tuple[Todo, ...] = ()
     attachments: dict[str, Mapping[str, Any]] = attrs.field(factory=dict)
     """What programs read of results besides their text, by the id of the call, until the results are appended."""
+    told: dict[str, dict[str, str]] = attrs.field(factory=dict)
+    """The ends of tasks that results tell of: by the id of the call, how the run of each notice ended; until these are
+    appended."""

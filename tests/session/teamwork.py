@@ -9,6 +9,7 @@ from typing import Any
 
 from greenroom.agents import AgentDefinition, CanUseTool
 from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.core import Ports
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, TextBlock, ToolResultBlock
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.testing import virtual_ports
@@ -70,6 +71,8 @@ async def open_teamwork(
     mode: str | None = "bypassPermissions",
     sources: Iterable[str] = (),
     is_trusted: bool = False,
+    resume: Path | str | None = None,
+    ports: Ports | None = None,
 ) -> AsyncIterator[Session]:
     """Open a session in virtual time; children are played by `pages`, and report what they were asked otherwise."""
     book = {"general-purpose": echo, "Explore": echo, "Plan": echo, **(pages or {}), "main": main}
@@ -82,7 +85,8 @@ async def open_teamwork(
         tools=(*STANDARD_TOOLS, *AGENT_TOOLS, *tools),
         sources=sources,
         is_trusted=is_trusted,
-        ports=virtual_ports(),
+        ports=ports or virtual_ports(),
+        resume=resume,
         settings=settings,
         agents=agents,
         permission_mode=mode,

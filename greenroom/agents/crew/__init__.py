@@ -6,9 +6,19 @@ from greenroom.agents.crew._crew import SEND_MESSAGE, Crew
 from greenroom.agents.crew._fork import FORK, PLACEHOLDER, directive, fork_home, is_told_to_be_a_fork
 from greenroom.agents.crew._furnish import furnish
 from greenroom.agents.crew._hook_agents import HOOK_AGENT, HookAgentFailed, HookAgents
-from greenroom.agents.crew._messages import Archive, Post, Sent, make_send_message
+from greenroom.agents.crew._messages import (
+    SESSION,
+    Archive,
+    Neighbours,
+    Post,
+    SendRefused,
+    Sent,
+    make_send_message,
+    shortened,
+)
 from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground, Member, Order
 from greenroom.agents.crew._placeholders import AGENT_TOOLS, SessionTool
+from greenroom.agents.crew._reports import report_of
 from greenroom.agents.crew._skill_forks import SkillForkFailed, SkillForks
 
 __all__ = [
@@ -18,6 +28,7 @@ __all__ = [
     "HOOK_AGENT",
     "PLACEHOLDER",
     "SEND_MESSAGE",
+    "SESSION",
     "AgentTool",
     "Archive",
     "ChildAgent",
@@ -29,8 +40,10 @@ __all__ = [
     "HookAgentFailed",
     "HookAgents",
     "Member",
+    "Neighbours",
     "Order",
     "Post",
+    "SendRefused",
     "Sent",
     "SessionTool",
     "SkillForkFailed",
@@ -41,4 +54,6 @@ __all__ = [
     "is_one_shot",
     "is_told_to_be_a_fork",
     "make_send_message",
+    "report_of",
+    "shortened",
 ]

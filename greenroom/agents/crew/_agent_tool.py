@@ -264,7 +264,7 @@ class AgentTool:
             # The link ends the child, and the call has no result to tell of it: its owner reads of it with what comes next.
             task.abandon()
             raise
-        task.mark_notified()
+        ctx.tell_end(task)
         return self._ended(member, ctx, caller)
 
     def _ended(self, member: Member, ctx: ToolContext, caller: AgentHome) -> str:

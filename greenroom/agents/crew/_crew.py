@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
@@ -196,13 +197,7 @@ class Crew:
             self._waiting.append(member)
             member.first = text
         else:
-            try:
-                self.launch(member, Note(text))
-            except BaseException:
-                del self.members[agent_id]
-                self.tasks.forget(task)
-                self.ground.let_go(home)
-                raise
+            self._launch_or_drop(member, Note(text))
         self.spawned += not order.is_service
         if order.name and order.is_background:
             self.take_name(member)
@@ -241,9 +236,13 @@ class Crew:
 
     def take_name(self, member: Member) -> None:
         """Let an agent be found by its name from now on."""
-        holders = self.names.setdefault(member.order.name, [])
-        if member.id not in holders:
-            holders.append(member.id)
+        self.recall_name(member.order.name, member.id)
+
+    def recall_name(self, name: str, agent_id: str) -> None:
+        """Let an agent be found by a name; one of an earlier process, too."""
+        holders = self.names.setdefault(name, [])
+        if agent_id not in holders:
+            holders.append(agent_id)
 
     def launch(self, member: Member, first: Note) -> None:
         """Make the actor of a run and give it its first message, in one step.
@@ -276,6 +275,17 @@ class Crew:
             listed = ", ".join(["`main`", *(f"`{name}`" for name in dict.fromkeys(named))])
             home.reminders.append(f"With {SEND_MESSAGE} you reach other agents of this session: {listed}.")
         self.tasks.begin(task)
+
+    def _launch_or_drop(self, member: Member, first: Note) -> None:
+        """Launch it; where that cannot be, its task ends before it has begun, and nobody but the caller hears of it."""
+        try:
+            self.launch(member, first)
+        except BaseException:
+            member.task.is_silent = True
+            if member.task.info.run == 1:  # whoever starts it lets its worktree go
+                member.hold = None
+            self._settle(member, member.task, State.KILLED)
+            raise
 
     # --- going on with one that has ended --------------------------------------------------------------------------
 
@@ -312,7 +322,7 @@ class Crew:
         await self.places.take_up(member)
 
     def begin_again(self, member: Member, first: Note, *, owner: str) -> None:
-        """Start another run of an agent in the background, after `get_ready`; it takes a place, whether there is one or not (agents 1.72).
+        """Start another run of an agent in the background, after `get_ready`; it takes a place in any case (agents 1.72).
 
         Raises:
             Stopping: The session ends.
@@ -322,14 +332,9 @@ class Crew:
         home = member.home
         home.last_text, home.open_results, home.ended_by = "", {}, None
         home.denials.clear()
-        before = (member.order, member.task)
-        member.order, member.task = order, self._open_task(member.id, order, home, run=member.task.info.run + 1)
-        try:
-            self.launch(member, first)
-        except BaseException:
-            self.tasks.forget(member.task, before[1])
-            member.order, member.task = before
-            raise
+        member.order = order
+        member.task = self._open_task(member.id, order, home, run=member.task.info.run + 1)
+        self._launch_or_drop(member, first)
 
     # --- ending ----------------------------------------------------------------------------------------------------
 
@@ -387,8 +392,10 @@ class Crew:
             for one in self.below(member.id):
                 one.task.kill(Cause(member.id, "the agent that it was started for was stopped"))
         self._end_shells(member, task, state)
+        with suppress(JournalError):  # what has ended is not held up by a disk on which nothing new begins
+            self._keep_record(member)
         self._append_output(task, f"\n[{state.value}{f': {task.error}' if task.error else ''}]\n")
-        after_care = partial(self.places.let_go, member, task) if member.hold is not None else None
+        after_care = partial(self._look_after, member, task) if member.hold is not None else None
         self.tasks.end(task, _EDGES[state], after_care)
         self._telling.pass_on(home, self._main_reader)
         self._start_next()
@@ -411,6 +418,11 @@ class Crew:
             except (Stopping, JournalError) as error:
                 member.task.error = str(error)
                 self._settle(member, member.task, State.FAILED)
+
+    async def _look_after(self, member: Member, task: Task) -> None:
+        await self.places.let_go(member, task)
+        with suppress(JournalError):
+            self._keep_record(member)
 
     def _release(self, task: Task) -> None:
         """Forget what an agent held; it is on disk."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, Literal, Protocol, TypeAlias, final
 
 import attrs
 
@@ -21,12 +21,61 @@ from greenroom.agents.crew._agent_tool import is_one_shot
 from greenroom.agents.crew._crew import SEND_MESSAGE, Crew
 from greenroom.agents.crew._fork import fork_home
 from greenroom.agents.crew._orders import ChildWish, Member, Order
-from greenroom.core import UsageError
+from greenroom.core import PeerError, UsageError
 from greenroom.inbox import COORDINATOR
 from greenroom.mailbox import Delivery, Lane
 from greenroom.tools import Tool, ToolContext, ToolError, tool
 
 MAIN: Final = "main"
+EVERYBODY: Final = "*"
+
+
+SUMMARY_CHARS: Final = 80
+"""A longer summary is cut."""
+SESSION: Final = "session:"
+"""What the address of another session begins with."""
+
+Refusal: TypeAlias = Literal[
+    "unknown_recipient",
+    "name_changed_hands",
+    "broadcast",
+    "yourself",
+    "you_are_main",
+    "ended",
+    "full",
+    "already_resuming",
+    "one_shot",
+    "stopped_by_user",
+    "cannot_resume",
+    "other_session",
+]
+
+
+@final
+class SendRefused(ToolError):
+    """Nothing was sent; the text says why and what to do.
+
+    Attributes:
+        kind: Which of the refusals it is.
+        near: Names and ids that are much like the one that was not known.
+    """
+
+    def __init__(self, kind: Refusal, text: str, *, near: tuple[str, ...] = ()) -> None:
+        super().__init__(f"nothing was sent: {text}")
+        self.kind = kind
+        self.near = near
+
+
+class Neighbours(Protocol):
+    """The way to the main agents of other sessions."""
+
+    async def send(self, session: str, text: str) -> None:
+        """Send a message, and return when the other session has taken it.
+
+        Raises:
+            PeerError: It has not, or nobody knows; the text says why.
+        """
+        ...
 
 
 class Archive(Protocol):
@@ -55,6 +104,8 @@ class Sent:
     @property
     def text(self) -> str:
         """What the sender reads."""
+        if self.to.startswith(SESSION):
+            return f"Message sent to the main agent of {self.to}; it answers if it wants to."
         if not self.has_resumed:
             return f"Message sent to {self.to}; it reads it at its next step."
         return (
@@ -70,30 +121,35 @@ class Post:
 
     crew: Crew
     archive: Archive | None = None
+    neighbours: Neighbours | None = None
+    """None: this session reaches no other."""
 
     async def send(self, to: str, text: str, *, sender: str = "", by_user: bool = False) -> Sent:
         """Send a message to an agent, and go on with it if it has ended.
 
         Args:
-            to: `main`, an id or a name.
+            to: `main`, an id, a name, or `session:<id>` for the main agent of another session.
             text: What it reads.
             sender: Id of the agent that sends; empty for the host.
             by_user: Whether a person does, to this very agent.
 
         Raises:
-            ToolError: There is no such agent, or it may not be gone on with; the text says why.
+            SendRefused: There is no such agent, or it may not be gone on with.
         """
         crew = self.crew
+        if to == EVERYBODY:
+            raise SendRefused("broadcast", "only a team is told something together; name one agent")
+        if to.startswith(SESSION):
+            return await self._send_away(to, text)
         if to == MAIN or (crew.main is not None and to == crew.main.id):
             if crew.main is None or sender in {"", crew.main.id}:
-                raise ToolError(
-                    "a message to main is for its sub-agents; you are main" if sender else "use the session"
-                )
+                why = "a message to main is for its sub-agents; you are main" if sender else "use the session"
+                raise SendRefused("you_are_main", why)
             _accepted(crew.main.tell(self._note(text, sender), Lane.LATER, size_bytes=len(text)), to)
             return Sent(to=MAIN, has_resumed=False)
         agent_id = self._find(to)
         if agent_id == sender:
-            raise ToolError("that is you: a message to yourself reaches nobody")
+            raise SendRefused("yourself", "that is you, and a message to yourself reaches nobody")
         member = crew.members.get(agent_id)
         if member is not None and member.is_running:
             if member.ref is None:
@@ -111,31 +167,31 @@ class Post:
         """Start another run of an agent that has ended, in the background: same id, conversation, model and place.
 
         Raises:
-            ToolError: It may not be gone on with, or nothing is left of it.
+            SendRefused: It may not be gone on with, or nothing is left of it.
+            ToolError: Its worktree is gone.
         """
         crew = self.crew
         if not crew.claim(agent_id):
-            raise ToolError(f"the agent {agent_id!r} is already resuming")
+            raise SendRefused("already_resuming", f"the agent {agent_id!r} is already resuming; send it once more")
         try:
             member = crew.members.get(agent_id)
             if member is None:
                 member = await self._revive(agent_id)
             task = member.task
             if not task.is_finished:
-                raise ToolError(f"the agent {agent_id!r} runs again already; send the message once more")
+                raise SendRefused("already_resuming", f"the agent {agent_id!r} runs again already; send it once more")
             if is_one_shot(member.definition):
-                raise ToolError(
-                    f"an agent of type {member.definition.name!r} cannot be continued; start another one with all it needs"
-                )
+                kind = member.definition.name
+                why = f"an agent of type {kind!r} cannot be continued; start another one with all it needs"
+                raise SendRefused("one_shot", why)
             if task.is_stopped_by_user and not by_user:
-                raise ToolError(
-                    f"the agent {agent_id!r} was stopped by the user, and only the user goes on with it; ask them"
-                )
+                why = f"the agent {agent_id!r} was stopped by the user, and only the user goes on with it; ask them"
+                raise SendRefused("stopped_by_user", why)
             await task.wait_settled()
             await crew.get_ready(member)
             crew.begin_again(member, self._note(text, sender), owner=sender)
         except UsageError as error:
-            raise ToolError(str(error)) from error
+            raise SendRefused("cannot_resume", str(error)) from error
         finally:
             crew.unclaim(agent_id)
         return member
@@ -143,12 +199,13 @@ class Post:
     # --- pieces ----------------------------------------------------------------------------------------------------
 
     def _note(self, text: str, sender: str) -> Note:
-        label = self._label(sender)
+        label = self.label(sender)
         if label == MAIN and self.crew.settings.coordinator:
             return Note(text, sender=label, origin=COORDINATOR)
         return Note(text, sender=label)
 
-    def _label(self, sender: str) -> str:
+    def label(self, sender: str) -> str:
+        """Return what the reader of a message is told of its sender."""
         crew = self.crew
         if not sender:
             return ""
@@ -157,38 +214,53 @@ class Post:
         member = crew.members.get(sender)
         return sender if member is None else member.label
 
+    # --- pieces ----------------------------------------------------------------------------------------------------
+
     def _find(self, to: str) -> str:
         crew = self.crew
         holders = crew.names.get(to)
         if holders is None:
             if to in crew.members or _is_id(to):
                 return to
-            raise ToolError(self._unknown(to))
+            raise self._unknown(to)
         if len(holders) > 1:
             earlier = ", ".join(holders[:-1])
-            raise ToolError(
-                f"nothing was sent: {to!r} is now the agent {holders[-1]}, and was {earlier} before; send to the id"
-            )
+            why = f"{to!r} is now the agent {holders[-1]}, and was {earlier} before; send to the id"
+            raise SendRefused("name_changed_hands", why)
         return holders[0]
 
-    def _unknown(self, to: str) -> str:
+    def _unknown(self, to: str) -> SendRefused:
         known = [*self.crew.names, *(one.id for one in self.crew.members.values() if one.is_running)]
-        near = difflib.get_close_matches(to, known, n=3)
+        near = tuple(difflib.get_close_matches(to, known, n=3))
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known[:20]) or 'none'}"
-        return f"nothing was sent: there is no agent {to!r}; {hint}"
+        return SendRefused("unknown_recipient", f"there is no agent {to!r}; {hint}", near=near)
+
+    async def _send_away(self, to: str, text: str) -> Sent:
+        if self.neighbours is None:
+            raise SendRefused("other_session", "this session reaches no other one")
+        try:
+            await self.neighbours.send(to.removeprefix(SESSION), text)
+        except PeerError as error:
+            raise SendRefused("other_session", str(error)) from error
+        return Sent(to=to, has_resumed=False)
 
     async def _revive(self, agent_id: str) -> Member:
         """Return an agent that is not in memory, with the conversation of its transcript."""
         if self.archive is None:
-            raise ToolError(f"nothing was sent: there is no agent {agent_id!r}")
+            raise self._unknown(agent_id)
         record, loaded = await self.archive.load(agent_id)
         crew = self.crew
         definitions = await crew.ground.find_definitions()
-        lineage = Lineage(above=tuple(record.get("above") or ()), skills=tuple(record.get("skills") or ()))
+        lineage = Lineage(
+            parent=str(record.get("parent") or ""),
+            above=tuple(record.get("above") or ()),
+            skills=tuple(record.get("skills") or ()),
+        )
         main = crew.main_home
         assert main is not None
         place = Path(record.get("worktree") or record.get("cwd") or main.cwd)
-        roots = (place,) if record.get("worktree") else None
+        named = record.get("roots")
+        roots = None if named is None else tuple(map(Path, named))
         is_fork = bool(record.get("isFork"))
         is_worker = bool(record.get("isWorker"))
         definition = main.definition if is_fork else definitions.find(str(record.get("agentType")))
@@ -222,7 +294,7 @@ class Post:
         )
         member = crew.revive(agent_id, order, lineage, loaded, run=int(record.get("run") or 1))
         member.task.is_stopped_by_user = bool(record.get("isStoppedByUser"))
-        member.kept_path = str(record.get("worktree") or "")
+        member.kept_path, member.kept_branch = str(record.get("worktree") or ""), str(record.get("branch") or "")
         return member
 
 
@@ -237,27 +309,35 @@ def make_send_message(post: Post, wait_durable: Callable[[], Awaitable[None]] | 
         knew, and a notice tells you when it has ended again. What you write as plain text reaches no other agent.
 
         Args:
-            to: The id of the agent, its name, or `main` for the agent of this session.
+            to: The id of the agent, its name, `main` for the agent of this session, or `session:<id>` for that of another.
             message: What it reads.
-            summary: What the message is about, in 5 to 10 words, for people.
+            summary: What the message is about, in 5 to 10 words, for people; by default the message's first line.
         """
         if not message.strip():
             raise ToolError("nothing was sent: the message is blank")
-        ctx.progress(f"Sending a message to {to}: {summary or message.splitlines()[0][:60]}")
+        about = shortened(summary if summary.strip() else message)
+        ctx.progress(f"Sending a message to {to}: {about}")
         sent = await post.send(to.strip(), message, sender=ctx.actor)
         if wait_durable is not None:
             await wait_durable()
-        ctx.attach({"success": True, "message": sent.text, "to": sent.to})
+        routing = {"sender": post.label(ctx.actor), "target": sent.to, "summary": about}
+        ctx.attach({"success": True, "message": sent.text, "routing": routing})
         return sent.text
 
     return send_message
 
 
+def shortened(text: str) -> str:
+    """Return the first line of a text, cut where it is too long for a summary."""
+    line = " ".join("".join(text.strip().splitlines()[:1]).split())
+    return line if len(line) <= SUMMARY_CHARS else f"{line[: SUMMARY_CHARS - 1]}…"
+
+
 def _accepted(delivery: Delivery, to: str) -> None:
     if delivery is Delivery.FULL:
-        raise ToolError(f"nothing was sent: the mailbox of {to!r} is full; wait until it has read what is there")
+        raise SendRefused("full", f"the mailbox of {to!r} is full; wait until it has read what is there")
     if delivery is Delivery.CLOSED:
-        raise ToolError(f"nothing was sent: {to!r} has ended")
+        raise SendRefused("ended", f"{to!r} has ended")
 
 
 def _is_id(text: str) -> bool:

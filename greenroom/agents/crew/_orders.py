@@ -196,6 +196,7 @@ class Member:
     def record(self) -> Mapping[str, Any]:
         """Return what is kept of it on disk, to go on with it when nothing of it is in memory (agents 6.58)."""
         home = self.home
+        roots = home.own_roots
         return {
             "agentId": self.id,
             "agentType": self.definition.name,
@@ -203,6 +204,8 @@ class Member:
             "description": self.order.description,
             "model": home.model,
             "cwd": str(home.place or home.services.cwd),
+            "roots": None if roots is None else list(map(str, roots)),
+            "parent": self.lineage.parent,
             "above": list(self.lineage.above),
             "depth": self.lineage.depth,
             "skills": list(self.lineage.skills),
@@ -210,6 +213,7 @@ class Member:
             "isWorker": self.order.is_worker,
             "inWorktree": self.order.in_worktree,
             "worktree": str(self.hold.worktree.path) if self.hold is not None else self.kept_path,
+            "branch": self.hold.worktree.branch if self.hold is not None else self.kept_branch,
             "isStoppedByUser": self.task.is_stopped_by_user,
             "run": self.task.info.run,
         }

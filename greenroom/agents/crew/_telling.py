@@ -64,17 +64,18 @@ class Telling:
         return ()
 
     def _hand_over(self, notice: TaskNotice, ref: Ref[Any], home: AgentHome, *, is_main: bool = False) -> bool:
-        if not notice.wakes:
-            home.reminders.append(notice.xml)
-            return True
         task = self._tasks.find(notice.task_id)
         note = Note(
             f"{NO_PERSON}\n{notice.xml}",
             is_hidden=True,
             notice=notice.id,
+            status=notice.status,
             origin=TASK_NOTIFICATION,
             is_answered=None if task is None else lambda: task.is_answered,
         )
+        if not notice.wakes:
+            home.quiet.append(note)
+            return True
         if is_main:  # its mailbox may be full of notices, and none of them may be lost
             return ref.notify(note) is Delivery.ACCEPTED
         return ref.tell(note, Lane.LATER) is Delivery.ACCEPTED
@@ -85,7 +86,6 @@ class Telling:
         for notice in unread.values():
             task = self._tasks.find(notice.task_id)
             is_answered = task is not None and task.info.run == notice.run and task.is_answered
-            if not is_answered and (notice.wakes or notice.xml in home.reminders):
+            if not is_answered and (notice.wakes or any(one.notice == notice.id for one in home.quiet)):
                 self.deliver(notice, main)
-        told = {one.xml for one in unread.values()}
-        home.reminders[:] = [one for one in home.reminders if one not in told]
+        home.quiet[:] = [one for one in home.quiet if one.notice not in unread]

@@ -58,7 +58,7 @@ async def task_output_tool(
         }
         lines = [f"<{name}>{text}</{name}>" for name, text in fields.items() if text]
         if is_finished:
-            task.mark_notified()
+            ctx.tell_end(task)
     return "\n".join([*lines, f"<output>\n{output}\n</output>"])
 
 
@@ -80,7 +80,7 @@ async def task_stop_tool(task_id: str = "", shell_id: str = "", *, ctx: ToolCont
             raise ToolError(f"Task {info.id} is not running (status: {task.state})")
         await task.wait_finished()
         if task.is_told_by_stop:
-            task.mark_notified()
+            ctx.tell_end(task)
     message = f"Successfully stopped task: {info.id}" if task.state == "killed" else f"Task {info.id} {task.ending}"
     answer = {"message": message, "task_id": info.id, "task_type": info.kind, "command": info.command}
     return json.dumps({name: value for name, value in answer.items() if value}, ensure_ascii=False)

@@ -133,14 +133,7 @@ class World:
                 self.ids.append(task.info.id)
             return task
 
-        forget = tasks.forget
-
-        def forget_and_note(task: Task, earlier: Task | None = None) -> None:
-            self.runs.remove(task)
-            forget(task, earlier)
-
         tasks.open = open_and_note  # type: ignore[method-assign]
-        tasks.forget = forget_and_note  # type: ignore[method-assign]
 
     def _note(self, notice: TaskNotice) -> None:
         alive = {one.info.id for one in self.runs if not one.is_finished} | {self.session.main.id}
@@ -160,7 +153,7 @@ class World:
         """What main reads with whatever comes next; at rest nobody else is there to read anything."""
         home = self.session._main_home
         assert home is not None
-        return home.reminders
+        return [one.text for one in home.quiet]
 
 
 # --- operations -------------------------------------------------------------------------------------------------------

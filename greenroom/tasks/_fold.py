@@ -1,0 +1,119 @@
+"""How tasks stand, folded from their events."""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+import attrs
+
+from greenroom.actors import TERMINAL, Edge, step
+from greenroom.actors import State as TaskState
+from greenroom.tasks._events import TaskBegan, TaskDropped, TaskEnded, TaskLost, TaskMoved, TaskRegistered
+from greenroom.tasks._task import LOST
+
+_EDGES: Final = {TaskState.COMPLETED: Edge.COMPLETE, TaskState.FAILED: Edge.FAIL, TaskState.KILLED: Edge.KILL}
+
+
+@final
+@attrs.frozen(kw_only=True)
+class TaskView:
+    """One run of a task, as its events tell of it."""
+
+    task: str
+    run: int
+    state: TaskState = TaskState.PENDING
+    owner: str = ""
+    """Id of the agent that is told of its end; empty where that is the host."""
+    type: str = ""
+    description: str = ""
+    call: str = ""
+    agent: str = ""
+    depth: int = 0
+    is_background: bool = True
+    exit_code: int | None = None
+    error: str = ""
+    cause: str = ""
+    tokens: int = 0
+    tool_uses: int = 0
+    was_registered: bool = False
+    """Whether its registration is on record; journals of earlier versions begin with its work."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended."""
+        return self.state in TERMINAL
+
+
+def registered(_: TaskView | None, event: TaskRegistered) -> TaskView:
+    """Put a run down."""
+    return attrs.evolve(_known(event), was_registered=True)
+
+
+def began(before: TaskView | None, event: TaskBegan) -> TaskView:
+    """Move it to `running`."""
+    return _moved(before or _known(event), Edge.BEGIN)
+
+
+def moved(before: TaskView | None, event: TaskMoved) -> TaskView:
+    """Note that no call waits for it any more."""
+    return attrs.evolve(before or _unknown(event), is_background=True)
+
+
+def dropped(before: TaskView | None, event: TaskDropped) -> TaskView:
+    """End it before its work began."""
+    return _moved(before or _unknown(event), Edge.KILL)
+
+
+def ended(before: TaskView | None, event: TaskEnded) -> TaskView:
+    """End it."""
+    view = before or attrs.evolve(_unknown(event), state=TaskState.RUNNING)
+    return attrs.evolve(
+        _moved(view, _EDGES[TaskState(event.state)]),
+        exit_code=event.exit_code,
+        error=event.error,
+        cause=event.cause,
+        tokens=event.tokens,
+        tool_uses=event.tool_uses,
+    )
+
+
+def lost(before: TaskView | None, event: TaskLost) -> TaskView:
+    """End it as far as is known; it may never have begun."""
+    view = before or _unknown(event)
+    state = TaskState(event.state)
+    if view.state is TaskState.PENDING:
+        view = _moved(view, Edge.BEGIN)
+    return attrs.evolve(_moved(view, _EDGES[state]), cause=LOST if state is TaskState.FAILED else "")
+
+
+def _known(event: TaskRegistered | TaskBegan) -> TaskView:
+    return TaskView(
+        task=event.task,
+        run=event.run,
+        owner=event.actor,
+        type=event.type,
+        description=event.description,
+        call=event.call,
+        agent=event.agent,
+        depth=event.depth,
+        is_background=event.is_background,
+    )
+
+
+def _unknown(event: Any) -> TaskView:
+    return TaskView(task=event.task, run=event.run, owner=event.actor)
+
+
+def _moved(view: TaskView, edge: Edge) -> TaskView:
+    return attrs.evolve(view, state=step(view.state, edge))
+
+
+FOLDS: Final = (
+    ("tasks", TaskRegistered, ("task", "run"), registered),
+    ("tasks", TaskBegan, ("task", "run"), began),
+    ("tasks", TaskMoved, ("task", "run"), moved),
+    ("tasks", TaskDropped, ("task", "run"), dropped),
+    ("tasks", TaskEnded, ("task", "run"), ended),
+    ("tasks", TaskLost, ("task", "run"), lost),
+)
+"""`(section, event class, key fields, function)`, as `greenroom.trace` reads them."""
