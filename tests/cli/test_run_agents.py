@@ -307,8 +307,22 @@ def run_in_virtual_time(
     *,
     ceiling_s: float = math.inf,
     is_slow: bool = False,
+    command_s: float = 0,
 ) -> tuple[list[tuple[str, Any]], float]:
-    """Run a prompt and return what a printer was told, and the seconds that it took."""
+    """Run a prompt and return what a printer was told, and the seconds that it took.
+
+    Args:
+        folder: Where.
+        rules: What the agents do; each request takes a second.
+        ceiling_s: How long agents are waited for.
+        is_slow: Whether the disk is.
+        command_s: So long a command runs in the background, from the beginning; 0 for none.
+    """
+
+    async def command() -> int:
+        await trio.sleep(command_s)
+        return 0
+
     heard, model = Heard(), PlaybookModel(rules, wait_s=1.0)
     took: list[float] = []
 
@@ -322,6 +336,17 @@ def run_in_virtual_time(
             if is_slow:
                 session._recording = Slow(session._recording)
             stop = run.open(session, "Go.")
+            if command_s:
+                session.delegation.tasks.start(
+                    command,
+                    id="b00000001",
+                    description="c",
+                    owner=session.main.id,
+                    tool_use_id="",
+                    output_file=folder / "b00000001.output",
+                    command="c",
+                    is_background=True,
+                )
             await run.work(session, "Go.", lambda: None)
             stop()
             took.append(trio.current_time() - began)
@@ -378,6 +403,18 @@ def test_6_70_agents_are_waited_for_to_the_second(tmp_path: Path) -> None:
     assert [one.description for one in abandoned] == ["d"]
     assert ("said", "I hear.") not in given_up
     assert waited[-3:] == [("said", "I hear."), ("ended", ("I hear.", 1, TASK_NOTIFICATION)), ("closed", ())]
+
+
+@pytest.mark.parametrize(("command_s", "heard"), [(16, 2), (30, 1)])
+def test_6_70_commands_have_some_seconds_from_the_last_agent_on(tmp_path: Path, command_s: float, heard: int) -> None:
+    """6.70, 19.9. The agent ends 14 s after the beginning."""
+    rules: dict[str, Callable[[ModelRequest], AnswerLike]]
+    rules = {"main": play_main, "general-purpose": partial(search, rounds=12, answer="42.")}
+    calls, took = run_in_virtual_time(tmp_path, rules, ceiling_s=60, command_s=command_s)
+
+    assert calls.count(("said", "I hear.")) == heard
+    assert calls[-1] == ("closed", ())
+    assert took < 20
 
 
 def test_6_70_agents_of_agents_are_waited_for_and_heard(tmp_path: Path) -> None:
