@@ -107,6 +107,17 @@ def test_13_12_text_of_children_is_shown_at_every_depth_where_it_is_wanted(place
     assert texts == [("toolu_inner", "Inner done."), ("toolu_agent", "Outer done.")]
 
 
+def test_13_17_a_refused_call_of_a_child_is_told_with_the_id_of_the_child(place: Place) -> None:
+    bash = Answer([Call("Bash", {"command": "curl http://localhost"}, id="toolu_b")])
+    script = by_prompt({"Go.": [spawn("look"), "Done."], "look": [bash, "I may not."]})
+    done, _ = place.run(script, "Go.", *STREAM)
+
+    (denied,) = [one for one in system_lines(done) if one["subtype"] == "permission_denied"]
+    (started,) = [one for one in system_lines(done) if one["subtype"] == "task_started"]
+    assert (denied["tool_name"], denied["tool_use_id"], denied["agent_id"]) == ("Bash", "toolu_b", started["task_id"])
+    assert done.code == 0
+
+
 def test_6_35_the_stream_tells_of_an_agent_in_the_foreground_from_beginning_to_end(place: Place) -> None:
     """6.35 to 6.38, as they are printed."""
     script = by_prompt({"Go.": [spawn("look"), "Done."], "look": [*FIRST_TOLD]})
@@ -274,7 +285,7 @@ class Heard:
         if message.response is not None and parent is None:
             self.calls.append(("said", message.message.text))
 
-    def told(self, event: object) -> None:
+    def told(self, event: object, agent: str = "") -> None:
         raise AssertionError(event)
 
     def tasks(self, lines: Sequence[Line]) -> None:
