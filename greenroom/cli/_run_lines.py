@@ -177,12 +177,21 @@ def failure_line(text: str, category: str, *, session: str, uuid: str) -> Line:
     }
 
 
-def event_line(event: PermissionDenied | CompactEnded, *, session: str, uuid: str) -> Line | None:
-    """Return the line of an event, None for a compaction that came to nothing (agents 13.17)."""
+def event_line(event: PermissionDenied | CompactEnded, *, session: str, uuid: str, agent: str = "") -> Line | None:
+    """Return the line of an event, None for a compaction that came to nothing (agents 13.17).
+
+    Args:
+        event: What happened.
+        session: Id of the session.
+        uuid: Of the line.
+        agent: Id of the agent, unless it is the main one.
+    """
     about: Line
     if isinstance(event, PermissionDenied):
         about = {"subtype": "permission_denied", "tool_name": event.tool, "tool_use_id": event.call}
         about["message"] = about["decision_reason"] = event.reason
+        if agent:
+            about["agent_id"] = agent
     elif event.state == "completed":
         metadata = {"trigger": event.trigger, "pre_tokens": event.pre_tokens}
         about = {"subtype": "compact_boundary", "compact_metadata": metadata}

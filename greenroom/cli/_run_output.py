@@ -87,8 +87,8 @@ class Printer(Protocol):
         """A conversation has one more message; `parent` is the call that started the agent, None for the main one."""
         ...
 
-    def told(self, event: PermissionDenied | CompactEnded) -> None:
-        """A call of the main agent was refused, or its conversation compacted."""
+    def told(self, event: PermissionDenied | CompactEnded, agent: str = "") -> None:
+        """A call was refused, or the main agent's conversation compacted; `agent` is an id, empty for the main one."""
         ...
 
     def tasks(self, lines: Sequence[Line]) -> None:
@@ -120,7 +120,7 @@ class TextPrinter:
     def said(self, message: Appended, parent: str | None = None) -> None:
         """Print nothing."""
 
-    def told(self, event: PermissionDenied | CompactEnded) -> None:
+    def told(self, event: PermissionDenied | CompactEnded, agent: str = "") -> None:
         """Print nothing."""
 
     def tasks(self, lines: Sequence[Line]) -> None:
@@ -159,7 +159,7 @@ class JsonPrinter:
     def said(self, message: Appended, parent: str | None = None) -> None:
         """Print nothing."""
 
-    def told(self, event: PermissionDenied | CompactEnded) -> None:
+    def told(self, event: PermissionDenied | CompactEnded, agent: str = "") -> None:
         """Print nothing."""
 
     def tasks(self, lines: Sequence[Line]) -> None:
@@ -213,9 +213,9 @@ class StreamPrinter:
         ):
             self._print(line)
 
-    def told(self, event: PermissionDenied | CompactEnded) -> None:
+    def told(self, event: PermissionDenied | CompactEnded, agent: str = "") -> None:
         """Print that a call was refused, or the conversation compacted."""
-        self._print(event_line(event, session=self._session, uuid=self._new_id()))
+        self._print(event_line(event, session=self._session, uuid=self._new_id(), agent=agent))
 
     def tasks(self, lines: Sequence[Line]) -> None:
         """Print what became of background tasks."""

@@ -35,6 +35,7 @@ from greenroom.inbox import Origin
 from greenroom.session import Session
 from greenroom.tasks import AGENT
 
+_CLASS: Final = 2
 _TERMINATED: Final = EXIT_CODES[signal.SIGTERM]
 
 
@@ -125,9 +126,18 @@ class Run:
 
     def _seen(self, record: Record) -> None:
         self._meter.see(record)
+        if record[0] > 0 and record[_CLASS] is PermissionDenied:
+            self._refused(event_of(record))
         lines = self._lines_of(record)
         if lines:
             self._print(partial(self._printer.tasks, lines))
+
+    def _refused(self, event: Event) -> None:
+        """Print that a call of another agent than the main one was refused."""
+        agent = self._tasks.agent_of(event.actor or "")
+        is_main = self._session is None or event.actor == self._session.main.id
+        if isinstance(event, PermissionDenied) and agent and not is_main:
+            self._print(partial(self._printer.told, event, agent))
 
     def _lines_of(self, record: Record) -> list[Line]:
         seq, t, kind, *_ = record

@@ -66,6 +66,10 @@ class TaskLines:
         """Return the id of the call that started an agent; empty for one that no call did."""
         return self._calls.get(agent_id, "")
 
+    def agent_of(self, actor: str) -> str:
+        """Return the id of the agent that an actor is a run of; empty for an actor that is none."""
+        return self._agents.get(actor, "")
+
     def live(self) -> list[Line]:
         """Return what runs in the background now (agents 6.39)."""
         return [

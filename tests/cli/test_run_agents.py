@@ -107,6 +107,17 @@ def test_13_12_text_of_children_is_shown_at_every_depth_where_it_is_wanted(place
     assert texts == [("toolu_inner", "Inner done."), ("toolu_agent", "Outer done.")]
 
 
+def test_13_17_a_refused_call_of_a_child_is_told_with_the_id_of_the_child(place: Place) -> None:
+    bash = Answer([Call("Bash", {"command": "curl http://localhost"}, id="toolu_b")])
+    script = by_prompt({"Go.": [spawn("look"), "Done."], "look": [bash, "I may not."]})
+    done, _ = place.run(script, "Go.", *STREAM)
+
+    (denied,) = [one for one in system_lines(done) if one["subtype"] == "permission_denied"]
+    (started,) = [one for one in system_lines(done) if one["subtype"] == "task_started"]
+    assert (denied["tool_name"], denied["tool_use_id"], denied["agent_id"]) == ("Bash", "toolu_b", started["task_id"])
+    assert done.code == 0
+
+
 def test_6_35_the_stream_tells_of_an_agent_in_the_foreground_from_beginning_to_end(place: Place) -> None:
     """6.35 to 6.38, as they are printed."""
     script = by_prompt({"Go.": [spawn("look"), "Done."], "look": [*FIRST_TOLD]})
@@ -274,7 +285,7 @@ class Heard:
         if message.response is not None and parent is None:
             self.calls.append(("said", message.message.text))
 
-    def told(self, event: object) -> None:
+    def told(self, event: object, agent: str = "") -> None:
         raise AssertionError(event)
 
     def tasks(self, lines: Sequence[Line]) -> None:
@@ -307,8 +318,22 @@ def run_in_virtual_time(
     *,
     ceiling_s: float = math.inf,
     is_slow: bool = False,
+    command_s: float = 0,
 ) -> tuple[list[tuple[str, Any]], float]:
-    """Run a prompt and return what a printer was told, and the seconds that it took."""
+    """Run a prompt and return what a printer was told, and the seconds that it took.
+
+    Args:
+        folder: Where.
+        rules: What the agents do; each request takes a second.
+        ceiling_s: How long agents are waited for.
+        is_slow: Whether the disk is.
+        command_s: So long a command runs in the background, from the beginning; 0 for none.
+    """
+
+    async def command() -> int:
+        await trio.sleep(command_s)
+        return 0
+
     heard, model = Heard(), PlaybookModel(rules, wait_s=1.0)
     took: list[float] = []
 
@@ -322,6 +347,17 @@ def run_in_virtual_time(
             if is_slow:
                 session._recording = Slow(session._recording)
             stop = run.open(session, "Go.")
+            if command_s:
+                session.delegation.tasks.start(
+                    command,
+                    id="b00000001",
+                    description="c",
+                    owner=session.main.id,
+                    tool_use_id="",
+                    output_file=folder / "b00000001.output",
+                    command="c",
+                    is_background=True,
+                )
             await run.work(session, "Go.", lambda: None)
             stop()
             took.append(trio.current_time() - began)
@@ -378,6 +414,18 @@ def test_6_70_agents_are_waited_for_to_the_second(tmp_path: Path) -> None:
     assert [one.description for one in abandoned] == ["d"]
     assert ("said", "I hear.") not in given_up
     assert waited[-3:] == [("said", "I hear."), ("ended", ("I hear.", 1, TASK_NOTIFICATION)), ("closed", ())]
+
+
+@pytest.mark.parametrize(("command_s", "heard"), [(16, 2), (30, 1)])
+def test_6_70_commands_have_some_seconds_from_the_last_agent_on(tmp_path: Path, command_s: float, heard: int) -> None:
+    """6.70, 19.9. The agent ends 14 s after the beginning."""
+    rules: dict[str, Callable[[ModelRequest], AnswerLike]]
+    rules = {"main": play_main, "general-purpose": partial(search, rounds=12, answer="42.")}
+    calls, took = run_in_virtual_time(tmp_path, rules, ceiling_s=60, command_s=command_s)
+
+    assert calls.count(("said", "I hear.")) == heard
+    assert calls[-1] == ("closed", ())
+    assert took < 20
 
 
 def test_6_70_agents_of_agents_are_waited_for_and_heard(tmp_path: Path) -> None:

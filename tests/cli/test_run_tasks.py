@@ -245,6 +245,24 @@ def test_6_70_a_run_stays_no_longer_than_it_may_and_leaves_no_turn(
             assert latest <= alone_s + SHELL_GRACE_S
 
 
+@pytest.mark.parametrize(
+    ("moment", "alone_s", "latest"),
+    [
+        (Moment(now_s=1), 0, None),
+        (Moment(now_s=99, is_busy=True, agents=1), 0, math.inf),
+        (Moment(now_s=10, agents=1, shells=1), 10, 20),
+        (Moment(now_s=20, agents=1), 20, None),
+        (Moment(now_s=1, shells=1), 0, 5),
+        (Moment(now_s=5, shells=1), 0, None),
+        (Moment(now_s=13, shells=1), 12, 17),
+        (Moment(now_s=24, shells=1), 23, 25),
+    ],
+    ids=["nothing", "a turn", "an agent", "an agent too long", "a command", "too long", "after agents", "in the end"],
+)
+def test_6_70_an_answer_at_0_with_a_ceiling_of_20(moment: Moment, alone_s: float, latest: float | None) -> None:
+    assert latest_s(moment, answered_s=0, alone_s=alone_s, ceiling_s=20) == latest
+
+
 def test_6_70_the_ceiling_is_ten_minutes_unless_the_variable_says_otherwise() -> None:
     assert read_ceiling({}) == CEILING_S == 600
     assert read_ceiling({CEILING_VARIABLE: " 1500 "}) == 1.5
