@@ -25,7 +25,7 @@ from greenroom.models import ContinuationPolicy, Effort, Message, Model, Thinkin
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Policy, Update, Verdict
 from greenroom.skills import Rendered
 from greenroom.store import Transcript
-from greenroom.tasks import Progress
+from greenroom.tasks import Progress, TaskNotice
 from greenroom.tools import AskUser, Background, Processes, ToolContext, ToolSet, Workspace
 
 
@@ -176,6 +176,8 @@ class AgentHome:
     """What the model is to read with the next message, in front of it."""
     reminders: list[str] = attrs.field(factory=list)
     """What the model is to read with the next message, besides."""
+    unread: dict[str, TaskNotice] = attrs.field(factory=dict)
+    """Notices that were handed to it and that it has not read, by their ids; of a sub-agent."""
     denials: list[Denial] = attrs.field(factory=list)
     """Calls that were refused, in order."""
     compactions: CompactionRecord = attrs.field(factory=CompactionRecord)

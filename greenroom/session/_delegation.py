@@ -26,7 +26,7 @@ from greenroom.agents.crew import (
     make_send_message,
 )
 from greenroom.agents.definitions import Definitions
-from greenroom.core import Blocking, Cause, Disk, JournalError, Ports, UsageError
+from greenroom.core import Blocking, Cause, Disk, JournalError, Ports, StartFailed, Stopping, UsageError
 from greenroom.permissions import Policy
 from greenroom.session._agent_hooks import without_agents
 from greenroom.session._composition import Composition
@@ -172,7 +172,10 @@ class Delegation:
     async def _open_branch(self) -> Supervisor:
         async with self._opening:
             if self._branch is None or self._branch.ref.is_gone:
-                self._branch = await self._supervisor.spawn_supervisor(BACKGROUND, TOGETHER)
+                try:
+                    self._branch = await self._supervisor.spawn_supervisor(BACKGROUND, TOGETHER)
+                except StartFailed as error:
+                    raise Stopping(self._supervisor.ref.path) from error
             return self._branch
 
     # --- the host --------------------------------------------------------------------------------------------------

@@ -194,6 +194,7 @@ async def _looked_after(session: Session) -> AsyncIterator[None]:
         yield
         await session.asides.finish()
     finally:
+        session.delegation.crew.close()
         await session.tell_of_end()  # noqa: ASYNC102 - shielded and bounded inside
 
 
