@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -119,3 +121,16 @@ def violations(session: Session) -> list[str]:
     """Return what is wrong with the journal of a session that has ended."""
     journal = read_journal(session.run_folder / JOURNAL, EVENTS)
     return [f"{one.id}: {one.text}" for one in check_journal(journal.entries, folds=FOLDS)]
+
+
+def structured(session: Session) -> list[dict[str, Any]]:
+    """Return what programs read of main's calls, in order."""
+    lines = (session.run_folder / "transcripts" / "main.jsonl").read_text().splitlines()
+    return [line["toolUseResult"] for line in map(json.loads, lines) if "toolUseResult" in line]
+
+
+def make_repository(folder: Path) -> None:
+    """Make a repository with one commit."""
+    folder.mkdir()
+    for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *command], cwd=folder, check=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,17 @@ from greenroom.tasks import TaskBegan
 from greenroom.trace import JOURNAL, read_journal
 from greenroom.worktrees import WorktreeKept
 from tests.agents.definitions.samples import JSON, MARKDOWN
-from tests.session.teamwork import agent, in_order, last_texts, main_messages, notices, open_teamwork, violations
+from tests.session.teamwork import (
+    agent,
+    in_order,
+    last_texts,
+    main_messages,
+    make_repository,
+    notices,
+    open_teamwork,
+    structured,
+    violations,
+)
 
 BACK: dict[str, Any] = {"run_in_background": True}
 CODE_REVIEW = """---
@@ -50,18 +59,6 @@ def recorded(session: Session, *kinds: type[Event]) -> list[Any]:
     """Return the events of these kinds in the journal of a session that has ended."""
     journal = read_journal(session.run_folder / JOURNAL, EVENTS)
     return [one.event for one in journal.entries if isinstance(one.event, kinds)]
-
-
-def make_repository(folder: Path) -> None:
-    folder.mkdir()
-    for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *command], cwd=folder, check=True)
-
-
-def structured(session: Session) -> list[dict[str, Any]]:
-    """Return what programs read of main's calls, in order."""
-    lines = (session.run_folder / "transcripts" / "main.jsonl").read_text().splitlines()
-    return [line["toolUseResult"] for line in map(json.loads, lines) if "toolUseResult" in line]
 
 
 # --- built-in agents -------------------------------------------------------------------------------------------------
