@@ -307,12 +307,12 @@ BEHAVIOURS: Final = {
     "13.6": Row("An interrupt has a receipt, and leaves what is queued.", _G),
     "13.7": Row("SIGTERM exits with 143, and `--resume` goes on with the turn."),
     "13.8": Row("After a compaction the model can name what runs."),
-    "20.1": Row("The six example calls take the paths of the reference.", _S),
+    "20.1": Row("The six example calls take the paths of the reference."),
     "20.2": Row("The sample files of the reference load as they are.", _S),
     "20.3": Row("Where forks are open, every spawn runs in the background.", _S),
     "20.4": Row("Where forks are closed, a call without a type runs the general agent, without a word."),
     "20.5": Row("A refused call leaves no worktree, branch, task or name behind."),
-    "20.6": Row("A hook or a rule stops a spawn; without either nobody is asked.", _S),
+    "20.6": Row("A hook or a rule stops a spawn; without either nobody is asked."),
     "20.7": Row(
         "A definition with `bypassPermissions` is as one without a mode where the user did not switch it on.", _S
     ),
