@@ -50,6 +50,8 @@ class TaskStatus:
     last_activity: str
     """What it did last; empty for a command."""
     error: str
+    is_told: bool
+    """Whether its end was told: by a result, by TaskOutput or TaskStop, or by a notice on its way."""
     output_file: str
 
 
@@ -70,5 +72,6 @@ def status_of(task: Task) -> TaskStatus:
         tokens=progress.token_count if progress is not None else 0,
         last_activity=progress.last_activity if progress is not None else "",
         error=task.error,
+        is_told=task.is_notified,
         output_file=str(info.output_file),
     )

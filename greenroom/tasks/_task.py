@@ -188,7 +188,8 @@ class Task:
         if not self.is_finished or self._claims:
             return
         self._settled.set()
-        if self.is_background and not self.is_notified:
+        is_awaited = not self.is_background and self.info.tool_use_id != ""  # a program that waits tells nobody
+        if not is_awaited and not self.is_notified:
             self.is_notified = True
             if not self.is_silent:
                 self._tell(self.notice)

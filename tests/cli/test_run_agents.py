@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import math
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 import trio
 
+from greenroom.agents import Appended
+from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.cli._run_ending import Ending
+from greenroom.cli._run_lines import Abandoned, Counts, Line, Opening
 from greenroom.cli._run_quiet import CEILING_VARIABLE
-from greenroom.models import Answer, AnswerLike, Call, Say
-from greenroom.testing import ReceivedRequest, StreamReply
+from greenroom.cli._run_session import Run
+from greenroom.inbox import TASK_NOTIFICATION, Origin
+from greenroom.models import Answer, AnswerLike, Call, ModelRequest, PlaybookModel, Say
+from greenroom.session import open_session
+from greenroom.testing import ReceivedRequest, StreamReply, run_virtual, virtual_ports
 from greenroom.testing._messages_script import ReplyLike
-from tests.cli.place import Done, Place, texts_of
+from greenroom.tools.builtin import STANDARD_TOOLS
+from tests.cli.place import Done, Place, end_of, texts_of
+from tests.cli.served import served
 
 STREAM = ("--output-format", "stream-json")
 
@@ -224,3 +237,99 @@ def test_a_tool_that_there_is_not_is_refused(place: Place) -> None:
 
     assert done.code == 2
     assert "--tools: there is no tool 'Reed'; there are Agent, Bash," in done.err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_agents_are_waited_for_names_what_is_given_up(place: Place, number: int, code: int) -> None:
+    """RC-36, 13.3: the answer is printed before, and nobody waits any longer."""
+    never = StreamReply(ending="stall", events=0)
+    script = by_prompt({"Go.": [spawn("look", run_in_background=True), "It runs."], "look": [never]})
+    with served(script) as server, place.started(server.url, "Go.", *STREAM) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if json.loads(line)["type"] == "result":
+                break
+        process.send_signal(number)
+        done = end_of(process)
+
+    assert done.code == code
+    assert "ended in the background before it was done: a" in done.err
+    assert "go on with: " in done.err
+
+
+class Heard:
+    """A printer that keeps what it is told of, in order."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, Any]] = []
+
+    def opened(self, opening: Opening) -> None:
+        self.calls.append(("opened", opening.session))
+
+    def show_text(self) -> None:
+        raise AssertionError("nobody asked for it")
+
+    def said(self, message: Appended, parent: str | None = None) -> None:
+        if message.response is not None and parent is None:
+            self.calls.append(("said", message.message.text))
+
+    def told(self, event: object) -> None:
+        raise AssertionError(event)
+
+    def tasks(self, lines: Sequence[Line]) -> None:
+        self.calls += [("task", line["subtype"]) for line in lines if line["subtype"] == "task_notification"]
+
+    def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
+        self.calls.append(("ended", (ending.text, counts.rounds, origin)))
+
+    def closed(self, abandoned: Sequence[Abandoned], counts: Counts) -> None:
+        self.calls.append(("closed", tuple(abandoned)))
+
+
+def test_what_happens_before_an_answer_is_on_record_is_printed_behind_its_result(tmp_path: Path) -> None:
+    """13.16. Mechanism: a result is printed when the answer is on record; the next turn may have come to its end by then."""
+
+    def play_main(request: ModelRequest) -> AnswerLike:
+        if not any(message.role == "assistant" for message in request.messages):
+            return Call("Agent", {"description": "d", "prompt": "look", "run_in_background": True})
+        return "I hear." if "<task-notification>" in request.messages[-1].text else "It runs."
+
+    heard, model = Heard(), PlaybookModel({"main": play_main, "general-purpose": lambda _: "42."}, wait_s=1.0)
+
+    async def go() -> None:
+        run = Run(heard, trio.current_time(), wall=virtual_ports().clock.wall, ceiling_s=math.inf)
+        tools = (*STANDARD_TOOLS, *AGENT_TOOLS)
+        async with open_session(
+            model=model, cwd=tmp_path, runs=tmp_path, tools=tools, ports=virtual_ports(), on_message=run.heard
+        ) as session:
+            recording = session._recording
+            session._recording = Slow(recording)
+            stop = run.open(session, "Go.")
+            await run.work(session, "Go.", lambda: None)
+            stop()
+
+    run_virtual(go)
+
+    assert heard.calls[1:] == [
+        ("said", ""),
+        ("said", "It runs."),
+        ("ended", ("It runs.", 2, None)),
+        ("task", "task_notification"),
+        ("said", "I hear."),
+        ("ended", ("I hear.", 1, TASK_NOTIFICATION)),
+        ("closed", ()),
+    ]
+
+
+@attrs.frozen
+class Slow:
+    """A disk on which everything takes its time."""
+
+    recording: Any
+
+    def check_open(self) -> None:
+        self.recording.check_open()
+
+    async def commit(self) -> None:
+        await trio.sleep(60)
+        await self.recording.commit()

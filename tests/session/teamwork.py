@@ -35,7 +35,9 @@ def last_texts(request: ModelRequest) -> str:
 
 def asked(request: ModelRequest) -> str:
     """Return what the agent was told first."""
-    return request.messages[0].text
+    block = request.messages[0].content[0]
+    assert isinstance(block, TextBlock)
+    return block.text
 
 
 def in_order(*answers: AnswerLike, otherwise: AnswerLike = "Noted.") -> Page:

@@ -2,11 +2,11 @@
 
 from greenroom.agents.crew._agent_tool import AGENT_TOOL, AgentTool, Elsewhere, is_one_shot
 from greenroom.agents.crew._child import ChildAgent
-from greenroom.agents.crew._crew import Crew
+from greenroom.agents.crew._crew import SEND_MESSAGE, Crew
 from greenroom.agents.crew._fork import FORK, PLACEHOLDER, directive, fork_home, is_told_to_be_a_fork
 from greenroom.agents.crew._furnish import furnish
 from greenroom.agents.crew._hook_agents import HOOK_AGENT, HookAgentFailed, HookAgents
-from greenroom.agents.crew._messages import SEND_MESSAGE, Archive, Post, Sent, make_send_message
+from greenroom.agents.crew._messages import Archive, Post, Sent, make_send_message
 from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground, Member, Order
 from greenroom.agents.crew._placeholders import AGENT_TOOLS, SessionTool
 from greenroom.agents.crew._skill_forks import SkillForkFailed, SkillForks

@@ -225,6 +225,7 @@ class AgentTool:
             call=ctx.tool_use_id,
             is_background=way.is_background,
             is_fork=is_fork,
+            is_worker=isinstance(way, NamedRoute) and way.is_coordinated,
             name=self._free_name(call.name),
             in_worktree=isolation == "worktree",
         )

@@ -35,6 +35,9 @@ from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, 
 from greenroom.tools import ToolError
 from greenroom.worktrees import Fate, Hold, WorktreeError, Worktrees
 
+SEND_MESSAGE: Final = "SendMessage"
+NO_PERSON: Final = "(A notice of the runtime; no person has written this.)"
+"""Stands before a notice, for the model: it is nobody's consent to anything (agents 6.25)."""
 _EDGES: Final = {State.COMPLETED: Edge.COMPLETE, State.FAILED: Edge.FAIL, State.KILLED: Edge.KILL}
 
 SHELL_MAX_S: Final = 3_600.0
@@ -246,13 +249,22 @@ class Crew:
             child_kind(member.home),
             member.home,
             run == 1,
-            partial(self.tasks.begin, member.task),
+            partial(self._ready, member, member.task),
             spec=ChildSpec(restart=Restart.TEMPORARY, as_id=member.id if run == 1 else None),
         )
         member.ref = Ref(cell)
         member.ref.tell(first, size_bytes=len(first.text))
         self.ground.adopt(member.ref, member.home)
         member.ref.watch(partial(self._ended, member, member.task))
+
+    def _ready(self, member: Member, task: Task) -> None:
+        """Note that a run can begin; the agent reads whom it can write to, as things are now (agents 1.85)."""
+        home = member.home
+        if task.info.run == 1 and not member.order.is_fork and SEND_MESSAGE in home.tools:
+            named = [one.order.name for one in self.members.values() if one.order.name and one is not member]
+            listed = ", ".join(["`main`", *(f"`{name}`" for name in dict.fromkeys(named))])
+            home.reminders.append(f"With {SEND_MESSAGE} you reach other agents of this session: {listed}.")
+        self.tasks.begin(task)
 
     # --- going on with one that has ended --------------------------------------------------------------------------
 
@@ -445,7 +457,7 @@ class Crew:
             return True
         task = self.tasks.find(notice.task_id)
         note = Note(
-            notice.xml,
+            f"{NO_PERSON}\n{notice.xml}",
             is_hidden=True,
             notice=notice.id,
             origin=TASK_NOTIFICATION,

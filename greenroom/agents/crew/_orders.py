@@ -47,7 +47,11 @@ class DelegationSettings:
     assistant: bool = False
     """Whether a child never holds up what comes in: all of them run in the background."""
     coordinator: bool = False
-    """Whether the main agent only leads others (agents 8)."""
+    """Whether the main agent only leads others (agents 8); `GREENROOM_COORDINATOR_MODE` goes before this."""
+    coordinator_prompt: str = ""
+    """What a coordinator is told in place of the text that is built in."""
+    simple_workers: bool = False
+    """Whether a coordinator's workers have a shell, reading and editing, and nothing else."""
     scratchpad: bool = True
     """Whether the workers of a coordinator share a folder in which they write unasked."""
     append_system_prompt: str = ""
@@ -138,6 +142,8 @@ class Order:
     call: str = ""
     is_background: bool
     is_fork: bool = False
+    is_worker: bool = False
+    """Whether a coordinator leads it."""
     is_silent: bool = False
     """Whether its end is told to nobody, because the host looks at the task."""
     name: str = ""
@@ -201,6 +207,7 @@ class Member:
             "depth": self.lineage.depth,
             "skills": list(self.lineage.skills),
             "isFork": self.order.is_fork,
+            "isWorker": self.order.is_worker,
             "worktree": str(self.hold.worktree.path) if self.hold is not None else self.kept_path,
             "isStoppedByUser": self.task.is_stopped_by_user,
             "run": self.task.info.run,

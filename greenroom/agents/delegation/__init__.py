@@ -1,6 +1,15 @@
 """Delegation: what a call of the tool Agent means, which way it takes, what its child may use, and what comes back."""
 
 from greenroom.agents.delegation._carriers import Carrier, SkillForkSetting, SkillSituation, choose_carrier
+from greenroom.agents.delegation._coordinator import (
+    COORDINATOR,
+    COORDINATOR_PROMPT,
+    MODE_VARIABLE,
+    SessionMode,
+    about_scratchpad,
+    about_workers,
+    session_mode,
+)
 from greenroom.agents.delegation._input import AgentCall, Gates, agent_schema, agent_tool_description, read_call
 from greenroom.agents.delegation._results import (
     AsyncLaunched,
@@ -37,7 +46,10 @@ from greenroom.agents.delegation._tool_pool import (
 )
 
 __all__ = [
+    "COORDINATOR",
+    "COORDINATOR_PROMPT",
     "COORDINATOR_TOOLS",
+    "MODE_VARIABLE",
     "AgentCall",
     "AsyncLaunched",
     "Caller",
@@ -51,6 +63,7 @@ __all__ = [
     "RemoteLaunched",
     "RemoteRoute",
     "Route",
+    "SessionMode",
     "Situation",
     "SkillForkSetting",
     "SkillSituation",
@@ -61,6 +74,8 @@ __all__ = [
     "Teams",
     "ToolStats",
     "ZeroTools",
+    "about_scratchpad",
+    "about_workers",
     "agent_schema",
     "agent_tool_description",
     "choose_carrier",
@@ -69,6 +84,7 @@ __all__ = [
     "route",
     "route_skill",
     "scan_report",
+    "session_mode",
     "text_for_model",
     "tools_for_child",
     "truncate_report",
