@@ -25,7 +25,7 @@ from greenroom.models import ContinuationPolicy, Effort, Message, Model, Thinkin
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Policy, Update, Verdict
 from greenroom.skills import Rendered
 from greenroom.store import Transcript
-from greenroom.tasks import Progress
+from greenroom.tasks import Progress, TaskNotice
 from greenroom.tools import AskUser, Background, Processes, ToolContext, ToolSet, Workspace
 
 
@@ -168,6 +168,8 @@ class AgentHome:
     """Whether the messages that its conversation begins with are written to its transcript too."""
     ended_by: Cause | None = None
     """Who asked for the end of the turn with which its run ended."""
+    confine: Callable[[str, Mapping[str, Any]], str] | None = None
+    """Returns why a call with that input must not run where the agent works, empty if it may; it may look at the disk."""
     narrow: Callable[[Sequence[str]], Collection[str]] | None = None
     """Returns which of the tools that there are it may have, because of what it was started for."""
     admit: Callable[[], Awaitable[None]] | None = None
@@ -176,6 +178,8 @@ class AgentHome:
     """What the model is to read with the next message, in front of it."""
     reminders: list[str] = attrs.field(factory=list)
     """What the model is to read with the next message, besides."""
+    unread: dict[str, TaskNotice] = attrs.field(factory=dict)
+    """Notices that were handed to it and that it has not read, by their ids; of a sub-agent."""
     denials: list[Denial] = attrs.field(factory=list)
     """Calls that were refused, in order."""
     compactions: CompactionRecord = attrs.field(factory=CompactionRecord)

@@ -174,6 +174,10 @@ class Composition:
         self._homes[home] = None
         return home
 
+    def take_in(self, home: AgentHome) -> None:
+        """Let lasting answers change an agent that was not made here, such as a fork."""
+        self._homes[home] = None
+
     def let_go(self, home: AgentHome) -> None:
         """Forget an agent that has ended: lasting answers do not change it any more."""
         self._homes.pop(home, None)

@@ -15,7 +15,7 @@ from greenroom import agents as agent_events
 from greenroom.actors import State
 from greenroom.agents import AgentDefinition, CanUseTool, OnMessage
 from greenroom.core import Event, Ports, UsageError, session_id
-from greenroom.models import Model
+from greenroom.models import Limits, Model
 from greenroom.session._assembly import (
     Hosted,
     MainFor,
@@ -169,6 +169,8 @@ async def _running(
                     make_delegation=partial(make_delegation, plan, around, composition, journal=journal, ports=ports),
                 )
                 around.tell = session.delegation.crew.deliver
+                if composition.budget.limits != Limits():
+                    around.nursery.start_soon(session.delegation.stop_at_budget)
                 await session.start_main(plan.main, loaded, source="resume" if earlier in {None, folder} else "fork")
                 if plan.settings.scalars.extract_memory:
                     session.asides.extract_after_turns(around.nursery.start_soon)
@@ -194,6 +196,7 @@ async def _looked_after(session: Session) -> AsyncIterator[None]:
         yield
         await session.asides.finish()
     finally:
+        session.delegation.crew.close()
         await session.tell_of_end()  # noqa: ASYNC102 - shielded and bounded inside
 
 

@@ -6,6 +6,7 @@ import json
 import math
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -286,41 +287,6 @@ class Heard:
         self.calls.append(("closed", tuple(abandoned)))
 
 
-def test_what_happens_before_an_answer_is_on_record_is_printed_behind_its_result(tmp_path: Path) -> None:
-    """13.16. Mechanism: a result is printed when the answer is on record; the next turn may have come to its end by then."""
-
-    def play_main(request: ModelRequest) -> AnswerLike:
-        if not any(message.role == "assistant" for message in request.messages):
-            return Call("Agent", {"description": "d", "prompt": "look", "run_in_background": True})
-        return "I hear." if "<task-notification>" in request.messages[-1].text else "It runs."
-
-    heard, model = Heard(), PlaybookModel({"main": play_main, "general-purpose": lambda _: "42."}, wait_s=1.0)
-
-    async def go() -> None:
-        run = Run(heard, trio.current_time(), wall=virtual_ports().clock.wall, ceiling_s=math.inf)
-        tools = (*STANDARD_TOOLS, *AGENT_TOOLS)
-        async with open_session(
-            model=model, cwd=tmp_path, runs=tmp_path, tools=tools, ports=virtual_ports(), on_message=run.heard
-        ) as session:
-            recording = session._recording
-            session._recording = Slow(recording)
-            stop = run.open(session, "Go.")
-            await run.work(session, "Go.", lambda: None)
-            stop()
-
-    run_virtual(go)
-
-    assert heard.calls[1:] == [
-        ("said", ""),
-        ("said", "It runs."),
-        ("ended", ("It runs.", 2, None)),
-        ("task", "task_notification"),
-        ("said", "I hear."),
-        ("ended", ("I hear.", 1, TASK_NOTIFICATION)),
-        ("closed", ()),
-    ]
-
-
 @attrs.frozen
 class Slow:
     """A disk on which everything takes its time."""
@@ -333,3 +299,99 @@ class Slow:
     async def commit(self) -> None:
         await trio.sleep(60)
         await self.recording.commit()
+
+
+def run_in_virtual_time(
+    folder: Path,
+    rules: Mapping[str, Callable[[ModelRequest], AnswerLike]],
+    *,
+    ceiling_s: float = math.inf,
+    is_slow: bool = False,
+) -> tuple[list[tuple[str, Any]], float]:
+    """Run a prompt and return what a printer was told, and the seconds that it took."""
+    heard, model = Heard(), PlaybookModel(rules, wait_s=1.0)
+    took: list[float] = []
+
+    async def go() -> None:
+        began = trio.current_time()
+        run = Run(heard, began, wall=virtual_ports().clock.wall, ceiling_s=ceiling_s)
+        tools = (*STANDARD_TOOLS, *AGENT_TOOLS)
+        async with open_session(
+            model=model, cwd=folder, runs=folder, tools=tools, ports=virtual_ports(), on_message=run.heard
+        ) as session:
+            if is_slow:
+                session._recording = Slow(session._recording)
+            stop = run.open(session, "Go.")
+            await run.work(session, "Go.", lambda: None)
+            stop()
+            took.append(trio.current_time() - began)
+
+    run_virtual(go)
+    return heard.calls[1:], took[0]
+
+
+def made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def rounds_of(request: ModelRequest) -> int:
+    return sum(message.role == "assistant" for message in request.messages)
+
+
+def search(request: ModelRequest, *, rounds: int, answer: str) -> AnswerLike:
+    """Take so many seconds, and one more for the answer."""
+    return Call("Glob", {"pattern": "*.txt"}) if rounds_of(request) < rounds else answer
+
+
+def play_main(request: ModelRequest) -> AnswerLike:
+    if not rounds_of(request):
+        return Call("Agent", {"description": "d", "prompt": "look", "run_in_background": True})
+    return "I hear." if "<task-notification>" in request.messages[-1].text else "It runs."
+
+
+def test_what_happens_before_an_answer_is_on_record_is_printed_behind_its_result(tmp_path: Path) -> None:
+    """13.16. Mechanism: a result is printed when the answer is on record; the next turn may have come to its end by then."""
+    calls, _ = run_in_virtual_time(tmp_path, {"main": play_main, "general-purpose": lambda _: "42."}, is_slow=True)
+
+    assert calls == [
+        ("said", ""),
+        ("said", "It runs."),
+        ("ended", ("It runs.", 2, None)),
+        ("task", "task_notification"),
+        ("said", "I hear."),
+        ("ended", ("I hear.", 1, TASK_NOTIFICATION)),
+        ("closed", ()),
+    ]
+
+
+def test_6_70_agents_are_waited_for_to_the_second(tmp_path: Path) -> None:
+    """RC-36. Mechanism: the ceiling counts from the answer, which is there after two requests of a second each."""
+
+    rules: dict[str, Callable[[ModelRequest], AnswerLike]]
+    rules = {"main": play_main, "general-purpose": partial(search, rounds=12, answer="42.")}
+    given_up, took = run_in_virtual_time(made(tmp_path / "a"), rules, ceiling_s=10)
+    waited, _ = run_in_virtual_time(made(tmp_path / "b"), rules, ceiling_s=13)
+
+    assert took == pytest.approx(12, abs=0.5)
+    (_, abandoned) = given_up[-1]
+    assert [one.description for one in abandoned] == ["d"]
+    assert ("said", "I hear.") not in given_up
+    assert waited[-3:] == [("said", "I hear."), ("ended", ("I hear.", 1, TASK_NOTIFICATION)), ("closed", ())]
+
+
+def test_6_70_agents_of_agents_are_waited_for_and_heard(tmp_path: Path) -> None:
+    """RC-36. Mechanism: what outlives the agent that started it is told to main."""
+
+    def play_child(request: ModelRequest) -> AnswerLike:
+        if request.messages[0].text == "inner":
+            return search(request, rounds=20, answer="Inner done.")
+        if not rounds_of(request):
+            return Call("Agent", {"description": "d", "prompt": "inner", "run_in_background": True})
+        return "Outer done."
+
+    calls, _ = run_in_virtual_time(tmp_path, {"main": play_main, "general-purpose": play_child}, ceiling_s=600)
+
+    ends = [value for kind, value in calls if kind == "ended"]
+    assert ends == [("It runs.", 2, None), ("I hear.", 1, TASK_NOTIFICATION), ("I hear.", 1, TASK_NOTIFICATION)]
+    assert calls[-1] == ("closed", ())

@@ -87,7 +87,7 @@ async def test_what_a_start_hook_adds_goes_before_what_the_child_is_told_first(p
         await session.run("Go.")
         (member,) = session.delegation.crew.members.values()
     (first,) = asked(model, CHILD)
-    assert [getattr(block, "text", "") for block in first.messages[0].content] == [
+    assert [getattr(block, "text", "") for block in first.messages[0].content][:2] == [
         "<system-reminder>\nmind the gap\n</system-reminder>",
         "Look around.",
     ]

@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from greenroom.agents.crew import AGENT_TOOLS, Member, SkillForkFailed
 from greenroom.core import Cause, ProviderError, TurnFailed, TurnKilled, UsageError
 from greenroom.inbox import SCHEDULE
-from greenroom.models import Call, ModelRequest, Say, ScriptedModel, ScriptStep, ToolResultBlock
+from greenroom.models import Call, ModelRequest, Say, ScriptedModel, ScriptStep, TextBlock, ToolResultBlock
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.tasks import TaskState
 from greenroom.testing import virtual_ports
@@ -92,7 +92,8 @@ async def test_a_model_waits_for_the_skill_and_its_result_is_that_of_the_call(
     assert answer.text == "done"
     (first,) = asked(model, CHILD)
     (told,) = first.messages
-    assert told.text == f"Base directory for this skill: {project}/.claude/skills/audit-auth\n\nAudit login."
+    text = f"Base directory for this skill: {project}/.claude/skills/audit-auth\n\nAudit login."
+    assert told.content[0] == TextBlock(text)
     assert "secret" not in str(first)
     assert results(session)[0].content == ('Skill "audit-auth" completed (forked execution).\n\nResult:\nAll is well.')
     (defined,) = [one for one in events(session, "agent.defined") if one.get("skill")]

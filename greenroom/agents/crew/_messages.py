@@ -217,6 +217,7 @@ class Post:
             is_background=True,
             is_fork=is_fork,
             is_worker=is_worker,
+            in_worktree=bool(record.get("inWorktree")),
             name=str(record.get("name") or ""),
         )
         member = crew.revive(agent_id, order, lineage, loaded, run=int(record.get("run") or 1))

@@ -208,6 +208,7 @@ class Member:
             "skills": list(self.lineage.skills),
             "isFork": self.order.is_fork,
             "isWorker": self.order.is_worker,
+            "inWorktree": self.order.in_worktree,
             "worktree": str(self.hold.worktree.path) if self.hold is not None else self.kept_path,
             "isStoppedByUser": self.task.is_stopped_by_user,
             "run": self.task.info.run,

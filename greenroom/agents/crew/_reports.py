@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from greenroom.agents._calls import summarize
+from greenroom.agents._services import Denial
 from greenroom.agents.delegation._results import truncate_report
 from greenroom.agents.delegation._scan import scan_report
 from greenroom.core import GreenroomError, ProviderError, StartFailed
@@ -36,6 +39,15 @@ def whole_or_part(task: Task) -> str:
     if task.state is TaskState.KILLED:
         return f"{text}\n\n(This is a part: the agent {task.ending}.)".lstrip()
     return text
+
+
+def with_denials(report: str, denials: Sequence[Denial]) -> str:
+    """Return the report of a run, with what it was refused: a report may not speak of it."""
+    if not denials:
+        return report
+    counts = Counter(one.tool for one in denials)
+    names = ", ".join(f"{name} ({count} times)" if count > 1 else name for name, count in counts.items())
+    return f"{report}\n\n[harness: calls of this agent were refused: {names}]".lstrip()
 
 
 def words_of(error: BaseException | None) -> str:
