@@ -55,17 +55,6 @@ def read_http(event: HookEvent, status: int, body: str) -> HookAnswer:
 
 def read_verdict(event: HookEvent, text: str, *, continue_on_block: bool, on_idle: bool = False) -> HookAnswer:
     """Read a model's `{ok, reason, impossible?}`, which may stand in a code fence."""
-    return _read_verdict(event, text, continue_on_block=continue_on_block, on_idle=on_idle, knows_impossible=True)
-
-
-def read_agent_verdict(event: HookEvent, text: str, *, on_idle: bool = False) -> HookAnswer:
-    """Read an agent's `{ok, reason}`; a no never ends the turn of whom it is about (agents 3.16)."""
-    return _read_verdict(event, text, continue_on_block=True, on_idle=on_idle, knows_impossible=False)
-
-
-def _read_verdict(
-    event: HookEvent, text: str, *, continue_on_block: bool, on_idle: bool, knows_impossible: bool
-) -> HookAnswer:
     begin, end = text.find("{"), text.rfind("}")
     values, problem = _object_in(text[begin : end + 1]) if 0 <= begin < end else (None, "")
     if values is None or not isinstance(values.get("ok"), bool):
@@ -73,8 +62,7 @@ def _read_verdict(
     if values["ok"]:
         return HookAnswer()
     reason = _Taker(values).text("reason") or "the model said no"
-    is_impossible = knows_impossible and values.get("impossible") is True
-    if is_impossible and event in {HookEvent.STOP, HookEvent.SUBAGENT_STOP}:
+    if values.get("impossible") is True and event in {HookEvent.STOP, HookEvent.SUBAGENT_STOP}:
         return HookAnswer(system_message=reason)
     halts = HookAnswer(stops=True, stop_reason=reason)
     blocks = HookAnswer(blocks=True, block_reason=reason)
@@ -87,6 +75,14 @@ def _read_verdict(
         denial = HookAnswer if continue_on_block else _halting
         return denial(permission=Permission.DENY, permission_reason=reason)
     return HookAnswer() if refusal is Refusal.IGNORED else blocks
+
+
+def read_agent_verdict(event: HookEvent, text: str, *, on_idle: bool = False) -> HookAnswer:
+    """Read an agent's `{ok, reason}`; a no never ends the turn of whom it is about (agents 3.16)."""
+    answer = read_verdict(event, text, continue_on_block=True, on_idle=on_idle)
+    if answer.system_message:  # it called it impossible, which is no word of agents
+        return HookAnswer(blocks=True, block_reason=answer.system_message)
+    return answer
 
 
 def _halting(*, permission: Permission, permission_reason: str) -> HookAnswer:

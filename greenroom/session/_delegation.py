@@ -278,7 +278,10 @@ class Delegation:
 
     def background_all(self) -> list[str]:
         """Let every call go on that waits for a task; returns the ids of what runs in the background now."""
-        return [one.info.id for one in self.tasks.running() if not one.is_background and one.move_to_background()]
+        # A hook waits for its agent whatever becomes of the calls.
+        services = {one.id for one in self.crew.members.values() if one.order.is_service}
+        waited_for = [one for one in self.tasks.running() if not one.is_background and one.info.id not in services]
+        return [one.info.id for one in waited_for if one.move_to_background()]
 
     def kill_all(self, why: str) -> list[str]:
         """End all that runs in the background; returns the ids."""

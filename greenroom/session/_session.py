@@ -217,6 +217,7 @@ class Session(BesideTurns, OfHost):
         """Let the main agent take one turn on `text` and return how it ended.
 
         When it returns, the answer is on record. Cancelled, a turn that has begun goes on; `interrupt` ends it.
+        For a skill by `/name` that runs as an agent of its own, what it says is the answer, and main's model is not asked.
 
         Raises:
             UsageError: The text is blank, or calls a skill by `/name` that cannot be taken up.

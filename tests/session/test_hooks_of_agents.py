@@ -247,4 +247,6 @@ async def test_a_hooks_agent_takes_no_place_and_is_told_to_nobody(project: Path,
 async def look_on(session: Session) -> None:
     await trio.sleep(10)
     assert session.delegation.crew.running == 1
-    assert len(session.background_all()) == 2
+    assert session.delegation.tasks.running()[-1].info.agent_type == HOOK
+    (moved,) = session.background_all()
+    assert session.delegation.crew.members[moved].definition.name == CHILD

@@ -341,6 +341,29 @@ async def test_a_skill_that_forks_does_not_run_itself(project: Path, autojump_cl
         assert "audit-auth > audit-auth" in result.content
 
 
+@pytest.mark.parametrize("release_s", [1.0, 300.0], ids=["from disk", "from memory"])
+async def test_the_guard_holds_for_one_that_is_gone_on_with(
+    project: Path, autojump_clock: MockClock, release_s: float
+) -> None:
+    """CL-51: what ran above it is part of what is kept of it. The end of its second run is a notice, also for an assistant."""
+    script: dict[str, Any] = {"main": ["read", "told"], CHILD: ["once", AUDIT, "twice"]}
+    async with opened(project, script, delegation={"assistant": True, "release_s": release_s}) as (session, model):
+        await session.run("/audit-auth it")
+        (member,) = members(session)
+        await session.wait_quiet()
+        await trio.sleep(5)
+        assert len(members(session)) == (release_s > 5)
+        home = session.delegation.crew.main_home
+        assert home is not None
+        await session.delegation.post.send(member.id, "Once more.", sender=home.id)
+        await session.wait_quiet()
+    (result,) = asked(model, CHILD)[-1].messages[-1].content
+    assert "audit-auth > audit-auth" in getattr(result, "content", "")
+    first, second = [one.messages[-1].text for one in asked(model, "main")]
+    assert ("<command-result" in first, "<command-result" in second) == (True, False)
+    assert "<task-notification>" in second
+
+
 # --- what refuses it --------------------------------------------------------------------------------------------------
 
 

@@ -28,6 +28,7 @@ from greenroom.agents.delegation._results import AsyncLaunched, Completed, Spawn
 from greenroom.agents.delegation._routing import (
     Caller,
     ForkRoute,
+    Limits,
     NamedRoute,
     RemoteRoute,
     Route,
@@ -182,7 +183,7 @@ class AgentTool:
             background_enabled=settings.background,
             has_remote_hosts=elsewhere is not None and elsewhere.has_remote_hosts,
             caller=caller,
-            limits=crew.limits,
+            limits=limits_of(crew),
             teams=Teams() if elsewhere is None else elsewhere.teams(),
         )
 
@@ -310,6 +311,19 @@ class AgentTool:
 def is_one_shot(definition: AgentDefinition) -> bool:
     """Whether an agent of this kind cannot be gone on with (agents 1.66): the searchers that are always there."""
     return definition.origin.scope is Scope.BUILTIN and definition.name in {one.name for one in _ONE_SHOT}
+
+
+def limits_of(crew: Crew) -> Limits:
+    """Return how many agents of a crew there are, and how many there may be."""
+    settings = crew.settings
+    return Limits(
+        max_depth=settings.max_depth,
+        running=crew.running,
+        max_running=settings.max_running,
+        spawned=crew.spawned,
+        max_total=settings.max_total,
+        has_budget=crew.ground.has_budget(),
+    )
 
 
 def denied_types(caller: AgentHome) -> dict[str, str]:

@@ -30,7 +30,6 @@ from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Or
 from greenroom.agents.crew._places import Places, confined
 from greenroom.agents.crew._reports import readable, report_of, with_denials, words_of
 from greenroom.agents.crew._telling import Telling
-from greenroom.agents.delegation._routing import Limits
 from greenroom.core import Cause, JournalError, Ports, Stopping, actor_id
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
@@ -103,19 +102,6 @@ class Crew:
         """How many have a place: those that run, and those that are just being started."""
         members = [one for one in self.members.values() if not one.order.is_service]
         return sum(one.is_running and one.ref is not None for one in members) + self._reserved
-
-    @property
-    def limits(self) -> Limits:
-        """How many agents there are, and how many there may be."""
-        settings = self.settings
-        return Limits(
-            max_depth=settings.max_depth,
-            running=self.running,
-            max_running=settings.max_running,
-            spawned=self.spawned,
-            max_total=settings.max_total,
-            has_budget=self.ground.has_budget(),
-        )
 
     def find_home(self, agent_id: str) -> AgentHome | None:
         """Return what belongs to an agent of the session, teammates included."""

@@ -20,7 +20,7 @@ from greenroom.agents._calls import summarize
 from greenroom.agents._definition import INHERIT, AgentDefinition
 from greenroom.agents._inputs import escape
 from greenroom.agents._services import AgentHome, Lineage
-from greenroom.agents.crew._agent_tool import denied_types
+from greenroom.agents.crew._agent_tool import denied_types, limits_of
 from greenroom.agents.crew._crew import Crew
 from greenroom.agents.crew._orders import ChildWish, Member, Order
 from greenroom.agents.crew._reports import whole_or_part
@@ -129,7 +129,7 @@ class SkillForks:
         definitions = await crew.ground.find_definitions()
         who = Caller(depth=caller.lineage.depth, is_main=not caller.is_child, is_user=is_user)
         denied = denied_types(caller)
-        situation = Situation(definitions=definitions, denied_types=denied, caller=who, limits=crew.limits)
+        situation = Situation(definitions=definitions, denied_types=denied, caller=who, limits=limits_of(crew))
         try:
             definition = route_skill(skill.agent, situation)
         except SpawnRefused as error:
