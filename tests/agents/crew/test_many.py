@@ -23,7 +23,7 @@ AGENTS = 300
 
 @pytest.mark.slow
 async def test_each_of_very_many_ends_is_told_once(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """RC-24, RC-83."""
+    """RC-04: every notice is another agent's."""
     outcome = await run(AGENTS, Load(width=50, wait_s=1.0, rounds=2), tmp_path, is_told=True)
 
     assert len(outcome.noticed) == len(set(outcome.noticed)) == AGENTS
