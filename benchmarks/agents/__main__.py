@@ -1,19 +1,20 @@
-"""Run the benchmarks of agents: `python -m benchmarks.agents [--only rounds,peers] [--agents 100]`."""
+"""Run the benchmarks of agents: `python -m benchmarks.agents [--only rounds,peers,spawned] [--agents 100]`."""
 
 from __future__ import annotations
 
 import argparse
 
-from benchmarks.agents import beside, rounds
+from benchmarks.agents import beside, rounds, spawned
 from benchmarks.measure import print_figures
 
-GROUPS = ("rounds", "peers")
+GROUPS = ("rounds", "peers", "spawned")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.agents", description=__doc__)
-    parser.add_argument("--only", default=",".join(GROUPS), help="groups, with a comma between: rounds, peers")
+    parser.add_argument("--only", default=",".join(GROUPS), help="groups, with a comma between: rounds, peers, spawned")
     parser.add_argument("--agents", type=int, default=rounds.AGENTS, help="agents beside peers")
+    parser.add_argument("--spawned", type=int, default=spawned.AGENTS, help="background agents of one session")
     parser.add_argument("--times", type=int, default=3, help="how often each peer is measured")
     options = parser.parse_args()
     chosen = options.only.split(",")
@@ -24,6 +25,8 @@ def main() -> None:
             rounds.main()
         if "peers" in chosen:
             beside.main(options.agents, options.times)
+        if "spawned" in chosen:
+            spawned.main(options.spawned)
     finally:
         print_figures()
 

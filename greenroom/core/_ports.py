@@ -10,9 +10,10 @@ import os
 import random
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import ParamSpec, Protocol, TypeVar, final
+from typing import Final, ParamSpec, Protocol, TypeVar, final
 
 import attrs
 import trio
@@ -21,6 +22,9 @@ from greenroom.core._ids import Ids, SystemIds
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+MOST_OPEN: Final = 128
+"""Files that a disk keeps open: a session of many agents appends to many more than a process may have open."""
 
 
 class Clock(Protocol):
@@ -106,10 +110,11 @@ class SystemClock:
 
 @final
 class SystemDisk:
-    """The file system; keeps one descriptor open per file that is appended to."""
+    """The file system; keeps the descriptors open of the files that were appended to last."""
 
     def __init__(self) -> None:
         self._open: dict[Path, int] = {}
+        """The one that was used last at the end."""
 
     def make_folder(self, path: Path) -> None:
         """Make a folder and its parents, mode 0700."""
@@ -117,10 +122,12 @@ class SystemDisk:
 
     def append(self, path: Path, content: bytes) -> None:
         """Append all of `content`, or raise `OSError`."""
-        descriptor = self._open.get(path)
+        descriptor = self._open.pop(path, None)
         if descriptor is None:
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-            descriptor = self._open[path] = os.open(path, flags, 0o600)
+            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._open[path] = descriptor
+        if len(self._open) > MOST_OPEN:
+            os.close(self._open.pop(next(iter(self._open))))
         rest = memoryview(content)
         while rest:
             rest = rest[os.write(descriptor, rest) :]
@@ -130,6 +137,13 @@ class SystemDisk:
         descriptor = self._open.get(path)
         if descriptor is not None:
             os.fdatasync(descriptor)
+            return
+        with suppress(FileNotFoundError):  # nothing was appended to it
+            descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+            try:  # what was written through a descriptor that is closed is flushed, and its failure told, here too
+                os.fdatasync(descriptor)
+            finally:
+                os.close(descriptor)
 
     def write(self, path: Path, content: bytes) -> None:
         """Replace a file through a temporary neighbour and a rename."""

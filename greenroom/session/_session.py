@@ -453,13 +453,15 @@ class Session(BesideTurns, OfHost):
         await wait_until(self.runtime.recorder, self._is_quiet)
 
     def _is_quiet(self) -> bool:
+        if not self.delegation.is_quiet:  # the first to be asked: it knows without looking at every agent
+            return False
         boards = [] if self._team is None else [self._team.board.ref]
         refs = [ref for ref, _ in self._agents.values() if not ref.is_gone]
         for ref in [*refs, *boards, self.inbox.ref]:
             statistics = ref.statistics()
             if ref.is_busy or statistics.now or statistics.next or statistics.later:
                 return False
-        return self.delegation.is_quiet and (self._team is None or not self._team.has_work_to_hand_out)
+        return self._team is None or not self._team.has_work_to_hand_out
 
     # --- pieces ----------------------------------------------------------------------------------------------------
 

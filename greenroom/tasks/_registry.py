@@ -52,6 +52,8 @@ class Tasks:
         self._note_new = note_new
         self._release_s = release_s
         self._tasks: dict[str, Task] = {}
+        self._running: dict[str, dict[Task, None]] = {}
+        """What has not ended, by owner."""
         self._finished: deque[Task] = deque()
         self._releases: deque[tuple[float, Task]] = deque()
         self._is_releasing = False
@@ -98,6 +100,7 @@ class Tasks:
         task = Task(info=info, is_background=is_background, tell=self._tell, watch=self._ended_or_watched)
         self._tasks[id] = task
         self._note_new(task)
+        self._running.setdefault(owner, {})[task] = None
         self._nursery.start_soon(_run, task, work, name=f"task {id}")
         return task
 
@@ -114,6 +117,7 @@ class Tasks:
             raise InternalError(f"two tasks have the id {info.id!r}")
         task = Task(info=info, is_background=is_background, tell=self._tell, watch=self._ended_or_watched, kill=kill)
         self._tasks[info.id] = task
+        self._running.setdefault(info.owner, {})[task] = None
         self._note_new(task)
         return task
 
@@ -193,7 +197,9 @@ class Tasks:
 
     def running(self, owner: str | None = None) -> tuple[Task, ...]:
         """Return what has not ended, in the order of starting; of one agent, or of all."""
-        return tuple(task for task in self._tasks.values() if not task.is_finished and owner in {None, task.info.owner})
+        if owner is not None:  # asked at each end of an agent
+            return tuple(self._running.get(owner, ()))
+        return tuple(task for task in self._tasks.values() if not task.is_finished)
 
     def limit(self, task: Task, limit_s: float) -> None:
         """End a task if it still runs after so many seconds."""
@@ -214,12 +220,19 @@ class Tasks:
 
     def _ended_or_watched(self, task: Task, edge: Edge | None) -> None:
         if task.is_finished:
+            self._no_longer_runs(task)
             self._finished.append(task)
             if len(self._finished) > MAX_FINISHED:
                 oldest = self._finished.popleft()
                 if self._tasks.get(oldest.info.id) is oldest:
                     del self._tasks[oldest.info.id]
         self._watch(task, edge)
+
+    def _no_longer_runs(self, task: Task) -> None:
+        mine = self._running[task.info.owner]
+        del mine[task]
+        if not mine:
+            del self._running[task.info.owner]
 
 
 async def _run(task: Task, work: Work) -> None:

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import final
+from typing import Final, final
 
 from greenroom.core import Disk, Record
 from greenroom.trace._codec import Codec
+
+MOST_LENGTHS: Final = 1_024
+"""Files whose lengths are remembered."""
 
 
 @final
@@ -102,6 +105,8 @@ class JournalFiles:
     def _length(self, path: Path) -> int:
         length = self._lengths.get(path)
         if length is None:
+            if len(self._lengths) > MOST_LENGTHS:  # of most of them nobody hears again; the others are measured anew
+                self._lengths = {self._journal: self._lengths[self._journal]}
             self._disk.make_folder(path.parent)
             length = self._lengths[path] = self._measure(path)
         return length

@@ -44,6 +44,8 @@ PENDING_BYTES: Final = 16 * 1024 * 1024
 LINGER_S: Final = 0.005
 """So long the writer gathers a batch that nobody waits for: a thread hop costs as much as encoding 50 events."""
 SYNC_S: Final = 1.0
+MOST_PLACES: Final = 1_024
+"""Files whose whole paths are remembered."""
 GUESSED_BYTES: Final = 200
 """Size of a line before the first was encoded."""
 
@@ -147,6 +149,8 @@ class Journal:
         place = self.folder / path
         if not place.is_relative_to(self.folder) or ".." in place.parts or place == self.folder / JOURNAL:
             raise UsageError(f"not a file that the run {self.header.run!r} may append to: {str(path)!r}")
+        if len(self._places) > MOST_PLACES:
+            self._places.clear()
         self._places[path] = place
         return place
 

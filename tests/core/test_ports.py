@@ -6,19 +6,20 @@ import os
 import stat
 import threading
 from datetime import UTC
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import trio
 
 from greenroom.core import Blocking, Disk, InlineBlocking, Ports, SystemClock, SystemDisk, ThreadBlocking
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
+
+
+def count_open() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
 
 
 @pytest.fixture
@@ -50,6 +51,25 @@ def test_appending_goes_on_where_it_ended_and_survives_a_close(disk: Disk, tmp_p
 
     assert disk.read(path) == b"one two three"
     assert disk.size(path) == 13
+
+
+def test_more_files_than_a_process_may_open_are_appended_to_and_synced(disk: Disk, tmp_path: Path) -> None:
+    """A session of ten thousand agents appends to thirty thousand files."""
+    before = count_open()
+    paths = [tmp_path / str(number) for number in range(1_000)]
+    for word in (b"one ", b"two"):
+        for path in paths:
+            disk.append(path, word)
+            disk.append(paths[0], b"!")
+    held = count_open() - before
+    for path in [*paths, tmp_path / "never"]:
+        disk.sync(path)
+    disk.close()
+
+    assert held <= 200
+    assert {path.read_bytes() for path in paths[1:]} == {b"one two"}
+    assert paths[0].read_bytes().count(b"!") == 2_000
+    assert count_open() == before
 
 
 def test_writing_replaces_the_whole_and_leaves_nothing_beside_it(disk: Disk, tmp_path: Path) -> None:

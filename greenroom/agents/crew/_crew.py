@@ -83,7 +83,7 @@ class Crew:
         self._ids = ports.ids
         self._run_folder = run_folder
         self._write = write
-        self._reserved = 0
+        self._starting = self._reserved = self._running = 0
         self._branch: Supervisor | None = None
         self._waiting: deque[Member] = deque()
         self._resuming: set[str] = set()
@@ -100,8 +100,7 @@ class Crew:
     @property
     def running(self) -> int:
         """How many have a place: those that run, and those that are just being started."""
-        members = [one for one in self.members.values() if not one.order.is_service]
-        return sum(one.is_running and one.ref is not None for one in members) + self._reserved
+        return self._running + self._reserved
 
     def find_home(self, agent_id: str) -> AgentHome | None:
         """Return what belongs to an agent of the session, teammates included."""
@@ -125,7 +124,8 @@ class Crew:
     @property
     def is_quiet(self) -> bool:
         """Whether no agent runs, and the end of each has been told."""
-        return not self._reserved and all(one.task.is_settled for one in self.members.values())
+        is_busy = self.running or self._starting or self._waiting
+        return not is_busy and all(one.task.is_settled for one in self.members.values())
 
     # --- starting --------------------------------------------------------------------------------------------------
 
@@ -140,8 +140,10 @@ class Crew:
             JournalError: Nothing new may begin.
             Stopping: The session ends.
         """
-        reserved = not order.is_service
-        self._reserved += reserved
+        # One that may wait takes the place that is free when it has come to that; the runtime's own take none.
+        place = 0 if order.waits or order.is_service else 1
+        self._starting += 1
+        self._reserved += place
         hold = None
         try:
             self._branch = await self._open_branch()
@@ -158,11 +160,13 @@ class Crew:
             member = self._begin(agent_id, order, home, hold)
             hold = None
         finally:
-            self._reserved -= reserved
+            self._starting -= 1
+            self._reserved -= place
             self._start_next()
             if hold is not None:
                 with trio.CancelScope(shield=True):  # bounded by git's own limit
                     await hold.release()
+            self._start_next()  # others may wait because this one had a place reserved
         return member
 
     def _begin(self, agent_id: str, order: Order, home: AgentHome, hold: Hold | None) -> Member:
@@ -178,8 +182,7 @@ class Crew:
         if order.is_fork:
             place, parent = (str(home.place), str(order.caller.cwd)) if order.in_worktree and order.caller else ("", "")
             text = directive(text, place=place, parent=parent)
-        # Itself counted, since it has its place reserved.
-        if order.waits and (self._waiting or self.running > self.settings.max_running):
+        if order.waits and (self._waiting or self.running >= self.settings.max_running):
             self._waiting.append(member)
             member.first = text
         else:
@@ -249,6 +252,7 @@ class Crew:
             spec=ChildSpec(restart=Restart.TEMPORARY, as_id=member.id if run == 1 else None),
         )
         member.ref = Ref(cell)
+        self._running += not member.order.is_service
         member.ref.tell(first, size_bytes=len(first.text))
         self.ground.adopt(member.ref, member.home)
         member.ref.watch(partial(self._ended, member, member.task))
@@ -359,6 +363,7 @@ class Crew:
             task.cause = member.home.ended_by or down.cause
         if down.state is State.FAILED:
             task.error = words_of(down.error)
+        self._running -= not member.order.is_service
         self._settle(member, task, down.state)
 
     def _settle(self, member: Member, task: Task, state: State) -> None:

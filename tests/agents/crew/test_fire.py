@@ -24,7 +24,7 @@ from tests.session.test_full_disk import FillingDisk
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: "-".join(cell).replace(" ", "_"))
 def test_what_comes_of_work_under_fire_is_told_once_and_as_it_is(cell: Cell, tmp_path: Path) -> None:
-    """RC-04, RC-24, RC-50, CL-01: one end, one notice or result with all that was said, conversations that can be gone on with."""
+    """RC-04, RC-50: one end, one notice or result with all that was said, conversations that can be gone on with."""
     seen = play_virtually(cell, tmp_path)
 
     assert seen.problems(expected(*cell)) == []
@@ -45,7 +45,7 @@ def test_a_kill_at_any_moment_wins_or_loses_and_is_told_once(work: Work, tenths:
 
 
 async def test_on_a_full_disk_the_host_starts_no_agent(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """RC-111, RC-20: what cannot be put on record does not begin, and the host is told why."""
+    """RC-111: what cannot be put on record does not begin, and the host is told why."""
     disk = FillingDisk()
     model = PlaybookModel({"worker": lambda _: "done"})
     worker = AgentDefinition(name="worker", system_prompt="You work.")

@@ -1,0 +1,96 @@
+"""Very many agents of a program: all run, no more at once than may, what has ended is let go of, and every end is told once."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import attrs
+import pytest
+import trio
+from trio.testing import MockClock
+
+from benchmarks.agents.spawned import WORKER, Load, run
+from greenroom.agents import AgentHome
+from greenroom.agents.crew import Crew
+from greenroom.models import PlaybookModel
+from greenroom.session import open_session
+from greenroom.testing import virtual_ports
+from greenroom.tools import ToolError
+
+AGENTS = 300
+
+
+@pytest.mark.slow
+async def test_each_of_very_many_ends_is_told_once(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """RC-04: every notice is another agent's."""
+    outcome = await run(AGENTS, Load(width=50, wait_s=1.0, rounds=2), tmp_path, is_told=True)
+
+    assert len(outcome.noticed) == len(set(outcome.noticed)) == AGENTS
+
+
+async def test_no_more_run_at_once_than_may_and_nothing_is_kept_of_what_was_released(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-83, RC-109, RC-110."""
+    most = 0
+    crew: Crew
+
+    def work(_: object) -> str:
+        nonlocal most
+        running = sum(one.is_running and one.ref is not None for one in crew.members.values())
+        most = max(most, running)
+        assert crew.running == running
+        return "done"
+
+    settings = {"delegation": {"max_running": 7, "release_s": 5.0}}
+    model = PlaybookModel({"worker": work}, wait_s=1.0)
+    async with open_session(
+        model=model, cwd=tmp_path, runs=tmp_path / "runs", settings=settings, ports=virtual_ports()
+    ) as session:
+        crew = session.delegation.crew
+        handles = [await session.spawn(WORKER, "Work.", background=True) for _ in range(30)]
+        handles[0].kill()
+        handles[-1].kill()
+        for handle in handles:
+            await handle.wait_finished()
+        assert (most, crew.running, len(crew.members)) == (7, 0, 30)
+        del handles, handle
+        await trio.sleep(10)
+        assert crew.members == {}
+        gc.collect()
+        assert [one.id for one in gc.get_objects() if isinstance(one, AgentHome) and one.is_child] == []
+
+
+async def test_who_waits_for_a_place_gets_the_one_that_somebody_else_gives_back(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call of a model has a place while its worktree is made; it is free again when that fails."""
+
+    async def open_worktree(*_: object) -> None:
+        await trio.sleep(1)
+        raise ToolError("no")
+
+    monkeypatch.setattr(Crew, "_open_worktree", open_worktree)
+    model = PlaybookModel({"worker": lambda _: "done"}, wait_s=1.0)
+    settings = {"delegation": {"max_running": 1}}
+    async with open_session(
+        model=model, cwd=tmp_path, runs=tmp_path / "runs", settings=settings, ports=virtual_ports()
+    ) as session:
+        crew = session.delegation.crew
+        first = await session.spawn(WORKER, "Work.", background=True)
+        await first.wait_finished()
+        order = crew.members[first.id].order
+
+        async def try_to_start() -> None:
+            with pytest.raises(ToolError):
+                await crew.start(attrs.evolve(order, waits=False, in_worktree=True))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(try_to_start)
+            await trio.sleep(0.5)
+            waiting = await session.spawn(WORKER, "Work.", background=True)
+            assert waiting.state == "pending"
+        assert not crew.is_quiet
+        with trio.fail_after(60):
+            assert (await waiting.wait_finished()).text == "done"
