@@ -33,12 +33,14 @@ JsonObject: TypeAlias = dict[str, Any]
 _CACHE_UP_TO_HERE: Final = {"type": "ephemeral"}
 MOST_MARKS: Final = 4
 """Of `cache_control` in one request."""
+MOST_IN_MESSAGES: Final = 3
+"""One is left for the system text."""
 
 
 def request_body(request: ModelRequest) -> JsonObject:
     """Return the body of a request, without the model's name.
 
-    The provider caches the prefix up to each mark and takes four marks: messages of the user, see `_marked`; the system
+    The provider caches the prefix up to each mark and takes four marks: in messages of the user, see `_marked`; the system
     text; and where one is left the tools, which agents share.
 
     Raises:
@@ -46,9 +48,9 @@ def request_body(request: ModelRequest) -> JsonObject:
     """
     messages = [_message(message) for message in request.messages]
     messages = [message for message in messages if message["content"]]
-    marked = _marked([message["role"] for message in messages])
-    for index in marked:
-        messages[index]["content"][-1]["cache_control"] = _CACHE_UP_TO_HERE
+    marked = _marked(messages)
+    for block in marked:
+        block["cache_control"] = _CACHE_UP_TO_HERE
     body: JsonObject = {"messages": messages, "max_tokens": request.max_tokens}
     if request.system.strip():
         body["system"] = [{"type": "text", "text": clean(request.system), "cache_control": _CACHE_UP_TO_HERE}]
@@ -63,19 +65,25 @@ def request_body(request: ModelRequest) -> JsonObject:
     return body
 
 
-def _marked(roles: Sequence[str]) -> set[int]:
-    """Return which messages are marked, given who said each: three at most.
+def _marked(messages: Sequence[JsonObject]) -> list[JsonObject]:
+    """Return which blocks of a conversation are marked, three at most.
 
     A request ends with a message of the user: that is where the next one will read. The one before the last answer is
     where the previous request ended, so this one reads there what that one wrote; the provider looks back over no more
     than 20 blocks, which one round of parallel tool calls exceeds. Where the user was the last to speak twice, the previous
-    request may as well have ended between the two, and got no answer.
+    request may as well have ended between the two, and got no answer. Where text follows several results, siblings that
+    differ in the text alone read there what the first of them wrote: forks of one answer, whose calls are long.
     """
+    roles = [message["role"] for message in messages]
     users = [index for index, role in enumerate(roles) if role == "user"]
     answer = max((index for index, role in enumerate(roles) if role != "user"), default=0)
     asked = [index for index in users if index < answer]
-    unanswered = users[-2:-1] if list(roles[-2:]) == ["user", "user"] else []
-    return {*users[-1:], *asked[-1:], *unanswered}
+    unanswered = users[-2:-1] if roles[-2:] == ["user", "user"] else []
+    blocks = [messages[index]["content"][-1] for index in dict.fromkeys((*users[-1:], *asked[-1:], *unanswered))]
+    if users and len(blocks) < MOST_IN_MESSAGES:
+        results = [block for block in messages[users[-1]]["content"] if block["type"] == "tool_result"]
+        blocks += results[-1:] if len(results) > 1 and results[-1] is not blocks[0] else []
+    return blocks
 
 
 def _thinking(thinking: Thinking, max_tokens: int) -> JsonObject:

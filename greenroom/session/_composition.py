@@ -22,6 +22,7 @@ from greenroom.agents import (
     AgentDefinition,
     AgentHome,
     AgentServices,
+    ForkSkill,
     SkillTool,
     compose_system_prompt,
     open_agent_servers,
@@ -45,11 +46,11 @@ from greenroom.agents.memory import (
 )
 from greenroom.core import Ports, UsageError
 from greenroom.core.sources import Places
-from greenroom.hooks import HookRunner, HookServices, HookSource, ParsedHooks, SourceKind, merge_hooks, parse_hooks
+from greenroom.hooks import HookServices
 from greenroom.mcp import McpServers, McpTool, MissingServers, ServerStatus
 from greenroom.models import Budget, ModelNames, choose_model, read_effort
 from greenroom.permissions import Policy, Scope, Update, apply_updates, hidden_tools, parse_mode, updated_settings
-from greenroom.session._hook_rules import late_delivery
+from greenroom.session._agent_hooks import AgentHooks
 from greenroom.session._leading import as_coordinator, give_scratchpad, open_folders, workers_in_words
 from greenroom.session._settings import Settings, SettingSource, settings_path
 from greenroom.session._skill_ports import skill_ports
@@ -75,6 +76,8 @@ class Composition:
         skills: Those that count now.
         scratchpad: The folder that a coordinator's workers share.
         services: What all agents share; set once it is made, before the first agent is.
+        hooks: Those of each agent.
+        fork_skill: Runs the skills of models that are agents of their own; set before the first agent is made.
     """
 
     def __init__(
@@ -103,10 +106,11 @@ class Composition:
         self.services: AgentServices
         self.scratchpad: Path | None = None
         self.problems: list[str] = []
+        self.hooks = AgentHooks(settings.hooks, hook_services, self.problems)
+        self.fork_skill: ForkSkill | None = None
         self._settings = settings
         self._tools = tools
         self._places = places
-        self._hook_services = hook_services
         self._ports = ports
         self._cwd = cwd
         self._has_mode = has_mode
@@ -162,9 +166,11 @@ class Composition:
         elif is_leading:
             home.narrow = coordinator_tools
         home.tools = self.tools_for(home, more)
-        home.hooks = self._hooks_for(home)
+        home.hooks = self.hooks.of(home, self._trusted)
         if self._places is not None or has_servers or is_leading:
             home.prepare = self._preparation(home)
+        else:
+            self.problems += self._missing_tools(home, more)
         self._homes[home] = None
         return home
 
@@ -236,7 +242,14 @@ class Composition:
                 return wish.exact_model
             call, parent = wish.model, wish.parent.model if wish.parent is not None else None
         environment = self._environ.get(SUBAGENT_MODEL)
-        chosen = choose_model(parent=parent or own, environment=environment, call=call, definition=definition.model)
+        models = self._settings.scalars.models
+        chosen = choose_model(
+            parent=parent or own,
+            environment=environment,
+            call=call,
+            definition=definition.model,
+            names=None if models is None else models.names,
+        )
         if chosen.note:
             self.problems.append(f"agent {definition.name}: {chosen.note}")
         return "" if chosen.name == own else chosen.name
@@ -252,23 +265,6 @@ class Composition:
             policy, problems = self.policy.for_child(mode, deny=deny, agent=definition.name)
         self.problems += map(str, problems)
         return attrs.evolve(policy, directories=(*policy.directories, *map(str, definition.more_roots)))
-
-    def _hooks_for(self, home: AgentHome) -> HookRunner | None:
-        definition = home.definition
-        own = []
-        if definition.hooks and definition.runs_own_code(self._trusted):
-            kind = SourceKind.AGENT if home.is_child else SourceKind.HOST
-            parsed = parse_hooks({"hooks": definition.hooks}, HookSource(f"agent {definition.name}", kind))
-            self.problems += map(str, parsed.problems)
-            own.append(parsed)
-        if not any(one.hooks for one in (*self._settings.hooks, *own)):
-            return None
-        return self._runner(home, *own)
-
-    def _runner(self, home: AgentHome, *own: ParsedHooks) -> HookRunner:
-        """Return what runs the hooks of the settings, and further ones, for an agent."""
-        services = attrs.evolve(self._hook_services, deliver=late_delivery(home))
-        return HookRunner(merge_hooks((*self._settings.hooks, *own)), services)
 
     @property
     def _trusted(self) -> tuple[Path, ...]:
@@ -350,7 +346,9 @@ class Composition:
         home.take_up = self._taking_up(home)
         ports = skill_ports(home, self._places, is_trusted=self._settings.is_trusted)
         if any(one.for_models for one in skills.values()):
-            home.skill_tool = SkillTool(skills=lambda: self.skills.current, ports=ports, on_invoked=_once_read(home))
+            home.skill_tool = SkillTool(
+                skills=lambda: self.skills.current, ports=ports, on_invoked=_once_read(home), fork=self.fork_skill
+            )
         if not definition.skills:
             return ""
         preloaded = await preload_skills(definition.skills, skills, ports(home.tool_context()))
@@ -364,14 +362,9 @@ class Composition:
             skill = rendered.skill
             model = "" if skill.model in {None, INHERIT} else ModelNames().exact(skill.model or "")
             home.grants = home.grants.after(rendered, model=model)
-            if rendered.hooks and skill.name not in registered:  # they hold until the session ends (agents 3.43)
+            if skill.name not in registered:
                 registered.add(skill.name)
-                parsed = parse_hooks({"hooks": rendered.hooks}, HookSource(f"skill {skill.name}", SourceKind.SKILL))
-                self.problems += map(str, parsed.problems)
-                if home.hooks is None:
-                    home.hooks = self._runner(home, parsed)
-                else:
-                    home.hooks.hooks = merge_hooks((*home.hooks.hooks.parsed, parsed))
+                self.hooks.add(home, rendered)
 
         return take_up
 
@@ -387,8 +380,10 @@ class Composition:
     async def read_prompt(self, home: AgentHome, text: str) -> tuple[str, tuple[Rendered, ...]]:
         """Return what a user's words mean: a skill that they call by `/name` stands for its text (agents 4.23, 4.41).
 
+        One that runs as an agent of its own is the only one.
+
         Raises:
-            UsageError: They call a skill that only models may call, that runs as an agent of its own, or that fails.
+            UsageError: They call a skill that only models may call, that fails, or whose agent there is not.
         """
         line = read_command_line(text, self.skills.current) if text.lstrip().startswith("/") else None
         if line is None or self._places is None:
@@ -396,11 +391,11 @@ class Composition:
         ports = skill_ports(home, self._places, is_trusted=self._settings.is_trusted)(home.tool_context())
         rendered: list[Rendered] = []
         for call in line.invocations:
-            if call.skill.is_fork:
-                raise UsageError(f"/{call.skill.name} runs as an agent of its own, which a session cannot start yet")
             try:
+                if call.skill.is_fork:
+                    (await self.definitions.refresh()).find(call.skill.agent)
                 rendered.append(await render_skill(call.skill, call.arguments, ports))
-            except SkillFailed as error:
+            except (UsageError, SkillFailed) as error:
                 raise UsageError(f"/{call.skill.name}: {error}") from error
         return "\n\n".join(one.text for one in rendered), tuple(rendered)
 

@@ -18,14 +18,17 @@ from greenroom.agents.crew import (
     AgentTool,
     ChildWish,
     Crew,
+    HookAgents,
     Member,
     Order,
     Post,
+    SkillForks,
     make_send_message,
 )
 from greenroom.agents.definitions import Definitions
-from greenroom.core import Blocking, Cause, Disk, JournalError, Ports, UsageError
+from greenroom.core import Blocking, Cause, Disk, JournalError, Ports, StartFailed, Stopping, UsageError
 from greenroom.permissions import Policy
+from greenroom.session._agent_hooks import without_agents
 from greenroom.session._composition import Composition
 from greenroom.session._handles import TaskHandle
 from greenroom.session._recording import Recording
@@ -154,6 +157,9 @@ class Delegation:
             write=write,
             worktrees=worktrees,
         )
+        self.forks = SkillForks(crew=self.crew, equip=composition.hooks.add, wait_durable=self._durable)
+        composition.fork_skill = self.forks
+        composition.hooks.asker = HookAgents(crew=self.crew, limit=without_agents)
         self.post = Post(self.crew, FolderArchive(run_folder, ports.blocking, ports.disk))
         self._wait_durable = wait_durable
 
@@ -171,7 +177,10 @@ class Delegation:
     async def _open_branch(self) -> Supervisor:
         async with self._opening:
             if self._branch is None or self._branch.ref.is_gone:
-                self._branch = await self._supervisor.spawn_supervisor(BACKGROUND, TOGETHER)
+                try:
+                    self._branch = await self._supervisor.spawn_supervisor(BACKGROUND, TOGETHER)
+                except StartFailed as error:
+                    raise Stopping(self._supervisor.ref.path) from error
             return self._branch
 
     # --- the host --------------------------------------------------------------------------------------------------

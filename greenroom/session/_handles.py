@@ -35,6 +35,8 @@ class TaskResult:
     run: int
     worktree: str
     """The worktree that was kept, because there is something in it; empty where there is none."""
+    worktree_branch: str
+    """The branch that is checked out there."""
 
 
 @final
@@ -62,7 +64,7 @@ class TaskHandle:
         """Its latest run, with its progress."""
         member = self._crew.members.get(self._id)
         if member is not None:
-            self._task = member.task
+            self._task, self._home = member.task, member.home
         return self._task
 
     @property
@@ -73,7 +75,8 @@ class TaskHandle:
     @property
     def usage(self) -> Usage:
         """The tokens that it has used, in all its runs."""
-        return self._home.usage
+        member = self._crew.members.get(self._id)
+        return (self._home if member is None else member.home).usage
 
     def tell(self, text: str) -> Delivery:
         """Send it a message, which it reads at its next step; says whether it was taken. One that has ended takes none.
@@ -122,6 +125,7 @@ class TaskHandle:
             error=task.error,
             run=task.info.run,
             worktree=task.worktree,
+            worktree_branch=task.worktree_branch,
         )
 
     def kill(self, why: str = "killed") -> bool:

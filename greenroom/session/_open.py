@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import trio
 
-from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, teams
+from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, teams, worktrees
 from greenroom import agents as agent_events
 from greenroom.actors import State
 from greenroom.agents import AgentDefinition, CanUseTool, OnMessage
@@ -46,6 +46,7 @@ EVENTS: Final = (
     *hooks.EVENTS,
     *mcp.EVENTS,
     *tasks.EVENTS,
+    *worktrees.EVENTS,
     *agent_events.EVENTS,
     *teams.EVENTS,
     *SESSION_EVENTS,
@@ -195,6 +196,7 @@ async def _looked_after(session: Session) -> AsyncIterator[None]:
         yield
         await session.asides.finish()
     finally:
+        session.delegation.crew.close()
         await session.tell_of_end()  # noqa: ASYNC102 - shielded and bounded inside
 
 

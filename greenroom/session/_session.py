@@ -85,7 +85,7 @@ class Session(BesideTurns, OfHost):
         self._teams_supervisor: Supervisor | None = None
         self._main: Ref[Any] | None = None
         self._main_home: AgentHome | None = None
-        self._former = Usage()
+        self._former: dict[str, Usage] = {}
         ground = SessionGround(composition, self._adopt, self._drop, self._agents.get)
         self.delegation = make_delegation(supervisor, ground)
         self.inbox: SessionInbox
@@ -109,6 +109,7 @@ class Session(BesideTurns, OfHost):
         home = self._main_home = self._composition.make_home(definition, is_child=False)
         home.loaded = loaded
         home.read_prompt = partial(self._composition.read_prompt, home)
+        home.run_skill = partial(self.delegation.forks.run_command, caller=home)
         unanswered = await find_unanswered(self.run_folder, loaded, self._ports.blocking)
         home.keeps_open = bool(unanswered)
         spec = ChildSpec(restart=Restart.TRANSIENT, as_id=(loaded.agent_id or None) if loaded is not None else None)
@@ -123,6 +124,7 @@ class Session(BesideTurns, OfHost):
             approvals=self.approvals,
             unanswered=unanswered,
         )
+        self.delegation.forks.hand_in = self.inbox.hand_in_hidden
         await self.inbox.open(self._supervisor)
         self.asides = Asides(main=self._main, home=home, recorder=self.runtime.recorder, recording=self._recording)
         self.initial_message = await tell_of_start(
@@ -443,7 +445,7 @@ class Session(BesideTurns, OfHost):
     @property
     def usage(self) -> Usage:
         """The tokens of all agents of the session, those that have ended included."""
-        return sum((home.usage for _, home in self._agents.values()), self._former)
+        return sum((home.usage for _, home in self._agents.values()), sum(self._former.values(), Usage()))
 
     async def wait_quiet(self) -> None:
         """Wait until no turn runs, no message waits, and no item waits for a teammate that could claim it."""
@@ -464,13 +466,15 @@ class Session(BesideTurns, OfHost):
         return self._composition.make_home(definition, more_tools)
 
     def _adopt(self, ref: Ref[Any], home: AgentHome) -> None:
-        self._agents[home.id or ref.id] = (ref, home)
+        agent_id = home.id or ref.id
+        home.usage += self._former.pop(agent_id, Usage())  # of its runs before it was released
+        self._agents[agent_id] = (ref, home)
 
     def _drop(self, agent_id: str) -> None:
         """Forget an agent that nobody looks at any more; what it used counts on."""
         if agent_id in self._agents:
             _, home = self._agents.pop(agent_id)
-            self._former += home.usage
+            self._former[agent_id] = home.usage
 
     def close_streams(self) -> None:
         """Let every reader of events come to an end; called when the session has ended."""

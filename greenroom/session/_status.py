@@ -52,6 +52,8 @@ class TaskStatus:
     attention: str
     """What somebody has to do for it to go on, such as allow a call; empty while it needs nobody."""
     error: str
+    is_told: bool
+    """Whether its end was told: by a result, by TaskOutput or TaskStop, or by a notice on its way."""
     output_file: str
 
 
@@ -73,5 +75,6 @@ def status_of(task: Task) -> TaskStatus:
         last_activity=progress.last_activity if progress is not None else "",
         attention=task.attention,
         error=task.error,
+        is_told=task.is_notified,
         output_file=str(info.output_file),
     )

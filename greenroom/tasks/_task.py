@@ -193,7 +193,9 @@ class Task:
         if not self.is_finished or self._claims:
             return
         self._settled.set()
-        if self.is_background and not self.is_notified:
+        # A program that waits for an agent tells nobody of its end.
+        is_awaited = not self.is_background and (self.info.kind == SHELL or self.info.tool_use_id != "")
+        if not is_awaited and not self.is_notified:
             self.is_notified = True
             if not self.is_silent:
                 self._tell(self.notice)

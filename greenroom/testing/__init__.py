@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from greenroom.testing._messages_server import MessagesServer, open_messages_server
     from greenroom.testing._monitors import Hot, Monitor, NotQuiescent
     from greenroom.testing._ports import VIRTUAL_START, VirtualClock, virtual_ports
+    from greenroom.testing._prompt_cache import PromptCache, cached_share
     from greenroom.testing._scheduler import ChoiceRNG, Choices, Chooser, first_in, replayed, scheduled, seeded
     from greenroom.testing._search import Search, Trail, dfs, pct, replay
     from greenroom.testing._sim import Faults, Sim
@@ -43,6 +44,7 @@ _MODULE_OF: "Mapping[str, str]" = {
     "Monitor": "greenroom.testing._monitors",
     "NotQuiescent": "greenroom.testing._monitors",
     "Opened": "greenroom.testing._conformance_supervisor",
+    "PromptCache": "greenroom.testing._prompt_cache",
     "RawReply": "greenroom.testing._messages_script",
     "ReceivedRequest": "greenroom.testing._messages_script",
     "Search": "greenroom.testing._search",
@@ -56,6 +58,7 @@ _MODULE_OF: "Mapping[str, str]" = {
     "VirtualLoop": "greenroom.testing._loop",
     "VirtualRun": "greenroom.testing._virtual",
     "assert_deterministic": "greenroom.testing._explore",
+    "cached_share": "greenroom.testing._prompt_cache",
     "cancel_sweep": "greenroom.testing._sweep",
     "check_cache_prefixes": "greenroom.testing._cache_prefixes",
     "dfs": "greenroom.testing._search",
@@ -93,6 +96,7 @@ __all__ = [
     "Monitor",
     "NotQuiescent",
     "Opened",
+    "PromptCache",
     "RawReply",
     "ReceivedRequest",
     "Search",
@@ -106,6 +110,7 @@ __all__ = [
     "VirtualLoop",
     "VirtualRun",
     "assert_deterministic",
+    "cached_share",
     "cancel_sweep",
     "check_cache_prefixes",
     "dfs",

@@ -47,7 +47,7 @@ class CacheMiss(AssertionError):
 
 
 @attrs.frozen
-class _Flat:
+class Flat:
     """A request as the provider's cache sees it: blocks in a row, and which of them are marked."""
 
     blocks: tuple[tuple[str, str], ...]
@@ -68,12 +68,12 @@ def check_cache_prefixes(requests: Iterable[RequestLike]) -> int:
     Raises:
         CacheMiss: One does not.
     """
-    last: dict[str, tuple[int, _Flat]] = {}
+    last: dict[str, tuple[int, Flat]] = {}
     compared = 0
     for request in requests:
         agent = request.agent if isinstance(request, ModelRequest | Exchange) else ""
         number, earlier = last.get(agent, (0, None))
-        later = _flat(_body(request))
+        later = flat(_body(request))
         why = _many_marks(later) or (earlier and _difference(earlier, later))
         if why:
             raise CacheMiss(agent, number + 1, why)
@@ -93,7 +93,8 @@ def _body(request: RequestLike) -> Mapping[str, Any]:
     return request
 
 
-def _flat(body: Mapping[str, Any]) -> _Flat:
+def flat(body: Mapping[str, Any]) -> Flat:
+    """Return a request's blocks in the order in which they are cached."""
     parts = [(f"tools[{index}]", tool) for index, tool in enumerate(body.get("tools", ()))]
     system = body.get("system", ())
     texts = [{"type": "text", "text": system}] if isinstance(system, str) else system
@@ -102,7 +103,7 @@ def _flat(body: Mapping[str, Any]) -> _Flat:
         content = message["content"]
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         parts += [(f"messages[{index}].content[{at}]", {"role": message["role"], **b}) for at, b in enumerate(blocks)]
-    return _Flat(
+    return Flat(
         tuple((place, _bytes({**part, "cache_control": None})) for place, part in parts),
         tuple(index for index, (_, part) in enumerate(parts) if part.get("cache_control")),
         {name: _bytes(body.get(name)) for name in _KEYED},
@@ -113,11 +114,11 @@ def _bytes(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))  # the order of keys counts: it is bytes
 
 
-def _many_marks(request: _Flat) -> str:
+def _many_marks(request: Flat) -> str:
     return f"{len(request.marks)} marks, of at most {MOST_MARKS}" if len(request.marks) > MOST_MARKS else ""
 
 
-def _difference(earlier: _Flat, later: _Flat) -> str:
+def _difference(earlier: Flat, later: Flat) -> str:
     """Return why the later request does not read what the earlier one has cached; empty if it does."""
     for name in _KEYED:
         if earlier.keyed[name] != later.keyed[name]:

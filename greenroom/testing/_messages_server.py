@@ -11,9 +11,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, final
 
+import attrs
 import trio
 
-from greenroom.testing._messages_script import ErrorReply, ReceivedRequest, Reply, Script, as_reply
+from greenroom.models import Usage
+from greenroom.testing._messages_script import ErrorReply, ReceivedRequest, Reply, Script, StreamReply, as_reply
+from greenroom.testing._prompt_cache import PromptCache
 
 if TYPE_CHECKING:
     from greenroom.testing._messages_connection import Connection
@@ -27,10 +30,13 @@ class MessagesServer:
         url: Base URL, for the client's `base_url`.
         requests: Every request that came in, in order.
         surprises: How many of them found nothing scripted; they were refused with status 400.
+        billed: With a cache: how the input of each request was billed, in order.
     """
 
-    def __init__(self, url: str, script: Script) -> None:
+    def __init__(self, url: str, script: Script, cache: PromptCache | None = None) -> None:
         self.url = url
+        self.billed: list[Usage] = []
+        self._cache = cache
         self.requests: list[ReceivedRequest] = []
         self.surprises = 0
         self._script = script if callable(script) else deque(script)
@@ -86,7 +92,7 @@ class MessagesServer:
     async def _serve_requests(self, connection: Connection) -> None:
         while (request := await connection.receive_request()) is not None:
             self.requests.append(request)
-            reply = self._next_reply(request)
+            reply = self._billed(request, self._next_reply(request))
             self._tell()
             if not await connection.send_reply(reply):
                 return
@@ -101,26 +107,35 @@ class MessagesServer:
             return ErrorReply(status=400, type="invalid_request_error", message="nothing is scripted for this request")
         return as_reply(self._script.popleft())
 
+    def _billed(self, request: ReceivedRequest, reply: Reply) -> Reply:
+        """Return the reply with what the cache makes of its input; one that is refused costs nothing and caches nothing."""
+        if self._cache is None or not isinstance(reply, StreamReply):
+            return reply
+        usage = self._cache.serve(request.body)
+        self.billed.append(usage)
+        return attrs.evolve(reply, usage=attrs.evolve(usage, output_tokens=reply.usage.output_tokens))
+
     def _tell(self) -> None:
         self._changed.set()
         self._changed = trio.Event()
 
 
 @asynccontextmanager
-async def open_messages_server(script: Script) -> AsyncIterator[MessagesServer]:
+async def open_messages_server(script: Script, *, cache: PromptCache | None = None) -> AsyncIterator[MessagesServer]:
     """Serve a script on a free port of the loopback interface; leaving closes every connection.
 
     The body's own exception comes out bare. Without one, `assert_done` is called at the end.
 
     Args:
         script: The replies in order, or a function from the request to the reply.
+        cache: Where the usage of streamed replies comes from, save its output; None: from the script.
     """
     failure: BaseException | None = None
     try:
         async with trio.open_nursery() as nursery:
             listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
             port = listeners[0].socket.getsockname()[1]
-            server = MessagesServer(f"http://127.0.0.1:{port}", script)
+            server = MessagesServer(f"http://127.0.0.1:{port}", script, cache)
             await nursery.start(trio.serve_listeners, server.serve, listeners)
             yield server
             server.assert_done()

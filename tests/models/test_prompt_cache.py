@@ -1,7 +1,8 @@
 """Request n+1 begins with request n, byte for byte, and has a mark where that one was cached.
 
 Mechanism: `_marked` in the Messages API module. Without the mark before the last answer the property fails after a round of
-more than 20 parallel calls; without the one between two messages of the user, after a request that was not answered.
+more than 20 parallel calls; without the one between two messages of the user, after a request that was not answered; without
+the one behind results, siblings pay for the calls that they have in common.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from greenroom.models import (
     ToolUseBlock,
     request_body,
 )
-from greenroom.testing import CacheMiss, ReceivedRequest, check_cache_prefixes
+from greenroom.testing import CacheMiss, PromptCache, ReceivedRequest, cached_share, check_cache_prefixes
 
 TOOLS = (ToolSchema("Read", "reads", {"type": "object"}), ToolSchema("Grep", "searches", {"type": "object"}))
 COUNT = st.sampled_from([1, 2, 21, 50])
@@ -62,6 +63,38 @@ def conversations(draw: st.DrawFn) -> list[ModelRequest]:
 @given(conversations())
 def test_each_request_begins_with_the_one_before_and_reads_what_it_cached(requests: list[ModelRequest]) -> None:
     assert check_cache_prefixes(requests) == len(requests) - 1
+
+
+@given(conversations(), st.integers(2, 30))
+def test_forks_of_one_answer_read_all_but_what_each_is_told(requests: list[ModelRequest], count: int) -> None:
+    """Behaviours (1), line 8."""
+    parent = requests[-1]
+    calls = tuple(ToolUseBlock(f"f{at}", "Agent", {"prompt": f"a long prompt {at}" * 50}) for at in range(count))
+    results = tuple(ToolResultBlock(call.id, "started") for call in calls)
+
+    def fork(number: int) -> ModelRequest:
+        told = Message("user", (*results, TextBlock(f"do {number}")))
+        return attrs.evolve(parent, messages=(*parent.messages, Message("assistant", calls), told))
+
+    cache = PromptCache(least_tokens=0)
+    cache.serve(request_body(parent))
+    billed = [cache.serve(request_body(fork(number))) for number in range(count)]
+
+    assert billed[0].cache_creation_input_tokens > 10 * count
+    assert all(one.cache_creation_input_tokens + one.input_tokens < 20 for one in billed[1:])
+
+
+@given(conversations())
+def test_the_cache_reads_what_was_marked_before_and_bills_each_token_once(requests: list[ModelRequest]) -> None:
+    cache = PromptCache(least_tokens=0)
+    last = 0
+    for request in requests:
+        usage = cache.serve(request_body(request))
+        assert usage.cache_read_input_tokens >= last
+        assert min(usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens) >= 0
+        last = usage.total
+    assert cached_share(cache.serve(request_body(requests[-1]))) == 1.0
+    assert cached_share(PromptCache(least_tokens=10**9).serve(request_body(requests[-1]))) == 0.0
 
 
 @given(conversations(), conversations())

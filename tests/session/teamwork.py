@@ -35,7 +35,9 @@ def last_texts(request: ModelRequest) -> str:
 
 def asked(request: ModelRequest) -> str:
     """Return what the agent was told first."""
-    return request.messages[0].text
+    block = request.messages[0].content[0]
+    assert isinstance(block, TextBlock)
+    return block.text
 
 
 def in_order(*answers: AnswerLike, otherwise: AnswerLike = "Noted.") -> Page:
@@ -67,6 +69,7 @@ async def open_teamwork(
     can_use_tool: CanUseTool | None = None,
     mode: str | None = "bypassPermissions",
     sources: Iterable[str] = (),
+    is_trusted: bool = False,
 ) -> AsyncIterator[Session]:
     """Open a session in virtual time; children are played by `pages`, and report what they were asked otherwise."""
     book = {"general-purpose": echo, "Explore": echo, "Plan": echo, **(pages or {}), "main": main}
@@ -78,6 +81,7 @@ async def open_teamwork(
         main=definition or AgentDefinition(name="main", system_prompt="You lead."),
         tools=(*STANDARD_TOOLS, *AGENT_TOOLS, *tools),
         sources=sources,
+        is_trusted=is_trusted,
         ports=virtual_ports(),
         settings=settings,
         agents=agents,

@@ -2,25 +2,66 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from trio.testing import MockClock
 
-from greenroom.agents import Question
+from greenroom.agents import AgentDefinition, PermissionDenied, Question, ToolBegan
+from greenroom.agents.crew import FORK
 from greenroom.agents.definitions import find_manual
+from greenroom.core import Event
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow
-from greenroom.session import Session
-from tests.session.teamwork import agent, in_order, main_messages, open_teamwork
+from greenroom.session import EVENTS, Session
+from greenroom.tasks import TaskBegan
+from greenroom.trace import JOURNAL, read_journal
+from greenroom.worktrees import WorktreeKept
+from tests.agents.definitions.samples import JSON, MARKDOWN
+from tests.session.teamwork import agent, in_order, last_texts, main_messages, notices, open_teamwork, violations
+
+BACK: dict[str, Any] = {"run_in_background": True}
+CODE_REVIEW = """---
+name: code-review
+context: fork
+allowed-tools:
+  - Read
+  - Grep
+  - Glob
+---
+"""
+AUDIT_AUTH = """---
+name: audit-auth
+context: fork
+allowed-tools:
+  - Read
+  - Grep
+  - Glob
+---
+
+Audit the authentication flow and return only correctness risks.
+"""
+
+
+def recorded(session: Session, *kinds: type[Event]) -> list[Any]:
+    """Return the events of these kinds in the journal of a session that has ended."""
+    journal = read_journal(session.run_folder / JOURNAL, EVENTS)
+    return [one.event for one in journal.entries if isinstance(one.event, kinds)]
+
+
+def make_repository(folder: Path) -> None:
+    folder.mkdir()
+    for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *command], cwd=folder, check=True)
 
 
 def structured(session: Session) -> list[dict[str, Any]]:
     """Return what programs read of main's calls, in order."""
-    home = session.delegation.crew.main_home
-    assert home is not None
-    return [dict(one) for one in home.workspace.attachments.values()]
+    lines = (session.run_folder / "transcripts" / "main.jsonl").read_text().splitlines()
+    return [line["toolUseResult"] for line in map(json.loads, lines) if "toolUseResult" in line]
 
 
 # --- built-in agents -------------------------------------------------------------------------------------------------
@@ -108,3 +149,400 @@ async def test_variables_take_built_in_agents_away(
     async with open_teamwork(tmp_path, in_order(agent("look")), settings=person) as session:
         await session.run("go")
         assert "Report on: look" in main_messages(session)[2]
+
+
+# --- what a call returns ---------------------------------------------------------------------------------------------
+
+
+async def test_the_fields_of_a_result_are_those_that_are_documented(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Behaviours (1), line 1."""
+    pages = {"general-purpose": in_order(Call("Glob", {"pattern": "*"}), "Nothing there.")}
+    async with open_teamwork(tmp_path, in_order(agent("look"), agent("dig", **BACK)), pages=pages) as session:
+        await session.run("go")
+        await session.wait_quiet()
+
+    completed, launched = structured(session)
+    assert list(completed) == [
+        "status",
+        "agentId",
+        "agentType",
+        "content",
+        "resolvedModel",
+        "totalToolUseCount",
+        "totalDurationMs",
+        "totalTokens",
+        "usage",
+        "toolStats",
+        "prompt",
+    ]
+    assert completed["status"] == "completed"
+    assert completed["agentType"] == "general-purpose"
+    assert completed["content"] == [{"type": "text", "text": "Nothing there."}]
+    assert completed["resolvedModel"] == "playbook"
+    assert (completed["totalToolUseCount"], completed["totalDurationMs"]) == (1, 2000)
+    assert completed["toolStats"]["searchCount"] == 1
+    assert 0 < completed["totalTokens"] < completed["usage"]["input_tokens"]
+    assert launched == {
+        "status": "async_launched",
+        "isAsync": True,
+        "agentId": launched["agentId"],
+        "description": "some work",
+        "resolvedModel": "playbook",
+        "prompt": "dig",
+        "outputFile": str(session.run_folder / "tasks" / f"{launched['agentId']}.output"),
+        "canReadOutputFile": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("tools", "advises"), [(("Agent",), False), (("Agent", "Read"), True), (("Agent", "Bash"), True)]
+)
+async def test_who_cannot_read_files_gets_no_advice_to(
+    tmp_path: Path, autojump_clock: MockClock, tools: tuple[str, ...], *, advises: bool
+) -> None:
+    """Behaviours (20), line 9. Mechanism: `_can_read` looks at the caller's own tools."""
+    main = AgentDefinition(name="main", system_prompt="You lead.", tools=tools)
+    async with open_teamwork(tmp_path, in_order(agent("dig", **BACK)), definition=main) as session:
+        await session.run("go")
+        await session.wait_quiet()
+        launched = main_messages(session)[2]
+
+    (data,) = structured(session)
+    assert data["canReadOutputFile"] is advises
+    assert ("Read" in launched) is advises
+    assert data["outputFile"] in launched
+
+
+# --- which model -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variable", "call", "wanted"),
+    [("haiku", "opus", "haiku"), ("inherit", "opus", "opus"), ("", "opus", "opus"), ("haiku", None, "haiku")],
+)
+async def test_the_variable_for_models_beats_the_call(
+    tmp_path: Path, autojump_clock: MockClock, variable: str, call: str | None, wanted: str
+) -> None:
+    """Behaviours (1), line 3."""
+    seen: list[str] = []
+
+    def page(request: ModelRequest) -> AnswerLike:
+        seen.append(request.model)
+        return "Done."
+
+    settings = {"env": {"GREENROOM_SUBAGENT_MODEL": variable}}
+    model = {} if call is None else {"model": call}
+    async with open_teamwork(
+        tmp_path, in_order(agent("look", **model)), pages={"general-purpose": page}, settings=settings
+    ) as session:
+        await session.run("go")
+
+    assert [wanted in one for one in seen] == [True]
+
+
+async def test_the_variable_for_models_leaves_a_fork_on_its_parents_prefix(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Behaviours (20), line 13; agents 20.17."""
+    requests: list[ModelRequest] = []
+
+    def fork(request: ModelRequest) -> AnswerLike:
+        requests.append(request)
+        return "Done."
+
+    def main(request: ModelRequest) -> AnswerLike:
+        requests.append(request)
+        return in_order(agent("dig", subagent_type="fork"))(request)
+
+    settings = {"env": {"GREENROOM_SUBAGENT_MODEL": "haiku"}, "delegation": {"fork": "explicit"}}
+    async with open_teamwork(tmp_path, main, pages={FORK: fork}, settings=settings) as session:
+        await session.run("go")
+        await session.wait_quiet()
+
+    parent = requests[0]
+    (child,) = (one for one in requests if one.definition == FORK)
+    assert (child.model, child.system, child.tools) == (parent.model, parent.system, parent.tools)
+    assert child.messages[: len(parent.messages)] == parent.messages
+
+
+# --- what may start --------------------------------------------------------------------------------------------------
+
+
+async def test_a_hook_that_ends_with_2_stops_a_spawn_and_is_read(tmp_path: Path) -> None:
+    """Behaviours (20), line 6."""
+    handler = {"type": "command", "command": "echo 'no agents on a Friday' >&2; exit 2"}
+    settings = {"hooks": {"PreToolUse": [{"matcher": "Agent", "hooks": [handler]}]}}
+    async with open_teamwork(tmp_path, in_order(agent("look", **BACK)), settings=settings, wait_s=0.0) as session:
+        await session.run("go")
+        assert session.delegation.crew.members == {}
+
+    assert "no agents on a Friday" in main_messages(session)[2]
+    assert recorded(session, TaskBegan) == []
+
+
+async def test_a_deny_rule_takes_the_tool_away_and_without_one_nobody_is_asked(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Behaviours (20), line 6; agents 1.27: a start is allowed unless a rule or a hook speaks."""
+    tools: list[list[str]] = []
+    questions: list[str] = []
+
+    def main(request: ModelRequest) -> AnswerLike:
+        tools.append([one.name for one in request.tools])
+        return in_order(agent("look"))(request)
+
+    async def asks(question: Question) -> Allow:
+        questions.append(question.tool)
+        return Allow()
+
+    denied = {"permissions": {"deny": ["Agent"]}}
+    async with open_teamwork(tmp_path, main, settings=denied, mode="default", can_use_tool=asks) as session:
+        await session.run("go")
+    assert "Agent" not in tools[0]
+    assert "Report on" not in main_messages(session)[2]
+    assert recorded(session, TaskBegan) == []
+
+    async with open_teamwork(tmp_path, main, mode="default", can_use_tool=asks) as session:
+        await session.run("go")
+    assert "Report on: look" in main_messages(session)[2]
+    assert questions == []
+
+
+@pytest.mark.parametrize(("mode", "is_free"), [("default", False), ("bypassPermissions", True)])
+async def test_a_definition_cannot_switch_permissions_off_for_itself(
+    tmp_path: Path, mode: str, *, is_free: bool
+) -> None:
+    """Behaviours (20), line 7; agents 20.21. Mechanism: `Policy.for_child` takes the mode only where the user enabled it."""
+    read: dict[str, list[str]] = {"wild": [], "plain": []}
+
+    def page(request: ModelRequest) -> AnswerLike:
+        name = request.definition
+        read[name].append(last_texts(request))
+        write = Call("Write", {"file_path": f"{name}.txt", "content": "x"})
+        return in_order(write, Call("Bash", {"command": "touch .git"}), "Done.")(request)
+
+    kinds = {
+        "wild": {"description": "d", "prompt": "p", "permissionMode": "bypassPermissions"},
+        "plain": {"description": "d", "prompt": "p"},
+    }
+    calls = [agent("do", subagent_type=name) for name in kinds]
+    async with open_teamwork(
+        tmp_path, in_order(calls), pages=dict.fromkeys(kinds, page), agents=kinds, mode=mode, wait_s=0.0
+    ) as session:
+        await session.run("go")
+        said = [one for one in session.problems if "bypassPermissions" in one]
+
+    assert (tmp_path / "project" / "wild.txt").exists(), "acceptEdits, as without a mode"
+    assert (tmp_path / "project" / ".git").exists() is is_free
+    assert bool(said) is not is_free
+    if not is_free:
+        assert [text.replace("wild", "plain") for text in read["wild"]] == read["plain"]
+
+
+# --- the sample files ------------------------------------------------------------------------------------------------
+
+
+async def test_the_sample_files_load_unchanged_and_do_what_they_say(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behaviours (20), line 2."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    theirs = tmp_path / "project" / ".claude"
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    for path, text in {
+        "agents/code-reviewer.md": MARKDOWN,
+        "skills/code-review/SKILL.md": CODE_REVIEW,
+        "skills/audit-auth/SKILL.md": AUDIT_AUTH,
+    }.items():
+        (theirs / path).parent.mkdir(parents=True, exist_ok=True)
+        (theirs / path).write_text(text)
+    main = in_order(agent("the change", subagent_type="code-reviewer"))
+    seen: list[ModelRequest] = []
+
+    def reviewer(request: ModelRequest) -> AnswerLike:
+        seen.append(request)
+        return "No risks."
+
+    async with open_teamwork(tmp_path, main, pages={"code-reviewer": reviewer}, sources=["user", "project"]) as session:
+        await session.run("go")
+        await session.wait_quiet()
+        one = session.definitions["code-reviewer"]
+        skills = session.skills
+        assert session.problems == ()
+
+    assert (one.tools, one.model, one.permission_mode) == (("Read", "Grep", "Glob"), "sonnet", "acceptEdits")
+    assert (one.is_background, one.max_turns, one.memory) == (True, 8, "project")
+    assert [name for name in ("audit-auth", "code-review") if skills[name].is_fork] == ["audit-auth", "code-review"]
+    assert skills["audit-auth"].allowed_tools == ("Read", "Grep", "Glob")
+    assert "<result>No risks.</result>" in notices(session)[0], "the definition asks for the background"
+    assert "sonnet" in seen[0].model
+    assert {tool.name for tool in seen[0].tools} >= {"Read", "Grep", "Glob"}
+
+
+async def test_the_sample_in_json_loads_and_its_denials_hold(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Behaviours (20), line 2."""
+    sample = json.loads(JSON)
+    page = in_order("No risks.")
+    async with open_teamwork(
+        tmp_path,
+        in_order(agent("it", subagent_type="code-reviewer")),
+        pages={"code-reviewer": page},
+        agents={"code-reviewer": sample},
+    ) as session:
+        await session.run("go")
+        one = session.definitions["code-reviewer"]
+        (member,) = session.delegation.crew.members.values()
+        assert session.problems == ()
+
+    assert (one.effort, one.max_turns) == ("medium", 50)
+    assert one.disallowed_tools == ("Bash(git push)", "Bash(git force-push)")
+    assert member.home.policy is not None
+    assert {str(rule) for rule in member.home.policy.rules} >= set(one.disallowed_tools)
+    assert "No risks." in main_messages(session)[2]
+
+
+# --- finding faults: each question of agents 20.61 is answered without a debugger (Behaviours (20), line 15) -------------
+
+
+async def test_why_no_notice_came_is_told_by_the_task(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Behaviours (20), line 15; agents 20.61, row 1: somebody waited for it with TaskOutput, so its end was told already."""
+
+    def main(request: ModelRequest) -> AnswerLike:
+        text = last_texts(request)
+        if "agentId: " in text:
+            return Call("TaskOutput", {"task_id": text.split("agentId: ")[1].split()[0]})
+        return in_order(agent("dig", **BACK))(request)
+
+    async with open_teamwork(tmp_path, main) as session:
+        await session.run("go")
+        await session.wait_quiet()
+        (task,) = session.tasks()
+
+    assert notices(session) == []
+    assert (task.state, task.is_told) == ("completed", True)
+    assert [one.tool for one in recorded(session, ToolBegan)] == ["Agent", "TaskOutput"]
+
+
+async def test_why_a_message_found_nobody_is_in_its_error(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Behaviours (20), line 15; agents 20.61, row 2."""
+    messages = [Call("SendMessage", {"to": to, "message": "hello"}) for to in ("critik", "a" + 16 * "0")]
+    calls = in_order(agent("dig", name="critic", **BACK), messages)
+    async with open_teamwork(tmp_path, calls) as session:
+        await session.run("go")
+        await session.wait_quiet()
+        texts = main_messages(session)[4]
+
+    assert "there is no agent 'critik'; did you mean critic" in texts
+    assert f"has no conversation of an agent 'a{16 * '0'}'" in texts, "its transcript is gone"
+
+
+async def test_why_a_child_lacks_a_tool_is_among_the_problems(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Behaviours (20), line 15; agents 20.61, row 3."""
+    kinds = {
+        "narrow": {"description": "d", "prompt": "p", "tools": ["Read", "Gerp"]},
+        "needy": {"description": "d", "prompt": "p", "requiredMcpServers": ["github"]},
+        "deaf": {"description": "d", "prompt": "p", "tools": ["Gerp"]},
+    }
+    calls = [agent("do", subagent_type=name) for name in kinds]
+    async with open_teamwork(tmp_path, in_order(calls), pages={"narrow": in_order("Done.")}, agents=kinds) as session:
+        await session.run("go")
+        problems = session.problems
+        texts = main_messages(session)[2]
+
+    assert any("'narrow'" in one and "'Gerp'" in one for one in problems)
+    assert "github" in texts
+    assert "'deaf' would be spawned with zero tools" in texts
+
+
+async def test_why_a_childs_call_was_refused_is_on_record(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Behaviours (20), line 15; agents 20.61, row 4; 20.62: the `mode` of a call overrides nothing."""
+    planner = {"description": "d", "prompt": "p", "permissionMode": "plan"}
+    page = in_order(Call("Write", {"file_path": "a.txt", "content": "a"}), "Refused.")
+    call = agent("do", subagent_type="planner", mode="bypassPermissions")
+    async with open_teamwork(
+        tmp_path, in_order(call), pages={"planner": page}, agents={"planner": planner}, mode="default"
+    ) as session:
+        await session.run("go")
+        (task,) = session.tasks()
+
+    (denied,) = recorded(session, PermissionDenied)
+    assert denied.actor == task.id
+    assert "plan" in denied.reason
+
+
+@pytest.mark.parametrize(
+    ("setting", "call", "says"),
+    [
+        ({"fork": "off"}, {"subagent_type": "fork"}, "forks are not available here"),
+        ({"fork": "when_type_omitted"}, {}, "Report on"),
+        ({"fork": "when_type_omitted", "interactive": True}, {"subagent_type": "general-purpose"}, "Async agent"),
+    ],
+    ids=["closed", "nobody-watches", "a-type-was-given"],
+)
+async def test_why_nothing_forked_is_in_the_result_or_the_type_of_the_task(
+    tmp_path: Path, autojump_clock: MockClock, setting: dict[str, Any], call: dict[str, Any], says: str
+) -> None:
+    """Behaviours (20), line 15; agents 20.61, row 5."""
+    async with open_teamwork(tmp_path, in_order(agent("dig", **call)), settings={"delegation": setting}) as session:
+        await session.run("go")
+        await session.wait_quiet()
+
+    assert says in main_messages(session)[2]
+    assert {one.agent for one in recorded(session, TaskBegan)} <= {"general-purpose"}
+
+
+async def test_why_a_command_did_not_fork_can_be_seen_in_the_loaded_skill(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behaviours (20), line 15; agents 20.61, row 6."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    folder = tmp_path / "project" / ".claude" / "skills"
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    for name, head in {"audit": "context: fork", "typo": "context: forked", "plain": "description: Audits."}.items():
+        (folder / name).mkdir(parents=True)
+        (folder / name / "SKILL.md").write_text(f"---\nname: {name}\n{head}\n---\n\nAudit the login.\n")
+    async with open_teamwork(tmp_path, in_order("I audit."), sources=["project"], is_trusted=True) as session:
+        answers = [(await session.run(f"/{name}")).text for name in ("audit", "plain")]
+        skills, problems = session.skills, session.problems
+
+    assert [(name, skills[name].is_fork) for name in sorted(skills)] == [("audit", True), ("plain", False)]
+    assert answers[0].startswith("Report on: Base directory for this skill: ")
+    assert answers[1] == "I audit."
+    assert [one.agent for one in recorded(session, TaskBegan)] == ["general-purpose"]
+    assert any("typo" in one and "forked" in one for one in problems)
+
+
+async def test_why_a_worktree_stays_is_on_record_and_in_the_result(tmp_path: Path) -> None:
+    """Behaviours (20), line 15; agents 20.61, row 7."""
+    make_repository(tmp_path / "project")
+    pages = {"general-purpose": in_order(Call("Write", {"file_path": "new.py", "content": "x"}), "Done.")}
+    async with open_teamwork(tmp_path, in_order(), pages=pages, wait_s=0.0) as session:
+        handle = await session.spawn("general-purpose", "try it", isolation="worktree")
+        result = await handle.wait_finished()
+
+    (kept,) = recorded(session, WorktreeKept)
+    assert (kept.path, kept.branch) == (result.worktree, result.worktree_branch)
+    assert "new.py" in kept.why
+    assert violations(session) == []
+
+
+async def test_why_a_wait_goes_on_is_in_its_answer(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Behaviours (20), line 15; agents 20.61, row 8: the state is that of the task, and it is final before anything is cleaned up."""
+
+    def main(request: ModelRequest) -> AnswerLike:
+        text = last_texts(request)
+        if "agentId: " in text:
+            return Call("TaskOutput", {"task_id": text.split("agentId: ")[1].split()[0], "timeout": 1000})
+        return in_order(agent("dig", **BACK))(request)
+
+    pages = {"general-purpose": in_order(*[Call("Glob", {"pattern": "*"})] * 9, "Done.")}
+    async with open_teamwork(tmp_path, main, pages=pages) as session:
+        await session.run("go")
+        (task,) = session.tasks()
+        assert (task.state, task.is_told) == ("running", False)  # and not `completed`: it is what it says
+        await session.wait_quiet()
+
+    answer = main_messages(session)[4]
+    assert "<retrieval_status>timeout</retrieval_status>" in answer
+    assert "<status>running</status>" in answer
+    assert len(notices(session)) == 1

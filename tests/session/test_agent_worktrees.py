@@ -9,7 +9,7 @@ import trio
 
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.tools import tool
-from tests.session.teamwork import agent, in_order, last_texts, main_messages, notices, open_teamwork, violations
+from tests.session.teamwork import agent, asked, in_order, last_texts, main_messages, notices, open_teamwork, violations
 from tests.worktrees.repositories import NEEDS_GIT, branches, git, make_repository
 
 pytestmark = NEEDS_GIT
@@ -117,7 +117,7 @@ async def test_two_at_once_edit_the_same_file(tmp_path: Path, project: Path) -> 
     def child(request: ModelRequest) -> AnswerLike:
         if len(request.messages) > 1:
             return "Written."
-        return Call("Write", {"file_path": "new.txt", "content": request.messages[0].text})
+        return Call("Write", {"file_path": "new.txt", "content": asked(request)})
 
     calls = [agent(name, isolation="worktree") for name in ("left", "right")]
     async with open_teamwork(tmp_path, in_order(calls), pages={"general-purpose": child}, wait_s=0) as session:
@@ -141,7 +141,7 @@ async def test_a_nested_child_holds_the_worktree_while_its_parent_ends(tmp_path:
 
     def child(request: ModelRequest) -> AnswerLike:
         said = sum(message.role == "assistant" for message in request.messages)
-        if request.messages[0].text == "outer":
+        if asked(request) == "outer":
             return agent("inner", run_in_background=True) if said == 0 else "I leave it to another one."
         return [Call("HoldOn"), bash("pwd && ls file.txt")][said] if said < 2 else "Inner: " + last_texts(request)
 

@@ -28,13 +28,14 @@ from greenroom.agents.crew._fork import directive
 from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order
 from greenroom.agents.crew._places import Places, confined
 from greenroom.agents.crew._reports import readable, report_of, with_denials, words_of
+from greenroom.agents.crew._telling import Telling
+from greenroom.agents.delegation._routing import Limits
 from greenroom.core import Cause, JournalError, Ports, Stopping, actor_id
-from greenroom.inbox import TASK_NOTIFICATION
-from greenroom.mailbox import Delivery, Lane
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
 from greenroom.worktrees import Hold, Worktrees
 
+SEND_MESSAGE: Final = "SendMessage"
 _EDGES: Final = {State.COMPLETED: Edge.COMPLETE, State.FAILED: Edge.FAIL, State.KILLED: Edge.KILL}
 
 SHELL_MAX_S: Final = 3_600.0
@@ -86,6 +87,8 @@ class Crew:
         self._branch: Supervisor | None = None
         self._waiting: deque[Member] = deque()
         self._resuming: set[str] = set()
+        self._is_closed = False
+        self._telling = Telling(tasks, ground, self.members)
         tasks.on_release = self._release
         tasks.id_of = lambda name: self.names.get(name, [name])[-1]
 
@@ -97,8 +100,21 @@ class Crew:
     @property
     def running(self) -> int:
         """How many have a place: those that run, and those that are just being started."""
-        started = sum(one.is_running and one.ref is not None for one in self.members.values())
-        return started + self._reserved
+        members = [one for one in self.members.values() if not one.order.is_service]
+        return sum(one.is_running and one.ref is not None for one in members) + self._reserved
+
+    @property
+    def limits(self) -> Limits:
+        """How many agents there are, and how many there may be."""
+        settings = self.settings
+        return Limits(
+            max_depth=settings.max_depth,
+            running=self.running,
+            max_running=settings.max_running,
+            spawned=self.spawned,
+            max_total=settings.max_total,
+            has_budget=self.ground.has_budget(),
+        )
 
     def find_home(self, agent_id: str) -> AgentHome | None:
         """Return what belongs to an agent of the session, teammates included."""
@@ -137,7 +153,8 @@ class Crew:
             JournalError: Nothing new may begin.
             Stopping: The session ends.
         """
-        self._reserved += 1
+        reserved = not order.is_service
+        self._reserved += reserved
         hold = None
         try:
             self._branch = await self._open_branch()
@@ -154,7 +171,8 @@ class Crew:
             member = self._begin(agent_id, order, home, hold)
             hold = None
         finally:
-            self._reserved -= 1
+            self._reserved -= reserved
+            self._start_next()
             if hold is not None:
                 with trio.CancelScope(shield=True):  # bounded by git's own limit
                     await hold.release()
@@ -162,6 +180,8 @@ class Crew:
 
     def _begin(self, agent_id: str, order: Order, home: AgentHome, hold: Hold | None) -> Member:
         """Register an agent and send it on its way, or let it wait for a place, in one step."""
+        if self._is_closed:
+            raise Stopping("session")
         task = self._open_task(agent_id, order, home)
         member = Member(id=agent_id, order=order, lineage=home.lineage, task=task, home=home, hold=hold)
         self.members[agent_id] = member
@@ -171,7 +191,8 @@ class Crew:
         if order.is_fork:
             place, parent = (str(home.place), str(order.caller.cwd)) if order.in_worktree and order.caller else ("", "")
             text = directive(text, place=place, parent=parent)
-        if order.waits and self.running > self.settings.max_running:  # itself counted, since it has its place reserved
+        # Itself counted, since it has its place reserved.
+        if order.waits and (self._waiting or self.running > self.settings.max_running):
             self._waiting.append(member)
             member.first = text
         else:
@@ -182,7 +203,7 @@ class Crew:
                 self.tasks.forget(task)
                 self.ground.let_go(home)
                 raise
-        self.spawned += 1
+        self.spawned += not order.is_service
         if order.name and order.is_background:
             self.take_name(member)
         return member
@@ -192,7 +213,8 @@ class Crew:
         if caller is None:
             return Lineage(above=(main.id,) if main is not None else ())
         above = (order.caller_id, *caller.lineage.above)
-        return Lineage(parent=order.caller_id, above=above, call=order.call)
+        skills = (*caller.lineage.skills, *([order.skill] if order.skill else []))
+        return Lineage(parent=order.caller_id, above=above, call=order.call, skill=order.skill, skills=skills)
 
     def _open_task(self, agent_id: str, order: Order, home: AgentHome, *, run: int = 1) -> Task:
         """Put a run into the table."""
@@ -238,13 +260,22 @@ class Crew:
             child_kind(member.home),
             member.home,
             run == 1,
-            partial(self.tasks.begin, member.task),
+            partial(self._ready, member, member.task),
             spec=ChildSpec(restart=Restart.TEMPORARY, as_id=member.id if run == 1 else None),
         )
         member.ref = Ref(cell)
         member.ref.tell(first, size_bytes=len(first.text))
         self.ground.adopt(member.ref, member.home)
         member.ref.watch(partial(self._ended, member, member.task))
+
+    def _ready(self, member: Member, task: Task) -> None:
+        """Note that a run can begin; the agent reads whom it can write to, as things are now (agents 1.85)."""
+        home = member.home
+        if task.info.run == 1 and not member.order.is_fork and SEND_MESSAGE in home.tools:
+            named = [one.order.name for one in self.members.values() if one.order.name and one is not member]
+            listed = ", ".join(["`main`", *(f"`{name}`" for name in dict.fromkeys(named))])
+            home.reminders.append(f"With {SEND_MESSAGE} you reach other agents of this session: {listed}.")
+        self.tasks.begin(task)
 
     # --- going on with one that has ended --------------------------------------------------------------------------
 
@@ -287,7 +318,7 @@ class Crew:
             Stopping: The session ends.
             JournalError: Nothing new may begin.
         """
-        order = attrs.evolve(member.order, is_background=True, is_silent=not owner, owner=owner, call="")
+        order = attrs.evolve(member.order, is_background=True, is_silent=not owner, owner=owner, call="", tell=None)
         home = member.home
         home.last_text, home.open_results, home.ended_by = "", {}, None
         home.denials.clear()
@@ -317,6 +348,12 @@ class Crew:
     def kill_all(self, cause: Cause) -> int:
         """Ask for the end of all that run, and return how many those are."""
         return sum(one.task.kill(cause) for one in list(self.members.values()))
+
+    def close(self) -> None:
+        """End those that wait for a place, because the session ends; nobody waits for one any more."""
+        self._is_closed = True
+        for member in list(self._waiting):
+            member.task.kill(Cause("session", "the session ends"))
 
     def _kill_actor(self, agent_id: str, cause: Cause) -> None:
         member = self.members[agent_id]
@@ -353,6 +390,7 @@ class Crew:
         self._append_output(task, f"\n[{state.value}{f': {task.error}' if task.error else ''}]\n")
         after_care = partial(self.places.let_go, member, task) if member.hold is not None else None
         self.tasks.end(task, _EDGES[state], after_care)
+        self._telling.pass_on(home, self._main_reader)
         self._start_next()
 
     def _end_shells(self, member: Member, task: Task, state: State) -> None:
@@ -366,7 +404,7 @@ class Crew:
                 self.tasks.limit(shell, SHELL_MAX_S)
 
     def _start_next(self) -> None:
-        while self._waiting and self.running < self.settings.max_running:
+        while self._waiting and not self._is_closed and self.running < self.settings.max_running:
             member = self._waiting.popleft()
             try:
                 self.launch(member, Note(member.first))
@@ -387,39 +425,11 @@ class Crew:
 
     def deliver(self, notice: TaskNotice) -> None:
         """Hand a notice to whoever is to be told, in the step in which the task ended."""
-        above: tuple[str, ...] = ()
-        for agent_id in (notice.task_id, notice.owner):
-            home = self.home_of(agent_id)
-            if home is not None:
-                above = home.lineage.above
-                break
-        for agent_id in (notice.owner, *above):
-            member = self.members.get(agent_id)
-            if member is not None and member.is_running and self._hand_over(notice, member.ref, member.home):
-                return
-        other = self.ground.find(notice.owner)  # a teammate
-        if other is not None and not other[0].is_gone and self._hand_over(notice, *other):
-            return
-        if self.main is not None:
-            self._hand_over(notice, self.main, self.main_home)
+        self._telling.deliver(notice, self._main_reader)
 
-    def _hand_over(self, notice: TaskNotice, ref: Ref[Any] | None, home: AgentHome | None) -> bool:
-        if ref is None or home is None:
-            return False
-        if not notice.wakes:
-            home.reminders.append(notice.xml)
-            return True
-        task = self.tasks.find(notice.task_id)
-        note = Note(
-            notice.xml,
-            is_hidden=True,
-            notice=notice.id,
-            origin=TASK_NOTIFICATION,
-            is_answered=None if task is None else lambda: task.is_answered,
-        )
-        if ref is self.main:  # its mailbox may be full of notices, and none of them may be lost
-            return ref.notify(note) is Delivery.ACCEPTED
-        return ref.tell(note, Lane.LATER) is Delivery.ACCEPTED
+    @property
+    def _main_reader(self) -> tuple[Ref[Any], AgentHome] | None:
+        return None if self.main is None or self.main_home is None else (self.main, self.main_home)
 
     # --- on disk ---------------------------------------------------------------------------------------------------
 

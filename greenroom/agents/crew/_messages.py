@@ -18,7 +18,7 @@ from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
 from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.crew._agent_tool import is_one_shot
-from greenroom.agents.crew._crew import Crew
+from greenroom.agents.crew._crew import SEND_MESSAGE, Crew
 from greenroom.agents.crew._fork import fork_home
 from greenroom.agents.crew._orders import ChildWish, Member, Order
 from greenroom.core import UsageError
@@ -27,7 +27,6 @@ from greenroom.mailbox import Delivery, Lane
 from greenroom.tools import Tool, ToolContext, ToolError, tool
 
 MAIN: Final = "main"
-SEND_MESSAGE: Final = "SendMessage"
 
 
 class Archive(Protocol):
@@ -185,7 +184,7 @@ class Post:
         record, loaded = await self.archive.load(agent_id)
         crew = self.crew
         definitions = await crew.ground.find_definitions()
-        lineage = Lineage(above=tuple(record.get("above") or ()))
+        lineage = Lineage(above=tuple(record.get("above") or ()), skills=tuple(record.get("skills") or ()))
         main = crew.main_home
         assert main is not None
         place = Path(record.get("worktree") or record.get("cwd") or main.cwd)

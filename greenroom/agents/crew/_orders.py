@@ -12,6 +12,7 @@ from greenroom.actors import Ref
 from greenroom.agents._definition import AgentDefinition
 from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.definitions import Definitions
+from greenroom.agents.delegation._carriers import SkillForkSetting
 from greenroom.agents.delegation._routing import ForkSetting
 from greenroom.permissions import Policy
 from greenroom.tasks import Task
@@ -27,6 +28,8 @@ class DelegationSettings:
         default="off", validator=attrs.validators.in_(("off", "when_type_omitted", "explicit"))
     )
     """How a model forks: not at all, by leaving the type out, or by the type `fork`."""
+    skill_fork: SkillForkSetting = attrs.field(default="wait", validator=attrs.validators.in_(("wait", "background")))
+    """Whether a skill with `context: fork` is waited for, unless it says otherwise; without a person, it always is."""
     background: bool = True
     """Whether agents may run in the background at all."""
     background_by_default: bool = False
@@ -147,6 +150,12 @@ class Order:
     in_worktree: bool = False
     waits: bool = False
     """Whether it waits for a place where too many run."""
+    skill: str = ""
+    """The skill that it runs; empty for none."""
+    is_service: bool = False
+    """Whether the runtime itself asks, for a hook: it takes no place, and does not count as one that was started."""
+    tell: Callable[[Task], bool] | None = None
+    """Tells of its end in the place of the notice, and says whether that could be done; None: the notice does."""
 
 
 @final
@@ -196,6 +205,7 @@ class Member:
             "cwd": str(home.place or home.services.cwd),
             "above": list(self.lineage.above),
             "depth": self.lineage.depth,
+            "skills": list(self.lineage.skills),
             "isFork": self.order.is_fork,
             "isWorker": self.order.is_worker,
             "inWorktree": self.order.in_worktree,

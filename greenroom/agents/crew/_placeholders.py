@@ -8,7 +8,7 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.agents.crew._agent_tool import AGENT_TOOL
-from greenroom.agents.crew._messages import SEND_MESSAGE
+from greenroom.agents.crew._crew import SEND_MESSAGE
 from greenroom.tools import Tool, ToolContext, ToolError
 
 

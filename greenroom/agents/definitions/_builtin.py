@@ -77,7 +77,7 @@ GUIDE: Final = AgentDefinition(
         "You answer questions on how to use greenroom, from its documentation. Search it before you answer, quote the few "
         "lines that decide, and say on which page they are. What is not written there, you do not know."
     ),
-    tools=("Read", "Grep", "Glob", "WebFetch", "WebSearch"),
+    tools=_SEARCHING,
     origin=_BUILTIN,
 )
 WORKER: Final = AgentDefinition(

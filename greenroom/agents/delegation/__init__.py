@@ -1,5 +1,6 @@
 """Delegation: what a call of the tool Agent means, which way it takes, what its child may use, and what comes back."""
 
+from greenroom.agents.delegation._carriers import Carrier, SkillForkSetting, SkillSituation, choose_carrier
 from greenroom.agents.delegation._coordinator import (
     COORDINATOR,
     COORDINATOR_PROMPT,
@@ -33,6 +34,7 @@ from greenroom.agents.delegation._routing import (
     TeammateRoute,
     Teams,
     route,
+    route_skill,
 )
 from greenroom.agents.delegation._scan import scan_report
 from greenroom.agents.delegation._tool_pool import (
@@ -51,6 +53,7 @@ __all__ = [
     "AgentCall",
     "AsyncLaunched",
     "Caller",
+    "Carrier",
     "Completed",
     "ForkRoute",
     "ForkSetting",
@@ -62,6 +65,8 @@ __all__ = [
     "Route",
     "SessionMode",
     "Situation",
+    "SkillForkSetting",
+    "SkillSituation",
     "SpawnRefused",
     "SpawnResult",
     "TeammateRoute",
@@ -73,9 +78,11 @@ __all__ = [
     "about_workers",
     "agent_schema",
     "agent_tool_description",
+    "choose_carrier",
     "coordinator_tools",
     "read_call",
     "route",
+    "route_skill",
     "scan_report",
     "session_mode",
     "text_for_model",

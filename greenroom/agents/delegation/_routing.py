@@ -210,6 +210,26 @@ def route(call: AgentCall, situation: Situation) -> Route:
     )
 
 
+def route_skill(agent: str, situation: Situation) -> AgentDefinition:
+    """Return the definition that a skill with `context: fork` runs as, under the rules and limits of every other child.
+
+    Args:
+        agent: What the skill says.
+        situation: What it depends on.
+
+    Raises:
+        SpawnRefused: There is none, it is denied, or no more agents may be started.
+    """
+    definition = _definition(agent, situation)
+    _check_limits(situation)
+    if definition.isolation == REMOTE:
+        text = (
+            f"the agent type {definition.name!r} runs on a remote host, and a skill runs here: give it another `agent`"
+        )
+        raise SpawnRefused("no_remote_host", text)
+    return definition
+
+
 # --- 1. teammates -----------------------------------------------------------------------------------------------------
 
 
