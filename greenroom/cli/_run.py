@@ -33,7 +33,7 @@ from greenroom.cli._run_input import (
     read_object,
     read_prompt,
     read_rules,
-    with_child_prompt,
+    with_delegation,
     with_permissions,
     with_servers,
 )
@@ -151,6 +151,9 @@ class RunFlags:
     append_subagent_system_prompt: Annotated[
         str | None, _flag("Goes behind what each sub-agent is told anyway, save forks.")
     ] = None
+    coordinator: Annotated[
+        bool, _flag("Let the agent only lead workers, which do everything in the background; see the how-to.")
+    ] = False
     forward_subagent_text: Annotated[
         bool, _flag("With stream-json: show what sub-agents say and think, not only their calls.")
     ] = False
@@ -211,7 +214,9 @@ def run_command(
     )
     given = with_servers(given, read_object("--mcp-config", flags.mcp_config))
     if flags.append_subagent_system_prompt:
-        given = with_child_prompt(given, flags.append_subagent_system_prompt)
+        given = with_delegation(given, append_system_prompt=flags.append_subagent_system_prompt)
+    if flags.coordinator:
+        given = with_delegation(given, coordinator=True)
     if flags.record:
         given = {**(given or {}), "record_model": True}
     max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
@@ -333,6 +338,11 @@ def _check(flags: RunFlags) -> None:
         raise UsageError("--fork-session needs --resume, with the run to begin from")
     if flags.no_session_persistence and (flags.resume is not None or flags.record or flags.runs is not None):
         raise UsageError("--no-session-persistence keeps nothing: leave out --resume, --record and --runs")
+    if flags.coordinator and flags.append_system_prompt:
+        raise UsageError(
+            "--coordinator brings its own system prompt: leave out --append-system-prompt, or put the whole text into the "
+            "settings as delegation.coordinator_prompt"
+        )
     if flags.max_turns is not None and flags.max_turns < 1:
         raise UsageError(f"--max-turns has to be at least 1, not {flags.max_turns}")
     max_usd = flags.max_budget_usd

@@ -155,8 +155,8 @@ def with_servers(settings: dict[str, Any], servers: dict[str, Any] | None) -> di
     return {**settings, "mcpServers": {**before, **named}}
 
 
-def with_child_prompt(settings: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return settings with what goes behind the system prompt of each sub-agent.
+def with_delegation(settings: dict[str, Any], **more: str | bool) -> dict[str, Any]:
+    """Return settings that say more of how agents start others.
 
     Raises:
         UsageError: The settings hold something else where it goes.
@@ -164,7 +164,7 @@ def with_child_prompt(settings: dict[str, Any], text: str) -> dict[str, Any]:
     before = settings.get("delegation", {})
     if not isinstance(before, dict):
         raise UsageError("--settings: delegation has to be an object")
-    return {**settings, "delegation": {**before, "append_system_prompt": text}}
+    return {**settings, "delegation": {**before, **more}}
 
 
 def _folder(path: Path) -> str:

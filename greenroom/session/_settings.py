@@ -97,7 +97,8 @@ class SessionSettings:
     """When conversations are compacted: `enabled`, `auto`, `window_tokens`, `summary_tokens`, `at_percent`."""
     delegation: DelegationSettings = attrs.field(factory=DelegationSettings)
     """How agents start others: `fork`, `skill_fork`, `background`, `background_by_default`, `auto_background_ms`, `max_depth`,
-    `max_running`, `max_total`, `interactive`, `assistant`, `coordinator`, `scratchpad`, `release_s`."""
+    `max_running`, `max_total`, `interactive`, `assistant`, `coordinator`, `coordinator_prompt`, `simple_workers`, `scratchpad`,
+    `append_system_prompt`, `release_s`."""
     child_permission: Literal["definition", "inherit", "clamped"] | None = None
     """Where the mode of a child comes from. `definition`: what it says, else acceptEdits. `inherit`: what it says, else the
     parent's. `clamped`: as `inherit`, but acceptEdits, auto and bypassPermissions of the parent go before what it says."""

@@ -8,7 +8,8 @@ import pytest
 import trio
 
 from greenroom.models import AnswerLike, Call, ModelRequest
-from tests.session.teamwork import agent, in_order, last_texts, main_messages, notices, open_teamwork, violations
+from greenroom.tools import tool
+from tests.session.teamwork import agent, asked, in_order, last_texts, main_messages, notices, open_teamwork, violations
 from tests.worktrees.repositories import NEEDS_GIT, branches, git, make_repository
 
 pytestmark = NEEDS_GIT
@@ -116,7 +117,7 @@ async def test_two_at_once_edit_the_same_file(tmp_path: Path, project: Path) -> 
     def child(request: ModelRequest) -> AnswerLike:
         if len(request.messages) > 1:
             return "Written."
-        return Call("Write", {"file_path": "new.txt", "content": request.messages[0].text})
+        return Call("Write", {"file_path": "new.txt", "content": asked(request)})
 
     calls = [agent(name, isolation="worktree") for name in ("left", "right")]
     async with open_teamwork(tmp_path, in_order(calls), pages={"general-purpose": child}, wait_s=0) as session:
@@ -130,20 +131,31 @@ async def test_two_at_once_edit_the_same_file(tmp_path: Path, project: Path) -> 
 async def test_a_nested_child_holds_the_worktree_while_its_parent_ends(tmp_path: Path, project: Path) -> None:
     """RC-77: the tree goes with its last user, and is told of by whoever leaves something in it."""
 
+    may_go_on = trio.Event()
+
+    @tool
+    async def hold_on() -> str:
+        """Wait for the parent's end."""
+        await may_go_on.wait()
+        return "go"
+
     def child(request: ModelRequest) -> AnswerLike:
-        told = request.messages[0].text
         said = sum(message.role == "assistant" for message in request.messages)
-        if told == "outer":
+        if asked(request) == "outer":
             return agent("inner", run_in_background=True) if said == 0 else "I leave it to another one."
-        return [bash("pwd"), bash("pwd && ls file.txt")][said] if said < 2 else "Inner: " + last_texts(request)
+        return [Call("HoldOn"), bash("pwd && ls file.txt")][said] if said < 2 else "Inner: " + last_texts(request)
 
     main = in_order(agent("outer", isolation="worktree"), "Noted.")
-    async with open_teamwork(tmp_path, main, pages={"general-purpose": child}, wait_s=0) as session:
+    pages = {"general-purpose": child}
+    async with open_teamwork(tmp_path, main, pages=pages, wait_s=0, tools=(hold_on,)) as session:
         with trio.fail_after(30):
             await session.run("go")
             outer, inner = session.delegation.crew.members.values()
             worktrees = session.delegation.crew.places.worktrees
             assert worktrees is not None
+            assert outer.task.is_settled
+            assert trees(project) == [outer.home.cwd]
+            may_go_on.set()
             await inner.task.wait_settled()
             await session.wait_quiet()
             assert worktrees.in_use == {}

@@ -165,7 +165,7 @@ LASTING = Allow(updates=(Update(kind="addRules", destination=Scope.SESSION, rule
 def _writes(request: ModelRequest) -> AnswerLike:
     """Write two files, one after the other, named after the job that was given last."""
     told = [message.text for message in request.messages if message.role == "user" and "job-" in message.text][-1]
-    name = told[told.rindex("job-") :].split()[0]
+    name = told[told.rindex("job-") :][:5]
     done = sum(call.name == "Write" for message in request.messages for call in message.tool_uses)
     return Call("Write", {"file_path": f"{name}.{done}", "content": "x"}) if done < 2 else "Done."
 
