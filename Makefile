@@ -2,11 +2,13 @@
 #
 # PYTHON   the Python (>= 3.11) to start from:  make test PYTHON=python3.13
 # ARGS     passed on:  make swarm ARGS="--agents 6", make test ARGS="tests/mailbox -x"
+# SOAK_SESSIONS  schedules of whole sessions in a soak:  make soak SOAK_SESSIONS=2000
 # FOLDER   what the swarm surveys, this folder unless said:  make swarm FOLDER=../other
 
 PYTHON ?= python3
 ARGS ?=
 FOLDER ?= .
+SOAK_SESSIONS ?= 100000
 
 # Many processes are started by the tests: where the shell forbids bytecode, each would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -49,8 +51,9 @@ bench-agents: setup-dev ## run the benchmarks of agents, beside other frameworks
 mutants: setup-dev ## break the kernel in many small ways, and show which test notices each
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
-soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2")
+soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2"), then SOAK_SESSIONS of sessions
 	@$(BIN)/python -m tests.soak $(ARGS)
+	@SOAK_SESSIONS=$(SOAK_SESSIONS) $(BIN)/python -m tests.soak.sessions
 
 crowd: setup-dev ## 1,000 agents at once, 10 rounds each, over real sockets; then nothing may be left (ARGS="--agents 200")
 	@$(BIN)/python -m tests.agents.crowd $(ARGS)

@@ -81,6 +81,7 @@ class Agent(Behavior[Input]):
                 owner=home.lineage.parent,
                 depth=home.lineage.depth,
                 call=home.lineage.call,
+                skill=home.lineage.skill,
             )
         )
 

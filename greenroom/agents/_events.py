@@ -46,6 +46,8 @@ class AgentDefined(Event):
     """How far it is below main."""
     call: str = ""
     """The model's id of the call that asked for it."""
+    skill: str = ""
+    """The skill that it was started to run; empty for all other agents."""
 
 
 @final

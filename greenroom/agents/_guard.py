@@ -92,10 +92,9 @@ class Guard:
             if outcome.updated_input is not None:
                 values = outcome.updated_input
             hook = _EFFECT_OF.get(outcome.permission) if outcome.permission is not None else None
-        for tool_name, skill in self.home.grants.removed:
-            if names_tool(tool_name, call.name):
-                why = f"the skill {skill} takes it away until the user says something"
-                raise self._refused(call, values, why, round_number)
+        why = await self._why_never(call.name, values)
+        if why:
+            raise self._refused(call, values, why, round_number)
         policy = self.home.policy_now
         if policy is None:
             return values
@@ -115,6 +114,14 @@ class Guard:
                 return values
             values, hook = rewritten, Effect.ALLOW
         raise self._refused(call, values, "it was rewritten again and again", round_number)
+
+    async def _why_never(self, name: str, values: Mapping[str, Any]) -> str:
+        """Return why a call may not run whatever rules say; empty if it may."""
+        home = self.home
+        for tool_name, skill in home.grants.removed:
+            if names_tool(tool_name, name):
+                return f"the skill {skill} takes it away until the user says something"
+        return "" if home.confine is None else await home.services.blocking.run(home.confine, name, values)
 
     async def _decide(self, name: str, traits: ToolTraits, values: Mapping[str, Any], hook: Effect | None) -> Verdict:
         home = self.home
@@ -152,12 +159,17 @@ class Guard:
             PermissionAsked, agent, incarnation, began, turn, round_number, call.id, call.name, verdict.reason
         )
         activity, self.home.activity = self.home.activity, f"waits for permission: {call.name}"
+        progress = self.home.progress
+        if progress is not None:
+            progress.waiting[call.id] = call.name
         answer: Allow | Deny | None = None
         who = ""
         try:
             answer, who = await self._answer(call, values, verdict)
         finally:
             self.home.activity = activity
+            if progress is not None:
+                progress.waiting.pop(call.id, None)
             how = "withdrawn" if answer is None else "allowed" if isinstance(answer, Allow) else "denied"
             self.emit(PermissionAnswered, agent, incarnation, began, turn, round_number, call.id, call.name, how, who)
         if isinstance(answer, Deny):

@@ -19,12 +19,13 @@ from greenroom.agents._skill_tool import SkillTool
 from greenroom.agents.memory import MemoryFolder
 from greenroom.core import Blocking, Cause
 from greenroom.hooks import HookRunner
+from greenroom.inbox import UNCLASSIFIED, Origin
 from greenroom.mailbox import Lane
 from greenroom.models import ContinuationPolicy, Effort, Message, Model, Thinking, ToolResultBlock, ToolSchema, Usage
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Policy, Update, Verdict
 from greenroom.skills import Rendered
 from greenroom.store import Transcript
-from greenroom.tasks import Progress
+from greenroom.tasks import Progress, TaskNotice
 from greenroom.tools import AskUser, Background, Processes, ToolContext, ToolSet, Workspace
 
 
@@ -108,6 +109,10 @@ class Lineage:
     """All that it descends from, the nearest first; its parent again, and main at the end."""
     call: str = ""
     """The model's id of the call."""
+    skill: str = ""
+    """The skill that it was started to run (`context: fork`); empty for none."""
+    skills: tuple[str, ...] = ()
+    """The skills that run as agents of their own, from the outermost on, of which it or one above it is such an agent."""
 
     @property
     def depth(self) -> int:
@@ -163,12 +168,18 @@ class AgentHome:
     """Whether the messages that its conversation begins with are written to its transcript too."""
     ended_by: Cause | None = None
     """Who asked for the end of the turn with which its run ended."""
+    confine: Callable[[str, Mapping[str, Any]], str] | None = None
+    """Returns why a call with that input must not run where the agent works, empty if it may; it may look at the disk."""
     narrow: Callable[[Sequence[str]], Collection[str]] | None = None
     """Returns which of the tools that there are it may have, because of what it was started for."""
     admit: Callable[[], Awaitable[None]] | None = None
     """Waits for what it cannot do without, before anything of it is made; raises what refuses it."""
+    openings: list[str] = attrs.field(factory=list)
+    """What the model is to read with the next message, in front of it."""
     reminders: list[str] = attrs.field(factory=list)
     """What the model is to read with the next message, besides."""
+    unread: dict[str, TaskNotice] = attrs.field(factory=dict)
+    """Notices that were handed to it and that it has not read, by their ids; of a sub-agent."""
     denials: list[Denial] = attrs.field(factory=list)
     """Calls that were refused, in order."""
     compactions: CompactionRecord = attrs.field(factory=CompactionRecord)
@@ -182,6 +193,8 @@ class AgentHome:
     memory: MemoryFolder | None = None
     """Where it keeps its notes; None for one without."""
     skill_tool: SkillTool | None = None
+    origin: Origin = UNCLASSIFIED
+    """Where that comes from with which its latest turn began."""
     grants: Grants = NOTHING_GRANTED
     """What skills give it for this turn."""
     take_up: Callable[[Rendered], None] | None = None
@@ -190,6 +203,8 @@ class AgentHome:
     """Gives it what has to be read first; awaited once, before its first turn."""
     read_prompt: Callable[[str], Awaitable[tuple[str, tuple[Rendered, ...]]]] | None = None
     """Returns what a command of the user's by `/name` stands for, and the skills that it calls; None reads it as text."""
+    run_skill: Callable[[Rendered], Awaitable[str]] | None = None
+    """Runs a skill of the user's with `context: fork`, and returns the output of the command; None refuses it."""
     on_taken: Callable[[str], None] | None = None
     """Told the uuid of each item that it has taken up, in that step."""
     keeps_open: bool = False

@@ -20,12 +20,13 @@ from greenroom.agents._conversation import Conversation
 from greenroom.agents._grants import NOTHING_GRANTED
 from greenroom.agents._hooking import Hooking, reminder
 from greenroom.agents._inputs import Note, Prompt, Work, escape, is_meta, origin_of, render
-from greenroom.core import JournalError
+from greenroom.core import GreenroomError, JournalError, UsageError
 from greenroom.hooks import HookEvent, UserPromptSubmitInput
 from greenroom.inbox import Entry, Item, Kind, plan_edge, plan_messages, plan_turn
 from greenroom.mailbox import Envelope
 from greenroom.models import ToolResultBlock, ToolUseBlock
 from greenroom.permissions import Allow, Deny
+from greenroom.skills import Rendered
 from greenroom.tools import ToolError
 from greenroom.tools.builtin import bash_tool
 
@@ -43,10 +44,13 @@ class Taker(Caller, Protocol):
 # --- what the model reads -----------------------------------------------------------------------------------------------
 
 
-async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> None:
+async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered | None:
     """Append what a turn begins with, and what it takes up beside it; a long turn never feeds an input twice.
 
     It waits only where a command is read or hooks are asked. Cancelled, it has taken nothing.
+
+    Returns:
+        The skill of the user's that is to run as an agent of its own, and of which nothing was appended; or None.
 
     Raises:
         UsageError: It is a command that cannot be taken up.
@@ -56,8 +60,13 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> None:
     text, skills = render(message), message.skills if isinstance(message, Prompt) else ()
     if isinstance(message, Item) and message.is_command and home.read_prompt is not None:
         text, skills = await home.read_prompt(message.text)
+    home.origin = origin
     if origin.is_consent:  # notices and mates take nothing from what the user's words gave
         home.grants = NOTHING_GRANTED
+        if skills and skills[0].skill.is_fork:  # always alone (agents 4.23)
+            turn.ctx.acknowledge()
+            _tell_taken(turn, [message])
+            return skills[0]
         for rendered in skills:
             if home.take_up is not None:
                 home.take_up(rendered)
@@ -73,6 +82,7 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> None:
         texts = [text, *turn.hooking.take_reminders()]
         if home.definition.initial_prompt and not len(turn.conversation):
             texts.insert(0, home.definition.initial_prompt)
+        texts[:0], home.openings = map(reminder, home.openings), []
         if home.definition.critical_reminder:
             texts.append(reminder(home.definition.critical_reminder))
         uuid = message.uuid if isinstance(message, Item) else ""
@@ -80,6 +90,7 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> None:
         turn.ctx.acknowledge()
         _tell_taken(turn, [message])
         _say(turn, others)
+    return None
 
 
 async def take_at_edge(turn: Taker, results: Sequence[ToolResultBlock]) -> None:
@@ -123,11 +134,13 @@ def _say(turn: Taker, entries: Sequence[Note | Item]) -> None:
 
 
 def _tell_taken(turn: Taker, messages: Iterable[object]) -> None:
-    """Tell whoever keeps count that items of the session's queue have left it."""
-    if turn.home.on_taken is not None:
-        for one in messages:
-            if isinstance(one, Item):
-                turn.home.on_taken(one.uuid)
+    """Tell whoever keeps count that items of the session's queue have left it, and that notices were read."""
+    home = turn.home
+    for one in messages:
+        if isinstance(one, Note):
+            home.unread.pop(one.notice, None)
+        elif isinstance(one, Item) and home.on_taken is not None:
+            home.on_taken(one.uuid)
 
 
 # --- what is not for the model -----------------------------------------------------------------------------------------
@@ -164,6 +177,33 @@ async def _run_entry(turn: Taker, item: Item) -> None:
         parts = {"bash-input": item.text, "bash-stdout": out, "bash-stderr": error}
         text = "".join(f"<{name}>{escape(part)}</{name}>" for name, part in parts.items())
         turn.conversation.say([text], origin=item.origin, uuid=item.uuid, is_at_rest=True)
+
+
+async def run_skill(turn: Taker, message: Note | Work | Prompt | Item, rendered: Rendered) -> str:
+    """Run a skill of the user's as an agent of its own and return what it said; the model reads it with the next message.
+
+    Raises:
+        UsageError: It may not be run here.
+        PeerError: Its agent did not come to its end.
+    """
+    home = turn.home
+    out, error = "", CUT_OFF
+    home.activity = name = f"/{rendered.skill.name}"
+    try:
+        if home.run_skill is None:
+            raise UsageError(f"{name} runs as an agent of its own, and no agent can be started here")
+        out, error = await home.run_skill(rendered), ""
+    except GreenroomError as problem:
+        out, error = str(getattr(problem, "partial", "")), str(problem)
+        raise
+    finally:
+        home.activity, home.last_text = "", out
+        parts = {"command-name": name, "command-args": rendered.arguments, "local-command-stdout": out}
+        parts |= {"local-command-stderr": error} if error else {}
+        text = "".join(f"<{tag}>{escape(part)}</{tag}>" for tag, part in parts.items())
+        uuid = message.uuid if isinstance(message, Item) else ""
+        turn.conversation.say([text], origin=origin_of(message), uuid=uuid, is_at_rest=True)
+    return out
 
 
 async def _settle(turn: Taker, call: ToolUseBlock, answer: object) -> bool:

@@ -28,7 +28,7 @@ from greenroom.agents._guard import Guard
 from greenroom.agents._hooking import Hooking, StoppedByHook, reminder
 from greenroom.agents._inputs import Answer, Input, Prompt, origin_of
 from greenroom.agents._services import AgentHome
-from greenroom.agents._taking_in import carry_out, take_at_edge, take_in
+from greenroom.agents._taking_in import carry_out, run_skill, take_at_edge, take_in
 from greenroom.core import PeerError, ProviderError
 from greenroom.hooks import (
     BatchedCall,
@@ -43,6 +43,7 @@ from greenroom.hooks import (
 )
 from greenroom.inbox import ALONE, Entry, Item
 from greenroom.models import LongAnswer, ModelRequest, ModelResponse, ToolResultBlock, ToolUseBlock, Usage
+from greenroom.skills import Rendered
 from greenroom.tools import ToolContext
 
 
@@ -123,6 +124,7 @@ class AgentTurn:
             StoppedByHook: A hook wanted an end.
         """
         home, conversation = self.home, self.conversation
+        forks: Rendered | None = None
         home.last_text = ""
         if isinstance(message, Entry) and message.is_expired(trio.current_time()):
             return
@@ -136,10 +138,10 @@ class AgentTurn:
                 return
             if origin_of(message).is_consent and self.hooking.has(HookEvent.USER_PROMPT_SUBMIT):
                 await self._submit(message.text)
-            await take_in(self, message)
+            forks = await take_in(self, message)
         failure: ProviderError | None = None
         try:
-            answer = await self._run_rounds()
+            answer = await (self._run_rounds() if forks is None else self._run_skill(message, forks))
             if isinstance(message, Prompt):
                 self.ctx.reply(answer)
         except ProviderError as error:
@@ -164,6 +166,12 @@ class AgentTurn:
             await checkpoint_if_cancelled()
             if not await self._goes_on(response):
                 return self._finish(response)
+
+    async def _run_skill(self, message: Input, rendered: Rendered) -> Answer:
+        """Let a skill run in the place of the model."""
+        assert not isinstance(message, Compact)
+        text = await run_skill(self, message, rendered)
+        return Answer(text=text, usage=self.usage, rounds=0, stop_reason="")
 
     # --- hooks of the turn -----------------------------------------------------------------------------------------
 

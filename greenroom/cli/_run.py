@@ -27,7 +27,9 @@ from greenroom.agents import AgentDefinition
 from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.agents.definitions import Definitions
 from greenroom.cli._output import PROGRAM, note, program, typed
+from greenroom.cli._run_control import Host
 from greenroom.cli._run_input import (
+    InputFormat,
     read_object,
     read_prompt,
     read_rules,
@@ -87,6 +89,10 @@ def chosen_tools(names: str | None) -> tuple[Tool, ...]:
     return tuple(one for one in TOOLS if one.name in wanted)
 
 
+def _is_on(text: str) -> bool:
+    return text.strip().lower() not in {"", "0", "false", "no", "off"}
+
+
 def _flag(text: str, *names: str) -> Any:
     """Return what help says of a flag, and its further names."""
     return Parameter(help=text, alias=names or None)
@@ -97,6 +103,10 @@ def _flag(text: str, *names: str) -> Any:
 class RunFlags:
     """The flags of the command."""
 
+    input_format: Annotated[
+        InputFormat,
+        _flag('What standard input holds: "text" for the prompt, "stream-json" for messages and requests, one a line.'),
+    ] = "text"
     output_format: Annotated[
         OutputFormat,
         _flag('"text" prints the answer, "json" one object with it, "stream-json" each message as it comes.'),
@@ -118,6 +128,9 @@ class RunFlags:
     disallowed_tools: Annotated[
         list[str] | None,
         _flag("Rules for calls that are refused; a tool's name alone takes it away.", "--disallowedTools"),
+    ] = None
+    permission_prompt_tool: Annotated[
+        str | None, _flag('Who is asked about a call: "stdio" for the program at standard input; by default nobody.')
     ] = None
     permission_mode: Annotated[str | None, _flag("default, acceptEdits, plan, dontAsk, auto or bypassPermissions.")] = (
         None
@@ -216,13 +229,16 @@ def run_command(
         "cwd": flags.cwd,
         "resume": Fork(flags.resume) if flags.fork_session and flags.resume is not None else flags.resume,
     }
-    prompt = read_prompt(prompt, may_be_missing=flags.resume is not None)
+    if flags.input_format == "stream-json":
+        prompt = (prompt or "").strip()
+    else:
+        prompt = read_prompt(prompt, may_be_missing=flags.resume is not None)
     options = RunOptions(
         prompt=prompt,
         flags=flags,
         open_with=open_with,
         named=(*allow, *deny),
-        with_text=flags.forward_subagent_text or os.environ.get(FORWARD_VARIABLE, "").strip() not in {"", "0"},
+        with_text=flags.forward_subagent_text or _is_on(os.environ.get(FORWARD_VARIABLE, "")),
         ceiling_s=read_ceiling(),
     )
     with calm_collector(), _runs_of(flags) as runs:
@@ -308,6 +324,11 @@ def _kept(earlier: str, found: Definitions) -> AgentDefinition:
 
 
 def _check(flags: RunFlags) -> None:
+    talks = flags.input_format == "stream-json"
+    if talks and flags.output_format != "stream-json":
+        raise UsageError("--input-format stream-json needs --output-format stream-json")
+    if flags.permission_prompt_tool is not None and (not talks or flags.permission_prompt_tool != "stdio"):
+        raise UsageError('--permission-prompt-tool has to be "stdio", with --input-format stream-json')
     if flags.fork_session and flags.resume is None:
         raise UsageError("--fork-session needs --resume, with the run to begin from")
     if flags.no_session_persistence and (flags.resume is not None or flags.record or flags.runs is not None):
@@ -328,28 +349,48 @@ async def _run(options: RunOptions, runs: Path) -> int:
     writer = Writer(ports)
     printer = make_printer(options.flags.output_format, writer, ports, with_text=options.with_text)
     run = Run(printer, trio.current_time(), wall=ports.clock.wall, ceiling_s=options.ceiling_s)
+    host = _host_of(run, writer, ports, options)
+    asks = host.can_use_tool if host is not None and options.flags.permission_prompt_tool is not None else None
     ladder = Ladder(_say)
     try:
         async with climbing(ladder), trio.open_nursery() as writers:
             writers.start_soon(writer.run, name="greenroom output")
             with ladder.stop_scope:
-                async with open_session(runs=runs, ports=ports, on_message=run.heard, **options.open_with) as session:
+                async with open_session(
+                    runs=runs, ports=ports, on_message=run.heard, can_use_tool=asks, **options.open_with
+                ) as session:
                     ladder.stop = lambda why: run.stop(session, why, ladder.exit_code)
                     ladder.kill = session.kill
                     _tell_of_problems(session, options)
-                    await _work(run, session, options, ladder)
+                    await _work(run, session, host, options, ladder)
             writer.close()
     except BaseExceptionGroup as group:
         raise _only(group) from None
     if ladder.exit_code is not None:
         return ladder.exit_code
-    return NOT_DONE if run.ending is None or run.abandoned else run.ending.exit_code
+    if run.ending is None:  # a program that says nothing wants nothing
+        return NOT_DONE if host is None else 0
+    return NOT_DONE if run.abandoned else run.ending.exit_code
 
 
-async def _work(run: Run, session: Session, options: RunOptions, ladder: Ladder) -> None:
-    stop_counting = run.open(session, options.prompt)
+def _host_of(run: Run, writer: Writer, ports: Ports, options: RunOptions) -> Host | None:
+    """Return the program that talks to the run while it lasts, if one does."""
+    if options.flags.input_format != "stream-json":
+        return None
+    host = Host(writer, ports, live=run.live_tasks, show_text=run.show_text, is_in_turn=lambda: run.is_in_turn)
+    run.hang_up = host.close
+    return host
+
+
+async def _work(run: Run, session: Session, host: Host | None, options: RunOptions, ladder: Ladder) -> None:
+    stop_counting = run.open(session, options.prompt, more_come=host is not None)
     try:
-        await run.work(session, options.prompt, lambda: ladder.exit_code)
+        async with trio.open_nursery() as listening:
+            if host is not None:
+                listening.start_soon(host.listen, session, name="greenroom input")
+            more = None if host is None else host.prompts
+            await run.work(session, options.prompt, lambda: ladder.exit_code, more)
+            listening.cancel_scope.cancel("the work is done")
     finally:
         stop_counting()
     if ladder.exit_code is not None:

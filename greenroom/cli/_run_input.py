@@ -11,11 +11,13 @@ import select
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from greenroom.core import UsageError
 from greenroom.core.sources import Entry, words
 from greenroom.permissions import Effect, Scope, Source, parse_rule
+
+InputFormat: TypeAlias = Literal["text", "stream-json"]
 
 MOST_BYTES: Final = 10_000_000
 """Of standard input."""

@@ -79,6 +79,10 @@ class Printer(Protocol):
         """The session is open."""
         ...
 
+    def show_text(self) -> None:
+        """Show what sub-agents say and think, from now on."""
+        ...
+
     def said(self, message: Appended, parent: str | None = None) -> None:
         """A conversation has one more message; `parent` is the call that started the agent, None for the main one."""
         ...
@@ -109,6 +113,9 @@ class TextPrinter:
 
     def opened(self, opening: Opening) -> None:
         """Print nothing."""
+
+    def show_text(self) -> None:
+        """Print nothing more than before."""
 
     def said(self, message: Appended, parent: str | None = None) -> None:
         """Print nothing."""
@@ -145,6 +152,9 @@ class JsonPrinter:
     def opened(self, opening: Opening) -> None:
         """Print nothing."""
         self._session = opening.session
+
+    def show_text(self) -> None:
+        """Print nothing more than before."""
 
     def said(self, message: Appended, parent: str | None = None) -> None:
         """Print nothing."""
@@ -186,6 +196,10 @@ class StreamPrinter:
         self._with_text = with_text
         self._session = ""
         self._answered: Ending | None = None
+
+    def show_text(self) -> None:
+        """Print what sub-agents say and think, from now on."""
+        self._with_text = True
 
     def opened(self, opening: Opening) -> None:
         """Print what is known before the first turn."""

@@ -54,6 +54,8 @@ class Run:
         """How the turn of the prompt ended; None: it has not, or a request to terminate cut it."""
         self.abandoned: tuple[Abandoned, ...] = ()
         """What was given up because it took too long."""
+        self.hang_up: Callable[[], None] = lambda: None
+        """Takes no more prompts; set by whoever gives some."""
         self._printer = printer
         self._began_s = began_s
         self._session: Session | None = None
@@ -66,6 +68,8 @@ class Run:
         self._first: Appended | None = None
         """What the main agent's current turn began with; None before that."""
         self._last_text = ""
+        self._has_more = False
+        """Whether prompts may come while it lasts."""
         self._is_awaited = False
         """Whether a turn runs that `work` waits for."""
         self._later: list[Callable[[], None]] | None = None
@@ -77,13 +81,13 @@ class Run:
 
     # --- what happens ----------------------------------------------------------------------------------------------
 
-    def open(self, session: Session, prompt: str) -> Callable[[], None]:
+    def open(self, session: Session, prompt: str, *, more_come: bool = False) -> Callable[[], None]:
         """Begin with an open session: print the first line and what was said before it; return what stops counting.
 
         Raises:
-            UsageError: There is no prompt, and nothing to go on with.
+            UsageError: There is no prompt, none comes, and there is nothing to go on with.
         """
-        if not prompt and not session.was_cut:
+        if not prompt and not more_come and not session.was_cut:
             raise UsageError(f"the last turn of {session.id} came to its end; give a prompt to go on with")
         self._session = session
         self._meter = Meter(session.main.id, on_event=self._told)
@@ -146,10 +150,26 @@ class Run:
         origin = None if first is None else origin_of(first)
         if origin is None and self._is_awaited:
             self._is_awaited, self._later, self._counted = False, [], self.counts()
-        elif origin is not None:
+        elif origin is not None or (first is not None and self._has_more):
             ending = follow_up(event, self._last_text, self._meter.stop_reason or None)
             self._print(partial(self._printer.ended, ending, self.counts(), origin=origin))
+            if origin is None:
+                self.ending = ending
         self._last_text = ""
+
+    @property
+    def is_in_turn(self) -> bool:
+        """Whether the main agent takes a turn, or is about to."""
+        session = self._session
+        return self._is_awaited or (session is not None and (session.main.is_busy or bool(session.queued())))
+
+    def show_text(self) -> None:
+        """Show what sub-agents say and think, from now on."""
+        self._printer.show_text()
+
+    def live_tasks(self) -> list[Line]:
+        """Return what runs in the background now."""
+        return self._tasks.live()
 
     def counts(self) -> Counts:
         """Return what was used so far."""
@@ -166,24 +186,44 @@ class Run:
 
     # --- what is done ----------------------------------------------------------------------------------------------
 
-    async def work(self, session: Session, prompt: str, exit_code: Callable[[], int | None]) -> None:
-        """Take the turn of the prompt, print its result, and hear what background tasks have to say; then all is printed.
+    async def work(
+        self,
+        session: Session,
+        prompt: str,
+        exit_code: Callable[[], int | None],
+        more: trio.MemoryReceiveChannel[str] | None = None,
+    ) -> None:
+        """Take the turn of each prompt, print its result, and hear what background tasks have to say; then all is printed.
 
         Args:
             session: The one that was opened.
-            prompt: What the agent is asked; empty to go on with a turn that was cut.
+            prompt: What the agent is asked; empty to go on with a turn that was cut, or to wait for what comes.
             exit_code: Returns what a signal makes of the exit code, None if there was none.
+            more: Further prompts.
         """
+        self._has_more = more is not None
+        said = [part for part in (session.initial_message, prompt) if part.strip()]
         try:
-            await self._work(session, prompt, exit_code)
+            if prompt or more is None:
+                await self._take_turn(session, "\n\n".join(said) if prompt else "", exit_code)
+                said = []
+            while more is not None and exit_code() is None:
+                try:
+                    said.append(await more.receive())
+                except trio.EndOfChannel:
+                    break
+                await self._take_turn(session, "\n\n".join(said), exit_code)
+                said = []
+            if exit_code() != _TERMINATED:
+                await self._hear_tasks(session)
         finally:
             self._printer.closed(self.abandoned, self.counts())
 
-    async def _work(self, session: Session, prompt: str, exit_code: Callable[[], int | None]) -> None:
-        text = "\n\n".join(part for part in (session.initial_message, prompt) if part.strip())
+    async def _take_turn(self, session: Session, text: str, exit_code: Callable[[], int | None]) -> None:
+        """Take the turn of a prompt, or go on with one that was cut, and print its result."""
         self._is_awaited, self._counted = True, None
         try:
-            answer = await (session.run(text) if prompt else session.go_on())
+            answer = await (session.run(text) if text else session.go_on())
             ending = ended_well(answer)
         except (TurnFailed, TurnKilled) as error:
             ending = ended_badly(error, was_in_tools=self._meter.was_in_tools)
@@ -193,7 +233,6 @@ class Run:
             return
         self.ending = ending
         self._print_awaited(ending)
-        await self._hear_tasks(session)
 
     def _print_awaited(self, ending: Ending) -> None:
         """Print how the awaited turn ended, and then what has happened since."""
@@ -218,6 +257,7 @@ class Run:
     def stop(self, session: Session, why: str, exit_code: int | None) -> None:
         """Take a first signal: a request to terminate ends everything now, an interrupt only the turn."""
         self._drain.cancel()
+        self.hang_up()
         if exit_code == _TERMINATED:
             session.kill(why)
         elif session.interrupt(why).status is not AbortStatus.ABORTED:

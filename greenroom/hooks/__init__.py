@@ -1,7 +1,14 @@
 """Hooks: what users have run at the moments of a session, told as JSON and heard as one outcome."""
 
-from greenroom.hooks._answers import NON_BLOCKING, read_command, read_http, read_object, read_verdict
-from greenroom.hooks._asking import HandlerFailed, McpCaller, PromptAsker, RuleMatcher, ToolNames
+from greenroom.hooks._answers import (
+    NON_BLOCKING,
+    read_agent_verdict,
+    read_command,
+    read_http,
+    read_object,
+    read_verdict,
+)
+from greenroom.hooks._asking import AgentAsker, HandlerFailed, McpCaller, PromptAsker, RuleMatcher, ToolNames
 from greenroom.hooks._catalog import CATALOG, EventRow, Exit, HandlerType, HookEvent, Refusal
 from greenroom.hooks._configuration import (
     Hook,
@@ -68,6 +75,7 @@ __all__ = [
     "OUTPUT_CHARS",
     "PREVIEW_CHARS",
     "STOP_BLOCK_CAP",
+    "AgentAsker",
     "AgentHandler",
     "BackgroundTask",
     "BatchedCall",
@@ -133,6 +141,7 @@ __all__ = [
     "fold_answers",
     "merge_hooks",
     "parse_hooks",
+    "read_agent_verdict",
     "read_command",
     "read_http",
     "read_object",

@@ -55,6 +55,17 @@ def read_http(event: HookEvent, status: int, body: str) -> HookAnswer:
 
 def read_verdict(event: HookEvent, text: str, *, continue_on_block: bool, on_idle: bool = False) -> HookAnswer:
     """Read a model's `{ok, reason, impossible?}`, which may stand in a code fence."""
+    return _read_verdict(event, text, continue_on_block=continue_on_block, on_idle=on_idle, knows_impossible=True)
+
+
+def read_agent_verdict(event: HookEvent, text: str, *, on_idle: bool = False) -> HookAnswer:
+    """Read an agent's `{ok, reason}`; a no never ends the turn of whom it is about (agents 3.16)."""
+    return _read_verdict(event, text, continue_on_block=True, on_idle=on_idle, knows_impossible=False)
+
+
+def _read_verdict(
+    event: HookEvent, text: str, *, continue_on_block: bool, on_idle: bool, knows_impossible: bool
+) -> HookAnswer:
     begin, end = text.find("{"), text.rfind("}")
     values, problem = _object_in(text[begin : end + 1]) if 0 <= begin < end else (None, "")
     if values is None or not isinstance(values.get("ok"), bool):
@@ -62,7 +73,8 @@ def read_verdict(event: HookEvent, text: str, *, continue_on_block: bool, on_idl
     if values["ok"]:
         return HookAnswer()
     reason = _Taker(values).text("reason") or "the model said no"
-    if values.get("impossible") is True and event in {HookEvent.STOP, HookEvent.SUBAGENT_STOP}:
+    is_impossible = knows_impossible and values.get("impossible") is True
+    if is_impossible and event in {HookEvent.STOP, HookEvent.SUBAGENT_STOP}:
         return HookAnswer(system_message=reason)
     halts = HookAnswer(stops=True, stop_reason=reason)
     blocks = HookAnswer(blocks=True, block_reason=reason)

@@ -9,13 +9,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from greenroom.hooks._inputs import as_json, plain
+from greenroom.hooks._inputs import HookContext, as_json, plain
 
 ARGUMENTS: Final = "$ARGUMENTS"
 INSTRUCTIONS: Final = (
     "You decide for a hook. Answer with one JSON object and nothing else: "
     '{"ok": true} to let it pass, or {"ok": false, "reason": "..."} to say why not. '
     'Add "impossible": true if what is asked for can never be reached.'
+)
+AGENT_INSTRUCTIONS: Final = (
+    "You decide for a hook. Look for yourself with your tools, as far as that is needed, and change nothing. End with one "
+    'JSON object and nothing else: {"ok": true} to let it pass, or {"ok": false, "reason": "..."} to say why not.'
 )
 _PATH: Final = re.compile(r"\$\{([^${}]+)\}")
 
@@ -49,6 +53,24 @@ class PromptAsker(Protocol):
 
         Raises:
             ProviderError: The model could not be asked.
+        """
+        ...
+
+
+class AgentAsker(Protocol):
+    """Lets an agent look for itself, with tools that only read."""
+
+    async def ask(self, system: str, prompt: str, *, model: str | None, context: HookContext) -> str:
+        """Return what the agent says last. Cancelled, the agent has ended before this returns.
+
+        Args:
+            system: How to answer.
+            prompt: What to judge.
+            model: An alias or a name; None is that of the agent whose hook it is.
+            context: Whose hook it is.
+
+        Raises:
+            GreenroomError: No agent could be started, or it came to no answer.
         """
         ...
 

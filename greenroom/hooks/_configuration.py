@@ -14,7 +14,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.hooks._catalog import CATALOG, HookEvent
+from greenroom.hooks._catalog import CATALOG, HandlerType, HookEvent
 from greenroom.hooks._handlers import Handler, Malformed, parse_handler
 from greenroom.hooks._matcher import Matcher, compile_matcher
 
@@ -206,6 +206,11 @@ class HookSet:
     def with_more(self, *parsed: ParsedHooks) -> HookSet:
         """Return these and the hooks of further sources, for as long as an agent or a skill is active."""
         return merge_hooks((*self.parsed, *parsed))
+
+    def without(self, handlers: HandlerType) -> HookSet:
+        """Return these without the handlers of one type."""
+        kept = [tuple(hook for hook in one.hooks if hook.handler.type is not handlers) for one in self.parsed]
+        return merge_hooks([attrs.evolve(one, hooks=hooks) for one, hooks in zip(self.parsed, kept, strict=True)])
 
 
 def merge_hooks(parsed: Sequence[ParsedHooks]) -> HookSet:

@@ -17,9 +17,11 @@ import attrs
 import trio
 
 from greenroom.core import Ports
-from greenroom.hooks._answers import read_command, read_http, read_verdict
+from greenroom.hooks._answers import read_agent_verdict, read_command, read_http, read_verdict
 from greenroom.hooks._asking import (
+    AGENT_INSTRUCTIONS,
     INSTRUCTIONS,
+    AgentAsker,
     HandlerFailed,
     McpCaller,
     PromptAsker,
@@ -77,6 +79,7 @@ class HookServices:
     rules: RuleMatcher = attrs.field(factory=ToolNames)
     mcp: McpCaller | None = None
     model: PromptAsker | None = None
+    agent: AgentAsker | None = None
     overflow_folder: Path | None = None
     """Where texts that are too long for a conversation are kept; None keeps their beginning only."""
     start_soon: StartSoon | None = None
@@ -214,7 +217,11 @@ class HookRunner:
                 on_idle = bool(getattr(told, "on_idle", False))
                 return read_verdict(told.event, text, continue_on_block=handler.continue_on_block, on_idle=on_idle)
             case AgentHandler():
-                raise HandlerFailed("hooks of type agent are not run yet; use a prompt or a command")
+                if services.agent is None:
+                    raise HandlerFailed("no agent can be started here")
+                prompt = fill_prompt(handler.prompt, encoded)
+                text = await services.agent.ask(AGENT_INSTRUCTIONS, prompt, model=handler.model, context=context)
+                return read_agent_verdict(told.event, text, on_idle=bool(getattr(told, "on_idle", False)))
 
     async def _run_command(self, handler: CommandHandler, context: HookContext, encoded: Mapping[str, Any]) -> Finished:
         services = self._services

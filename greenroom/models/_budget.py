@@ -207,6 +207,12 @@ class Budget:
         """The denial here or above, once there was one: spawn nothing any more."""
         return self._denial or (self._parent.exceeded if self._parent is not None else None)
 
+    async def wait_exceeded(self) -> BudgetExceeded:
+        """Wait until something was denied, here or above, and return the denial."""
+        while (denial := self.exceeded) is None:
+            await self._root._changed.wait()
+        return denial
+
     def take_nowait(self, model: str, request: ModelRequest) -> Taken | None:
         """Take what a call may use; None if it fits only once calls that still run have used less than they took.
 

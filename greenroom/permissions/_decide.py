@@ -125,17 +125,19 @@ def _is_met(need: Need, request: Request) -> bool:
         return True
     if request.policy.mode is Mode.PLAN:
         return need.rule is not None and not need.changes
-    return need.rule is not None or (need.is_edit and request.policy.mode in _ACCEPTS_EDITS)
+    return need.rule is not None or need.is_own or (need.is_edit and request.policy.mode in _ACCEPTS_EDITS)
 
 
 def _allowed(request: Request, needs: Iterable[Need]) -> Verdict:
     rule = next((need.rule for need in needs if need.rule is not None and not need.is_read), None)
     if rule is not None and request.traits.kind is not ToolKind.SESSION:
         return Verdict(effect=Effect.ALLOW, reason=f"{rule} ({rule.source.label}) allows it", rule=rule)
-    if any(not need.is_read for need in needs) and request.traits.kind is not ToolKind.SESSION:
+    if any(not (need.is_read or need.is_own) for need in needs) and request.traits.kind is not ToolKind.SESSION:
         return Verdict(
             effect=Effect.ALLOW, reason=f"the mode {request.policy.mode} accepts edits in the working directories"
         )
+    if any(need.is_own for need in needs):
+        return Verdict(effect=Effect.ALLOW, reason="the folder is there for this agent to write in")
     return Verdict(effect=Effect.ALLOW, reason="it changes nothing outside the session")
 
 

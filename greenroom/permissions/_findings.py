@@ -37,6 +37,7 @@ class Need:
         text: What it does, for people.
         is_read: It only looks, in places where that is free.
         is_edit: It changes files in the working directories.
+        is_own: It changes files in a folder that is there for the agent to write in.
         changes: It may change something.
         rule: The allow rule that covers it.
         blocked_path: A path outside the working directories.
@@ -46,6 +47,7 @@ class Need:
     text: str
     is_read: bool = False
     is_edit: bool = False
+    is_own: bool = False
     changes: bool = True
     rule: Rule | None = None
     blocked_path: str | None = None
@@ -164,6 +166,7 @@ def path_need(
         text=text,
         is_read=not is_edit and is_home,
         is_edit=is_edit and is_home,
+        is_own=is_edit and is_home and place.is_own(at),
         changes=is_edit,
         rule=rule,
         blocked_path=None if is_home else normal(at),

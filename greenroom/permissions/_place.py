@@ -48,13 +48,16 @@ class Place:
         """Whether a path lies in a working directory, by both its names."""
         return all(any(is_within(name, folder) for folder in self.folders) for name in self.names(path))
 
+    def is_own(self, path: str) -> bool:
+        """Whether a path lies in a folder that is there for the agent to write in, by both its names."""
+        own = [name for folder in self.policy.own_folders for name in self.names(folder)]
+        return bool(own) and all(any(is_within(name, folder) for folder in own) for name in self.names(path))
+
     def protected(self, path: str) -> str | None:
         """Return the protected part of a path, or None; a folder of the agent's own, such as its notes, is not protected."""
-        names = self.names(path)
-        own = [name for folder in self.policy.own_folders for name in self.names(folder)]
-        if own and all(any(is_within(name, folder) for folder in own) for name in names):
+        if self.is_own(path):
             return None
-        return next((part for name in names if (part := protected_part(name))), None)
+        return next((part for name in self.names(path) if (part := protected_part(name))), None)
 
     def speaks(self, effect: Effect, path: str, tools: Iterable[str], *, searches: bool = False) -> Rule | None:
         """Return the first rule with a path that says `effect` about this path, used by one of these tools."""

@@ -58,7 +58,8 @@ class Policy:
         mode: How calls are treated that no deny or ask rule speaks about.
         rules: All rules.
         directories: Absolute folders, beside the current one, in which reading and editing count as at home.
-        own_folders: Absolute folders that are there for the agent to write in, wherever they lie.
+        own_folders: Absolute folders that are there for the agent to write in, wherever they lie: nobody is asked, save in plan
+            mode, where a deny or ask rule speaks, and where they are no working directories.
         home: The user's home folder, absolute.
         may_bypass: Whether bypassPermissions can be used.
     """

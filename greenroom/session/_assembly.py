@@ -51,9 +51,11 @@ from greenroom.models import (
     with_settings,
 )
 from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
-from greenroom.session._composition import Composition, make_policy
+from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation, SessionGround
 from greenroom.session._hook_rules import HookRules
+from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
+from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
 from greenroom.session._settings import SessionSettings, Settings, SettingSource, load_settings, read_sources
 from greenroom.skills import SkillSource
@@ -133,8 +135,15 @@ class Wish:
     is_trusted: bool = attrs.field(kw_only=True)
 
 
-async def make_plan(cwd: Path, wish: Wish, ports: Ports) -> Plan:
+async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earlier: str = "") -> Plan:
     """Read and check what a session is to be.
+
+    Args:
+        cwd: Where its agents work.
+        wish: What the program wants.
+        ports: Threads.
+        mode: The mode of the run that it goes on with; empty for none.
+        earlier: The id of that run.
 
     Raises:
         UsageError: Something in it cannot be used.
@@ -144,12 +153,15 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports) -> Plan:
     places = await run(find_places, cwd) if wanted else None
     settings = await run(load_settings, places, wanted, given=wish.given, is_trusted=wish.is_trusted)
     environ = {**os.environ, **settings.env}
-    is_headless = not settings.scalars.delegation.interactive
-    builtins = await run(builtin_definitions, environ, is_headless=is_headless)
+    settings, of_mode = in_mode(settings, environ, stored=mode, run=earlier)
+    delegation = settings.scalars.delegation
+    builtins = await run(builtin_definitions, environ, is_headless=not delegation.interactive)
+    builtins = with_worker(builtins, delegation)
     definitions = DefinitionSource(places, blocking=ports.blocking, more=wish.agents, builtins=builtins)
     found = await definitions.refresh()
     home = places.user if places is not None else await run(Path.home)
-    policy, problems = make_policy(settings, tuple(wish.tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
+    tools = with_its_tools(wish.tools, delegation)
+    policy, problems = make_policy(settings, tuple(tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
     servers, mcp, more = await run(_find_servers, cwd, places, wanted, settings, environ)
     unread = {one.source for one in settings.diagnostics if one.kind is Kind.BROKEN}
     more = [one for one in more if one.source not in unread]  # a file that cannot be read is said to be so once
@@ -161,14 +173,14 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports) -> Plan:
         settings=settings,
         definitions=definitions,
         main=_chosen(wish.main, found),
-        tools=wish.tools,
+        tools=tools,
         policy=policy,
         has_mode=wish.permission_mode is not None,
         environ=environ,
         compaction=compaction_from_environment(environ, settings.scalars.compaction),
         servers=servers,
         mcp=mcp,
-        problems=(*map(str, diagnostics), *problems),
+        problems=(*([of_mode] if of_mode else []), *map(str, diagnostics), *problems),
     )
 
 
@@ -313,6 +325,10 @@ async def compose(
         plan, hosted, around, composition, model, journal=journal, run_folder=run_folder, ports=ports
     )
     composition.problems += plan.problems
+    delegation = plan.settings.scalars.delegation
+    if delegation.coordinator and delegation.scratchpad:
+        composition.scratchpad = run_folder / SCRATCHPAD
+        await ports.blocking.run(ports.disk.make_folder, composition.scratchpad)
     return composition
 
 

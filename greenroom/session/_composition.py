@@ -22,6 +22,7 @@ from greenroom.agents import (
     AgentDefinition,
     AgentHome,
     AgentServices,
+    ForkSkill,
     SkillTool,
     compose_system_prompt,
     open_agent_servers,
@@ -45,26 +46,12 @@ from greenroom.agents.memory import (
 )
 from greenroom.core import Ports, UsageError
 from greenroom.core.sources import Places
-from greenroom.hooks import HookRunner, HookServices, HookSource, ParsedHooks, SourceKind, merge_hooks, parse_hooks
-from greenroom.mcp import McpServers, McpTool, MissingServers
+from greenroom.hooks import HookServices
+from greenroom.mcp import McpServers, McpTool, MissingServers, ServerStatus
 from greenroom.models import Budget, ModelNames, choose_model, read_effort
-from greenroom.permissions import (
-    Effect,
-    Policy,
-    Rule,
-    Scope,
-    Source,
-    ToolKind,
-    Update,
-    apply_updates,
-    hidden_tools,
-    merge_permissions,
-    parse_mode,
-    parse_rule,
-    traits_of,
-    updated_settings,
-)
-from greenroom.session._hook_rules import late_delivery
+from greenroom.permissions import Policy, Scope, Update, apply_updates, hidden_tools, parse_mode, updated_settings
+from greenroom.session._agent_hooks import AgentHooks
+from greenroom.session._leading import as_coordinator, give_scratchpad, open_folders, workers_in_words
 from greenroom.session._settings import Settings, SettingSource, settings_path
 from greenroom.session._skill_ports import skill_ports
 from greenroom.session._tool_lists import check_tool_list, names
@@ -79,27 +66,6 @@ _FILES: Final = {
 }
 
 
-def make_policy(
-    settings: Settings, tools: Sequence[Tool], *, cwd: Path, home: Path, mode: str | None
-) -> tuple[Policy, list[str]]:
-    """Return what decides about the calls of a session, and what in its sources could not be used.
-
-    A tool of the program's own, that no rule knows anything about, runs unless a rule says otherwise: who handed it in,
-    allowed it.
-
-    Raises:
-        UsageError: There is no such mode.
-    """
-    policy, problems = merge_permissions(
-        settings.permissions, cwd=str(cwd), home=str(home), mode=None if mode is None else parse_mode(mode)
-    )
-    own = [one.name for one in tools if traits_of(one.name).kind is ToolKind.OTHER and not one.name.startswith("mcp__")]
-    source = Source(scope=Scope.SESSION, name="the program")
-    rules = [parse_rule(name, Effect.ALLOW, source)[0] for name in own]
-    kept: list[Rule] = [rule for rule in rules if rule is not None]
-    return attrs.evolve(policy, rules=(*policy.rules, *kept)), [str(one) for one in problems]
-
-
 @final
 class Composition:
     """Makes the agents of one session.
@@ -108,7 +74,10 @@ class Composition:
         policy: The session's own; agents have copies.
         definitions: The kinds of agents that there are.
         skills: Those that count now.
+        scratchpad: The folder that a coordinator's workers share.
         services: What all agents share; set once it is made, before the first agent is.
+        hooks: Those of each agent.
+        fork_skill: Runs the skills of models that are agents of their own; set before the first agent is made.
     """
 
     def __init__(
@@ -135,11 +104,13 @@ class Composition:
         self.definitions = definitions
         self.skills = skills
         self.services: AgentServices
+        self.scratchpad: Path | None = None
         self.problems: list[str] = []
+        self.hooks = AgentHooks(settings.hooks, hook_services, self.problems)
+        self.fork_skill: ForkSkill | None = None
         self._settings = settings
         self._tools = tools
         self._places = places
-        self._hook_services = hook_services
         self._ports = ports
         self._cwd = cwd
         self._has_mode = has_mode
@@ -173,6 +144,9 @@ class Composition:
         Raises:
             UsageError: Its definition names a mode that there is not, or only tools that there are not.
         """
+        is_leading = not is_child and self.delegation.coordinator
+        if is_leading:
+            definition = as_coordinator(definition, self.delegation)
         has_servers = bool(definition.mcp_servers or definition.required_mcp_servers or self.servers.states())
         there_are = [one.name for one in (*self._tools.values(), *more)]
         check_tool_list(definition, there_are, are_all_there=not has_servers)
@@ -185,18 +159,24 @@ class Composition:
         home.model = self._model_of(definition, wish) if is_child else ""
         home.policy = self._policy_for(definition, is_child=is_child)
         if wish is not None:
-            furnish(home, wish, max_depth=self.delegation.max_depth, more=self.delegation.append_system_prompt)
+            furnish(home, wish, self.delegation)
+            if wish.is_worker and self.scratchpad is not None:
+                give_scratchpad(home, self.scratchpad)
             home.admit = self._admission(home) if has_servers else None
-        elif not is_child and self._settings.scalars.delegation.coordinator:
+        elif is_leading:
             home.narrow = coordinator_tools
         home.tools = self.tools_for(home, more)
-        home.hooks = self._hooks_for(home)
-        if self._places is not None or has_servers:
+        home.hooks = self.hooks.of(home, self._trusted)
+        if self._places is not None or has_servers or is_leading:
             home.prepare = self._preparation(home)
         else:
             self.problems += self._missing_tools(home, more)
         self._homes[home] = None
         return home
+
+    def take_in(self, home: AgentHome) -> None:
+        """Let lasting answers change an agent that was not made here, such as a fork."""
+        self._homes[home] = None
 
     def let_go(self, home: AgentHome) -> None:
         """Forget an agent that has ended: lasting answers do not change it any more."""
@@ -229,6 +209,8 @@ class Composition:
         taken = {one for one in definition.disallowed_tools if "(" not in one}
         replaced = {one.name for one in more}
         there_are = [*(one for one in self._tools.values() if one.name not in replaced), *more]
+        if home.skill_tool is not None:
+            there_are.append(home.skill_tool)
         if home.narrow is not None:
             left = set(home.narrow([one.name for one in there_are]))
             there_are = [one for one in there_are if one.name in left]
@@ -236,8 +218,6 @@ class Composition:
         if definition.tools is not None and "*" not in definition.tools:
             wanted = set(definition.tools) | ({home.skill_tool.name} if home.skill_tool is not None else set())
             tools = [one for one in tools if names(wanted, one.name)]
-        if home.skill_tool is not None and not names(taken, home.skill_tool.name):
-            tools.append(home.skill_tool)
         hidden = hidden_tools(policy, [one.name for one in tools]) if policy is not None else frozenset()
         return ToolSet(one for one in tools if one.name not in hidden)
 
@@ -286,23 +266,6 @@ class Composition:
         self.problems += map(str, problems)
         return attrs.evolve(policy, directories=(*policy.directories, *map(str, definition.more_roots)))
 
-    def _hooks_for(self, home: AgentHome) -> HookRunner | None:
-        definition = home.definition
-        own = []
-        if definition.hooks and definition.runs_own_code(self._trusted):
-            kind = SourceKind.AGENT if home.is_child else SourceKind.HOST
-            parsed = parse_hooks({"hooks": definition.hooks}, HookSource(f"agent {definition.name}", kind))
-            self.problems += map(str, parsed.problems)
-            own.append(parsed)
-        if not any(one.hooks for one in (*self._settings.hooks, *own)):
-            return None
-        return self._runner(home, *own)
-
-    def _runner(self, home: AgentHome, *own: ParsedHooks) -> HookRunner:
-        """Return what runs the hooks of the settings, and further ones, for an agent."""
-        services = attrs.evolve(self._hook_services, deliver=late_delivery(home))
-        return HookRunner(merge_hooks((*self._settings.hooks, *own)), services)
-
     @property
     def _trusted(self) -> tuple[Path, ...]:
         if self._places is None or not self._settings.is_trusted:
@@ -317,15 +280,16 @@ class Composition:
 
         async def compose() -> str:
             """Return the system prompt, with files as they are now."""
+            leading = "" if home.is_child else self._about_workers(home)
             if self._places is None:
-                return definition.system_prompt
+                return "\n\n".join(part for part in (definition.system_prompt.strip(), leading) if part)
             memory = self._memory_of(home, definition, self._places)
             notes = Notes() if memory is None else await self._ports.blocking.run(read_notes, memory)
             reads = definition.reads_instructions
             instructions = await self._load_instructions(self._places) if reads else Instructions()
             return compose_system_prompt(
                 definition,
-                environment=self._environment(home),
+                environment="\n\n".join(part for part in (self._environment(home), leading) if part),
                 instructions=render_instructions(instructions.files),
                 memory=render_memory(memory, notes),
                 skills=preloaded,
@@ -371,11 +335,7 @@ class Composition:
     def _open_memory(self, home: AgentHome, memory: MemoryFolder) -> None:
         """Let an agent work in the folder of its notes."""
         home.memory = memory
-        home.more_roots = (*home.more_roots, *memory.writable)
-        if home.policy is not None:
-            own = tuple(map(str, memory.writable))
-            folders = tuple(dict.fromkeys((*home.policy.directories, *own)))
-            home.policy = attrs.evolve(home.policy, directories=folders, own_folders=own)
+        open_folders(home, memory.writable)
         if home.is_child:  # the main agent has the tools that it was given; its notes are read in any case
             tools = tools_with_memory(home.definition.tools, memory)
             home.definition = attrs.evolve(home.definition, tools=tools)
@@ -386,7 +346,9 @@ class Composition:
         home.take_up = self._taking_up(home)
         ports = skill_ports(home, self._places, is_trusted=self._settings.is_trusted)
         if any(one.for_models for one in skills.values()):
-            home.skill_tool = SkillTool(skills=lambda: self.skills.current, ports=ports, on_invoked=_once_read(home))
+            home.skill_tool = SkillTool(
+                skills=lambda: self.skills.current, ports=ports, on_invoked=_once_read(home), fork=self.fork_skill
+            )
         if not definition.skills:
             return ""
         preloaded = await preload_skills(definition.skills, skills, ports(home.tool_context()))
@@ -400,14 +362,9 @@ class Composition:
             skill = rendered.skill
             model = "" if skill.model in {None, INHERIT} else ModelNames().exact(skill.model or "")
             home.grants = home.grants.after(rendered, model=model)
-            if rendered.hooks and skill.name not in registered:  # they hold until the session ends (agents 3.43)
+            if skill.name not in registered:
                 registered.add(skill.name)
-                parsed = parse_hooks({"hooks": rendered.hooks}, HookSource(f"skill {skill.name}", SourceKind.SKILL))
-                self.problems += map(str, parsed.problems)
-                if home.hooks is None:
-                    home.hooks = self._runner(home, parsed)
-                else:
-                    home.hooks.hooks = merge_hooks((*home.hooks.hooks.parsed, parsed))
+                self.hooks.add(home, rendered)
 
         return take_up
 
@@ -423,8 +380,10 @@ class Composition:
     async def read_prompt(self, home: AgentHome, text: str) -> tuple[str, tuple[Rendered, ...]]:
         """Return what a user's words mean: a skill that they call by `/name` stands for its text (agents 4.23, 4.41).
 
+        One that runs as an agent of its own is the only one.
+
         Raises:
-            UsageError: They call a skill that only models may call, that runs as an agent of its own, or that fails.
+            UsageError: They call a skill that only models may call, that fails, or whose agent there is not.
         """
         line = read_command_line(text, self.skills.current) if text.lstrip().startswith("/") else None
         if line is None or self._places is None:
@@ -432,11 +391,11 @@ class Composition:
         ports = skill_ports(home, self._places, is_trusted=self._settings.is_trusted)(home.tool_context())
         rendered: list[Rendered] = []
         for call in line.invocations:
-            if call.skill.is_fork:
-                raise UsageError(f"/{call.skill.name} runs as an agent of its own, which a session cannot start yet")
             try:
+                if call.skill.is_fork:
+                    (await self.definitions.refresh()).find(call.skill.agent)
                 rendered.append(await render_skill(call.skill, call.arguments, ports))
-            except SkillFailed as error:
+            except (UsageError, SkillFailed) as error:
                 raise UsageError(f"/{call.skill.name}: {error}") from error
         return "\n\n".join(one.text for one in rendered), tuple(rendered)
 
@@ -444,6 +403,13 @@ class Composition:
         instructions = await self._ports.blocking.run(load_instructions, places)
         self.problems += [str(one) for one in instructions.diagnostics if one.is_problem]
         return instructions
+
+    def _about_workers(self, home: AgentHome) -> str:
+        if not self.delegation.coordinator:
+            return ""
+        names = [*self._tools, *([home.skill_tool.name] if home.skill_tool is not None else [])]
+        servers = [one.name for one in self.servers.states() if one.status is ServerStatus.CONNECTED]
+        return workers_in_words(names, servers, self.delegation, self.policy, self.scratchpad)
 
     def _environment(self, home: AgentHome) -> str:
         day = self._ports.clock.wall().date().isoformat()

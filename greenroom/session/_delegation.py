@@ -18,14 +18,17 @@ from greenroom.agents.crew import (
     AgentTool,
     ChildWish,
     Crew,
+    HookAgents,
     Member,
     Order,
     Post,
+    SkillForks,
     make_send_message,
 )
 from greenroom.agents.definitions import Definitions
-from greenroom.core import Blocking, Cause, Disk, JournalError, Ports, UsageError
+from greenroom.core import Blocking, Cause, Disk, JournalError, Ports, StartFailed, Stopping, UsageError
 from greenroom.permissions import Policy
+from greenroom.session._agent_hooks import without_agents
 from greenroom.session._composition import Composition
 from greenroom.session._handles import TaskHandle
 from greenroom.session._recording import Recording
@@ -58,9 +61,14 @@ class SessionGround:
         find: Callable[[str], tuple[Ref[Any], AgentHome] | None],
     ) -> None:
         self._composition = composition
-        self.adopt = adopt
+        self._adopt = adopt
         self.drop = drop
         self.find = find
+
+    def adopt(self, ref: Ref[Any], home: AgentHome) -> None:
+        """Take note of an agent that was started: lasting answers are for it too."""
+        self._composition.take_in(home)
+        self._adopt(ref, home)
 
     def make_child(self, wish: ChildWish) -> AgentHome:
         """Return what belongs to a new agent."""
@@ -149,6 +157,9 @@ class Delegation:
             write=write,
             worktrees=worktrees,
         )
+        self.forks = SkillForks(crew=self.crew, equip=composition.hooks.add, wait_durable=self._durable)
+        composition.fork_skill = self.forks
+        composition.hooks.asker = HookAgents(crew=self.crew, limit=without_agents)
         self.post = Post(self.crew, FolderArchive(run_folder, ports.blocking, ports.disk))
         self._wait_durable = wait_durable
 
@@ -166,7 +177,10 @@ class Delegation:
     async def _open_branch(self) -> Supervisor:
         async with self._opening:
             if self._branch is None or self._branch.ref.is_gone:
-                self._branch = await self._supervisor.spawn_supervisor(BACKGROUND, TOGETHER)
+                try:
+                    self._branch = await self._supervisor.spawn_supervisor(BACKGROUND, TOGETHER)
+                except StartFailed as error:
+                    raise Stopping(self._supervisor.ref.path) from error
             return self._branch
 
     # --- the host --------------------------------------------------------------------------------------------------
@@ -219,6 +233,14 @@ class Delegation:
                 member.task.kill(Cause("host", "the call that waited for it was cancelled"))
                 raise
         return member
+
+    async def stop_at_budget(self) -> None:
+        """Once nothing more may be spent, end what runs in the background (agents 1.73); its notices begin no turns."""
+        denial = await self._composition.budget.wait_exceeded()
+        for one in self.tasks.running():
+            if one.is_background:
+                one.is_quiet = True
+                one.kill(Cause("budget", str(denial)))
 
     def background_all(self) -> list[str]:
         """Let every call go on that waits for a task; returns the ids of what runs in the background now."""

@@ -26,6 +26,8 @@ class SessionBegan(Event):
     """Name of the main agent's definition."""
     permission_mode: str = ""
     """How its calls were treated that no rule speaks about, when it began."""
+    mode: str = ""
+    """`coordinator` where the main agent only leads others, else `normal`."""
 
 
 @final

@@ -15,7 +15,7 @@ from greenroom import agents as agent_events
 from greenroom.actors import State
 from greenroom.agents import AgentDefinition, CanUseTool, OnMessage
 from greenroom.core import Event, Ports, UsageError, session_id
-from greenroom.models import Model
+from greenroom.models import Limits, Model
 from greenroom.session._assembly import (
     Hosted,
     MainFor,
@@ -29,8 +29,9 @@ from greenroom.session._assembly import (
 )
 from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
+from greenroom.session._leading import mode_of
 from greenroom.session._main import MAIN
-from greenroom.session._resume import Fork, copy_conversation, find_session, load_agent
+from greenroom.session._resume import Beginning, Fork, copy_conversation, find_session, load_agent, read_beginning
 from greenroom.session._session import Session
 from greenroom.supervisor import SupervisorSpec, open_runtime
 from greenroom.tools import AskUser, Tool, ToolSet
@@ -111,13 +112,15 @@ async def open_session(
     """
     ports = ports or Ports()
     wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, is_trusted=is_trusted)
-    plan = await make_plan(_existing(cwd), wish, ports)
-    model = model(plan.settings.scalars, plan.main) if callable(model) else model
-    host = Hosted(model, can_use_tool, ask_user, on_message, has_approver=has_approver)
-    earlier = None
+    folder = _existing(cwd)
+    earlier, before = None, Beginning()
     if resume is not None:
         run = resume.run if isinstance(resume, Fork) else resume
         earlier = await ports.blocking.run(find_session, run, _runs(runs))
+        before = await ports.blocking.run(read_beginning, earlier)
+    plan = await make_plan(folder, wish, ports, mode=before.mode, earlier="" if earlier is None else earlier.name)
+    model = model(plan.settings.scalars, plan.main) if callable(model) else model
+    host = Hosted(model, can_use_tool, ask_user, on_message, has_approver=has_approver)
     is_new = earlier is None or isinstance(resume, Fork)
     folder = _runs(runs) / session_id(ports.ids, ports.clock.wall()) if is_new or earlier is None else earlier
     async with _running(plan, host, folder, ports, earlier) as session:
@@ -143,6 +146,7 @@ async def _running(
                 cwd=str(plan.cwd),
                 agent=plan.main.name,
                 permission_mode=plan.policy.mode.value,
+                mode=mode_of(plan.settings.scalars.delegation),
             )
         )
         state, error = State.FAILED, ""
@@ -165,6 +169,8 @@ async def _running(
                     make_delegation=partial(make_delegation, plan, around, composition, journal=journal, ports=ports),
                 )
                 around.tell = session.delegation.crew.deliver
+                if composition.budget.limits != Limits():
+                    around.nursery.start_soon(session.delegation.stop_at_budget)
                 await session.start_main(plan.main, loaded, source="resume" if earlier in {None, folder} else "fork")
                 if plan.settings.scalars.extract_memory:
                     session.asides.extract_after_turns(around.nursery.start_soon)
@@ -190,6 +196,7 @@ async def _looked_after(session: Session) -> AsyncIterator[None]:
         yield
         await session.asides.finish()
     finally:
+        session.delegation.crew.close()
         await session.tell_of_end()  # noqa: ASYNC102 - shielded and bounded inside
 
 

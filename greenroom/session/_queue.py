@@ -21,7 +21,7 @@ import attrs
 from greenroom.actors import AbortResult, AbortStatus, Behavior, Context, Outcome, Ref, Request, Unfinished
 from greenroom.agents import AgentHome, Loaded, PermissionAnswered, PermissionAsked, open_calls
 from greenroom.core import ActorEnded, Blocking, Ids, JournalError, Level, Undelivered
-from greenroom.inbox import HUMAN, Item, Origin, aborts, late_answer, make_item
+from greenroom.inbox import AUTO_CONTINUATION, HUMAN, Item, Origin, aborts, late_answer, make_item
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Receipt
@@ -150,6 +150,14 @@ class SessionInbox:
         )
         self._hand_in(item)
         return item.uuid
+
+    def hand_in_hidden(self, text: str) -> bool:
+        """Hand in a prompt for the model alone, as what a skill came to that nobody waited for; says whether it was taken."""
+        try:
+            self.send(text, origin=AUTO_CONTINUATION)
+        except (ActorEnded, Undelivered):
+            return False
+        return True
 
     @property
     def unanswered(self) -> tuple[ToolUseBlock, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, final
 
@@ -51,15 +52,16 @@ class Beginning:
     model: str = ""
     agent: str = ""
     permission_mode: str = ""
+    mode: str = ""
 
 
 def read_beginning(run_folder: Path) -> Beginning:
     """Return what a run was last opened with. It looks at the disk: call it through `Blocking`.
 
-    Only the lines that say it are decoded, so it takes as long as reading the journal's bytes.
+    A run without a journal says nothing. Only the lines that say it are decoded, so it takes as long as reading the journal's bytes.
     """
     found: dict[str, object] = {}
-    with (run_folder / JOURNAL).open("rb") as lines:
+    with suppress(FileNotFoundError), (run_folder / JOURNAL).open("rb") as lines:
         for line in lines:
             if b'"session.begin"' in line:
                 try:

@@ -109,6 +109,7 @@ class Session(BesideTurns, OfHost):
         home = self._main_home = self._composition.make_home(definition, is_child=False)
         home.loaded = loaded
         home.read_prompt = partial(self._composition.read_prompt, home)
+        home.run_skill = partial(self.delegation.forks.run_command, caller=home)
         unanswered = await find_unanswered(self.run_folder, loaded, self._ports.blocking)
         home.keeps_open = bool(unanswered)
         spec = ChildSpec(restart=Restart.TRANSIENT, as_id=(loaded.agent_id or None) if loaded is not None else None)
@@ -123,6 +124,7 @@ class Session(BesideTurns, OfHost):
             approvals=self.approvals,
             unanswered=unanswered,
         )
+        self.delegation.forks.hand_in = self.inbox.hand_in_hidden
         await self.inbox.open(self._supervisor)
         self.asides = Asides(main=self._main, home=home, recorder=self.runtime.recorder, recording=self._recording)
         self.initial_message = await tell_of_start(

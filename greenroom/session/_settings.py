@@ -96,7 +96,7 @@ class SessionSettings:
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
     """When conversations are compacted: `enabled`, `auto`, `window_tokens`, `summary_tokens`, `at_percent`."""
     delegation: DelegationSettings = attrs.field(factory=DelegationSettings)
-    """How agents start others: `fork`, `background`, `background_by_default`, `auto_background_ms`, `max_depth`,
+    """How agents start others: `fork`, `skill_fork`, `background`, `background_by_default`, `auto_background_ms`, `max_depth`,
     `max_running`, `max_total`, `interactive`, `assistant`, `coordinator`, `scratchpad`, `release_s`."""
     child_permission: Literal["definition", "inherit", "clamped"] | None = None
     """Where the mode of a child comes from. `definition`: what it says, else acceptEdits. `inherit`: what it says, else the

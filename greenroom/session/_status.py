@@ -49,6 +49,8 @@ class TaskStatus:
     """Of an agent: what its latest request read, and all that it wrote in this run."""
     last_activity: str
     """What it did last; empty for a command."""
+    attention: str
+    """What somebody has to do for it to go on, such as allow a call; empty while it needs nobody."""
     error: str
     is_told: bool
     """Whether its end was told: by a result, by TaskOutput or TaskStop, or by a notice on its way."""
@@ -71,6 +73,7 @@ def status_of(task: Task) -> TaskStatus:
         tool_uses=progress.tool_use_count if progress is not None else 0,
         tokens=progress.token_count if progress is not None else 0,
         last_activity=progress.last_activity if progress is not None else "",
+        attention=task.attention,
         error=task.error,
         is_told=task.is_notified,
         output_file=str(info.output_file),

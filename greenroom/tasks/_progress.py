@@ -32,8 +32,15 @@ class Progress:
     lines_added: int = 0
     """By the tools Edit and Write, as their calls say it."""
     lines_removed: int = 0
+    waiting: dict[str, str] = attrs.field(factory=dict)
+    """The tools of its calls that wait until somebody allows or refuses them, by the calls' ids."""
     summary: str = ""
     """What it is about now, in a few words of a model; empty where nobody asks for such."""
+
+    @property
+    def attention(self) -> str:
+        """What somebody has to do for it to go on; empty while it needs nobody."""
+        return f"it waits for permission: {', '.join(self.waiting.values())}" if self.waiting else ""
 
     @property
     def tool_use_count(self) -> int:

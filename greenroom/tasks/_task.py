@@ -107,6 +107,11 @@ class Task:
         return self.state in TERMINAL
 
     @property
+    def attention(self) -> str:
+        """What somebody has to do for it to go on, such as allow a call; empty while it needs nobody."""
+        return "" if self.progress is None or self.is_finished else self.progress.attention
+
+    @property
     def is_settled(self) -> bool:
         """Whether it has ended, and what it leaves behind has been looked after."""
         return self._settled.is_set()
@@ -188,7 +193,8 @@ class Task:
         if not self.is_finished or self._claims:
             return
         self._settled.set()
-        is_awaited = not self.is_background and self.info.tool_use_id != ""  # a program that waits tells nobody
+        # A program that waits for an agent tells nobody of its end.
+        is_awaited = not self.is_background and (self.info.kind == SHELL or self.info.tool_use_id != "")
         if not is_awaited and not self.is_notified:
             self.is_notified = True
             if not self.is_silent:

@@ -68,6 +68,11 @@ class BackgroundTask(Protocol):
         ...
 
     @property
+    def attention(self) -> str:
+        """What somebody has to do for it to go on; empty while it needs nobody."""
+        ...
+
+    @property
     def is_told_by_stop(self) -> bool:
         """Whether the answer of TaskStop says all there is to say of its end; else a notice tells it."""
         ...

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import math
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 import trio
 
+from greenroom.agents import Appended
+from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.cli._run_ending import Ending
+from greenroom.cli._run_lines import Abandoned, Counts, Line, Opening
 from greenroom.cli._run_quiet import CEILING_VARIABLE
-from greenroom.models import Answer, AnswerLike, Call, Say
-from greenroom.testing import ReceivedRequest, StreamReply
+from greenroom.cli._run_session import Run
+from greenroom.inbox import TASK_NOTIFICATION, Origin
+from greenroom.models import Answer, AnswerLike, Call, ModelRequest, PlaybookModel, Say
+from greenroom.session import open_session
+from greenroom.testing import ReceivedRequest, StreamReply, run_virtual, virtual_ports
 from greenroom.testing._messages_script import ReplyLike
-from tests.cli.place import Done, Place, texts_of
+from greenroom.tools.builtin import STANDARD_TOOLS
+from tests.cli.place import Done, Place, end_of, texts_of
+from tests.cli.served import served
 
 STREAM = ("--output-format", "stream-json")
 
@@ -224,3 +238,160 @@ def test_a_tool_that_there_is_not_is_refused(place: Place) -> None:
 
     assert done.code == 2
     assert "--tools: there is no tool 'Reed'; there are Agent, Bash," in done.err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_agents_are_waited_for_names_what_is_given_up(place: Place, number: int, code: int) -> None:
+    """RC-36, 13.3: the answer is printed before, and nobody waits any longer."""
+    never = StreamReply(ending="stall", events=0)
+    script = by_prompt({"Go.": [spawn("look", run_in_background=True), "It runs."], "look": [never]})
+    with served(script) as server, place.started(server.url, "Go.", *STREAM) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if json.loads(line)["type"] == "result":
+                break
+        process.send_signal(number)
+        done = end_of(process)
+
+    assert done.code == code
+    assert "ended in the background before it was done: a" in done.err
+    assert "go on with: " in done.err
+
+
+class Heard:
+    """A printer that keeps what it is told of, in order."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, Any]] = []
+
+    def opened(self, opening: Opening) -> None:
+        self.calls.append(("opened", opening.session))
+
+    def show_text(self) -> None:
+        raise AssertionError("nobody asked for it")
+
+    def said(self, message: Appended, parent: str | None = None) -> None:
+        if message.response is not None and parent is None:
+            self.calls.append(("said", message.message.text))
+
+    def told(self, event: object) -> None:
+        raise AssertionError(event)
+
+    def tasks(self, lines: Sequence[Line]) -> None:
+        self.calls += [("task", line["subtype"]) for line in lines if line["subtype"] == "task_notification"]
+
+    def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
+        self.calls.append(("ended", (ending.text, counts.rounds, origin)))
+
+    def closed(self, abandoned: Sequence[Abandoned], counts: Counts) -> None:
+        self.calls.append(("closed", tuple(abandoned)))
+
+
+@attrs.frozen
+class Slow:
+    """A disk on which everything takes its time."""
+
+    recording: Any
+
+    def check_open(self) -> None:
+        self.recording.check_open()
+
+    async def commit(self) -> None:
+        await trio.sleep(60)
+        await self.recording.commit()
+
+
+def run_in_virtual_time(
+    folder: Path,
+    rules: Mapping[str, Callable[[ModelRequest], AnswerLike]],
+    *,
+    ceiling_s: float = math.inf,
+    is_slow: bool = False,
+) -> tuple[list[tuple[str, Any]], float]:
+    """Run a prompt and return what a printer was told, and the seconds that it took."""
+    heard, model = Heard(), PlaybookModel(rules, wait_s=1.0)
+    took: list[float] = []
+
+    async def go() -> None:
+        began = trio.current_time()
+        run = Run(heard, began, wall=virtual_ports().clock.wall, ceiling_s=ceiling_s)
+        tools = (*STANDARD_TOOLS, *AGENT_TOOLS)
+        async with open_session(
+            model=model, cwd=folder, runs=folder, tools=tools, ports=virtual_ports(), on_message=run.heard
+        ) as session:
+            if is_slow:
+                session._recording = Slow(session._recording)
+            stop = run.open(session, "Go.")
+            await run.work(session, "Go.", lambda: None)
+            stop()
+            took.append(trio.current_time() - began)
+
+    run_virtual(go)
+    return heard.calls[1:], took[0]
+
+
+def made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def rounds_of(request: ModelRequest) -> int:
+    return sum(message.role == "assistant" for message in request.messages)
+
+
+def search(request: ModelRequest, *, rounds: int, answer: str) -> AnswerLike:
+    """Take so many seconds, and one more for the answer."""
+    return Call("Glob", {"pattern": "*.txt"}) if rounds_of(request) < rounds else answer
+
+
+def play_main(request: ModelRequest) -> AnswerLike:
+    if not rounds_of(request):
+        return Call("Agent", {"description": "d", "prompt": "look", "run_in_background": True})
+    return "I hear." if "<task-notification>" in request.messages[-1].text else "It runs."
+
+
+def test_what_happens_before_an_answer_is_on_record_is_printed_behind_its_result(tmp_path: Path) -> None:
+    """13.16. Mechanism: a result is printed when the answer is on record; the next turn may have come to its end by then."""
+    calls, _ = run_in_virtual_time(tmp_path, {"main": play_main, "general-purpose": lambda _: "42."}, is_slow=True)
+
+    assert calls == [
+        ("said", ""),
+        ("said", "It runs."),
+        ("ended", ("It runs.", 2, None)),
+        ("task", "task_notification"),
+        ("said", "I hear."),
+        ("ended", ("I hear.", 1, TASK_NOTIFICATION)),
+        ("closed", ()),
+    ]
+
+
+def test_6_70_agents_are_waited_for_to_the_second(tmp_path: Path) -> None:
+    """RC-36. Mechanism: the ceiling counts from the answer, which is there after two requests of a second each."""
+
+    rules: dict[str, Callable[[ModelRequest], AnswerLike]]
+    rules = {"main": play_main, "general-purpose": partial(search, rounds=12, answer="42.")}
+    given_up, took = run_in_virtual_time(made(tmp_path / "a"), rules, ceiling_s=10)
+    waited, _ = run_in_virtual_time(made(tmp_path / "b"), rules, ceiling_s=13)
+
+    assert took == pytest.approx(12, abs=0.5)
+    (_, abandoned) = given_up[-1]
+    assert [one.description for one in abandoned] == ["d"]
+    assert ("said", "I hear.") not in given_up
+    assert waited[-3:] == [("said", "I hear."), ("ended", ("I hear.", 1, TASK_NOTIFICATION)), ("closed", ())]
+
+
+def test_6_70_agents_of_agents_are_waited_for_and_heard(tmp_path: Path) -> None:
+    """RC-36. Mechanism: what outlives the agent that started it is told to main."""
+
+    def play_child(request: ModelRequest) -> AnswerLike:
+        if request.messages[0].text == "inner":
+            return search(request, rounds=20, answer="Inner done.")
+        if not rounds_of(request):
+            return Call("Agent", {"description": "d", "prompt": "inner", "run_in_background": True})
+        return "Outer done."
+
+    calls, _ = run_in_virtual_time(tmp_path, {"main": play_main, "general-purpose": play_child}, ceiling_s=600)
+
+    ends = [value for kind, value in calls if kind == "ended"]
+    assert ends == [("It runs.", 2, None), ("I hear.", 1, TASK_NOTIFICATION), ("I hear.", 1, TASK_NOTIFICATION)]
+    assert calls[-1] == ("closed", ())

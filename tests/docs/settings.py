@@ -25,6 +25,7 @@ TAKES: Final = {
     "CompactionSettings": "object",
     "DelegationSettings": "object",
     "ForkSetting": "`off`, `when_type_omitted` or `explicit`",
+    "SkillForkSetting": "`wait` or `background`",
     "ModelSettings": "object, see [settings of models](model-settings.md)",
     "McpSettings": "object, see [MCP servers](mcp.md)",
 }

@@ -201,7 +201,7 @@ async def test_one_that_does_not_read_does_no_harm(scripts: Scripts) -> None:
         ({"type": "command", "command": "kill -9 $$"}, f"{NON_BLOCKING} -9"),
         ({"type": "command", "command": "echo '{broken'"}, "cannot be read"),
         ({"type": "command", "command": "head -c 2000000 /dev/zero"}, "more than 1 MiB"),
-        ({"type": "agent", "prompt": "look"}, "not run yet"),
+        ({"type": "agent", "prompt": "look"}, "no agent can be started"),
         ({"type": "mcp_tool", "server": "s", "tool": "t"}, "no MCP servers"),
         ({"type": "prompt", "prompt": "?"}, "no model"),
     ],

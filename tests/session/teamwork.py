@@ -69,6 +69,7 @@ async def open_teamwork(
     can_use_tool: CanUseTool | None = None,
     mode: str | None = "bypassPermissions",
     sources: Iterable[str] = (),
+    is_trusted: bool = False,
 ) -> AsyncIterator[Session]:
     """Open a session in virtual time; children are played by `pages`, and report what they were asked otherwise."""
     book = {"general-purpose": echo, "Explore": echo, "Plan": echo, **(pages or {}), "main": main}
@@ -80,6 +81,7 @@ async def open_teamwork(
         main=definition or AgentDefinition(name="main", system_prompt="You lead."),
         tools=(*STANDARD_TOOLS, *AGENT_TOOLS, *tools),
         sources=sources,
+        is_trusted=is_trusted,
         ports=virtual_ports(),
         settings=settings,
         agents=agents,

@@ -405,7 +405,7 @@ async def test_the_sample_in_json_loads_and_its_denials_hold(tmp_path: Path, aut
 
 
 async def test_why_no_notice_came_is_told_by_the_task(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """20.61, row 1: somebody waited for it with TaskOutput, so its end was told already."""
+    """Behaviours (20), line 15; agents 20.61, row 1: somebody waited for it with TaskOutput, so its end was told already."""
 
     def main(request: ModelRequest) -> AnswerLike:
         text = last_texts(request)
@@ -424,7 +424,7 @@ async def test_why_no_notice_came_is_told_by_the_task(tmp_path: Path, autojump_c
 
 
 async def test_why_a_message_found_nobody_is_in_its_error(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """20.61, row 2."""
+    """Behaviours (20), line 15; agents 20.61, row 2."""
     messages = [Call("SendMessage", {"to": to, "message": "hello"}) for to in ("critik", "a" + 16 * "0")]
     calls = in_order(agent("dig", name="critic", **BACK), messages)
     async with open_teamwork(tmp_path, calls) as session:
@@ -437,7 +437,7 @@ async def test_why_a_message_found_nobody_is_in_its_error(tmp_path: Path, autoju
 
 
 async def test_why_a_child_lacks_a_tool_is_among_the_problems(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """20.61, row 3."""
+    """Behaviours (20), line 15; agents 20.61, row 3."""
     kinds = {
         "narrow": {"description": "d", "prompt": "p", "tools": ["Read", "Gerp"]},
         "needy": {"description": "d", "prompt": "p", "requiredMcpServers": ["github"]},
@@ -455,7 +455,7 @@ async def test_why_a_child_lacks_a_tool_is_among_the_problems(tmp_path: Path, au
 
 
 async def test_why_a_childs_call_was_refused_is_on_record(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """20.61, row 4; 20.62: the `mode` of a call overrides nothing."""
+    """Behaviours (20), line 15; agents 20.61, row 4; 20.62: the `mode` of a call overrides nothing."""
     planner = {"description": "d", "prompt": "p", "permissionMode": "plan"}
     page = in_order(Call("Write", {"file_path": "a.txt", "content": "a"}), "Refused.")
     call = agent("do", subagent_type="planner", mode="bypassPermissions")
@@ -482,7 +482,7 @@ async def test_why_a_childs_call_was_refused_is_on_record(tmp_path: Path, autoju
 async def test_why_nothing_forked_is_in_the_result_or_the_type_of_the_task(
     tmp_path: Path, autojump_clock: MockClock, setting: dict[str, Any], call: dict[str, Any], says: str
 ) -> None:
-    """20.61, row 5."""
+    """Behaviours (20), line 15; agents 20.61, row 5."""
     async with open_teamwork(tmp_path, in_order(agent("dig", **call)), settings={"delegation": setting}) as session:
         await session.run("go")
         await session.wait_quiet()
@@ -491,8 +491,29 @@ async def test_why_nothing_forked_is_in_the_result_or_the_type_of_the_task(
     assert {one.agent for one in recorded(session, TaskBegan)} <= {"general-purpose"}
 
 
+async def test_why_a_command_did_not_fork_can_be_seen_in_the_loaded_skill(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behaviours (20), line 15; agents 20.61, row 6."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    folder = tmp_path / "project" / ".claude" / "skills"
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    for name, head in {"audit": "context: fork", "typo": "context: forked", "plain": "description: Audits."}.items():
+        (folder / name).mkdir(parents=True)
+        (folder / name / "SKILL.md").write_text(f"---\nname: {name}\n{head}\n---\n\nAudit the login.\n")
+    async with open_teamwork(tmp_path, in_order("I audit."), sources=["project"], is_trusted=True) as session:
+        answers = [(await session.run(f"/{name}")).text for name in ("audit", "plain")]
+        skills, problems = session.skills, session.problems
+
+    assert [(name, skills[name].is_fork) for name in sorted(skills)] == [("audit", True), ("plain", False)]
+    assert answers[0].startswith("Report on: Base directory for this skill: ")
+    assert answers[1] == "I audit."
+    assert [one.agent for one in recorded(session, TaskBegan)] == ["general-purpose"]
+    assert any("typo" in one and "forked" in one for one in problems)
+
+
 async def test_why_a_worktree_stays_is_on_record_and_in_the_result(tmp_path: Path) -> None:
-    """20.61, row 7."""
+    """Behaviours (20), line 15; agents 20.61, row 7."""
     make_repository(tmp_path / "project")
     pages = {"general-purpose": in_order(Call("Write", {"file_path": "new.py", "content": "x"}), "Done.")}
     async with open_teamwork(tmp_path, in_order(), pages=pages, wait_s=0.0) as session:
@@ -506,7 +527,7 @@ async def test_why_a_worktree_stays_is_on_record_and_in_the_result(tmp_path: Pat
 
 
 async def test_why_a_wait_goes_on_is_in_its_answer(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """20.61, row 8: the state is that of the task, and it is final before anything is cleaned up."""
+    """Behaviours (20), line 15; agents 20.61, row 8: the state is that of the task, and it is final before anything is cleaned up."""
 
     def main(request: ModelRequest) -> AnswerLike:
         text = last_texts(request)

@@ -210,7 +210,7 @@ async def test_two_commands_that_wait_are_two_turns(project: Path, autojump_cloc
 async def test_a_command_that_fails_is_a_turn_that_failed_and_the_next_one_runs(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    skill(project, "aside", "context: fork\n")
+    skill(project, "aside", "context: fork\nagent: nobody\n")
     async with working(project, [DIG, "Done.", "Heard."], sources=["project"], is_trusted=True) as (session, model):
         session.send("/aside")
         session.send("Are you there?")

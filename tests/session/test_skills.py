@@ -93,7 +93,7 @@ async def test_a_user_calls_a_skill_by_its_name(project: Path) -> None:
     ("head", "body", "words"),
     [
         ("user-invocable: false\n", "Do it.", "for models only"),
-        ("context: fork\n", "Do it.", "agent of its own"),
+        ("context: fork\nagent: nobody\n", "Do it.", "nobody"),
         ("", "!`exit 3`", "/fix: "),
     ],
 )

@@ -5,14 +5,17 @@ from greenroom.agents.crew._child import ChildAgent
 from greenroom.agents.crew._crew import SEND_MESSAGE, Crew
 from greenroom.agents.crew._fork import FORK, PLACEHOLDER, directive, fork_home, is_told_to_be_a_fork
 from greenroom.agents.crew._furnish import furnish
+from greenroom.agents.crew._hook_agents import HOOK_AGENT, HookAgentFailed, HookAgents
 from greenroom.agents.crew._messages import Archive, Post, Sent, make_send_message
 from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground, Member, Order
 from greenroom.agents.crew._placeholders import AGENT_TOOLS, SessionTool
+from greenroom.agents.crew._skill_forks import SkillForkFailed, SkillForks
 
 __all__ = [
     "AGENT_TOOL",
     "AGENT_TOOLS",
     "FORK",
+    "HOOK_AGENT",
     "PLACEHOLDER",
     "SEND_MESSAGE",
     "AgentTool",
@@ -23,11 +26,15 @@ __all__ = [
     "DelegationSettings",
     "Elsewhere",
     "Ground",
+    "HookAgentFailed",
+    "HookAgents",
     "Member",
     "Order",
     "Post",
     "Sent",
     "SessionTool",
+    "SkillForkFailed",
+    "SkillForks",
     "directive",
     "fork_home",
     "furnish",

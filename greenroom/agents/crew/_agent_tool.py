@@ -20,6 +20,7 @@ from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.crew._crew import Crew
 from greenroom.agents.crew._fork import FORK, fork_home, is_told_to_be_a_fork
 from greenroom.agents.crew._orders import ChildWish, Member, Order
+from greenroom.agents.crew._reports import whole_or_part
 from greenroom.agents.crew._stats import stats_of
 from greenroom.agents.definitions import EXPLORE, PLAN, Definitions, agent_listing
 from greenroom.agents.delegation._input import AgentCall, Gates, agent_schema, agent_tool_description, read_call
@@ -27,7 +28,6 @@ from greenroom.agents.delegation._results import AsyncLaunched, Completed, Spawn
 from greenroom.agents.delegation._routing import (
     Caller,
     ForkRoute,
-    Limits,
     NamedRoute,
     RemoteRoute,
     Route,
@@ -40,7 +40,6 @@ from greenroom.agents.delegation._routing import (
 from greenroom.core import UsageError
 from greenroom.core.sources import Scope
 from greenroom.permissions import Effect
-from greenroom.tasks import TaskState
 from greenroom.tools import ToolContext, ToolError
 
 AGENT_TOOL: Final = "Agent"
@@ -158,13 +157,8 @@ class AgentTool:
             is_teammate=caller.is_child and member is None,
             has_team_context=self.elsewhere is not None and self.elsewhere.teams().team is not None,
         )
-        rules = caller.policy.rules if caller.policy is not None else ()
-        denied = {
-            one.content: str(one)
-            for one in rules
-            if one.effect is Effect.DENY and one.tool in {"Agent", "Task"} and one.content and ":" not in one.content
-        }
-        return route(call, self._situation_of(who, definitions, denied, allowed=_allowed_types(caller.definition)))
+        denied, allowed = denied_types(caller), _allowed_types(caller.definition)
+        return route(call, self._situation_of(who, definitions, denied, allowed=allowed))
 
     def _situation_of(
         self,
@@ -188,14 +182,7 @@ class AgentTool:
             background_enabled=settings.background,
             has_remote_hosts=elsewhere is not None and elsewhere.has_remote_hosts,
             caller=caller,
-            limits=Limits(
-                max_depth=settings.max_depth,
-                running=crew.running,
-                max_running=settings.max_running,
-                spawned=crew.spawned,
-                max_total=settings.max_total,
-                has_budget=crew.ground.has_budget(),
-            ),
+            limits=crew.limits,
             teams=Teams() if elsewhere is None else elsewhere.teams(),
         )
 
@@ -237,6 +224,7 @@ class AgentTool:
             call=ctx.tool_use_id,
             is_background=way.is_background,
             is_fork=is_fork,
+            is_worker=isinstance(way, NamedRoute) and way.is_coordinated,
             name=self._free_name(call.name),
             in_worktree=isolation == "worktree",
         )
@@ -282,13 +270,7 @@ class AgentTool:
     def _ended(self, member: Member, ctx: ToolContext, caller: AgentHome) -> str:
         """Return the report of a child that was waited for; a part of one says what cut it."""
         task = member.task
-        text = task.result or ""
-        if task.state is TaskState.FAILED:
-            if not text:
-                raise ToolError(f"Agent terminated early due to an API error: {task.error}")
-            text = f"{text}\n\n(This is a part: the agent was cut off by an error: {task.error})"
-        elif task.state is TaskState.KILLED:
-            text = f"{text}\n\n(This is a part: the agent {task.ending}.)".lstrip()
+        text = whole_or_part(task)
         progress = task.progress
         assert progress is not None
         home = member.home
@@ -328,6 +310,16 @@ class AgentTool:
 def is_one_shot(definition: AgentDefinition) -> bool:
     """Whether an agent of this kind cannot be gone on with (agents 1.66): the searchers that are always there."""
     return definition.origin.scope is Scope.BUILTIN and definition.name in {one.name for one in _ONE_SHOT}
+
+
+def denied_types(caller: AgentHome) -> dict[str, str]:
+    """Return the types that an agent may not start, each with the rule that says so."""
+    rules = caller.policy.rules if caller.policy is not None else ()
+    return {
+        one.content: str(one)
+        for one in rules
+        if one.effect is Effect.DENY and one.tool in {"Agent", "Task"} and one.content and ":" not in one.content
+    }
 
 
 def _can_read(caller: AgentHome) -> bool:

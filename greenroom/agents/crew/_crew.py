@@ -26,18 +26,16 @@ from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.crew._child import child_kind
 from greenroom.agents.crew._fork import directive
 from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order
-from greenroom.agents.crew._reports import readable, report_of, words_of
+from greenroom.agents.crew._places import Places, confined
+from greenroom.agents.crew._reports import readable, report_of, with_denials, words_of
+from greenroom.agents.crew._telling import Telling
+from greenroom.agents.delegation._routing import Limits
 from greenroom.core import Cause, JournalError, Ports, Stopping, actor_id
-from greenroom.inbox import TASK_NOTIFICATION
-from greenroom.mailbox import Delivery, Lane
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
-from greenroom.tools import ToolError
-from greenroom.worktrees import Fate, Hold, WorktreeError, Worktrees
+from greenroom.worktrees import Hold, Worktrees
 
 SEND_MESSAGE: Final = "SendMessage"
-NO_PERSON: Final = "(A notice of the runtime; no person has written this.)"
-"""Stands before a notice, for the model: it is nobody's consent to anything (agents 6.25)."""
 _EDGES: Final = {State.COMPLETED: Edge.COMPLETE, State.FAILED: Edge.FAIL, State.KILLED: Edge.KILL}
 
 SHELL_MAX_S: Final = 3_600.0
@@ -74,7 +72,7 @@ class Crew:
         self.tasks = tasks
         self.ground = ground
         self.settings = settings
-        self.worktrees = worktrees
+        self.places = Places(worktrees)
         self.members: dict[str, Member] = {}
         self.names: dict[str, list[str]] = {}
         """Every name that was given, with the agents that had it, in order."""
@@ -89,6 +87,8 @@ class Crew:
         self._branch: Supervisor | None = None
         self._waiting: deque[Member] = deque()
         self._resuming: set[str] = set()
+        self._is_closed = False
+        self._telling = Telling(tasks, ground, self.members)
         tasks.on_release = self._release
         tasks.id_of = lambda name: self.names.get(name, [name])[-1]
 
@@ -101,6 +101,19 @@ class Crew:
     def running(self) -> int:
         """How many have a place: those that run, and those that are just being started."""
         return self._running + self._reserved
+
+    @property
+    def limits(self) -> Limits:
+        """How many agents there are, and how many there may be."""
+        settings = self.settings
+        return Limits(
+            max_depth=settings.max_depth,
+            running=self.running,
+            max_running=settings.max_running,
+            spawned=self.spawned,
+            max_total=settings.max_total,
+            has_budget=self.ground.has_budget(),
+        )
 
     def find_home(self, agent_id: str) -> AgentHome | None:
         """Return what belongs to an agent of the session, teammates included."""
@@ -140,7 +153,8 @@ class Crew:
             JournalError: Nothing new may begin.
             Stopping: The session ends.
         """
-        place = 0 if order.waits else 1  # one that may wait takes the place that is free when it has come to that
+        # One that may wait takes a place that is free when it has come to that; a service needs none.
+        place = 0 if order.waits or order.is_service else 1
         self._starting += 1
         self._reserved += place
         hold = None
@@ -151,22 +165,26 @@ class Crew:
             home.id = agent_id
             if home.admit is not None:
                 await home.admit()
+            above = self.members.get(order.caller_id)
             if order.in_worktree:
-                hold = await self._open_worktree(agent_id, home)
-                home.place, home.own_roots = hold.worktree.path, (hold.worktree.path,)
+                hold = await self.places.open(agent_id, home)
+            elif above is not None and above.hold is not None:
+                hold = confined(home, above.hold.share())
             member = self._begin(agent_id, order, home, hold)
             hold = None
         finally:
             self._starting -= 1
             self._reserved -= place
+            self._start_next()
             if hold is not None:
                 with trio.CancelScope(shield=True):  # bounded by git's own limit
                     await hold.release()
-            self._start_next()  # others may wait because this one had a place reserved
         return member
 
     def _begin(self, agent_id: str, order: Order, home: AgentHome, hold: Hold | None) -> Member:
         """Register an agent and send it on its way, or let it wait for a place, in one step."""
+        if self._is_closed:
+            raise Stopping("session")
         task = self._open_task(agent_id, order, home)
         member = Member(id=agent_id, order=order, lineage=home.lineage, task=task, home=home, hold=hold)
         self.members[agent_id] = member
@@ -187,7 +205,7 @@ class Crew:
                 self.tasks.forget(task)
                 self.ground.let_go(home)
                 raise
-        self.spawned += 1
+        self.spawned += not order.is_service
         if order.name and order.is_background:
             self.take_name(member)
         return member
@@ -197,15 +215,8 @@ class Crew:
         if caller is None:
             return Lineage(above=(main.id,) if main is not None else ())
         above = (order.caller_id, *caller.lineage.above)
-        return Lineage(parent=order.caller_id, above=above, call=order.call)
-
-    async def _open_worktree(self, agent_id: str, home: AgentHome) -> Any:
-        if self.worktrees is None:
-            raise ToolError("no worktree can be made: this session starts no programs; leave out `isolation`")
-        try:
-            return await self.worktrees.open_for_agent(agent_id, cwd=home.cwd)
-        except WorktreeError as error:
-            raise ToolError(f"no worktree could be made: {error}") from error
+        skills = (*caller.lineage.skills, *([order.skill] if order.skill else []))
+        return Lineage(parent=order.caller_id, above=above, call=order.call, skill=order.skill, skills=skills)
 
     def _open_task(self, agent_id: str, order: Order, home: AgentHome, *, run: int = 1) -> Task:
         """Put a run into the table."""
@@ -255,7 +266,7 @@ class Crew:
             spec=ChildSpec(restart=Restart.TEMPORARY, as_id=member.id if run == 1 else None),
         )
         member.ref = Ref(cell)
-        self._running += 1
+        self._running += not member.order.is_service
         member.ref.tell(first, size_bytes=len(first.text))
         self.ground.adopt(member.ref, member.home)
         member.ref.watch(partial(self._ended, member, member.task))
@@ -301,19 +312,7 @@ class Crew:
             Stopping: The session ends.
         """
         self._branch = await self._open_branch()
-        await self._take_up_worktree(member)
-
-    async def _take_up_worktree(self, member: Member) -> None:
-        """Hold the worktree again that was kept at the end of an agent's last run.
-
-        Raises:
-            ToolError: It is gone, or somebody else's now.
-        """
-        if member.kept_path and member.hold is None and self.worktrees is not None:
-            try:
-                member.hold = await self.worktrees.adopt(Path(member.kept_path))
-            except WorktreeError as error:
-                raise ToolError(f"its worktree cannot be used any more: {error}") from error
+        await self.places.take_up(member)
 
     def begin_again(self, member: Member, first: Note, *, owner: str) -> None:
         """Start another run of an agent in the background, after `get_ready`; it takes a place, whether there is one or not (agents 1.72).
@@ -322,9 +321,10 @@ class Crew:
             Stopping: The session ends.
             JournalError: Nothing new may begin.
         """
-        order = attrs.evolve(member.order, is_background=True, is_silent=not owner, owner=owner, call="")
+        order = attrs.evolve(member.order, is_background=True, is_silent=not owner, owner=owner, call="", tell=None)
         home = member.home
         home.last_text, home.open_results, home.ended_by = "", {}, None
+        home.denials.clear()
         before = (member.order, member.task)
         member.order, member.task = order, self._open_task(member.id, order, home, run=member.task.info.run + 1)
         try:
@@ -352,6 +352,12 @@ class Crew:
         """Ask for the end of all that run, and return how many those are."""
         return sum(one.task.kill(cause) for one in list(self.members.values()))
 
+    def close(self) -> None:
+        """End those that wait for a place, because the session ends; nobody waits for one any more."""
+        self._is_closed = True
+        for member in list(self._waiting):
+            member.task.kill(Cause("session", "the session ends"))
+
     def _kill_actor(self, agent_id: str, cause: Cause) -> None:
         member = self.members[agent_id]
         if member.ref is None:  # it waits for a place
@@ -365,13 +371,13 @@ class Crew:
             task.cause = member.home.ended_by or down.cause
         if down.state is State.FAILED:
             task.error = words_of(down.error)
-        self._running -= 1
+        self._running -= not member.order.is_service
         self._settle(member, task, down.state)
 
     def _settle(self, member: Member, task: Task, state: State) -> None:
         home, progress = member.home, task.progress
         assert progress is not None
-        task.result = report_of(home.last_text, task.info.output_file)
+        task.result = with_denials(report_of(home.last_text, task.info.output_file), home.denials)
         task.ended_s = trio.current_time()
         task.usage = TaskUsage(
             total_tokens=progress.token_count,
@@ -386,8 +392,9 @@ class Crew:
                 one.task.kill(Cause(member.id, "the agent that it was started for was stopped"))
         self._end_shells(member, task, state)
         self._append_output(task, f"\n[{state.value}{f': {task.error}' if task.error else ''}]\n")
-        after_care = partial(self._let_worktree_go, member, task) if member.hold is not None else None
+        after_care = partial(self.places.let_go, member, task) if member.hold is not None else None
         self.tasks.end(task, _EDGES[state], after_care)
+        self._telling.pass_on(home, self._main_reader)
         self._start_next()
 
     def _end_shells(self, member: Member, task: Task, state: State) -> None:
@@ -401,25 +408,13 @@ class Crew:
                 self.tasks.limit(shell, SHELL_MAX_S)
 
     def _start_next(self) -> None:
-        while self._waiting and self.running < self.settings.max_running:
+        while self._waiting and not self._is_closed and self.running < self.settings.max_running:
             member = self._waiting.popleft()
             try:
                 self.launch(member, Note(member.first))
             except (Stopping, JournalError) as error:
                 member.task.error = str(error)
                 self._settle(member, member.task, State.FAILED)
-
-    async def _let_worktree_go(self, member: Member, task: Task) -> None:
-        hold, member.hold = member.hold, None
-        if hold is None:
-            return
-        release = await hold.release()
-        if release.fate is not Fate.REMOVED:
-            tree = release.worktree
-            member.kept_path, member.kept_branch = str(tree.path), tree.branch
-            task.worktree, task.worktree_branch = member.kept_path, member.kept_branch
-        else:
-            member.kept_path = member.kept_branch = ""
 
     def _release(self, task: Task) -> None:
         """Forget what an agent held; it is on disk."""
@@ -434,39 +429,11 @@ class Crew:
 
     def deliver(self, notice: TaskNotice) -> None:
         """Hand a notice to whoever is to be told, in the step in which the task ended."""
-        above: tuple[str, ...] = ()
-        for agent_id in (notice.task_id, notice.owner):
-            home = self.home_of(agent_id)
-            if home is not None:
-                above = home.lineage.above
-                break
-        for agent_id in (notice.owner, *above):
-            member = self.members.get(agent_id)
-            if member is not None and member.is_running and self._hand_over(notice, member.ref, member.home):
-                return
-        other = self.ground.find(notice.owner)  # a teammate
-        if other is not None and not other[0].is_gone and self._hand_over(notice, *other):
-            return
-        if self.main is not None:
-            self._hand_over(notice, self.main, self.main_home)
+        self._telling.deliver(notice, self._main_reader)
 
-    def _hand_over(self, notice: TaskNotice, ref: Ref[Any] | None, home: AgentHome | None) -> bool:
-        if ref is None or home is None:
-            return False
-        if not notice.wakes:
-            home.reminders.append(notice.xml)
-            return True
-        task = self.tasks.find(notice.task_id)
-        note = Note(
-            f"{NO_PERSON}\n{notice.xml}",
-            is_hidden=True,
-            notice=notice.id,
-            origin=TASK_NOTIFICATION,
-            is_answered=None if task is None else lambda: task.is_answered,
-        )
-        if ref is self.main:  # its mailbox may be full of notices, and none of them may be lost
-            return ref.notify(note) is Delivery.ACCEPTED
-        return ref.tell(note, Lane.LATER) is Delivery.ACCEPTED
+    @property
+    def _main_reader(self) -> tuple[Ref[Any], AgentHome] | None:
+        return None if self.main is None or self.main_home is None else (self.main, self.main_home)
 
     # --- on disk ---------------------------------------------------------------------------------------------------
 

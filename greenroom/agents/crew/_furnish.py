@@ -7,21 +7,20 @@ from collections.abc import Sequence
 import attrs
 
 from greenroom.agents._services import AgentHome
-from greenroom.agents.crew._orders import ChildWish
+from greenroom.agents.crew._orders import ChildWish, DelegationSettings
 from greenroom.agents.delegation._tool_pool import tools_for_child, worker_tools
 from greenroom.permissions import Mode
 
 
-def furnish(home: AgentHome, wish: ChildWish, *, max_depth: int, more: str = "") -> None:
+def furnish(home: AgentHome, wish: ChildWish, settings: DelegationSettings) -> None:
     """Give an agent its lineage, its place, its instructions and the limits of its tools; before it gets its tools.
 
     Args:
         home: What belongs to it.
         wish: What it was started for.
-        max_depth: How far below main agents may be started.
-        more: Goes behind what its definition tells it.
+        settings: How agents start others, and what all of them are told.
     """
-    prompts = (home.definition.system_prompt, more.strip())
+    prompts = (home.definition.system_prompt, settings.append_system_prompt.strip())
     home.definition = attrs.evolve(home.definition, system_prompt="\n\n".join(one for one in prompts if one))
     home.lineage, home.place, home.own_roots = wish.lineage, wish.place, wish.own_roots
     mode = home.policy.mode if home.policy is not None else Mode.DEFAULT
@@ -29,8 +28,8 @@ def furnish(home: AgentHome, wish: ChildWish, *, max_depth: int, more: str = "")
     anything = attrs.evolve(home.definition, tools=None, disallowed_tools=())
 
     def narrow(names: Sequence[str]) -> list[str]:
-        offered = worker_tools(names) if wish.is_worker else list(names)
-        can_spawn = wish.lineage.depth < max_depth
+        offered = worker_tools(names, is_simple=settings.simple_workers) if wish.is_worker else list(names)
+        can_spawn = wish.lineage.depth < settings.max_depth
         return tools_for_child(offered, anything, is_background=wish.is_background, can_spawn=can_spawn, mode=mode)
 
     home.narrow = narrow

@@ -22,6 +22,7 @@ from greenroom.agents.crew._crew import SEND_MESSAGE, Crew
 from greenroom.agents.crew._fork import fork_home
 from greenroom.agents.crew._orders import ChildWish, Member, Order
 from greenroom.core import UsageError
+from greenroom.inbox import COORDINATOR
 from greenroom.mailbox import Delivery, Lane
 from greenroom.tools import Tool, ToolContext, ToolError, tool
 
@@ -83,13 +84,12 @@ class Post:
             ToolError: There is no such agent, or it may not be gone on with; the text says why.
         """
         crew = self.crew
-        label = self._label(sender)
         if to == MAIN or (crew.main is not None and to == crew.main.id):
             if crew.main is None or sender in {"", crew.main.id}:
                 raise ToolError(
                     "a message to main is for its sub-agents; you are main" if sender else "use the session"
                 )
-            _accepted(crew.main.tell(Note(text, sender=label), Lane.LATER, size_bytes=len(text)), to)
+            _accepted(crew.main.tell(self._note(text, sender), Lane.LATER, size_bytes=len(text)), to)
             return Sent(to=MAIN, has_resumed=False)
         agent_id = self._find(to)
         if agent_id == sender:
@@ -99,7 +99,7 @@ class Post:
             if member.ref is None:
                 member.first = f"{member.first}\n\n{text}"
                 return Sent(to=agent_id, has_resumed=False)
-            delivery = member.ref.tell(Note(text, sender=label), Lane.LATER, size_bytes=len(text))
+            delivery = member.ref.tell(self._note(text, sender), Lane.LATER, size_bytes=len(text))
             if delivery is not Delivery.CLOSED:
                 _accepted(delivery, to)
                 return Sent(to=agent_id, has_resumed=False)
@@ -133,7 +133,7 @@ class Post:
                 )
             await task.wait_settled()
             await crew.get_ready(member)
-            crew.begin_again(member, Note(text, sender=self._label(sender)), owner=sender)
+            crew.begin_again(member, self._note(text, sender), owner=sender)
         except UsageError as error:
             raise ToolError(str(error)) from error
         finally:
@@ -141,6 +141,12 @@ class Post:
         return member
 
     # --- pieces ----------------------------------------------------------------------------------------------------
+
+    def _note(self, text: str, sender: str) -> Note:
+        label = self._label(sender)
+        if label == MAIN and self.crew.settings.coordinator:
+            return Note(text, sender=label, origin=COORDINATOR)
+        return Note(text, sender=label)
 
     def _label(self, sender: str) -> str:
         crew = self.crew
@@ -178,12 +184,13 @@ class Post:
         record, loaded = await self.archive.load(agent_id)
         crew = self.crew
         definitions = await crew.ground.find_definitions()
-        lineage = Lineage(above=tuple(record.get("above") or ()))
+        lineage = Lineage(above=tuple(record.get("above") or ()), skills=tuple(record.get("skills") or ()))
         main = crew.main_home
         assert main is not None
         place = Path(record.get("worktree") or record.get("cwd") or main.cwd)
         roots = (place,) if record.get("worktree") else None
         is_fork = bool(record.get("isFork"))
+        is_worker = bool(record.get("isWorker"))
         definition = main.definition if is_fork else definitions.find(str(record.get("agentType")))
 
         def make(lineage: Lineage) -> AgentHome:
@@ -196,6 +203,7 @@ class Post:
                     lineage=lineage,
                     exact_model=str(record.get("model") or ""),
                     is_background=True,
+                    is_worker=is_worker,
                     place=place,
                     own_roots=roots,
                 )
@@ -208,6 +216,8 @@ class Post:
             description=str(record.get("description") or definition.name),
             is_background=True,
             is_fork=is_fork,
+            is_worker=is_worker,
+            in_worktree=bool(record.get("inWorktree")),
             name=str(record.get("name") or ""),
         )
         member = crew.revive(agent_id, order, lineage, loaded, run=int(record.get("run") or 1))

@@ -12,6 +12,7 @@ from greenroom.actors import Ref
 from greenroom.agents._definition import AgentDefinition
 from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.definitions import Definitions
+from greenroom.agents.delegation._carriers import SkillForkSetting
 from greenroom.agents.delegation._routing import ForkSetting
 from greenroom.permissions import Policy
 from greenroom.tasks import Task
@@ -27,6 +28,8 @@ class DelegationSettings:
         default="off", validator=attrs.validators.in_(("off", "when_type_omitted", "explicit"))
     )
     """How a model forks: not at all, by leaving the type out, or by the type `fork`."""
+    skill_fork: SkillForkSetting = attrs.field(default="wait", validator=attrs.validators.in_(("wait", "background")))
+    """Whether a skill with `context: fork` is waited for, unless it says otherwise; without a person, it always is."""
     background: bool = True
     """Whether agents may run in the background at all."""
     background_by_default: bool = False
@@ -44,7 +47,11 @@ class DelegationSettings:
     assistant: bool = False
     """Whether a child never holds up what comes in: all of them run in the background."""
     coordinator: bool = False
-    """Whether the main agent only leads others (agents 8)."""
+    """Whether the main agent only leads others (agents 8); `GREENROOM_COORDINATOR_MODE` goes before this."""
+    coordinator_prompt: str = ""
+    """What a coordinator is told in place of the text that is built in."""
+    simple_workers: bool = False
+    """Whether a coordinator's workers have a shell, reading and editing, and nothing else."""
     scratchpad: bool = True
     """Whether the workers of a coordinator share a folder in which they write unasked."""
     append_system_prompt: str = ""
@@ -135,12 +142,20 @@ class Order:
     call: str = ""
     is_background: bool
     is_fork: bool = False
+    is_worker: bool = False
+    """Whether a coordinator leads it."""
     is_silent: bool = False
     """Whether its end is told to nobody, because the host looks at the task."""
     name: str = ""
     in_worktree: bool = False
     waits: bool = False
     """Whether it waits for a place where too many run."""
+    skill: str = ""
+    """The skill that it runs; empty for none."""
+    is_service: bool = False
+    """Whether the runtime itself asks, for a hook: it takes no place, and does not count as one that was started."""
+    tell: Callable[[Task], bool] | None = None
+    """Tells of its end in the place of the notice, and says whether that could be done; None: the notice does."""
 
 
 @final
@@ -190,7 +205,10 @@ class Member:
             "cwd": str(home.place or home.services.cwd),
             "above": list(self.lineage.above),
             "depth": self.lineage.depth,
+            "skills": list(self.lineage.skills),
             "isFork": self.order.is_fork,
+            "isWorker": self.order.is_worker,
+            "inWorktree": self.order.in_worktree,
             "worktree": str(self.hold.worktree.path) if self.hold is not None else self.kept_path,
             "isStoppedByUser": self.task.is_stopped_by_user,
             "run": self.task.info.run,

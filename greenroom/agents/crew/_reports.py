@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from greenroom.agents._calls import summarize
+from greenroom.agents._services import Denial
 from greenroom.agents.delegation._results import truncate_report
 from greenroom.agents.delegation._scan import scan_report
 from greenroom.core import GreenroomError, ProviderError, StartFailed
 from greenroom.models import Message, TextBlock, ToolUseBlock
+from greenroom.tasks import Task, TaskState
+from greenroom.tools import ToolError
 
 MAX_REPORT: Final = 32_000
 """Characters of a report that its reader gets; all of it is in the output file (agents 1.68)."""
@@ -18,6 +23,31 @@ MAX_REPORT: Final = 32_000
 def report_of(text: str, output_file: Path) -> str:
     """Return what the reader of a run gets of its last text: nothing in it can pass for somebody else's words."""
     return truncate_report(scan_report(text), MAX_REPORT, str(output_file))
+
+
+def whole_or_part(task: Task) -> str:
+    """Return the report of a run that has ended, for a model; a part of one says what cut it.
+
+    Raises:
+        ToolError: It failed before it had said anything.
+    """
+    text = task.result or ""
+    if task.state is TaskState.FAILED:
+        if not text:
+            raise ToolError(f"Agent terminated early due to an API error: {task.error}")
+        return f"{text}\n\n(This is a part: the agent was cut off by an error: {task.error})"
+    if task.state is TaskState.KILLED:
+        return f"{text}\n\n(This is a part: the agent {task.ending}.)".lstrip()
+    return text
+
+
+def with_denials(report: str, denials: Sequence[Denial]) -> str:
+    """Return the report of a run, with what it was refused: a report may not speak of it."""
+    if not denials:
+        return report
+    counts = Counter(one.tool for one in denials)
+    names = ", ".join(f"{name} ({count} times)" if count > 1 else name for name, count in counts.items())
+    return f"{report}\n\n[harness: calls of this agent were refused: {names}]".lstrip()
 
 
 def words_of(error: BaseException | None) -> str:

@@ -5,6 +5,7 @@ from greenroom.agents.definitions._builtin import (
     EXPLORE,
     GENERAL_PURPOSE,
     PLAN,
+    WORKER,
     builtin_definitions,
     find_manual,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "FIELDS",
     "GENERAL_PURPOSE",
     "PLAN",
+    "WORKER",
     "DefinitionSource",
     "Definitions",
     "Given",

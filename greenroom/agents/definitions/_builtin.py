@@ -80,6 +80,18 @@ GUIDE: Final = AgentDefinition(
     tools=_SEARCHING,
     origin=_BUILTIN,
 )
+WORKER: Final = AgentDefinition(
+    name="worker",
+    description="Does what a coordinator asks: research, a change, a verification.",
+    when_to_use="For every task of a coordinator that no other agent is made for.",
+    system_prompt=(
+        "You are a worker of a coordinator, which sees of you nothing but your report. Do the task that you are given, all of "
+        "it and nothing beyond it. Where it says to report only, change nothing. Check your own work before you end. End with "
+        "a short report: what you did or found, with absolute paths and lines, how you checked it, and what is left open."
+    ),
+    origin=_BUILTIN,
+)
+"""Not among those that are always there: it is for sessions in coordinator mode."""
 BUILTINS: Final = (GENERAL_PURPOSE, EXPLORE, PLAN, STATUSLINE_SETUP, GUIDE)
 
 

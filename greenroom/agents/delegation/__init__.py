@@ -1,5 +1,15 @@
 """Delegation: what a call of the tool Agent means, which way it takes, what its child may use, and what comes back."""
 
+from greenroom.agents.delegation._carriers import Carrier, SkillForkSetting, SkillSituation, choose_carrier
+from greenroom.agents.delegation._coordinator import (
+    COORDINATOR,
+    COORDINATOR_PROMPT,
+    MODE_VARIABLE,
+    SessionMode,
+    about_scratchpad,
+    about_workers,
+    session_mode,
+)
 from greenroom.agents.delegation._input import AgentCall, Gates, agent_schema, agent_tool_description, read_call
 from greenroom.agents.delegation._results import (
     AsyncLaunched,
@@ -24,6 +34,7 @@ from greenroom.agents.delegation._routing import (
     TeammateRoute,
     Teams,
     route,
+    route_skill,
 )
 from greenroom.agents.delegation._scan import scan_report
 from greenroom.agents.delegation._tool_pool import (
@@ -35,10 +46,14 @@ from greenroom.agents.delegation._tool_pool import (
 )
 
 __all__ = [
+    "COORDINATOR",
+    "COORDINATOR_PROMPT",
     "COORDINATOR_TOOLS",
+    "MODE_VARIABLE",
     "AgentCall",
     "AsyncLaunched",
     "Caller",
+    "Carrier",
     "Completed",
     "ForkRoute",
     "ForkSetting",
@@ -48,7 +63,10 @@ __all__ = [
     "RemoteLaunched",
     "RemoteRoute",
     "Route",
+    "SessionMode",
     "Situation",
+    "SkillForkSetting",
+    "SkillSituation",
     "SpawnRefused",
     "SpawnResult",
     "TeammateRoute",
@@ -56,12 +74,17 @@ __all__ = [
     "Teams",
     "ToolStats",
     "ZeroTools",
+    "about_scratchpad",
+    "about_workers",
     "agent_schema",
     "agent_tool_description",
+    "choose_carrier",
     "coordinator_tools",
     "read_call",
     "route",
+    "route_skill",
     "scan_report",
+    "session_mode",
     "text_for_model",
     "tools_for_child",
     "truncate_report",

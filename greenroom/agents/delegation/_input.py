@@ -173,9 +173,10 @@ def agent_tool_description(listing: str, gates: Gates) -> str:
 
 def _descriptions(gates: Gates) -> dict[str, str]:
     forks = gates.is_fork_open and not gates.is_coordinator
-    left_out = "you fork" if forks and not gates.forks_by_name else "general-purpose"
+    usual = "worker" if gates.is_coordinator else "general-purpose"
+    left_out = "you fork" if forks and not gates.forks_by_name else usual
     by_name = "; `fork` for a fork of you" if forks and gates.forks_by_name else ""
-    waits = not gates.background_by_default
+    waits = not (gates.background_by_default or gates.is_coordinator)
     remote = "`remote` for a remote host; " if gates.has_remote else ""
     team = " In a team it makes the agent a teammate." if gates.has_teams else ""
     return {

@@ -207,18 +207,19 @@ def _completed(result: Completed, *, is_one_shot: bool) -> str:
         return report
     hint = "" if is_one_shot else f" (use SendMessage with to: {result.agent_id!r} to continue this agent)"
     lines = [f"agentId: {result.agent_id}{hint}"]
-    if result.worktree_path is not None:
-        lines.append(
-            f"worktreePath: {result.worktree_path} (kept with its changes: merge it, look again, or remove it)"
-        )
-    if result.worktree_branch is not None:
-        lines.append(f"worktreeBranch: {result.worktree_branch}")
+    lines += worktree_lines(result.worktree_path, result.worktree_branch)
     lines += [
         f"<usage>total_tokens: {result.total_tokens}",
         f"tool_uses: {result.total_tool_use_count}",
         f"duration_ms: {result.total_duration_ms}</usage>",
     ]
     return f"{report}\n\n" + "\n".join(lines)
+
+
+def worktree_lines(path: str | None, branch: str | None) -> list[str]:
+    """Return what a model reads of a worktree that was kept; nothing where there is none."""
+    lines = [f"worktreePath: {path} (kept with its changes: merge it, look again, or remove it)"] if path else []
+    return [*lines, f"worktreeBranch: {branch}"] if branch else lines
 
 
 def _launched(result: AsyncLaunched, *, can_read: bool) -> str:

@@ -4,8 +4,8 @@ The order (agents 1.26), the first that speaks decides:
   1. teammate   2. the type that is meant   3. a fork does not fork   4. denied types, types that this agent may start
   5. limits: budget, depth, running, in all   6. remote   7. foreground or background.
 Rule 1: pure, and before anything exists: a refused call leaves no worktree, task or name behind. Rule 2: no refusal becomes
-another agent: only a missing type stands for `general-purpose`. Rule 3: settings choose between the older and the newer ways;
-the defaults are the older ones. Must not know: MCP servers, which are waited for after step 4.
+another agent: only a missing type stands for `general-purpose`, a coordinator's for `worker`. Rule 3: settings choose between
+the older and the newer ways; the defaults are the older ones. Must not know: MCP servers, which are waited for after step 4.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final, Literal, TypeAlias, final
 import attrs
 
 from greenroom.agents._definition import AgentDefinition
-from greenroom.agents.definitions import GENERAL_PURPOSE, Definitions, plain_type
+from greenroom.agents.definitions import GENERAL_PURPOSE, WORKER, Definitions, plain_type
 from greenroom.agents.delegation._input import REMOTE, AgentCall
 from greenroom.core import UsageError
 from greenroom.tools import ToolError
@@ -28,7 +28,6 @@ FORK: Final = "fork"
 MAX_DEPTH: Final = 3
 MAX_RUNNING: Final = 20
 FORK_IN_FORK: Final = "Fork is not available inside a forked worker."
-_FALLBACK: Final = GENERAL_PURPOSE.name
 
 ForkSetting: TypeAlias = Literal["off", "when_type_omitted", "explicit"]
 """How a model forks: not at all, by leaving the type out, by the type `fork`."""
@@ -211,6 +210,26 @@ def route(call: AgentCall, situation: Situation) -> Route:
     )
 
 
+def route_skill(agent: str, situation: Situation) -> AgentDefinition:
+    """Return the definition that a skill with `context: fork` runs as, under the rules and limits of every other child.
+
+    Args:
+        agent: What the skill says.
+        situation: What it depends on.
+
+    Raises:
+        SpawnRefused: There is none, it is denied, or no more agents may be started.
+    """
+    definition = _definition(agent, situation)
+    _check_limits(situation)
+    if definition.isolation == REMOTE:
+        text = (
+            f"the agent type {definition.name!r} runs on a remote host, and a skill runs here: give it another `agent`"
+        )
+        raise SpawnRefused("no_remote_host", text)
+    return definition
+
+
 # --- 1. teammates -----------------------------------------------------------------------------------------------------
 
 
@@ -294,16 +313,17 @@ def _fork(call: AgentCall, situation: Situation) -> ForkRoute:
 
 def _definition(asked: str | None, situation: Situation) -> AgentDefinition:
     """Return the definition that is meant, if it may be started."""
-    if asked is None and not (_FALLBACK in situation.definitions and _is_allowed(_FALLBACK, situation)):
+    fallback = _fallback(situation)
+    if asked is None and not (fallback in situation.definitions and _is_allowed(fallback, situation)):
         raise SpawnRefused(
             "no_type",
-            f"subagent_type is required: the {_FALLBACK} agent is not available in this session. "
+            f"subagent_type is required: the {fallback} agent is not available in this session. "
             f"Available agents: {', '.join(_available(situation)) or 'none'}",
         )
     try:
-        definition = situation.definitions.find(_FALLBACK if asked is None else asked)
+        definition = situation.definitions.find(fallback if asked is None else asked)
     except UsageError:
-        raise _unknown(asked or _FALLBACK, situation) from None
+        raise _unknown(asked or fallback, situation) from None
     rule = _rule_against(definition.name, situation)
     if rule is not None:
         raise SpawnRefused("denied_type", _denied(definition.name, rule))
@@ -314,6 +334,12 @@ def _definition(asked: str | None, situation: Situation) -> AgentDefinition:
             f"Available agents: {', '.join(_available(situation)) or 'none'}",
         )
     return definition
+
+
+def _fallback(situation: Situation) -> str:
+    """Return the type that a call without one means."""
+    is_worker = situation.is_coordinator and WORKER.name in situation.definitions
+    return WORKER.name if is_worker else GENERAL_PURPOSE.name
 
 
 def _unknown(asked: str, situation: Situation) -> SpawnRefused:

@@ -54,6 +54,7 @@ async def task_output_tool(
             "status": task.state,
             "exit_code": "" if task.exit_code is None else str(task.exit_code),
             "error": on_one_line(task.error),
+            "attention": on_one_line(task.attention),
         }
         lines = [f"<{name}>{text}</{name}>" for name, text in fields.items() if text]
         if is_finished:

@@ -10,9 +10,10 @@ plan can be carried out whatever the schedule makes of it.
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
@@ -62,6 +63,17 @@ class Plan:
     leaves: bool = False
     """Whether the session is left at once after the last operation, with all that runs."""
 
+    @classmethod
+    def loaded(cls, path: Path) -> tuple[Plan, list[int]]:
+        """Read a history: a plan, and the choices of the schedule under which it failed."""
+        values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return cls(values["operations"], values["delegation"], values["leaves"]), values["choices"]
+
+    def save(self, path: Path, choices: Sequence[int], *, why: str) -> None:
+        """Write a history, to be kept with the fix of what it shows."""
+        values = {**attrs.asdict(self), "choices": list(choices), "why": why}
+        path.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+
 
 @final
 @attrs.define
@@ -109,13 +121,26 @@ class World:
 
         def open_and_note(*args: Any, **more: Any) -> Task:
             task = open_task(*args, **more)
-            tell, task._tell = task._tell, lambda notice: (self._note(notice), tell(notice))[1]
+            tell = task._tell
+
+            def tell_and_note(notice: TaskNotice) -> None:
+                self._note(notice)
+                tell(notice)
+
+            task._tell = tell_and_note
             self.runs.append(task)
             if task.info.id not in self.ids:
                 self.ids.append(task.info.id)
             return task
 
+        forget = tasks.forget
+
+        def forget_and_note(task: Task, earlier: Task | None = None) -> None:
+            self.runs.remove(task)
+            forget(task, earlier)
+
         tasks.open = open_and_note  # type: ignore[method-assign]
+        tasks.forget = forget_and_note  # type: ignore[method-assign]
 
     def _note(self, notice: TaskNotice) -> None:
         alive = {one.info.id for one in self.runs if not one.is_finished} | {self.session.main.id}
@@ -130,10 +155,12 @@ class World:
         self.parents.update({one.id: one.lineage.above for one in crew.members.values()})
         return self.parents
 
-    def reminders(self) -> list[tuple[str, list[str]]]:
-        """Return what agents read with whatever comes next."""
-        homes = [one.home for one in self.session.delegation.crew.members.values()]
-        return [(one.id or self.session.main.id, one.reminders) for one in [*homes, self.session._main_home] if one]
+    @property
+    def reminders(self) -> list[str]:
+        """What main reads with whatever comes next; at rest nobody else is there to read anything."""
+        home = self.session._main_home
+        assert home is not None
+        return home.reminders
 
 
 # --- operations -------------------------------------------------------------------------------------------------------
@@ -282,7 +309,7 @@ async def carry_out(plan: Plan, sim: Sim, folder: Path, at_rest: Callable[[World
 
 async def _rest(world: World) -> None:
     with trio.move_on_after(LONG_S) as waiting:
-        while world.open_jobs or not world.session.delegation.is_quiet:
+        while world.open_jobs or not world.session.delegation.is_quiet:  # noqa: ASYNC110 - virtual seconds
             await trio.sleep(10)
         await world.session.wait_quiet()
     states = {one.info.id: one.state.value for one in world.runs if not one.is_settled}

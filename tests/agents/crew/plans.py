@@ -39,7 +39,7 @@ def _acts(depth: int, *, is_main: bool) -> st.SearchStrategy[Act]:
         st.builds(output, NUMBERS, wait_ms=st.sampled_from([0, 3_000])),
     ]
     if depth >= 0:
-        acts.append(st.builds(_message, NUMBERS | st.sampled_from(["main", "ann"]), rounds(-1)))
+        acts.append(st.builds(_message, NUMBERS | st.sampled_from(["main", "ann"]), rounds(-1, is_main=True)))
     if depth > 0:
         below = rounds(depth - 1)
         kinds = st.sampled_from(["general-purpose", "general-purpose", "brief", "fork"])

@@ -195,7 +195,7 @@ def next_round(messages: Sequence[Message]) -> Round:
     return [say("I wait.")]
 
 
-def _error(kind: str, attempt: int) -> Exception | None:
+def _error(kind: str, attempt: int) -> ProviderError | None:
     if kind == "broken":
         raise InternalError("a promise does not hold")
     if kind == "busy" and attempt > 2:

@@ -1,0 +1,113 @@
+"""Agents that answer hooks: one for each question, with tools that only read, gone when it has answered.
+
+Rule 1: it is a child of the agent whose hook it is, and on record as such; it takes no place and nobody is told of its end.
+Rule 2: it starts no agents: it has neither the tool for it, nor skills, nor hooks of its own type. Rule 3: nobody is asked
+for it: what is not allowed, is denied. Rule 4: when the hook is left in any way, it has ended.
+Must not know: how its answer is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+import attrs
+import trio
+
+from greenroom.agents._definition import AgentDefinition, Origin
+from greenroom.agents._services import AgentHome, Lineage
+from greenroom.agents.crew._crew import Crew
+from greenroom.agents.crew._orders import ChildWish, Order
+from greenroom.core import Cause, PeerError
+from greenroom.core.sources import Scope
+from greenroom.hooks import HookContext
+from greenroom.tasks import TaskState
+
+HOOK_AGENT: Final = AgentDefinition(
+    name="hook-agent",
+    description="Looks for itself and answers a hook.",
+    tools=("Read", "Grep", "Glob"),
+    disallowed_tools=("Skill",),
+    permission_mode="dontAsk",
+    max_turns=50,
+    reads_instructions=False,
+    origin=Origin(scope=Scope.BUILTIN, source="built-in"),
+)
+END_S: Final = 5.0
+"""Seconds in which one that is not waited for any more comes to its end."""
+
+
+@final
+class HookAgentFailed(PeerError):
+    """An agent that was to answer a hook came to no answer.
+
+    Attributes:
+        state: `failed` or `killed`.
+    """
+
+    def __init__(self, state: str, why: str) -> None:
+        super().__init__(f"the agent that was asked {why}")
+        self.state = state
+
+
+@final
+@attrs.frozen(kw_only=True, eq=False)
+class HookAgents:
+    """Starts the agents of one session that hooks ask.
+
+    Args:
+        crew: Starts them.
+        limit: Takes the hooks away from one that would start agents.
+    """
+
+    crew: Crew
+    limit: Callable[[AgentHome], None]
+
+    async def ask(self, system: str, prompt: str, *, model: str | None, context: HookContext) -> str:
+        """Return what an agent says last that looked for itself. Cancelled, it has ended before this returns.
+
+        Raises:
+            UsageError: It has none of its tools here, or its model cannot be used.
+            HookAgentFailed: It came to no answer.
+            Stopping: The session ends.
+        """
+        definition = attrs.evolve(HOOK_AGENT, system_prompt=system)
+        caller_id = context.agent_id or context.actor
+        caller = self.crew.find_home(caller_id)
+
+        def make(lineage: Lineage) -> AgentHome:
+            wish = ChildWish(
+                definition=definition,
+                parent=caller,
+                lineage=lineage,
+                model=model,
+                is_background=False,
+                place=context.cwd,
+                own_roots=None if caller is None else caller.own_roots,
+            )
+            home = self.crew.ground.make_child(wish)
+            self.limit(home)
+            return home
+
+        order = Order(
+            home=make,
+            definition=definition,
+            prompt=prompt,
+            description="answers a hook",
+            caller=caller,
+            caller_id="" if caller is None else caller_id,
+            is_background=False,
+            is_silent=True,
+            is_service=True,
+        )
+        member = await self.crew.start(order)
+        task = member.task
+        try:
+            await task.wait_finished()
+        finally:
+            if task.kill(Cause("hook", "nobody waits for its answer any more")):
+                with trio.move_on_after(END_S, shield=True):
+                    await task.wait_finished()
+        if task.state is not TaskState.COMPLETED:
+            raise HookAgentFailed(task.state.value, task.ending)
+        return member.home.last_text

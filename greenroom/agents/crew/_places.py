@@ -1,0 +1,102 @@
+"""Checkouts of their own for agents: made, entered, taken up again, let go (agents 11).
+
+Rule 1: whoever is started by an agent in a worktree, and works there, holds it too: it goes with its last user. Rule 2: an agent
+in a worktree is kept out of the main checkout, save in folders that are its own. Rule 3: an agent that goes on finds the worktree
+that was kept, or gets another one like it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, final
+
+import attrs
+
+from greenroom.agents._services import AgentHome
+from greenroom.agents.crew._orders import Member
+from greenroom.permissions import ToolKind, traits_of
+from greenroom.tasks import Task
+from greenroom.tools import ToolError
+from greenroom.worktrees import Fate, Hold, Worktree, WorktreeError, Worktrees, confine_path, why_refused
+
+
+@final
+@attrs.frozen
+class Places:
+    """The worktrees of a crew."""
+
+    worktrees: Worktrees | None
+    """Makes them; None where the session starts no programs."""
+
+    async def open(self, agent_id: str, home: AgentHome) -> Hold:
+        """Make a worktree for an agent, and let it work there.
+
+        Raises:
+            ToolError: None can be made.
+        """
+        if self.worktrees is None:
+            raise ToolError("no worktree can be made: this session starts no programs; leave out `isolation`")
+        try:
+            hold = await self.worktrees.open_for_agent(agent_id, cwd=home.cwd)
+        except WorktreeError as error:
+            raise ToolError(f"no worktree could be made: {error}") from error
+        home.place, home.own_roots = hold.worktree.path, (hold.worktree.path,)
+        return confined(home, hold)
+
+    async def take_up(self, member: Member) -> None:
+        """Hold the worktree again that was kept at the end of an agent's last run; where it was removed, make another.
+
+        Raises:
+            ToolError: It is gone, or somebody else's now; or none can be made.
+        """
+        home = member.home
+        if member.hold is not None or self.worktrees is None:
+            return
+        if member.kept_path:
+            try:
+                member.hold = confined(home, await self.worktrees.adopt(Path(member.kept_path)))
+            except WorktreeError as error:
+                raise ToolError(f"its worktree cannot be used any more: {error}") from error
+        elif member.order.in_worktree:
+            home.place, home.own_roots, home.workspace.cwd = None, None, None
+            member.hold = await self.open(member.id, home)
+
+    async def let_go(self, member: Member, task: Task) -> None:
+        """Let go of an agent's worktree at the end of a run, and note what is kept."""
+        hold, member.hold = member.hold, None
+        if hold is None:
+            return
+        release = await hold.release()
+        tree = release.worktree
+        is_there = release.fate is not Fate.REMOVED
+        member.kept_path, member.kept_branch = (str(tree.path), tree.branch) if is_there else ("", "")
+        # What others still use is theirs to tell of, unless it was made for this one.
+        if is_there and (release.fate is not Fate.IN_USE or member.order.in_worktree):
+            task.worktree, task.worktree_branch = member.kept_path, member.kept_branch
+
+
+def confined(home: AgentHome, hold: Hold) -> Hold:
+    """Keep an agent in the worktree that it holds; returns the hold."""
+    tree = hold.worktree
+
+    def confine(tool: str, values: Mapping[str, Any]) -> str:
+        return _why_not(home, tree, tool, values)
+
+    home.confine = confine
+    return hold
+
+
+def _why_not(home: AgentHome, tree: Worktree, tool: str, values: Mapping[str, Any]) -> str:
+    """Return why a call must not run for an agent in a worktree; empty if it may. Looks at the disk."""
+    traits = traits_of(tool)
+    subject = values.get(traits.subject) if traits.subject else None
+    if traits.kind is ToolKind.SHELL:
+        return why_refused(str(values.get("command", "")), cwd=home.cwd, worktree=tree)
+    if traits.kind is not ToolKind.EDIT or not isinstance(subject, str):
+        return ""
+    path = (home.cwd / subject).resolve()
+    own = () if home.policy is None else home.policy.own_folders
+    if any(path.is_relative_to(Path(folder).resolve()) for folder in own):
+        return ""
+    return confine_path(path, tree)

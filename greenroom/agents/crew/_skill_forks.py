@@ -1,0 +1,239 @@
+"""Skills that run as agents of their own: the third way to a sub-agent, beside the tool Agent and the runtime's own services.
+
+Rule 1: the agent is new: it is told the skill's text and nothing of the conversation that called. Rule 2: who waits is linked:
+the turn that waits takes the agent along if it ends first. Rule 3: what the skill grants is the agent's, for all of its run,
+and never its caller's. Rule 4: a skill that runs so is not run again below itself. Rule 5: types, rules and limits are those
+of every other child.
+Must not know: what the host is, what tools there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import final
+
+import attrs
+import trio
+
+from greenroom.actors import Link
+from greenroom.agents._calls import summarize
+from greenroom.agents._definition import INHERIT, AgentDefinition
+from greenroom.agents._inputs import escape
+from greenroom.agents._services import AgentHome, Lineage
+from greenroom.agents.crew._agent_tool import denied_types
+from greenroom.agents.crew._crew import Crew
+from greenroom.agents.crew._orders import ChildWish, Member, Order
+from greenroom.agents.crew._reports import whole_or_part
+from greenroom.agents.delegation._carriers import Carrier, SkillSituation, choose_carrier
+from greenroom.agents.delegation._results import NO_OUTPUT, worktree_lines
+from greenroom.agents.delegation._routing import Caller, Situation, SpawnRefused, route_skill
+from greenroom.core import PeerError, UsageError
+from greenroom.inbox import SCHEDULE
+from greenroom.skills import Rendered
+from greenroom.tasks import Task, TaskState
+from greenroom.tools import ToolContext, ToolError
+
+
+@final
+class SkillForkFailed(PeerError):
+    """The agent that ran a skill of the user's did not come to its end.
+
+    Attributes:
+        skill: Name of the skill.
+        state: `failed` or `killed`.
+        partial: What it had said last; may be empty.
+    """
+
+    def __init__(self, skill: str, state: str, why: str, partial: str) -> None:
+        super().__init__(f"/{skill} did not come to its end: its agent {why}")
+        self.skill = skill
+        self.state = state
+        self.partial = partial
+
+
+@final
+@attrs.define(kw_only=True, eq=False)
+class SkillForks:
+    """Runs the skills of one session that have `context: fork`; as a function, for the tool Skill.
+
+    Args:
+        crew: Starts the agents.
+        equip: Gives an agent the hooks of a skill.
+        wait_durable: Returns when all that was recorded so far survives a crash; None: nothing is kept.
+        hand_in: Hands in a prompt for the session that is shown to nobody, and says whether it was taken.
+    """
+
+    crew: Crew
+    equip: Callable[[AgentHome, Rendered], object] = lambda _home, _rendered: None
+    wait_durable: Callable[[], Awaitable[None]] | None = None
+    hand_in: Callable[[str], bool] = lambda _: False
+
+    async def __call__(self, rendered: Rendered, ctx: ToolContext) -> str:
+        """Run a skill that a model called, and return what it reads: the result, or that it runs in the background.
+
+        Cancelled while it waits for the agent, the agent is killed, and the turn ends after it.
+
+        Raises:
+            ToolError: It may not be run here, or failed before it had said anything.
+        """
+        name = rendered.skill.name
+        caller = self.crew.find_home(ctx.actor)
+        if caller is None or caller.context is None:
+            raise ToolError(
+                f"the skill {name!r} runs as an agent of its own, and this agent is not one that can start any"
+            )
+        ctx.progress(f"Starting an agent: {name}")
+        member = await self._start(rendered, caller, call=ctx.tool_use_id)
+        found = {"success": True, "commandName": name, "agentId": member.id}
+        if not member.task.is_background:
+            ctx.progress(f"Waiting for {name}")
+            if await self._wait(member, caller, is_told_later=True):
+                text = _with_worktree(member.task, whole_or_part(member.task) or NO_OUTPUT)
+                ctx.attach({**found, "status": "forked", "result": text})
+                return f'Skill "{name}" completed (forked execution).\n\nResult:\n{text}'
+        elif self.wait_durable is not None:
+            await self.wait_durable()
+        ctx.attach({**found, "status": "async_launched"})
+        return f'Skill "{name}" {_in_background(member)} You are told when it has ended; do not wait for it.'
+
+    async def run_command(self, rendered: Rendered, caller: AgentHome) -> str:
+        """Run a skill that the user called in a turn of the main agent, and return the output of the command.
+
+        Cancelled while it waits for the agent, the agent is killed, and the turn ends after it.
+
+        Raises:
+            UsageError: It may not be run here.
+            SkillForkFailed: Its agent was waited for, and did not come to its end.
+        """
+        name = rendered.skill.name
+        try:
+            member = await self._start(rendered, caller, is_user=True)
+        except ToolError as error:
+            raise UsageError(f"/{name}: {error}") from error
+        if member.task.is_background or not await self._wait(member, caller, is_told_later=False):
+            return f"/{name} {_in_background(member)}"
+        task = member.task
+        if task.state is not TaskState.COMPLETED:
+            raise SkillForkFailed(name, task.state.value, task.ending, task.result or "")
+        return _with_worktree(task, task.result or NO_OUTPUT)
+
+    # --- starting --------------------------------------------------------------------------------------------------
+
+    async def _start(self, rendered: Rendered, caller: AgentHome, *, call: str = "", is_user: bool = False) -> Member:
+        crew, skill = self.crew, rendered.skill
+        if skill.name in caller.lineage.skills:
+            chain = " > ".join((*caller.lineage.skills, skill.name))
+            raise ToolError(
+                f"the skill {skill.name!r} runs above you already ({chain}): do yourself what is left of it"
+            )
+        definitions = await crew.ground.find_definitions()
+        who = Caller(depth=caller.lineage.depth, is_main=not caller.is_child, is_user=is_user)
+        denied = denied_types(caller)
+        situation = Situation(definitions=definitions, denied_types=denied, caller=who, limits=crew.limits)
+        try:
+            definition = route_skill(skill.agent, situation)
+        except SpawnRefused as error:
+            raise ToolError(f"the skill {skill.name!r} cannot run as an agent {skill.agent!r}: {error}") from error
+        carrier = self._carrier(rendered, caller, is_user=is_user)
+        order = Order(
+            home=self._maker(rendered, definition, caller, is_background=carrier is not Carrier.OUTPUT),
+            definition=definition,
+            prompt=rendered.text,
+            description=f"/{skill.name} {summarize({'': rendered.arguments})}".rstrip(),
+            caller=caller,
+            caller_id=caller.id,
+            owner=caller.id,
+            call=call,
+            is_background=carrier is not Carrier.OUTPUT,
+            in_worktree=definition.isolation == "worktree",
+            skill=skill.name,
+            tell=self._tell if carrier is Carrier.HIDDEN_PROMPT else None,
+        )
+        try:
+            return await crew.start(order)
+        except UsageError as error:
+            raise ToolError(str(error)) from error
+
+    def _maker(
+        self, rendered: Rendered, definition: AgentDefinition, caller: AgentHome, *, is_background: bool
+    ) -> Callable[[Lineage], AgentHome]:
+        model = rendered.skill.model
+
+        def make(lineage: Lineage) -> AgentHome:
+            wish = ChildWish(
+                definition=definition,
+                parent=caller,
+                lineage=lineage,
+                model=None if model == INHERIT else model,
+                is_background=is_background,
+                is_worker=self.crew.settings.coordinator,
+                place=caller.cwd,
+                own_roots=caller.own_roots,
+            )
+            home = self.crew.ground.make_child(wish)
+            home.grants = home.grants.after(rendered)
+            self.equip(home, rendered)
+            return home
+
+        return make
+
+    def _carrier(self, rendered: Rendered, caller: AgentHome, *, is_user: bool) -> Carrier:
+        settings, skill = self.crew.settings, rendered.skill
+        members = self.crew.members
+        is_teammate = caller.is_child and caller.id not in members
+        situation = SkillSituation(
+            setting=settings.skill_fork,
+            background_enabled=settings.background and not is_teammate,
+            is_interactive=settings.interactive,
+            is_assistant=settings.assistant,
+            is_main=not caller.is_child,
+            runs_already=any(one.is_running and one.order.skill == skill.name for one in members.values()),
+            is_scheduled=not is_user and caller.origin == SCHEDULE,
+        )
+        return choose_carrier(skill.is_background, situation)
+
+    # --- waiting and telling ---------------------------------------------------------------------------------------
+
+    async def _wait(self, member: Member, caller: AgentHome, *, is_told_later: bool) -> bool:
+        """Wait for the end of an agent, and say whether it has come: False if it was moved to the background.
+
+        Args:
+            member: The agent.
+            caller: Whose turn waits.
+            is_told_later: Whether the caller reads of its end with what comes next, if the turn is cancelled.
+        """
+        task, context = member.task, caller.context
+        assert context is not None
+        assert member.ref is not None
+        link: Link = context.turn.link(member.ref)
+        try:
+            await task.wait_released()
+            if not task.is_finished:
+                link.unlink()
+                return False
+            # The link may not have heard of it yet; what is left behind has to be known before it can be reported.
+            await task.wait_settled()
+        except trio.Cancelled:
+            # The link ends the agent; a command says itself that it was cut.
+            if is_told_later:
+                task.abandon()
+            else:
+                task.mark_notified()
+            raise
+        task.mark_notified()
+        return True
+
+    def _tell(self, task: Task) -> bool:
+        said, command = task.result or "", escape(task.info.description)
+        if task.state is not TaskState.COMPLETED:
+            said = f"{said}\n(The agent {task.ending}.)".lstrip()
+        text = escape(_with_worktree(task, said))
+        return self.hand_in(f'<command-result command="{command}" status="{task.state}">\n{text}\n</command-result>')
+
+
+def _with_worktree(task: Task, text: str) -> str:
+    return "\n".join([text, "", *worktree_lines(task.worktree, task.worktree_branch)]) if task.worktree else text
+
+
+def _in_background(member: Member) -> str:
+    return f"runs in the background as agent {member.id}. output_file: {member.task.info.output_file}."

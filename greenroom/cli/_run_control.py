@@ -1,0 +1,278 @@
+"""A headless run that a program talks to while it lasts: prompts, requests and answers on standard input (agents 13C).
+
+Rule 1: lines are taken up in their order; what a request changes has changed when its answer is written. Rule 2: what is said
+during a turn goes into the session's queue; else it begins one. Rule 3: when standard input ends, what is asked is refused,
+and the run ends as any other does. Rule 4: a line that cannot be used is said to be so, and ends nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final, final
+
+import attrs
+import trio
+
+from greenroom.agents import Question
+from greenroom.cli._output import complain
+from greenroom.cli._run_lines import Line
+from greenroom.cli._run_model import key_source
+from greenroom.cli._run_output import Writer
+from greenroom.cli._run_protocol import (
+    CAPABILITIES,
+    Answered,
+    Asked,
+    UserSaid,
+    question_line,
+    read_decision,
+    read_line,
+    receipt,
+    refusal,
+    success,
+    withdrawal,
+)
+from greenroom.core import Cause, GreenroomError, Ports, UsageError
+from greenroom.permissions import Allow, Deny
+from greenroom.session import Session
+from greenroom.store import encode_line, new_uuid
+
+MOST_BYTES: Final = 10_000_000
+"""Of one line."""
+_PIECE: Final = 65_536
+
+
+@final
+class LineReader:
+    """Reads lines of standard input without holding up anything else."""
+
+    def __init__(self) -> None:
+        self._stdin = sys.stdin
+        self._buffered = b""
+        self._is_at_end = self._stdin is None or self._stdin.closed
+
+    async def next(self) -> bytes | None:
+        """Return the next line; None at the end.
+
+        Raises:
+            UsageError: A line is longer than `MOST_BYTES`.
+        """
+        searched = 0
+        while True:
+            end = self._buffered.find(b"\n", searched)
+            if end >= 0:
+                line, self._buffered = self._buffered[:end], self._buffered[end + 1 :]
+                return line
+            if self._is_at_end:
+                line, self._buffered = self._buffered, b""
+                return line or None
+            searched = len(self._buffered)
+            if searched > MOST_BYTES:
+                self._is_at_end, self._buffered = True, b""
+                raise UsageError(f"a line is longer than {MOST_BYTES:,} bytes")
+            piece = await self._read()
+            self._is_at_end = not piece
+            self._buffered += piece
+
+    async def _read(self) -> bytes:
+        try:
+            descriptor = self._stdin.fileno()
+        except (OSError, io.UnsupportedOperation):  # what takes its place in a test
+            await trio.lowlevel.checkpoint()
+            buffer = getattr(self._stdin, "buffer", None)
+            return bytes(buffer.read(_PIECE)) if buffer is not None else self._stdin.read(_PIECE).encode()
+        try:
+            await trio.lowlevel.wait_readable(descriptor)
+        except PermissionError:  # a file is always readable
+            await trio.lowlevel.checkpoint()
+        return os.read(descriptor, _PIECE)
+
+
+@final
+@attrs.define(eq=False)
+class _Question:
+    line: Line
+    answer: Allow | Deny | None = None
+    is_answered: trio.Event = attrs.field(factory=trio.Event)
+
+
+@final
+class Host:
+    """The program at the other end.
+
+    Args:
+        writer: Takes the lines for it.
+        ports: Ids.
+        live: Returns what runs in the background, as `background_tasks_changed` has it.
+        show_text: Shows from now on what sub-agents say.
+        is_in_turn: Says whether what is said now belongs to a turn that runs.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        ports: Ports,
+        *,
+        live: Callable[[], list[Line]],
+        show_text: Callable[[], None],
+        is_in_turn: Callable[[], bool],
+    ) -> None:
+        self._writer = writer
+        self._ids = ports.ids
+        self._live = live
+        self._show_text = show_text
+        self._is_in_turn = is_in_turn
+        self._session: Session | None = None
+        self._questions: dict[str, _Question] = {}
+        self._names: dict[str, str] = {}
+        """What the program calls what it said, by our own ids."""
+        self._put, self.prompts = trio.open_memory_channel[str](float("inf"))
+        self._is_at_end = False
+        self._was_initialized = False
+
+    def close(self) -> None:
+        """Take no more prompts."""
+        self._put.close()
+
+    async def listen(self, session: Session) -> None:
+        """Take lines up until standard input ends."""
+        self._session = session
+        reader, number = LineReader(), 0
+        try:
+            while True:
+                number += 1
+                try:
+                    line = await reader.next()
+                    if line is None:
+                        return
+                    await self._take(line, session)
+                except GreenroomError as error:
+                    complain(f"standard input, line {number}: {error}", code=0)
+        finally:
+            self._is_at_end = True
+            self.close()
+            for question in self._questions.values():
+                question.is_answered.set()
+
+    async def _take(self, line: bytes, session: Session) -> None:
+        said = read_line(line)
+        match said:
+            case UserSaid():
+                self._say(said, session)
+            case Answered():
+                question = self._questions.get(said.id)
+                if (
+                    question is not None and not question.is_answered.is_set()
+                ):  # else it was answered, or is not asked any more
+                    question.answer = read_decision(said)
+                    question.is_answered.set()
+            case Asked():
+                await self._do(said, session)
+
+    def _say(self, said: UserSaid, session: Session) -> None:
+        if self._is_in_turn():
+            own = session.send(said.text, priority=said.priority)
+            self._names[own] = said.uuid or own
+        else:
+            with suppress(trio.ClosedResourceError):  # the run is being left
+                self._put.send_nowait(said.text)
+
+    async def _do(self, asked: Asked, session: Session) -> None:
+        handler = _REQUESTS.get(asked.subtype)
+        try:
+            if handler is None:
+                raise UsageError(
+                    f"there is no control request {asked.subtype!r}; there are {', '.join(sorted(_REQUESTS))}"
+                )
+            answer = success(asked.id, await handler(self, session, asked.values))
+        except GreenroomError as error:
+            answer = refusal(asked.id, str(error))
+        self._write(answer)
+
+    def _write(self, line: Line) -> None:
+        self._writer.put(encode_line(line))
+
+    # --- what it asks for ------------------------------------------------------------------------------------------
+
+    async def _initialize(self, session: Session, values: Mapping[str, Any]) -> Line:
+        for key in ("hooks", "agents"):
+            if values.get(key):
+                raise UsageError(f"{key} cannot be given here; use --{'settings' if key == 'hooks' else key}")
+        if values.get("forwardSubagentText") is True:
+            self._show_text()
+        answer: Line = {
+            "commands": [
+                {"name": one.name, "description": one.description, "argumentHint": one.argument_hint}
+                for one in session.skills.values()
+                if one.for_users
+            ],
+            "agents": [
+                {"name": one.name, "description": one.description, "model": one.model}
+                for one in session.definitions.values()
+            ],
+            "models": [{"value": session.model, "displayName": session.model, "description": ""}],
+            "output_style": "default",
+            "available_output_styles": ["default"],
+            "account": {"apiKeySource": key_source()},
+            "capabilities": list(CAPABILITIES),
+        }
+        if self._was_initialized:
+            answer["pending_permission_requests"] = [one.line for one in self._questions.values()]
+            answer["background_tasks"] = self._live()
+        self._was_initialized = True
+        return answer
+
+    async def _interrupt(self, session: Session, values: Mapping[str, Any]) -> Line:
+        drops = values.get("cancel_queued") is True
+        done = session.interrupt("the program interrupted it", cancel_queued=drops)
+        names = self._names
+        return receipt(
+            [names.get(one, one) for one in done.still_queued],
+            [names.get(one, one) for one in done.cancelled] if drops else None,
+        )
+
+    async def _set_mode(self, session: Session, values: Mapping[str, Any]) -> Line:
+        await session.set_permission_mode(str(values.get("mode", "")))
+        return {"mode": session.permission_mode}
+
+    async def _stop_task(self, session: Session, values: Mapping[str, Any]) -> Line:
+        task_id = str(values.get("task_id", ""))
+        task = session.delegation.tasks.find(task_id)
+        if task is None:
+            raise UsageError(f"No task found with ID: {task_id}")
+        if task.is_finished:
+            raise UsageError(f"Task {task_id} is not running (status: {task.state})")
+        task.is_stopped_by_user = True
+        task.kill(Cause("host", "the program stopped it"))
+        return {}
+
+    # --- what it is asked ------------------------------------------------------------------------------------------
+
+    async def can_use_tool(self, question: Question) -> Allow | Deny | None:
+        """Ask the program about a call; cancelled, the question is withdrawn."""
+        if self._is_at_end:
+            return None
+        request = new_uuid(self._ids)
+        is_main = self._session is not None and question.agent == self._session.main.id
+        asked = _Question(question_line(request, question, is_main=is_main))
+        self._questions[request] = asked
+        self._write(asked.line)
+        try:
+            await asked.is_answered.wait()
+        except trio.Cancelled:
+            self._write(withdrawal(request))
+            raise
+        finally:
+            del self._questions[request]
+        return asked.answer
+
+
+_REQUESTS: Final[Mapping[str, Callable[[Host, Session, Mapping[str, Any]], Awaitable[Line]]]] = {
+    "initialize": Host._initialize,
+    "interrupt": Host._interrupt,
+    "set_permission_mode": Host._set_mode,
+    "stop_task": Host._stop_task,
+}

@@ -1,0 +1,88 @@
+"""The hooks of each agent of a session: those of the settings, its definition's, and those of skills.
+
+Rule 1: what a definition from an untrusted folder would run, it does not. Rule 2: of an agent below another one, what its
+definition or its skill wrote for `Stop` is `SubagentStop`. Rule 3: an agent that answers a hook has no hooks of type agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, final
+
+import attrs
+
+from greenroom.agents import AgentHome
+from greenroom.hooks import (
+    AgentAsker,
+    HandlerType,
+    HookRunner,
+    HookServices,
+    HookSource,
+    ParsedHooks,
+    SourceKind,
+    merge_hooks,
+    parse_hooks,
+)
+from greenroom.session._hook_rules import late_delivery
+from greenroom.skills import Rendered
+
+
+@final
+class AgentHooks:
+    """Makes what runs the hooks of one agent.
+
+    Args:
+        settings: The hooks of all settings, in the order in which they count.
+        services: What handlers are run with.
+        problems: Takes what could not be used, a line each.
+
+    Attributes:
+        asker: Starts the agents that hooks ask; set before the first agent is made.
+    """
+
+    def __init__(self, settings: Sequence[ParsedHooks], services: HookServices, problems: list[str]) -> None:
+        self.asker: AgentAsker | None = None
+        self._settings = tuple(settings)
+        self._services = services
+        self._problems = problems
+
+    def of(self, home: AgentHome, trusted: Sequence[Path]) -> HookRunner | None:
+        """Return what runs the hooks of an agent; None where there are none."""
+        definition = home.definition
+        own = []
+        if definition.hooks and definition.runs_own_code(trusted):
+            kind = SourceKind.AGENT if home.is_child else SourceKind.HOST
+            own.append(self._parsed(definition.hooks, HookSource(f"agent {definition.name}", kind)))
+        if not any(one.hooks for one in (*self._settings, *own)):
+            return None
+        return self._runner(home, own)
+
+    def add(self, home: AgentHome, rendered: Rendered) -> None:
+        """Let the hooks of a skill run for an agent from now on; they hold until it ends (agents 3.43)."""
+        if not rendered.hooks:
+            return
+        hooks = rendered.hooks
+        if home.is_child and "Stop" in hooks:
+            stops = [*hooks.get("SubagentStop", ()), *hooks["Stop"]]
+            hooks = {**{name: one for name, one in hooks.items() if name != "Stop"}, "SubagentStop": stops}
+        parsed = self._parsed(hooks, HookSource(f"skill {rendered.skill.name}", SourceKind.SKILL))
+        if home.hooks is None:
+            home.hooks = self._runner(home, [parsed])
+        else:
+            home.hooks.hooks = home.hooks.hooks.with_more(parsed)
+
+    def _parsed(self, hooks: Mapping[str, Any], source: HookSource) -> ParsedHooks:
+        parsed = parse_hooks({"hooks": hooks}, source)
+        self._problems += map(str, parsed.problems)
+        return parsed
+
+    def _runner(self, home: AgentHome, own: Sequence[ParsedHooks]) -> HookRunner:
+        services = attrs.evolve(self._services, deliver=late_delivery(home), agent=self.asker)
+        return HookRunner(merge_hooks((*self._settings, *own)), services)
+
+
+def without_agents(home: AgentHome) -> None:
+    """Take away the hooks of an agent that would start agents."""
+    if home.hooks is not None:
+        home.hooks.hooks = home.hooks.hooks.without(HandlerType.AGENT)

@@ -1,0 +1,248 @@
+"""Agents in worktrees of their own: made for them, kept within them, removed or kept at their end; with real git."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import trio
+
+from greenroom.models import AnswerLike, Call, ModelRequest
+from tests.session.teamwork import agent, in_order, last_texts, main_messages, notices, open_teamwork, violations
+from tests.worktrees.repositories import NEEDS_GIT, branches, git, make_repository
+
+pytestmark = NEEDS_GIT
+FREE = {"child_permission": "inherit"}
+COMMIT = "git add -A && git -c user.name=a -c user.email=a@example.com commit -q -m work"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "project")
+
+
+def bash(command: str) -> Call:
+    return Call("Bash", {"command": command})
+
+
+def trees(project: Path) -> list[Path]:
+    folder = project / ".greenroom" / "worktrees"
+    return [one for one in folder.iterdir() if not one.name.startswith(".")] if folder.is_dir() else []
+
+
+async def test_a_clean_worktree_goes_with_its_agent(tmp_path: Path, project: Path) -> None:
+    """RC-79; Behaviours (11), line 1; Behaviours (20), line 1: nothing is left, nothing is reported."""
+    where: list[str] = []
+
+    def child(request: ModelRequest) -> AnswerLike:
+        where.append(last_texts(request))
+        return bash("pwd; git rev-parse --abbrev-ref HEAD") if len(request.messages) == 1 else "I only looked."
+
+    async with open_teamwork(
+        tmp_path, in_order(agent("look", isolation="worktree")), pages={"general-purpose": child}, wait_s=0
+    ) as session:
+        with trio.fail_after(30):
+            await session.run("go")
+        (member,) = session.delegation.crew.members.values()
+
+    place, branch = where[1].split()[:2]
+    assert Path(place).parent == project / ".greenroom" / "worktrees"
+    assert Path(place).name == f"agent-{member.id[:8]}"  # the id is made before the worktree, and is the run's
+    assert branch == f"worktree-agent-{member.id[:8]}"
+    assert trees(project) == []
+    assert branches(project) == ["main"]
+    assert "worktreePath" not in main_messages(session)[2]
+    assert member.task.worktree == ""
+    assert violations(session) == []
+
+
+@pytest.mark.parametrize("in_background", [False, True], ids=["foreground", "background"])
+@pytest.mark.parametrize("command", ["echo new > new.txt", f"echo new > new.txt && {COMMIT}"], ids=["dirty", "commit"])
+async def test_what_was_changed_is_kept_and_told(
+    command: str, in_background: bool, tmp_path: Path, project: Path
+) -> None:
+    """Behaviours (11), line 2; agents 1.60, 6.20, 20.43: path and branch, in the result or the notice."""
+    main = in_order(agent("change", isolation="worktree", run_in_background=in_background))
+    pages = {"general-purpose": in_order(bash(command), "Changed.")}
+    async with open_teamwork(tmp_path, main, pages=pages, wait_s=0, settings=FREE) as session:
+        with trio.fail_after(30):
+            await session.run("go")
+            await session.wait_quiet()
+        (member,) = session.delegation.crew.members.values()
+
+    (tree,) = trees(project)
+    assert (tree / "new.txt").read_text() == "new\n"
+    assert not (project / "new.txt").exists()
+    assert git(project, "status", "--porcelain") == ""
+    assert (member.task.worktree, member.task.worktree_branch) == (str(tree), f"worktree-{tree.name}")
+    told = notices(session)[0] if in_background else main_messages(session)[2]
+    assert str(tree) in told
+    assert f"worktree-{tree.name}" in told
+    if in_background:
+        assert f"<worktree>{tree}</worktree>" in told
+
+
+async def test_an_agent_is_kept_out_of_the_main_checkout(tmp_path: Path, project: Path) -> None:
+    """Behaviours (11), line 3; agents 11.12: whatever the mode allows; in its own tree it works as it likes."""
+    read: list[str] = []
+    calls = [
+        bash(f"cd {project} && git reset --hard"),
+        bash(f"git -C {project} status"),
+        bash(f"echo x > {project}/file.txt"),
+        Call("Write", {"file_path": str(project / "file.txt"), "content": "x"}),
+        Call("Write", {"file_path": "mine.txt", "content": "mine"}),
+    ]
+
+    def child(request: ModelRequest) -> AnswerLike:
+        read.append(last_texts(request))
+        said = sum(message.role == "assistant" for message in request.messages)
+        return calls[said] if said < len(calls) else "Tried."
+
+    main = in_order(agent("try", isolation="worktree"))
+    async with open_teamwork(tmp_path, main, pages={"general-purpose": child}, wait_s=0, settings=FREE) as session:
+        with trio.fail_after(30):
+            await session.run("go")
+
+    assert all("main checkout" in one or "outside" in one for one in read[1:5]), read[1:5]
+    assert (project / "file.txt").read_text() == "one\n"
+    (tree,) = trees(project)
+    assert (tree / "mine.txt").read_text() == "mine"
+    assert "calls of this agent were refused: Bash (3 times)" in main_messages(session)[2]
+
+
+async def test_two_at_once_edit_the_same_file(tmp_path: Path, project: Path) -> None:
+    """Behaviours (11), line 7."""
+
+    def child(request: ModelRequest) -> AnswerLike:
+        if len(request.messages) > 1:
+            return "Written."
+        return Call("Write", {"file_path": "new.txt", "content": request.messages[0].text})
+
+    calls = [agent(name, isolation="worktree") for name in ("left", "right")]
+    async with open_teamwork(tmp_path, in_order(calls), pages={"general-purpose": child}, wait_s=0) as session:
+        with trio.fail_after(30):
+            await session.run("go")
+
+    assert sorted((tree / "new.txt").read_text() for tree in trees(project)) == ["left", "right"]
+    assert not (project / "new.txt").exists()
+
+
+async def test_a_nested_child_holds_the_worktree_while_its_parent_ends(tmp_path: Path, project: Path) -> None:
+    """RC-77: the tree goes with its last user, and is told of by whoever leaves something in it."""
+
+    def child(request: ModelRequest) -> AnswerLike:
+        told = request.messages[0].text
+        said = sum(message.role == "assistant" for message in request.messages)
+        if told == "outer":
+            return agent("inner", run_in_background=True) if said == 0 else "I leave it to another one."
+        return [bash("pwd"), bash("pwd && ls file.txt")][said] if said < 2 else "Inner: " + last_texts(request)
+
+    main = in_order(agent("outer", isolation="worktree"), "Noted.")
+    async with open_teamwork(tmp_path, main, pages={"general-purpose": child}, wait_s=0) as session:
+        with trio.fail_after(30):
+            await session.run("go")
+            outer, inner = session.delegation.crew.members.values()
+            worktrees = session.delegation.crew.places.worktrees
+            assert worktrees is not None
+            await inner.task.wait_settled()
+            await session.wait_quiet()
+            assert worktrees.in_use == {}
+
+    assert outer.home.cwd == inner.home.cwd
+    assert "ls: " not in notices(session)[0]
+    assert "file.txt" in notices(session)[0]
+    assert trees(project) == []
+    assert branches(project) == ["main"]
+    assert violations(session) == []
+
+
+async def test_a_fork_in_a_worktree_is_told_to_translate_paths(tmp_path: Path, project: Path) -> None:
+    """Agents 1.99."""
+    told: list[str] = []
+
+    def main(request: ModelRequest) -> AnswerLike:
+        text = last_texts(request)
+        if "<fork-boilerplate>" in text:
+            told.append(text)
+            return "Done as a fork."
+        said = sum(message.role == "assistant" for message in request.messages)
+        return agent("try it", subagent_type="fork", isolation="worktree") if said == 0 else "Noted."
+
+    settings = {"delegation": {"fork": "explicit"}}
+    async with open_teamwork(tmp_path, main, pages={"fork": main}, wait_s=0, settings=settings) as session:
+        with trio.fail_after(30):
+            await session.run("go")
+            await session.wait_quiet()
+        (member,) = session.delegation.crew.members.values()
+
+    place = project / ".greenroom" / "worktrees" / f"agent-{member.id[:8]}"
+    assert f"You work in a worktree of your own, {place}" in told[0]
+    assert f"belong to the parent's folder, {project}; translate them" in told[0]
+    assert "read a file again before you change it" in told[0]
+    assert trees(project) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "settings", "why"),
+    [
+        ({"subagent_type": "Explore"}, {"permissions": {"deny": ["Agent(Explore)"]}}, "denies Agent"),
+        ({"subagent_type": "nobody"}, {}, "no agent is called 'nobody'"),
+        ({"subagent_type": "tooless"}, {}, "zero tools"),
+        ({"subagent_type": "needy"}, {}, "nowhere"),
+        ({}, {"delegation": {"max_total": 0}}, "Subagent limit of this session reached"),
+        ({"cwd": "sub"}, {}, "either a folder or a worktree"),
+    ],
+)
+async def test_a_refused_call_leaves_nothing_behind(
+    more: dict[str, str], settings: dict[str, object], why: str, tmp_path: Path, project: Path
+) -> None:
+    """Behaviours (20), line 5; agents 1.26: neither worktree nor branch, task or name."""
+    agents = {
+        "tooless": {"description": "None", "prompt": "None.", "tools": ["Grpe"]},
+        "needy": {"description": "Needs", "prompt": "Needs.", "requiredMcpServers": ["nowhere"]},
+    }
+    main = in_order(agent("go", isolation="worktree", name="one", **more))
+    async with open_teamwork(tmp_path, main, wait_s=0, settings=settings, agents=agents) as session:
+        with trio.fail_after(60):
+            await session.run("go")
+        crew = session.delegation.crew
+        assert (crew.spawned, crew.running, dict(crew.names), session.tasks()) == (0, 0, {}, [])
+
+    assert why in main_messages(session)[2]
+    assert trees(project) == []
+    assert branches(project) == ["main"]
+
+
+async def test_without_a_repository_no_agent_starts(tmp_path: Path) -> None:
+    """Behaviours (11), line 6: one clear line."""
+    async with open_teamwork(tmp_path, in_order(agent("go", isolation="worktree")), wait_s=0) as session:
+        with trio.fail_after(30):
+            await session.run("go")
+        assert session.delegation.crew.spawned == 0
+
+    text = main_messages(session)[2]
+    assert "is in no git repository" in text
+    assert len(text.splitlines()) == 1
+
+
+async def test_who_goes_on_after_its_clean_worktree_went_gets_another_one(tmp_path: Path, project: Path) -> None:
+    """Agents 6.58: the same place, and what it changes there is kept and told."""
+
+    def child(request: ModelRequest) -> AnswerLike:
+        text = last_texts(request)
+        if "again" in text:
+            return bash("echo new > new.txt")
+        return "Looked." if len(request.messages) == 1 else "Changed."
+
+    async with open_teamwork(tmp_path, in_order("Hm."), pages={"general-purpose": child}, wait_s=0) as session:
+        with trio.fail_after(30):
+            handle = await session.spawn("general-purpose", "look", isolation="worktree")
+            assert (await handle.wait_finished()).worktree == ""
+            assert trees(project) == []
+            await handle.resume("again")
+            result = await handle.wait_finished()
+
+    (tree,) = trees(project)
+    assert result.worktree == str(tree)
+    assert (tree / "new.txt").exists()
+    assert not (project / "new.txt").exists()

@@ -1,0 +1,185 @@
+"""Limits of what agents start: how deep, how many at once, how many in all, and what the budget leaves."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from greenroom.core import TurnFailed
+from greenroom.models import AnswerLike, Call, ModelRequest
+from greenroom.tasks import TaskEnded
+from greenroom.tools import tool
+from tests.session.teamwork import (
+    Page,
+    agent,
+    asked,
+    in_order,
+    last_texts,
+    main_messages,
+    notices,
+    open_teamwork,
+    violations,
+)
+
+RUNNING = "Concurrent subagent limit reached"
+
+
+@tool
+async def linger() -> str:
+    """Take long."""
+    await trio.sleep(10_000)
+    return "done"
+
+
+def spawning(width: int, depths: list[int]) -> Page:
+    """Return a page that starts as many agents as it can, whenever it can."""
+
+    def page(request: ModelRequest) -> AnswerLike:
+        names = {one.name for one in request.tools}
+        if len(request.messages) == 1:
+            depths.append(asked(request).count("deeper"))
+        said = sum(message.role == "assistant" for message in request.messages)
+        if said or "Agent" not in names:
+            return "Done."
+        return [agent(f"{asked(request)} deeper", run_in_background=True) for n in range(width)]
+
+    return page
+
+
+@pytest.mark.parametrize(("width", "deepest", "most"), [(1, 1, 3), (2, 8, 13), (5, 5, 20)])
+async def test_a_model_that_always_spawns_comes_to_an_end(
+    width: int, deepest: int, most: int, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-83; RC-84; Behaviours (1), lines 6 and 7: depth 3, width 20, a number in all; no refusal starts anything."""
+    depths: list[int] = []
+    page = spawning(width, depths)
+    async with open_teamwork(tmp_path, page, pages={"general-purpose": page}) as session:
+        events = session.events()
+        running = [0]
+        session.runtime.recorder.listen(lambda _: running.append(session.delegation.crew.running))
+        await session.run("go")
+        await session.wait_quiet()
+
+    ended = [event async for event in events if isinstance(event, TaskEnded)]
+    assert len(ended) == len(depths) - 1 == session.delegation.crew.spawned
+    assert max(depths) <= 3  # the agents at depth 3 have no tool Agent
+    assert depths.count(3) == deepest
+    assert max(running) == most
+    assert violations(session) == []
+
+
+async def test_the_21st_at_once_is_refused_and_succeeds_after_one_has_ended(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Behaviours (1), line 6: nothing of the refused one is left."""
+
+    def main(request: ModelRequest) -> AnswerLike:
+        said = sum(message.role == "assistant" for message in request.messages)
+        if said == 0:
+            return [agent(f"job {n}", name=f"n{n}", run_in_background=True) for n in range(21)]
+        if said == 1:
+            first = re.findall(r"agentId: (a[0-9a-f]{16})", last_texts(request))[0]
+            return Call("TaskStop", {"task_id": first})
+        return agent("job 21", name="n20", run_in_background=True) if said == 2 else "Noted."
+
+    async with open_teamwork(
+        tmp_path, main, pages={"general-purpose": lambda _: Call("Linger")}, tools=(linger,)
+    ) as session:
+        await session.run("go")
+        first, last = main_messages(session)[2], main_messages(session)[6]
+        spawned, names = session.delegation.crew.spawned, dict(session.delegation.crew.names)
+        session.kill_all()
+        await session.wait_quiet()
+
+    assert first.count("Async agent launched successfully") == 20
+    assert first.count(RUNNING) == 1
+    assert "Do not retry" in first
+    assert "Async agent launched successfully" in last
+    assert spawned == 21
+    assert len(names["n20"]) == 1
+    assert violations(session) == []
+
+
+async def test_depth_1_leaves_a_first_child_without_the_tool(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Behaviours (1), line 7."""
+    seen: list[set[str]] = []
+
+    def child(request: ModelRequest) -> AnswerLike:
+        seen.append({one.name for one in request.tools})
+        return agent("deeper") if len(request.messages) == 1 else last_texts(request)
+
+    settings = {"delegation": {"max_depth": 1}}
+    async with open_teamwork(
+        tmp_path, in_order(agent("look")), pages={"general-purpose": child}, settings=settings
+    ) as session:
+        await session.run("go")
+
+    assert "Agent" not in seen[0]
+    assert "there is no tool 'Agent'" in main_messages(session)[2]
+    assert session.delegation.crew.spawned == 1
+
+
+async def test_a_number_in_all_is_final(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """RC-83."""
+    settings = {"delegation": {"max_total": 2}}
+    main = in_order(agent("a"), agent("b"), agent("c"), agent("d"))
+    async with open_teamwork(tmp_path, main, settings=settings) as session:
+        await session.run("go")
+
+    texts = main_messages(session)
+    assert "Report on: b" in texts[4]
+    assert all("Subagent limit of this session reached (2 started, at most 2)" in texts[at] for at in (6, 8))
+
+
+async def test_the_budget_is_reached_and_what_runs_in_the_background_is_stopped(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-84; agents 1.73: no more agents, and those that run are stopped, each told of once, without another turn."""
+    main = in_order([agent("a", run_in_background=True), agent("b", run_in_background=True)], "They run.")
+    settings = {"models": {"budget": {"calls": 5}}}
+    async with open_teamwork(
+        tmp_path,
+        main,
+        pages={"general-purpose": lambda _: Call("Linger")},
+        tools=(linger,),
+        settings=settings,
+    ) as session:
+        events = session.events()
+        await session.run("go")
+        await session.run("and?")
+        with pytest.raises(TurnFailed, match="Budget limit reached"):
+            await session.run("and now?")
+        await session.wait_quiet()
+        home = session.delegation.crew.main_home
+        assert home is not None
+        reminded = "\n".join(home.reminders)
+        turns = len(main_messages(session))
+
+    ends = [event async for event in events if isinstance(event, TaskEnded)]
+    assert [one.state for one in ends] == ["killed", "killed"]
+    assert reminded.count("was stopped by budget: Budget limit reached") == 2
+    assert turns == 7
+    assert notices(session) == []
+    assert violations(session) == []
+
+
+async def test_a_new_agent_is_refused_when_the_budget_is_used_up(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Agents 1.73: the call that would start it fails with that text, and nothing exists of it."""
+    settings = {"models": {"budget": {"calls": 3}}}
+    main = in_order(agent("a", run_in_background=True), [Call("Linger"), agent("b", name="b")])
+    child = in_order(Call("TodoWrite", {"todos": []}))
+    async with open_teamwork(
+        tmp_path, main, pages={"general-purpose": child}, tools=(linger,), settings=settings
+    ) as session:
+        with pytest.raises(TurnFailed, match="Budget limit reached"):
+            await session.run("go")
+        await session.wait_quiet()
+        text = main_messages(session)[4]
+
+    assert "Budget limit reached" in text
+    assert session.delegation.crew.spawned == 1
+    assert "b" not in session.delegation.crew.names
