@@ -28,6 +28,7 @@ from greenroom.testing._messages_script import ReplyLike
 from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.cli.place import Done, Place, end_of, texts_of
 from tests.cli.served import served
+from tests.session.teamwork import asked
 
 STREAM = ("--output-format", "stream-json")
 
@@ -432,7 +433,7 @@ def test_6_70_agents_of_agents_are_waited_for_and_heard(tmp_path: Path) -> None:
     """RC-36. Mechanism: what outlives the agent that started it is told to main."""
 
     def play_child(request: ModelRequest) -> AnswerLike:
-        if request.messages[0].text == "inner":
+        if asked(request) == "inner":
             return search(request, rounds=20, answer="Inner done.")
         if not rounds_of(request):
             return Call("Agent", {"description": "d", "prompt": "inner", "run_in_background": True})

@@ -41,7 +41,7 @@ def main(request):
     ]
 
 def worker(request):
-    if request.messages[0].text == "quick":
+    if request.messages[0].content[0].text == "quick":
         return "It was quick."
     if len(request.messages) == 1:
         return [Say("I have begun."), Call("Write", {"file_path": "kept.txt", "content": "kept"})]

@@ -102,19 +102,6 @@ class Crew:
         """How many have a place: those that run, and those that are just being started."""
         return self._running + self._reserved
 
-    @property
-    def limits(self) -> Limits:
-        """How many agents there are, and how many there may be."""
-        settings = self.settings
-        return Limits(
-            max_depth=settings.max_depth,
-            running=self.running,
-            max_running=settings.max_running,
-            spawned=self.spawned,
-            max_total=settings.max_total,
-            has_budget=self.ground.has_budget(),
-        )
-
     def find_home(self, agent_id: str) -> AgentHome | None:
         """Return what belongs to an agent of the session, teammates included."""
         found = self.home_of(agent_id)
