@@ -142,16 +142,7 @@ async def _running(
             await ports.blocking.run(copy_conversation, earlier, folder, ports.disk)
         loaded = None if earlier is None else await load_agent(folder, None, ports.blocking)
         left = Left() if earlier is None else await ports.blocking.run(read_left, folder)
-        recorder.emit(
-            SessionBegan(
-                session=folder.name,
-                model=model.name,
-                cwd=str(plan.cwd),
-                agent=plan.main.name,
-                permission_mode=plan.policy.mode.value,
-                mode=mode_of(plan.settings.scalars.delegation),
-            )
-        )
+        recorder.emit(_beginning(plan, folder, model))
         for event in left.events:
             recorder.emit(event)
         state, error = State.FAILED, ""
@@ -193,6 +184,17 @@ async def _running(
             recorder.emit(SessionEnded(state=state.value, error=error))
             if session is not None:
                 session.close_streams()
+
+
+def _beginning(plan: Plan, folder: Path, model: Model) -> SessionBegan:
+    return SessionBegan(
+        session=folder.name,
+        model=model.name,
+        cwd=str(plan.cwd),
+        agent=plan.main.name,
+        permission_mode=plan.policy.mode.value,
+        mode=mode_of(plan.settings.scalars.delegation),
+    )
 
 
 @asynccontextmanager
