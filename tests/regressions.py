@@ -77,7 +77,7 @@ ROWS: Final = {
     "RC-36": Row("A headless run waits for its background work, or says what it abandons."),
     # --- truth of status
     "RC-37": Row("An error of the provider is a failure, also in the middle of an answer."),
-    "RC-39": Row("When all children failed, their sum is no success.", _S),
+    "RC-39": Row("When all children failed, their sum is no success."),
     "RC-41": Row("What has died is lost, and never shown as running.", _G),
     "RC-42": Row("A passing error is overcome in the turn; the steps before it are not repeated."),
     # --- mailboxes and teams
