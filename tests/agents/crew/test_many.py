@@ -71,13 +71,13 @@ async def test_who_waits_for_a_place_gets_the_one_that_somebody_else_gives_back(
         await trio.sleep(1)
         raise ToolError("no")
 
-    monkeypatch.setattr(Crew, "_open_worktree", open_worktree)
     model = PlaybookModel({"worker": lambda _: "done"}, wait_s=1.0)
     settings = {"delegation": {"max_running": 1}}
     async with open_session(
         model=model, cwd=tmp_path, runs=tmp_path / "runs", settings=settings, ports=virtual_ports()
     ) as session:
         crew = session.delegation.crew
+        monkeypatch.setattr(type(crew.places), "open", open_worktree)
         first = await session.spawn(WORKER, "Work.", background=True)
         await first.wait_finished()
         order = crew.members[first.id].order
