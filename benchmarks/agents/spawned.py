@@ -32,7 +32,7 @@ AGENTS: Final = 10_000
 LIMIT: Final = 1.1
 FLAT: Final = 1.05
 """Resident memory after all agents over that after six tenths of them."""
-SPAWNERS: Final = 20
+SPAWNERS: Final = 500
 """Tasks of the program that start agents."""
 RELEASE_S: Final = 0.5
 MARKS: Final = (0.2, 0.6, 1.0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,8 +24,8 @@ from greenroom.core._ids import Ids, SystemIds
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MOST_OPEN: Final = 128
-"""Files that a disk keeps open: a session of many agents appends to many more than a process may have open."""
+MOST_OPEN: Final = 1_024
+"""Files that a disk keeps open at most, and never more than a quarter of what the process may have open."""
 
 
 class Clock(Protocol):
@@ -110,9 +111,14 @@ class SystemClock:
 
 @final
 class SystemDisk:
-    """The file system; keeps the descriptors open of the files that were appended to last."""
+    """The file system; keeps the descriptors open of the files that were appended to last.
+
+    A session of many agents appends to many more files than a process may have open.
+    """
 
     def __init__(self) -> None:
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._most_open = MOST_OPEN if soft == resource.RLIM_INFINITY else max(1, min(MOST_OPEN, soft // 4))
         self._open: dict[Path, int] = {}
         """The one that was used last at the end."""
 
@@ -126,7 +132,7 @@ class SystemDisk:
         if descriptor is None:
             descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._open[path] = descriptor
-        if len(self._open) > MOST_OPEN:
+        if len(self._open) > self._most_open:
             os.close(self._open.pop(next(iter(self._open))))
         rest = memoryview(content)
         while rest:

@@ -451,6 +451,6 @@ class Crew:
 
     def _append_output(self, task: Task, text: str) -> None:
         try:
-            self._write(Path("tasks") / task.info.output_file.name, text.encode(errors="replace"))
+            self._write(task.info.output_file, text.encode(errors="replace"))
         except JournalError:
             pass  # the conversation refuses too, and says so

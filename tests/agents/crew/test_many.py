@@ -13,7 +13,6 @@ from trio.testing import MockClock
 from benchmarks.agents.spawned import WORKER, Load, run
 from greenroom.agents import AgentHome
 from greenroom.agents.crew import Crew
-from greenroom.agents.crew._places import Places
 from greenroom.models import PlaybookModel
 from greenroom.session import open_session
 from greenroom.testing import virtual_ports
@@ -72,13 +71,13 @@ async def test_who_waits_for_a_place_gets_the_one_that_somebody_else_gives_back(
         await trio.sleep(1)
         raise ToolError("no")
 
-    monkeypatch.setattr(Places, "open", open_worktree)
     model = PlaybookModel({"worker": lambda _: "done"}, wait_s=1.0)
     settings = {"delegation": {"max_running": 1}}
     async with open_session(
         model=model, cwd=tmp_path, runs=tmp_path / "runs", settings=settings, ports=virtual_ports()
     ) as session:
         crew = session.delegation.crew
+        monkeypatch.setattr(type(crew.places), "open", open_worktree)
         first = await session.spawn(WORKER, "Work.", background=True)
         await first.wait_finished()
         order = crew.members[first.id].order
