@@ -63,9 +63,7 @@ class LetterRefused(PeerError):
 class Letter:
     """One message."""
 
-    id: str = attrs.field(
-        validator=attrs.validators.and_(attrs.validators.instance_of(str), attrs.validators.min_len(1))
-    )
+    id: str = attrs.field(validator=attrs.validators.instance_of(str))
     """A new one; the same letter, sent again, has the same."""
     sender: str = attrs.field(validator=attrs.validators.instance_of(str))
     """Who says it; nothing proves it but the token."""
@@ -93,7 +91,7 @@ async def open_letterbox(take: Take, *, token: str) -> AsyncIterator[int]:
     listeners = await trio.open_tcp_listeners(0, host=HOST)
     box = _Letterbox(take, token)
     async with open_bare_nursery() as nursery:
-        nursery.start_soon(partial(trio.serve_listeners, box.receive, listeners), name="letters")
+        await nursery.start(partial(trio.serve_listeners, box.receive, listeners), name="letters")
         try:
             yield listeners[0].socket.getsockname()[1]
         finally:
@@ -174,8 +172,8 @@ def read_letter(frame: str | bytes) -> Letter:
 
 
 def _check(letter: Letter) -> None:
-    if not letter.text.strip():
-        raise UsageError("the message is blank")
+    if not letter.id or not letter.text.strip():
+        raise UsageError("the message is blank, or has no id")
     if len(letter.text) > MAX_CHARACTERS:
         raise UsageError(f"the message has {len(letter.text):,} characters, and may have {MAX_CHARACTERS:,}")
 
@@ -210,7 +208,7 @@ async def send_letter(letter: Letter, *, port: int, token: str, timeout_s: float
 
 
 async def _deliver(letter: Letter, port: int, token: str) -> None:
-    from trio_websocket import ConnectionClosed, ConnectionRejected, HandshakeError
+    from trio_websocket import ConnectionClosed, HandshakeError
 
     has_said = False
     try:
@@ -218,8 +216,6 @@ async def _deliver(letter: Letter, port: int, token: str) -> None:
             has_said = True
             await connection.send_message(json.dumps(attrs.asdict(letter)))
             answer = json.loads(await connection.get_message())
-    except ConnectionRejected as error:
-        raise LetterRefused("refused", f"it turned the connection away ({error.status_code})") from error
     except (HandshakeError, ConnectionClosed, OSError, trio.BrokenResourceError, ValueError) as error:
         if has_said:
             raise LetterRefused("broken", "the connection ended before it was answered") from error
@@ -232,7 +228,7 @@ async def _deliver(letter: Letter, port: int, token: str) -> None:
 @asynccontextmanager
 async def _connected(port: int, token: str) -> AsyncIterator[WebSocketConnection]:
     """Connect; the socket is closed however it ends, which the library's own way does not hold."""
-    from trio_websocket import wrap_client_stream
+    from trio_websocket import ConnectionRejected, wrap_client_stream
 
     stream = await trio.open_tcp_stream(HOST, port)
     try:
@@ -240,10 +236,9 @@ async def _connected(port: int, token: str) -> AsyncIterator[WebSocketConnection
             headers = [(b"Authorization", _credentials(token))]
             yield await wrap_client_stream(nursery, stream, HOST, "/", extra_headers=headers)
             nursery.cancel_scope.cancel()
-    except ExceptionGroup as group:  # of the library's reader, where the connection never came to be
-        error: Exception = group
-        while isinstance(error, ExceptionGroup):
-            error = error.exceptions[0]
-        raise error from None
+    except ExceptionGroup as group:  # of the library's reader, where the connection came to nothing
+        if group.subgroup(ConnectionRejected) is not None:
+            raise LetterRefused("refused", "it turned the connection away: the token is not its own") from group
+        raise OSError("the connection failed") from group
     finally:
         await trio.aclose_forcefully(stream)

@@ -4,6 +4,7 @@ from greenroom.session._assembly import MainFor, ModelFor
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._handles import TaskHandle, TaskResult
 from greenroom.session._main import MAIN
+from greenroom.session._neighbours import NeighbourError, NeighbourSettings
 from greenroom.session._open import EVENTS, FOLDS, open_session
 from greenroom.session._queue import Interrupted, SessionInbox
 from greenroom.session._resume import Beginning, Fork, find_session, read_beginning, transcript_opener
@@ -24,6 +25,8 @@ __all__ = [
     "Interrupted",
     "MainFor",
     "ModelFor",
+    "NeighbourError",
+    "NeighbourSettings",
     "Session",
     "SessionBegan",
     "SessionEnded",

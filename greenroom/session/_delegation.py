@@ -32,6 +32,7 @@ from greenroom.permissions import Policy
 from greenroom.session._agent_hooks import without_agents
 from greenroom.session._composition import Composition
 from greenroom.session._handles import TaskHandle
+from greenroom.session._neighbours import FolderNeighbours
 from greenroom.session._recording import Recording
 from greenroom.session._recovery import WHY_LOST, Due, Left, read_record
 from greenroom.session._resume import load_agent
@@ -149,7 +150,8 @@ class Delegation:
         self.forks = SkillForks(crew=self.crew, equip=composition.hooks.add, wait_durable=self._durable)
         composition.fork_skill = self.forks
         composition.hooks.asker = HookAgents(crew=self.crew, limit=without_agents)
-        self.post = Post(self.crew, FolderArchive(run_folder, ports.blocking))
+        neighbours = FolderNeighbours(run_folder, ports.blocking, ports.disk, ports.ids)
+        self.post = Post(self.crew, FolderArchive(run_folder, ports.blocking), neighbours)
         self._wait_durable = wait_durable
         self._run_folder = run_folder
 

@@ -31,6 +31,7 @@ from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._leading import mode_of
 from greenroom.session._main import MAIN
+from greenroom.session._neighbours import open_door
 from greenroom.session._recovery import Left, read_left
 from greenroom.session._resume import Beginning, Fork, copy_conversation, find_session, load_agent, read_beginning
 from greenroom.session._session import Session
@@ -171,7 +172,10 @@ async def _running(
                 session.delegation.take_up(left)
                 if plan.settings.scalars.extract_memory:
                     session.asides.extract_after_turns(around.nursery.start_soon)
-                async with _looked_after(session):
+                door = open_door(
+                    folder, session.inbox, plan.settings.scalars.neighbours, recording=journal, ports=ports
+                )
+                async with door, _looked_after(session):
                     yield session
             state = State.KILLED if session.was_killed or session.was_stopped else State.COMPLETED
         except trio.Cancelled:

@@ -26,6 +26,7 @@ from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
 from greenroom.mcp import McpSettings
 from greenroom.models import ModelSettings, read_effort
 from greenroom.permissions import PermissionSettings, Source, read_permissions
+from greenroom.session._neighbours import NeighbourSettings
 
 LOCAL_FILE: Final = "settings.local.json"
 SHARED_FILE: Final = "settings.json"
@@ -99,6 +100,8 @@ class SessionSettings:
     """How agents start others: `fork`, `skill_fork`, `background`, `background_by_default`, `auto_background_ms`, `max_depth`,
     `max_running`, `max_total`, `interactive`, `assistant`, `coordinator`, `coordinator_prompt`, `simple_workers`, `scratchpad`,
     `append_system_prompt`, `release_s`."""
+    neighbours: NeighbourSettings = attrs.field(factory=NeighbourSettings)
+    """Other sessions: `listen` lets their main agents write to this one's; no, unless said."""
     child_permission: Literal["definition", "inherit", "clamped"] | None = None
     """Where the mode of a child comes from. `definition`: what it says, else acceptEdits. `inherit`: what it says, else the
     parent's. `clamped`: as `inherit`, but acceptEdits, auto and bypassPermissions of the parent go before what it says."""
