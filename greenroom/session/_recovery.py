@@ -143,7 +143,8 @@ def _is_to_be_told(view: TaskView) -> bool:
     The end of a command that a call waited for is the call's to tell; a call that was cut says so.
     """
     was_noted = view.was_registered or view.cause == LOST  # journals of earlier versions say it of no other
-    return bool(view.owner) and was_noted and (view.is_background or view.type == AGENT)
+    is_call_cut = view.type == AGENT and view.call != ""
+    return bool(view.owner) and was_noted and (view.is_background or is_call_cut)
 
 
 def _due(run_folder: Path, view: TaskView, took_ms: int | None, *, is_latest: bool) -> Due:

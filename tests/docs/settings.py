@@ -24,6 +24,7 @@ TAKES: Final = {
     "tuple[str, ...]": "list of texts",
     "CompactionSettings": "object",
     "DelegationSettings": "object",
+    "NeighbourSettings": "object",
     "ForkSetting": "`off`, `when_type_omitted` or `explicit`",
     "SkillForkSetting": "`wait` or `background`",
     "ModelSettings": "object, see [settings of models](model-settings.md)",

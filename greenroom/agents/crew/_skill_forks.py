@@ -221,6 +221,9 @@ class SkillForks:
                 task.mark_notified()
             raise
         task.mark_notified()
+        if task.info.tool_use_id:
+            told = caller.workspace.told.setdefault(task.info.tool_use_id, {})
+            told[task.notice_id] = str(task.state)
         return True
 
     def _tell(self, task: Task) -> bool:
