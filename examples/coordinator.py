@@ -8,11 +8,10 @@ import trio
 
 import greenroom as gr
 from greenroom.agents import Appended
-from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.models import AnswerLike, Call, Model, ModelRequest
 from greenroom.tools.builtin import STANDARD_TOOLS
 
-TOOLS, SETTINGS = (*STANDARD_TOOLS, *AGENT_TOOLS), {"delegation": {"coordinator": True}}
+TOOLS, SETTINGS = (*STANDARD_TOOLS, *gr.AGENT_TOOLS), {"delegation": {"coordinator": True}}
 
 
 def lead(request: ModelRequest) -> AnswerLike:

@@ -6,7 +6,6 @@ import tempfile
 import trio
 
 import greenroom as gr
-from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.models import AnswerLike, Call, Model, ModelRequest
 from greenroom.tools.builtin import READ_ONLY_TOOLS
 
@@ -39,7 +38,7 @@ def model() -> Model:
 
 
 async def main() -> None:
-    tools, settings = (*READ_ONLY_TOOLS, *AGENT_TOOLS), {"delegation": {"fork": "explicit"}}
+    tools, settings = (*READ_ONLY_TOOLS, *gr.AGENT_TOOLS), {"delegation": {"fork": "explicit"}}
     with tempfile.TemporaryDirectory() as folder:
         await trio.Path(folder, "report.txt").write_text(REPORT)
         async with gr.open_session(model=model(), cwd=folder, runs=folder, tools=tools, settings=settings) as session:

@@ -6,7 +6,6 @@ import tempfile
 import trio
 
 import greenroom as gr
-from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.models import AnswerLike, Call, Model, ModelRequest
 from greenroom.tools.builtin import READ_ONLY_TOOLS
 
@@ -31,7 +30,7 @@ def model() -> Model:
 
 
 async def main() -> None:
-    tools = (*READ_ONLY_TOOLS, *AGENT_TOOLS)
+    tools = (*READ_ONLY_TOOLS, *gr.AGENT_TOOLS)
     with tempfile.TemporaryDirectory() as runs:
         async with gr.open_session(model=model(), cwd=".", runs=runs, tools=tools) as session:
             agent = await session.spawn("general-purpose", "Survey this folder.", name="surveyor", background=True)

@@ -7,7 +7,6 @@ import trio
 
 import greenroom as gr
 from greenroom.agents import Appended
-from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.models import AnswerLike, Call, Model, ModelRequest
 from greenroom.tools.builtin import STANDARD_TOOLS
 
@@ -42,7 +41,7 @@ def model() -> Model:
 
 
 async def main() -> None:
-    tools = (*STANDARD_TOOLS, *AGENT_TOOLS)
+    tools = (*STANDARD_TOOLS, *gr.AGENT_TOOLS)
     with tempfile.TemporaryDirectory() as runs:
         async with gr.open_session(
             model=model(), cwd=".", runs=runs, tools=tools, settings=ALLOWED, on_message=show

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from greenroom.actors import Behavior, Context, Down, Ref, Request, State
     from greenroom.agents import AgentDefinition, Answer
+    from greenroom.agents.crew import AGENT_TOOLS
     from greenroom.core import (
         ActorEnded,
         AskTimedOut,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from greenroom.tools import ToolContext, ToolError, tool
 
 _MODULE_OF: "Mapping[str, str]" = {
+    "AGENT_TOOLS": "greenroom.agents.crew",
     "ActorEnded": "greenroom.core",
     "AgentDefinition": "greenroom.agents",
     "Answer": "greenroom.agents",
@@ -75,6 +77,7 @@ _MODULE_OF: "Mapping[str, str]" = {
 }
 
 __all__ = [
+    "AGENT_TOOLS",
     "ActorEnded",
     "AgentDefinition",
     "Answer",

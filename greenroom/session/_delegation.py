@@ -364,6 +364,22 @@ class OfHost:
         """Return how each agent and command stands that runs, or ended not too long ago, in the order of starting."""
         return [status_of(one) for one in self.delegation.tasks.all()]
 
+    def handle(self, agent: str) -> TaskHandle:
+        """Return the handle of an agent that somebody started, such as one of the model's; of its latest run.
+
+        Args:
+            agent: Its id or its name.
+
+        Raises:
+            UsageError: There is no such agent in memory; `session.tasks()` lists those that there are.
+        """
+        crew = self.delegation.crew
+        member = crew.members.get(crew.names.get(agent, [agent])[-1])
+        if member is None:
+            there_are = ", ".join(crew.members) or "none"
+            raise UsageError(f"there is no agent {agent!r} in memory; there are: {there_are}")
+        return TaskHandle(crew, self.delegation.post, member, self._recording)
+
     def kill_task(self, task: str, why: str = "killed") -> bool:
         """End one agent or command, wherever it runs, as a person's word; says whether it still ran.
 

@@ -619,3 +619,16 @@ async def test_more_notices_than_a_mailbox_holds_are_all_heard(tmp_path: Path, a
 
     told = [one.split("<task-id>")[1].split("<")[0] for one in notices(session)]
     assert sorted(told) == [f"b{n:08}" for n in range(1_200)]
+
+
+async def test_the_host_reaches_an_agent_that_a_model_started(tmp_path: Path, autojump_clock: MockClock) -> None:
+    main = in_order(agent("job", run_in_background=True, name="helper"), "It runs.")
+    async with open_teamwork(tmp_path, main, wait_s=10.0) as session:
+        await session.run("go")
+        handle = session.handle("helper")
+        result = await handle.wait_finished()
+        assert session.handle(handle.id).id == handle.id
+        with pytest.raises(UsageError, match="there is no agent 'nobody' in memory"):
+            session.handle("nobody")
+
+    assert result.text == "Report on: job"

@@ -159,7 +159,7 @@ class Order:
 
 
 @final
-@attrs.define(eq=False, kw_only=True)
+@attrs.define(eq=False, kw_only=True, repr=False)
 class Member:
     """An agent of a crew, in memory until it is released."""
 
@@ -177,6 +177,9 @@ class Member:
     kept_path: str = ""
     """The worktree that was kept at the end of a run."""
     kept_branch: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Member {self.id} of {self.definition.name}: run {self.task.info.run}, {self.task.state}>"
 
     @property
     def definition(self) -> AgentDefinition:
