@@ -186,7 +186,7 @@ async def test_what_ended_long_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch,
 
 
 async def test_every_edge_is_shown_to_whoever_watches(autojump_clock: object) -> None:
-    seen: list[tuple[str, str]] = []
+    seen: list[tuple[str, str | None]] = []
     async with open_tasks(tell=lambda _: None, watch=lambda task, edge: seen.append((task.state, edge))) as tasks:
         await start(tasks, succeed).wait_finished()
 
