@@ -10,7 +10,9 @@ from greenroom.tasks._events import (
     TaskLost,
     TaskMoved,
     TaskRegistered,
+    TaskSettled,
     record_new,
+    record_settled,
     record_task,
 )
 from greenroom.tasks._fold import FOLDS, TaskView, lost
@@ -39,6 +41,7 @@ __all__ = [
     "TaskMoved",
     "TaskNotice",
     "TaskRegistered",
+    "TaskSettled",
     "TaskState",
     "TaskUsage",
     "TaskView",
@@ -48,6 +51,7 @@ __all__ = [
     "lost",
     "open_tasks",
     "record_new",
+    "record_settled",
     "record_task",
     "step",
 ]

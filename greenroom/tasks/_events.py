@@ -133,7 +133,26 @@ class TaskLost(Event):
     """How it ended: `failed`, its cause being `lost`; or as a transcript tells, which knew more than the journal."""
 
 
-EVENTS: Final = (TaskRegistered, TaskBegan, TaskEnded, TaskDropped, TaskLost, TaskMoved)
+@final
+@attrs.frozen(kw_only=True)
+class TaskSettled(Event):
+    """What a task that has ended left behind, such as a worktree, was looked after."""
+
+    kind: ClassVar[str] = "task.settled"
+    level: ClassVar[Level] = Level.TURNS
+
+    task: str
+    """Its id."""
+    run: int = 1
+    """Number of the run."""
+
+
+EVENTS: Final = (TaskRegistered, TaskBegan, TaskEnded, TaskDropped, TaskLost, TaskMoved, TaskSettled)
+
+
+def record_settled(recorder: Recorder, task: Task) -> None:
+    """Put on record that what a task left behind was looked after."""
+    recorder.emit(TaskSettled(**_about(task)))
 
 
 def record_new(recorder: Recorder, task: Task) -> None:

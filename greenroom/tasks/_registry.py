@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias, final
 
@@ -44,12 +45,14 @@ class Tasks:
         tell: Callable[[TaskNotice], None],
         watch: Watch,
         note_new: Callable[[Task], None],
+        note_settled: Callable[[Task], None],
         release_s: float,
     ) -> None:
         self._nursery = nursery
         self._tell = tell
         self._watch = watch
         self._note_new = note_new
+        self._note_settled = note_settled
         self._release_s = release_s
         self._tasks: dict[str, Task] = {}
         self._running: dict[str, dict[Task, None]] = {}
@@ -170,7 +173,8 @@ class Tasks:
             claim = task.claimed()
             claim.__enter__()
             task.move(edge)
-            self._nursery.start_soon(_look_after, claim, after_care, name=f"after {task.info.id}")
+            note = partial(self._note_settled, task)
+            self._nursery.start_soon(_look_after, claim, after_care, note, name=f"after {task.info.id}")
         self._releases.append((task.ended_s + self._release_s, task))
         if not self._is_releasing:
             self._is_releasing, self._sweeping = True, trio.CancelScope()
@@ -181,7 +185,7 @@ class Tasks:
             while self._releases:
                 await trio.sleep_until(self._releases[0][0])
                 task = self._releases.popleft()[1]
-                if task.retain:
+                if task.retain or not task.is_settled:
                     self._releases.append((trio.current_time() + self._release_s, task))
                 else:
                     self.on_release(task)
@@ -260,7 +264,9 @@ async def _end_late(task: Task, limit_s: float) -> None:
     task.kill(Cause("deadline", f"it went on for {limit_s:g} s after the agent that started it had ended"))
 
 
-async def _look_after(claim: AbstractContextManager[None], after_care: Callable[[], Awaitable[None]]) -> None:
+async def _look_after(
+    claim: AbstractContextManager[None], after_care: Callable[[], Awaitable[None]], note: Callable[[], None]
+) -> None:
     try:
         # Shielded, because the end of the session is no reason to leave a worktree behind.
         with trio.CancelScope(shield=True, deadline=trio.current_time() + AFTER_CARE_S):
@@ -269,6 +275,7 @@ async def _look_after(claim: AbstractContextManager[None], after_care: Callable[
         pass
     finally:
         claim.__exit__(None, None, None)
+        note()  # whoever waits for quiet looks again when something is put on record
 
 
 @asynccontextmanager
@@ -277,6 +284,7 @@ async def open_tasks(
     tell: Callable[[TaskNotice], None],
     watch: Watch = lambda _task, _edge: None,
     note_new: Callable[[Task], None] = lambda _: None,
+    note_settled: Callable[[Task], None] = lambda _: None,
     release_s: float = RELEASE_S,
 ) -> AsyncIterator[Tasks]:
     """Open the tasks of a session; leaving ends what runs.
@@ -285,10 +293,11 @@ async def open_tasks(
         tell: Takes the notice of each end that no call told; in the step in which the task ends, so it may only store it.
         watch: Called at each edge that a task takes, and at its move to the background, in the same step; for the record.
         note_new: Called with each task in the step in which it is known.
+        note_settled: Called with each that had to be looked after, when that is done.
         release_s: Seconds after its end for which a task counts as looked at.
     """
     async with open_bare_nursery() as nursery:
-        tasks = Tasks(nursery, tell, watch, note_new, release_s)
+        tasks = Tasks(nursery, tell, watch, note_new, note_settled, release_s)
         try:
             yield tasks
         finally:

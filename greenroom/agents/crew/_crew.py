@@ -363,7 +363,12 @@ class Crew:
         if down.state is State.FAILED:
             task.error = words_of(down.error)
         self._running -= not member.order.is_service
-        self._settle(member, task, down.state)
+        try:
+            self._settle(member, task, down.state)
+        except Exception:  # whatever goes wrong with its report, it does not run any more (agents 6.78)
+            if not task.is_finished:
+                self.tasks.end(task, _EDGES[down.state])
+            raise
 
     def _settle(self, member: Member, task: Task, state: State) -> None:
         home, progress = member.home, task.progress
