@@ -191,6 +191,12 @@ class Talk:
                 return line
         raise AssertionError(f"the run ended: {self.process.communicate()}; it said {self.heard}")
 
+    def hear_results(self, number: int) -> list[dict[str, Any]]:
+        """Return the results so far, which are so many at least; others lines may stand between them."""
+        while len(found := [one for one in self.heard if one["type"] == "result"]) < number:
+            self.hear("result")
+        return found
+
     def close(self) -> tuple[int, str]:
         """End standard input, and return the exit code and what was on standard error."""
         assert self.process.stdin is not None
@@ -384,10 +390,10 @@ def test_13_21_modes_are_set_and_tasks_are_stopped(place: Place) -> None:
         wrong = talk.ask("set_permission_mode", mode="wild")
         talk.ask("set_permission_mode", mode="default")
         talk.say("Go.")
-        talk.hear("result")
-        (started,) = [one for one in talk.heard if one.get("subtype") == "task_started"]
+        started = talk.hear(lambda one: one.get("subtype") == "task_started")
+        talk.hear_results(1)
         stopped = talk.ask("stop_task", task_id=started["task_id"])
-        second = talk.hear("result")
+        second = talk.hear_results(2)[1]
         again = talk.ask("stop_task", task_id=started["task_id"])
         unknown = talk.ask("stop_task", task_id="a0")
         code, _ = talk.close()

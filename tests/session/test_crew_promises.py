@@ -72,7 +72,7 @@ async def test_an_end_is_seen_before_what_is_left_behind_is_looked_after(
 
         def begin_with_hold(*values: object) -> object:
             member = begin(*values)  # type: ignore[arg-type]
-            member.hold = SimpleNamespace(worktree=SimpleNamespace(path=tmp_path))  # type: ignore[assignment]
+            member.hold = SimpleNamespace(worktree=SimpleNamespace(path=tmp_path, branch=""))  # type: ignore[assignment]
             return member
 
         monkeypatch.setattr(crew, "_begin", begin_with_hold)
