@@ -152,7 +152,7 @@ def test_6_35_the_stream_tells_of_an_agent_in_the_foreground_from_beginning_to_e
 
 
 def test_13_16_an_agent_that_ends_after_the_answer_leads_to_a_result_of_its_own(place: Place) -> None:
-    """RC-36: the run waits, hears and answers. Behaviours (13), line 5; Behaviours (9), line 6."""
+    """RC-36: the run waits, hears and answers. Behaviours (13), line 5; Behaviours (9), line 6; Behaviours (6), line 8."""
     gate = trio.Event()
 
     def script(request: ReceivedRequest) -> ReplyLike:

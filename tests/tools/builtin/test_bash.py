@@ -227,6 +227,7 @@ async def test_a_command_whose_time_is_up_goes_on_in_the_background(tmp_path: Pa
 
 
 async def test_sleep_is_ended_when_its_time_is_up(tmp_path: Path) -> None:
+    """Behaviours (6), line 7."""
     async with shells(tmp_path) as one:
         with pytest.raises(CommandFailed, match="was not done within its timeout and was ended") as caught:
             await one.bash("sleep 1000", timeout=200)
