@@ -85,7 +85,7 @@ def _soak_batch(tally: Tally, seed: int, folder: Path, *, most: int) -> None:
 
     try:
         check()
-    except ExplorationFailed:
+    except (ExplorationFailed, ExceptionGroup):  # a group where plans failed in several ways, or not each time
         plan, error = failed[-1]
         path = HISTORIES / f"found-{seed}.json"
         plan.save(path, error.choices, why=str(error.__cause__))
