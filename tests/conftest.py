@@ -1,12 +1,16 @@
-"""What holds for every test: Hypothesis profiles, and an environment that no shell of the developer's shines into."""
+"""What holds for every test: Hypothesis profiles, the seed of Trio's schedules, and an environment that no shell of the
+developer's shines into.
+"""
 
 from __future__ import annotations
 
 import os
+import random
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from trio._core import _run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +32,29 @@ def is_foreign(variable: str) -> bool:
 
 for _variable in filter(is_foreign, list(os.environ)):  # before anything is imported or collected
     del os.environ[_variable]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run say which schedules it takes."""
+    parser.addoption("--schedules", type=int, help="seed of the order in which Trio runs tasks; each run has another")
+
+
+# Workers of pytest-xdist are told the options of the one that started them, and so take the same seed.
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the seed of this run's schedules: always the same in CI, as for Hypothesis."""
+    if config.option.schedules is None:
+        config.option.schedules = 0 if os.environ.get("CI") else random.SystemRandom().randrange(10**6)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say how a run is done again that failed."""
+    return f"schedules: --schedules {config.option.schedules}"
+
+
+@pytest.fixture(autouse=True)
+def seeded_schedules(request: pytest.FixtureRequest) -> None:
+    """Let Trio take the order of a test's tasks from the seed of the run, so that what failed fails again."""
+    _run._r.seed(f"{request.config.option.schedules} {request.node.nodeid}")
 
 
 # No `monkeypatch` here: Hypothesis refuses function-scoped fixtures, save autouse ones that need no other.
