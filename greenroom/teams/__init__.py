@@ -24,8 +24,9 @@ from greenroom.teams._items import (
     apply,
     plan_edit,
 )
+from greenroom.teams._roster import Roster
 from greenroom.teams._team import BoardHandle, Mate, MateAgent, Team, make_team
-from greenroom.teams._tools import Roster, member_tools, report_tool
+from greenroom.teams._tools import member_tools, report_tool
 
 __all__ = [
     "EVENTS",

@@ -13,7 +13,8 @@ from greenroom.models import Usage
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.teams._board import Board, BoardHome, GiveBack, Idle, TurnOver
 from greenroom.teams._items import LEAD, Item
-from greenroom.teams._tools import Roster, member_tools
+from greenroom.teams._roster import Roster
+from greenroom.teams._tools import member_tools
 from greenroom.tools import Tool
 
 
