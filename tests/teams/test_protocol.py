@@ -27,16 +27,7 @@ from greenroom.teams._protocol import (
     ShutdownRequest,
     TeammateTerminated,
 )
-from greenroom.teams._wire import (
-    InboxEntry,
-    Problem,
-    read,
-    read_inbox,
-    read_spoken,
-    write,
-    write_entry,
-    write_text,
-)
+from greenroom.teams._wire import InboxEntry, Problem, read, read_inbox, read_spoken, write, write_entry, write_text
 
 WORDS = st.text(min_size=1, max_size=8).filter(str.strip)
 JSON = st.recursive(
