@@ -30,6 +30,13 @@ def furnish(home: AgentHome, wish: ChildWish, settings: DelegationSettings) -> N
     def narrow(names: Sequence[str]) -> list[str]:
         offered = worker_tools(names, is_simple=settings.simple_workers) if wish.is_worker else list(names)
         can_spawn = wish.lineage.depth < settings.max_depth
-        return tools_for_child(offered, anything, is_background=wish.is_background, can_spawn=can_spawn, mode=mode)
+        return tools_for_child(
+            offered,
+            anything,
+            is_background=wish.is_background,
+            can_spawn=can_spawn,
+            mode=mode,
+            is_teammate=wish.is_teammate,
+        )
 
     home.narrow = narrow
