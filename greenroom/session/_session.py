@@ -84,6 +84,7 @@ class Session(BesideTurns, OfHost, OfTeams):
         self.teams = SessionTeams(
             supervisor, composition, adopt=self._adopt, recording=recording, ports=ports, run_folder=run_folder
         )
+        self.teams.delegation = self.delegation
         self.inbox: SessionInbox
         """What waits for the main agent; there once that has started."""
 

@@ -20,6 +20,7 @@ from greenroom.agents import AgentDefinition, AgentHome, Lineage
 from greenroom.agents.crew import ChildWish
 from greenroom.core import Ports, UsageError
 from greenroom.session._composition import Composition
+from greenroom.session._delegation import Delegation
 from greenroom.session._recording import Recording
 from greenroom.supervisor import StopOrder, Strategy, Supervisor, SupervisorSpec
 from greenroom.teams import MateWish, Team, TeamSettings, make_team, report_tool
@@ -43,6 +44,7 @@ class SessionTeams:
 
     Attributes:
         lead: The main agent; set when it has started, before any team is opened.
+        delegation: Has the tool for mail; set before any team is opened.
         current: The team that is open.
     """
 
@@ -64,6 +66,7 @@ class SessionTeams:
         self._run_folder = run_folder
         self._branch: Supervisor | None = None
         self._is_opening = False
+        self.delegation: Delegation
         self.lead: tuple[Ref[Any], AgentHome] | None = None
         self.current: Team | None = None
 
@@ -87,8 +90,12 @@ class SessionTeams:
             )
             supervisor = await (await self._open_branch()).spawn_supervisor(name, spec)
             self.current = await self._make_team(name, supervisor)
+            self.delegation.post.team = self.current.mail
             yield self.current
         finally:
+            self.delegation.post.team = None
+            if self.current is not None:
+                self.current.mail.is_closing = True
             _, home = self._lead
             home.tools = self._composition.tools_for(home)
             home.survivors = ()
@@ -122,7 +129,9 @@ class SessionTeams:
             wait_durable=self._recording.commit,
         )
         report = report_tool(self._run_folder / "report.md", self._ports.disk)
-        home.tools = self._composition.tools_for(home, (*lead_tools, report))
+        home.tools = self._composition.tools_for(
+            home, (*lead_tools, self.delegation.send_message(has_team=True), report)
+        )
         home.survivors = (team.describe_mates,)
         return team
 
@@ -140,7 +149,7 @@ class SessionTeams:
             definition = (await self._composition.definitions.refresh()).find(definition)
         home = self._composition.make_home(
             _as_mate(definition),
-            wish.tools,
+            (*wish.tools, self.delegation.send_message(has_team=True)),
             wish=ChildWish(
                 definition=definition,
                 parent=lead_home,

@@ -2,7 +2,6 @@
 
 from greenroom.teams._board import Board, BoardHome, CreateItem, EditItem, GiveBack, HandOut, Idle, TurnOver
 from greenroom.teams._events import (
-    EVENTS,
     ItemClaimed,
     ItemCompleted,
     ItemCreated,
@@ -10,12 +9,14 @@ from greenroom.teams._events import (
     ItemEdited,
     ItemEvent,
     ItemReleased,
-    MailSent,
 )
-from greenroom.teams._items import FOLDS, MAX_FAILURES, BoardState, Edit, Item, ItemStatus, Refused, apply, plan_edit
+from greenroom.teams._items import MAX_FAILURES, BoardState, Edit, Item, ItemStatus, Refused, apply, plan_edit
 from greenroom.teams._lifecycle import IdleReason, Idling, MemberStatus
+from greenroom.teams._mail import TeamMail
+from greenroom.teams._mail_events import Mail, MailQuarantined, MailRead, MailReturned, MailSent, MailState, unread
 from greenroom.teams._mate import MateAgent
 from greenroom.teams._names import LEAD
+from greenroom.teams._record import EVENTS, FOLDS
 from greenroom.teams._roster import Member, Roster
 from greenroom.teams._settings import TeamSettings, teams_from_environment
 from greenroom.teams._team import BoardHandle, Mate, MateGround, MateWish, Team, make_team
@@ -47,7 +48,12 @@ __all__ = [
     "ItemEvent",
     "ItemReleased",
     "ItemStatus",
+    "Mail",
+    "MailQuarantined",
+    "MailRead",
+    "MailReturned",
     "MailSent",
+    "MailState",
     "Mate",
     "MateAgent",
     "MateGround",
@@ -57,6 +63,7 @@ __all__ = [
     "Refused",
     "Roster",
     "Team",
+    "TeamMail",
     "TeamSettings",
     "TurnOver",
     "apply",
@@ -65,4 +72,5 @@ __all__ = [
     "plan_edit",
     "report_tool",
     "teams_from_environment",
+    "unread",
 ]

@@ -41,6 +41,8 @@ class Member:
     """What the lead was told last of its having nothing to do."""
     is_asked: bool = False
     """Whether the lead, or a person, has said something to it since then."""
+    told_peers: list[str] = attrs.field(factory=list)
+    """What it has told other mates since then, a line each."""
 
     def __repr__(self) -> str:
         return f"<Member {self.id}: {self.status}>"

@@ -16,6 +16,7 @@ from greenroom.models import Usage
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.teams._board import Board, BoardHome
 from greenroom.teams._items import Item
+from greenroom.teams._mail import TeamMail
 from greenroom.teams._mate import MateAgent
 from greenroom.teams._names import LEAD, check_name, color_of
 from greenroom.teams._roster import Member, Roster
@@ -133,6 +134,8 @@ class Team:
     """A board and its mates. Made by `session.open_team`."""
 
     def __init__(self, *, supervisor: Supervisor, roster: Roster, ground: MateGround) -> None:
+        self.mail = TeamMail(roster)
+        """What members send each other."""
         self.name = roster.team
         self.supervisor = supervisor
         self.board = BoardHandle(roster.home, roster.board)
