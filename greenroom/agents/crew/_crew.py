@@ -19,7 +19,7 @@ from typing import Any, Final, final
 import attrs
 import trio
 
-from greenroom.actors import Down, Edge, Ref, State
+from greenroom.actors import EDGE_TO, Down, Ref, State
 from greenroom.agents._conversation import Appended
 from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
@@ -36,7 +36,6 @@ from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, 
 from greenroom.worktrees import Hold, Worktrees
 
 SEND_MESSAGE: Final = "SendMessage"
-_EDGES: Final = {State.COMPLETED: Edge.COMPLETE, State.FAILED: Edge.FAIL, State.KILLED: Edge.KILL}
 
 SHELL_MAX_S: Final = 3_600.0
 """Seconds that a command may go on after the agent in the background that started it has ended."""
@@ -367,7 +366,7 @@ class Crew:
             self._settle(member, task, down.state)
         except Exception:  # whatever goes wrong with its report, it does not run any more (agents 6.78)
             if not task.is_finished:
-                self.tasks.end(task, _EDGES[down.state])
+                self.tasks.end(task, EDGE_TO[down.state])
             raise
 
     def _settle(self, member: Member, task: Task, state: State) -> None:
@@ -391,7 +390,7 @@ class Crew:
             self._keep_record(member)
         self._append_output(task, f"\n[{state.value}{f': {task.error}' if task.error else ''}]\n")
         after_care = partial(self._look_after, member, task) if member.hold is not None else None
-        self.tasks.end(task, _EDGES[state], after_care)
+        self.tasks.end(task, EDGE_TO[state], after_care)
         self._telling.pass_on(home, self._main_reader)
         self._start_next()
 
