@@ -182,8 +182,6 @@ class Task:
         if self.is_finished:
             self._finished.set()
             self._released.set()
-            if not self._claims:
-                self._settled.set()
             self._settle()
 
     def mark_over(self) -> None:
