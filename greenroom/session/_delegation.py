@@ -28,7 +28,6 @@ from greenroom.agents.crew import (
 )
 from greenroom.agents.definitions import Definitions
 from greenroom.core import Blocking, Cause, JournalError, Ports, StartFailed, Stopping, UsageError
-from greenroom.permissions import Policy
 from greenroom.session._agent_hooks import without_agents
 from greenroom.session._composition import Composition
 from greenroom.session._handles import TaskHandle
@@ -84,10 +83,6 @@ class SessionGround:
     async def find_definitions(self) -> Definitions:
         """Return the definitions as they are now."""
         return await self._composition.definitions.refresh()
-
-    def session_policy(self) -> Policy:
-        """Return the session's rules."""
-        return self._composition.policy
 
     def has_budget(self) -> bool:
         """Whether anything may still be spent."""

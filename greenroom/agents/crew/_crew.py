@@ -326,22 +326,6 @@ class Crew:
 
     # --- ending ----------------------------------------------------------------------------------------------------
 
-    def kill(self, member: Member, cause: Cause, *, by_user: bool = False) -> bool:
-        """Ask for the end of a run, and say whether there was one; what descends from it ends too.
-
-        Args:
-            member: The agent.
-            cause: Who asks, and why.
-            by_user: Whether a person does: no model goes on with it then.
-        """
-        if by_user:
-            member.task.is_stopped_by_user = True
-        return member.task.kill(cause)
-
-    def kill_all(self, cause: Cause) -> int:
-        """Ask for the end of all that run, and return how many those are."""
-        return sum(one.task.kill(cause) for one in list(self.members.values()))
-
     def close(self) -> None:
         """End those that wait for a place, because the session ends; nobody waits for one any more."""
         self._is_closed = True
