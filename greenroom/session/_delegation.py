@@ -369,7 +369,7 @@ class OfHost:
             UsageError: There is no such agent in memory; `session.tasks()` lists those that there are.
         """
         crew = self.delegation.crew
-        member = crew.members.get(crew.names.get(agent, [agent])[-1])
+        member = crew.members.get(crew.id_of(agent))
         if member is None:
             there_are = ", ".join(crew.members) or "none"
             raise UsageError(f"there is no agent {agent!r} in memory; there are: {there_are}")

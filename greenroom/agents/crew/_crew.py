@@ -89,7 +89,7 @@ class Crew:
         self._is_closed = False
         self._telling = Telling(tasks, ground, self.members)
         tasks.on_release = self._release
-        tasks.id_of = lambda name: self.names.get(name, [name])[-1]
+        tasks.id_of = self.id_of
 
     def __repr__(self) -> str:
         return f"<Crew: {self.running} of {len(self.members)} run>"
@@ -100,6 +100,10 @@ class Crew:
     def running(self) -> int:
         """How many have a place: those that run, and those that are just being started."""
         return self._running + self._reserved
+
+    def id_of(self, agent: str) -> str:
+        """Return the id of the agent that has a name now; of an id, that id."""
+        return self.names.get(agent, [agent])[-1]
 
     def find_home(self, agent_id: str) -> AgentHome | None:
         """Return what belongs to an agent of the session, teammates included."""
