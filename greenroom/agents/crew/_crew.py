@@ -368,8 +368,6 @@ class Crew:
             duration_ms=task.duration_ms if task.began_s else 0,
         )
         home.context = None
-        if task.is_stopped_by_user:
-            self._keep_record(member)
         if state is State.KILLED:
             for one in self.below(member.id):
                 one.task.kill(Cause(member.id, "the agent that it was started for was stopped"))
@@ -429,12 +427,7 @@ class Crew:
 
     def _keep_record(self, member: Member) -> None:
         path = Path("transcripts") / f"agent-{member.id}.meta.json"
-        line = json.dumps(member.record(), ensure_ascii=False).encode() + b"\n"
-        try:
-            self._write(path, line)
-        except JournalError:
-            if not member.task.is_finished:
-                raise
+        self._write(path, json.dumps(member.record(), ensure_ascii=False).encode() + b"\n")
 
     def _write_output(self, member: Member, appended: Appended) -> None:
         text = readable(appended.message)
