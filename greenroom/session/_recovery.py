@@ -63,13 +63,12 @@ def read_left(run_folder: Path) -> Left:
     events: list[Event] = []
     due: list[Due] = []
     for key, left in list(views.items()):
-        notice = f"{left.task}.{left.run}"
         if not left.has_ended:
-            event = _end_of(left, told.get(notice))
+            event = _end_of(left, told.get(left.notice_id))
             views[key] = tasks.lost(left, event)
             events.append(event)
         view = views[key]
-        if notice not in told and _is_to_be_told(view):
+        if view.notice_id not in told and _is_to_be_told(view):
             due.append(
                 _due(
                     run_folder,

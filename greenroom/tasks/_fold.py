@@ -9,6 +9,7 @@ import attrs
 from greenroom.actors import EDGE_TO, TERMINAL, Edge, step
 from greenroom.actors import State as TaskState
 from greenroom.tasks._events import TaskBegan, TaskDropped, TaskEnded, TaskLost, TaskMoved, TaskRegistered
+from greenroom.tasks._notice import name_notice
 from greenroom.tasks._task import LOST
 
 
@@ -40,6 +41,11 @@ class TaskView:
     def has_ended(self) -> bool:
         """Whether it has ended."""
         return self.state in TERMINAL
+
+    @property
+    def notice_id(self) -> str:
+        """Names the notice of its end: `<task id>.<run>`."""
+        return name_notice(self.task, self.run)
 
 
 def registered(_: TaskView | None, event: TaskRegistered) -> TaskView:
