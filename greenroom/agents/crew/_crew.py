@@ -26,7 +26,7 @@ from greenroom.agents._loading import Loaded
 from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.crew._child import child_kind
 from greenroom.agents.crew._fork import directive
-from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order
+from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order, record_path
 from greenroom.agents.crew._places import Places, confined
 from greenroom.agents.crew._reports import readable, report_of, with_denials, words_of
 from greenroom.agents.crew._telling import Telling
@@ -426,8 +426,7 @@ class Crew:
     # --- on disk ---------------------------------------------------------------------------------------------------
 
     def _keep_record(self, member: Member) -> None:
-        path = Path("transcripts") / f"agent-{member.id}.meta.json"
-        self._write(path, json.dumps(member.record(), ensure_ascii=False).encode() + b"\n")
+        self._write(record_path(member.id), json.dumps(member.record(), ensure_ascii=False).encode() + b"\n")
 
     def _write_output(self, member: Member, appended: Appended) -> None:
         text = readable(appended.message)

@@ -215,3 +215,8 @@ class Member:
             "isStoppedByUser": self.task.is_stopped_by_user,
             "run": self.task.info.run,
         }
+
+
+def record_path(agent_id: str) -> Path:
+    """Return where the records of an agent lie in the run folder, a line of JSON for each run of it; see `Member.record`."""
+    return Path("transcripts") / f"agent-{agent_id}.meta.json"
