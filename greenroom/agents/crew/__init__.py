@@ -16,7 +16,7 @@ from greenroom.agents.crew._messages import (
     make_send_message,
     shortened,
 )
-from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground, Member, Order
+from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground, Member, Order, record_path
 from greenroom.agents.crew._placeholders import AGENT_TOOLS, SessionTool
 from greenroom.agents.crew._reports import report_of
 from greenroom.agents.crew._skill_forks import SkillForkFailed, SkillForks
@@ -54,6 +54,7 @@ __all__ = [
     "is_one_shot",
     "is_told_to_be_a_fork",
     "make_send_message",
+    "record_path",
     "report_of",
     "shortened",
 ]

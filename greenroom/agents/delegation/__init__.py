@@ -41,6 +41,7 @@ from greenroom.agents.delegation._tool_pool import (
     COORDINATOR_TOOLS,
     ZeroTools,
     coordinator_tools,
+    possible_tools,
     tools_for_child,
     worker_tools,
 )
@@ -80,6 +81,7 @@ __all__ = [
     "agent_tool_description",
     "choose_carrier",
     "coordinator_tools",
+    "possible_tools",
     "read_call",
     "route",
     "route_skill",
