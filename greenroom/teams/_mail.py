@@ -27,8 +27,8 @@ from greenroom.teams._protocol import Message, Spoken
 from greenroom.teams._roster import Member, Roster
 from greenroom.teams._wire import Problem, read_inbox, read_spoken, write_text
 
-MOST_CHARS: Final = 1_048_576
-"""A longer text is cut."""
+MOST_CHARS: Final = 100_000
+"""A longer text is cut: all of it would be most of what its reader can hold; what is long belongs into a file."""
 CUT: Final = "\n[cut: {left} characters more]"
 
 Handler: TypeAlias = Callable[[Member, Letter, Any], Awaitable[Told]]
@@ -187,11 +187,11 @@ class TeamMail:
         spoken: Spoken | Problem = read_spoken(said)
         if isinstance(spoken, Problem):
             raise SendRefused("unreadable", spoken.text)
+        if letter.to == EVERYBODY:
+            raise SendRefused("broadcast", f"{spoken.type} is for one member; only a text goes to everybody")
         handler = self.handlers.get(type(spoken))
         if me is None or handler is None:
             raise SendRefused("not_yours", f"{spoken.type} is for members of a team to say")
-        if letter.to == EVERYBODY:
-            raise SendRefused("broadcast", f"{spoken.type} is for one member; only a text goes to everybody")
         return await handler(me, letter, spoken)
 
     # --- pieces of sending -----------------------------------------------------------------------------------------
