@@ -1,8 +1,8 @@
 """Teams: mates with mailboxes of their own, a lead, and a shared board whose claims cannot race."""
 
 from greenroom.teams._board import Board, BoardHome, CreateItem, EditItem, GiveBack, HandOut, Idle, TurnOver
+from greenroom.teams._catalog import EVENTS, FOLDS
 from greenroom.teams._events import (
-    EVENTS,
     ItemClaimed,
     ItemCompleted,
     ItemCreated,
@@ -12,10 +12,21 @@ from greenroom.teams._events import (
     ItemReleased,
     MailSent,
 )
-from greenroom.teams._items import FOLDS, MAX_FAILURES, BoardState, Edit, Item, ItemStatus, Refused, apply, plan_edit
-from greenroom.teams._lifecycle import IdleReason, Idling, MemberStatus
+from greenroom.teams._items import MAX_FAILURES, BoardState, Edit, Item, ItemStatus, Refused, apply, plan_edit
+from greenroom.teams._lifecycle import Idling, MemberStatus
 from greenroom.teams._mate import MateAgent
+from greenroom.teams._mate_events import (
+    MateEvent,
+    MateIdled,
+    MateJoined,
+    MateLeft,
+    MateView,
+    MateWoke,
+    TeamClosed,
+    TeamOpened,
+)
 from greenroom.teams._names import LEAD
+from greenroom.teams._protocol import IdleReason
 from greenroom.teams._roster import Member, Roster
 from greenroom.teams._settings import TeamSettings, teams_from_environment
 from greenroom.teams._team import BoardHandle, Mate, MateGround, MateWish, Team, make_team
@@ -50,13 +61,21 @@ __all__ = [
     "MailSent",
     "Mate",
     "MateAgent",
+    "MateEvent",
     "MateGround",
+    "MateIdled",
+    "MateJoined",
+    "MateLeft",
+    "MateView",
     "MateWish",
+    "MateWoke",
     "Member",
     "MemberStatus",
     "Refused",
     "Roster",
     "Team",
+    "TeamClosed",
+    "TeamOpened",
     "TeamSettings",
     "TurnOver",
     "apply",
