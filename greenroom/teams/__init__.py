@@ -1,6 +1,7 @@
 """Teams: mates with mailboxes of their own, a lead, and a shared board whose claims cannot race."""
 
 from greenroom.teams._board import Board, BoardHome, CreateItem, EditItem, GiveBack, HandOut, Idle, TurnOver
+from greenroom.teams._catalog import EVENTS, FOLDS
 from greenroom.teams._events import (
     ItemClaimed,
     ItemCompleted,
@@ -11,12 +12,22 @@ from greenroom.teams._events import (
     ItemReleased,
 )
 from greenroom.teams._items import MAX_FAILURES, BoardState, Edit, Item, ItemStatus, Refused, apply, plan_edit
-from greenroom.teams._lifecycle import IdleReason, Idling, MemberStatus
+from greenroom.teams._lifecycle import Idling, MemberStatus
 from greenroom.teams._mail import TeamMail
 from greenroom.teams._mail_events import Mail, MailQuarantined, MailRead, MailReturned, MailSent, MailState, unread
 from greenroom.teams._mate import MateAgent
+from greenroom.teams._mate_events import (
+    MateEvent,
+    MateIdled,
+    MateJoined,
+    MateLeft,
+    MateView,
+    MateWoke,
+    TeamClosed,
+    TeamOpened,
+)
 from greenroom.teams._names import LEAD
-from greenroom.teams._record import EVENTS, FOLDS
+from greenroom.teams._protocol import IdleReason
 from greenroom.teams._roster import Member, Roster
 from greenroom.teams._settings import TeamSettings, teams_from_environment
 from greenroom.teams._team import BoardHandle, Mate, MateGround, MateWish, Team, make_team
@@ -56,14 +67,22 @@ __all__ = [
     "MailState",
     "Mate",
     "MateAgent",
+    "MateEvent",
     "MateGround",
+    "MateIdled",
+    "MateJoined",
+    "MateLeft",
+    "MateView",
     "MateWish",
+    "MateWoke",
     "Member",
     "MemberStatus",
     "Refused",
     "Roster",
     "Team",
+    "TeamClosed",
     "TeamMail",
+    "TeamOpened",
     "TeamSettings",
     "TurnOver",
     "apply",

@@ -36,11 +36,28 @@ class EditItem(Request["Item | Refused | None"]):
 
 @final
 @attrs.frozen(kw_only=True)
+class Join:
+    """A member is there: it may own items, and what it owns comes back when it has ended."""
+
+    member: str
+    ref: Ref[Any]
+
+
+@final
+@attrs.frozen(kw_only=True)
 class Idle:
     """A member has nothing to do and takes the next item that can be claimed."""
 
     member: str
     ref: Ref[Any]
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Busy:
+    """A member that said that it had nothing to do has something else to do now."""
+
+    member: str
 
 
 @final
@@ -70,7 +87,7 @@ class HandOut:
     """Look whether something can be handed out; a board that was restarted tells itself."""
 
 
-BoardMessage = CreateItem | EditItem | Idle | GiveBack | TurnOver | HandOut
+BoardMessage = CreateItem | EditItem | Join | Idle | Busy | GiveBack | TurnOver | HandOut
 
 
 @final
@@ -83,6 +100,8 @@ class BoardHome:
     """Members that have nothing to do, in the order in which they said so."""
     members: dict[str, Ref[Any]] = attrs.field(factory=dict)
     tell_lead: Callable[[Note], Delivery] | None = None
+    settle: Callable[[str], None] | None = None
+    """Called in the step in which a member said that it had nothing to do and the board had nothing for it."""
     was_done: bool = False
     board: Ref[Any] | None = None
     """The board itself, once it was spawned."""
@@ -118,6 +137,8 @@ class Board(Behavior[BoardMessage]):
                 self._create(message, ctx)
             case EditItem(edit=edit):
                 self._edit(edit, ctx)
+            case Join(member=member, ref=ref):
+                self._join(member, ref, ctx)
             case Idle(member=member, ref=ref):
                 self._hear_idle(member, ref, ctx)
             case GiveBack():
@@ -127,7 +148,11 @@ class Board(Behavior[BoardMessage]):
             case HandOut():
                 for ref in self._home.members.values():
                     self._watch(ref, ctx)
+            case Busy(member=member):
+                self._home.waiting.pop(member, None)
         self._hand_out(ctx)
+        if isinstance(message, Idle) and message.member in self._home.waiting and self._home.settle is not None:
+            self._home.settle(message.member)
         self._tell_when_done()
 
     def on_signal(self, signal: Signal, ctx: Context) -> None:
@@ -162,12 +187,17 @@ class Board(Behavior[BoardMessage]):
         if item is not None and item.owner != edit.by and any(isinstance(event, ItemClaimed) for event in plan):
             self._send_work(item, item.owner, ctx)
 
-    def _hear_idle(self, member: str, ref: Ref[Any], ctx: Context) -> None:
+    def _join(self, member: str, ref: Ref[Any], ctx: Context) -> bool:
+        """Take note of a member; returns whether it is there."""
         if ref.is_gone:  # its last word was overtaken by its end
-            return
+            return False
         self._home.members[member] = ref
-        self._home.waiting[member] = ref
         self._watch(ref, ctx)
+        return True
+
+    def _hear_idle(self, member: str, ref: Ref[Any], ctx: Context) -> None:
+        if self._join(member, ref, ctx):
+            self._home.waiting[member] = ref
 
     def _watch(self, ref: Ref[Any], ctx: Context) -> None:
         if ref.id not in self._watched:

@@ -263,9 +263,9 @@ class TeamMail:
         if writer is None:
             return
         if writer.is_lead:
-            member.is_asked = True
+            member.was_asked = True
         elif not member.is_lead:
-            writer.told_peers.append(f"to {member.name}: {shortened(summary)}")
+            writer.said.append(f"to {member.name}: {shortened(summary)}")
 
     # --- ends ------------------------------------------------------------------------------------------------------
 
@@ -338,12 +338,6 @@ class TeamMail:
             if not entry.is_read:
                 await self.hand_over(entry.sender, targets, _cut(entry.text), entry.summary or entry.text)
         return bad
-
-
-def take_told(member: Member) -> str:
-    """Return what a mate has told others since this was asked last, on one line; for its next notice of idleness."""
-    told, member.told_peers = member.told_peers, []
-    return "; ".join(told)
 
 
 def _summary_of(summary: str, text: str) -> str:

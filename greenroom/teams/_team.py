@@ -16,10 +16,13 @@ from greenroom.models import Usage
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.teams._board import Board, BoardHome
 from greenroom.teams._items import Item
+from greenroom.teams._lifecycle import MateStep
 from greenroom.teams._mail import TeamMail
 from greenroom.teams._mate import MateAgent
+from greenroom.teams._mate_events import MateJoined, TeamOpened
 from greenroom.teams._names import LEAD, check_name, color_of
 from greenroom.teams._roster import Member, Roster
+from greenroom.teams._telling import settle, tell_end
 from greenroom.teams._tools import member_tools
 from greenroom.tools import Tool
 
@@ -114,6 +117,7 @@ class Mate:
         """
         if not text.strip():
             raise UsageError("a message needs text; this one is blank")
+        self._member.was_asked = True
         return self.ref.tell(Note(text), Lane.NEXT, size_bytes=len(text))
 
     def abort_turn(self, why: str = "aborted") -> AbortResult:
@@ -208,6 +212,7 @@ class Team:
         self._joined += 1
         ref: Ref[Any] = await self.supervisor.spawn(MateAgent, member, roster, name=name, spec=spec)
         ref.watch(partial(self._let_go, member))
+        self._put_on_record(member, plan_required=plan_required, restart=spec.restart)
         try:
             await roster.wait_durable()
         except BaseException:  # it is not on record that there is such a mate, so there must be none
@@ -219,8 +224,32 @@ class Team:
             mate.tell(prompt)
         return mate
 
-    def _let_go(self, member: Member, _: Down) -> None:
+    def _put_on_record(self, member: Member, *, plan_required: bool, restart: Restart) -> None:
+        home = member.home
+        self.roster.emit(
+            MateJoined(
+                actor=member.ref.id,
+                team=self.name,
+                name=member.name,
+                agent=home.id,
+                color=member.color,
+                definition=home.definition.name,
+                model=home.model,
+                is_plan_required=plan_required,
+                restart=restart.value,
+            )
+        )
+
+    def _let_go(self, member: Member, down: Down) -> None:
+        member.take(MateStep.LIFE_ENDED)
         self.roster.leave(member)
+        is_told = member.name in self._mates and not self._is_closing  # else its start was taken back
+        tell_end(self.roster, member, down, is_told=is_told)
+
+    @property
+    def _is_closing(self) -> bool:
+        cell = self.supervisor.cell
+        return cell.stop_cause is not None or cell.kill_cause is not None
 
 
 async def make_team(
@@ -244,4 +273,6 @@ async def make_team(
     leading = Member(name=LEAD, id=roster.id_of(LEAD), color="", home=lead_home)
     leading.ref = lead
     roster.join(leading)
+    home.settle = partial(settle, roster)
+    emit(TeamOpened(actor=board.id, team=name))
     return Team(supervisor=supervisor, roster=roster, ground=ground), member_tools(roster, LEAD)
