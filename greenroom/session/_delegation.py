@@ -153,7 +153,11 @@ class Delegation:
     def bound_tools(self) -> dict[str, Tool]:
         """Return the tools that stand for this session's crew."""
         agent = AgentTool(crew=self.crew, wait_durable=self._durable, definitions=self._composition.definitions.current)
-        return {AGENT_TOOL: agent, SEND_MESSAGE: make_send_message(self.post, self._durable)}
+        return {AGENT_TOOL: agent, SEND_MESSAGE: self.send_message()}
+
+    def send_message(self, *, has_team: bool = False) -> Tool:
+        """Return the tool SendMessage, in the words for members of a team or in those for other agents."""
+        return make_send_message(self.post, self._wait_durable, has_team=has_team)
 
     async def _durable(self) -> None:
         try:

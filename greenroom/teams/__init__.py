@@ -12,20 +12,14 @@ from greenroom.teams._events import (
     ItemReleased,
     MailSent,
 )
-from greenroom.teams._items import (
-    FOLDS,
-    LEAD,
-    MAX_FAILURES,
-    BoardState,
-    Edit,
-    Item,
-    ItemStatus,
-    Refused,
-    apply,
-    plan_edit,
-)
-from greenroom.teams._team import BoardHandle, Mate, MateAgent, Team, make_team
-from greenroom.teams._tools import Roster, member_tools, report_tool
+from greenroom.teams._items import FOLDS, MAX_FAILURES, BoardState, Edit, Item, ItemStatus, Refused, apply, plan_edit
+from greenroom.teams._lifecycle import IdleReason, Idling, MemberStatus
+from greenroom.teams._mate import MateAgent
+from greenroom.teams._names import LEAD
+from greenroom.teams._roster import Member, Roster
+from greenroom.teams._settings import TeamSettings, teams_from_environment
+from greenroom.teams._team import BoardHandle, Mate, MateGround, MateWish, Team, make_team
+from greenroom.teams._tools import member_tools, report_tool
 
 __all__ = [
     "EVENTS",
@@ -42,6 +36,8 @@ __all__ = [
     "GiveBack",
     "HandOut",
     "Idle",
+    "IdleReason",
+    "Idling",
     "Item",
     "ItemClaimed",
     "ItemCompleted",
@@ -54,13 +50,19 @@ __all__ = [
     "MailSent",
     "Mate",
     "MateAgent",
+    "MateGround",
+    "MateWish",
+    "Member",
+    "MemberStatus",
     "Refused",
     "Roster",
     "Team",
+    "TeamSettings",
     "TurnOver",
     "apply",
     "make_team",
     "member_tools",
     "plan_edit",
     "report_tool",
+    "teams_from_environment",
 ]

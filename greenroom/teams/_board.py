@@ -12,18 +12,8 @@ from greenroom.agents import Note, Work
 from greenroom.core import JournalError, Level
 from greenroom.mailbox import Delivery, Lane
 from greenroom.teams._events import ItemClaimed, ItemCreated, ItemEvent, ItemReleased
-from greenroom.teams._items import (
-    LEAD,
-    MAX_FAILURES,
-    BoardState,
-    Edit,
-    Item,
-    ItemStatus,
-    Refused,
-    apply,
-    created,
-    plan_edit,
-)
+from greenroom.teams._items import MAX_FAILURES, BoardState, Edit, Item, ItemStatus, Refused, apply, created, plan_edit
+from greenroom.teams._names import LEAD
 
 
 @final

@@ -29,6 +29,12 @@ def furnish(home: AgentHome, wish: ChildWish, settings: DelegationSettings) -> N
         offered = worker_tools(names, is_simple=settings.simple_workers) if wish.is_worker else list(names)
         can_spawn = wish.lineage.depth < settings.max_depth
         # What the definition says is looked at elsewhere, when all tools are there.
-        return possible_tools(offered, is_background=wish.is_background, can_spawn=can_spawn, mode=mode)
+        return possible_tools(
+            offered,
+            is_background=wish.is_background,
+            can_spawn=can_spawn,
+            mode=mode,
+            is_teammate=wish.is_teammate,
+        )
 
     home.narrow = narrow

@@ -71,6 +71,7 @@ class ChildWish:
     model: str | None = None
     """What the call says."""
     is_background: bool
+    is_teammate: bool = False
     is_worker: bool = False
     """Whether a coordinator leads it."""
     place: Path | None = None

@@ -122,9 +122,13 @@ def tools_for_child(
     return [tool for tool in rest if tool in given or _is_named(listed, tool)]
 
 
-def possible_tools(available: Iterable[str], *, is_background: bool, can_spawn: bool, mode: Mode) -> list[str]:
-    """Return what `tools_for_child` leaves to a child that is no teammate, whatever its definition says."""
-    is_withheld = partial(_is_withheld, is_background=is_background, can_spawn=can_spawn, mode=mode, is_teammate=False)
+def possible_tools(
+    available: Iterable[str], *, is_background: bool, can_spawn: bool, mode: Mode, is_teammate: bool
+) -> list[str]:
+    """Return what `tools_for_child` leaves to a child, whatever its definition says."""
+    is_withheld = partial(
+        _is_withheld, is_background=is_background, can_spawn=can_spawn, mode=mode, is_teammate=is_teammate
+    )
     return [tool for tool in available if not is_withheld(tool)]
 
 
