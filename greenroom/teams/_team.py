@@ -16,7 +16,7 @@ from greenroom.models import Usage
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.teams._board import Board, BoardHome
 from greenroom.teams._items import Item
-from greenroom.teams._lifecycle import MateStep
+from greenroom.teams._lifecycle import MateStep, MemberStatus
 from greenroom.teams._mate import MateAgent
 from greenroom.teams._mate_events import MateJoined, TeamOpened
 from greenroom.teams._names import LEAD, check_name, color_of
@@ -54,8 +54,12 @@ class MateGround(Protocol):
         """
         ...
 
-    def adopt(self, ref: Ref[Any], home: AgentHome) -> None:
+    def adopt(self, member: Member) -> None:
         """Take note of a teammate that was started."""
+        ...
+
+    def let_go(self, member: Member, down: Down) -> None:
+        """Take note of its end, in the step in which it is gone: what it has started ends with it."""
         ...
 
 
@@ -86,17 +90,15 @@ class Mate:
 
     def __init__(self, member: Member) -> None:
         self.name = member.name
+        self.id = member.id
+        """`name@team`."""
+        self.color = member.color
         self.ref = member.ref
-        self._member = member
-        self._home = member.home
+        self._member: Member | None = member
+        self._usage = Usage()
 
     def __repr__(self) -> str:
         return f"<Mate {self.name!r} {self.state}>"
-
-    @property
-    def id(self) -> str:
-        """`name@team`."""
-        return self._member.id
 
     @property
     def state(self) -> State:
@@ -106,7 +108,17 @@ class Mate:
     @property
     def usage(self) -> Usage:
         """The tokens that it has used."""
-        return self._home.usage
+        return self._usage if self._member is None else self._member.home.usage
+
+    @property
+    def status(self) -> MemberStatus:
+        """Where it stands."""
+        return MemberStatus.ENDED if self._member is None else self._member.status
+
+    def let_go(self) -> None:
+        """Hold nothing of a teammate that has ended but what it has used."""
+        if self._member is not None:
+            self._usage, self._member = self._member.home.usage, None
 
     def tell(self, text: str) -> Delivery:
         """Send it a message from the host; it reaches it at its next turn.
@@ -116,7 +128,8 @@ class Mate:
         """
         if not text.strip():
             raise UsageError("a message needs text; this one is blank")
-        self._member.was_asked = True
+        if self._member is not None:
+            self._member.was_asked = True
         return self.ref.tell(Note(text), Lane.NEXT, size_bytes=len(text))
 
     def abort_turn(self, why: str = "aborted") -> AbortResult:
@@ -208,15 +221,16 @@ class Team:
         member = Member(name=name, id=roster.id_of(name), color=color_of(self._joined), home=home)
         self._joined += 1
         ref: Ref[Any] = await self.supervisor.spawn(MateAgent, member, roster, name=name, spec=spec)
-        ref.watch(partial(self._let_go, member))
+        ref.watch(partial(self._take_out, member))
         self._put_on_record(member, plan_required=plan_required, restart=spec.restart)
         try:
             await roster.wait_durable()
         except BaseException:  # it is not on record that there is such a mate, so there must be none
             ref.kill("its start could not be put on record")
             raise
-        self._ground.adopt(ref, home)
+        self._ground.adopt(member)
         mate = self._mates[name] = Mate(member)
+        ref.watch(partial(self._let_go, mate, member))
         if prompt:
             mate.tell(prompt)
         return mate
@@ -237,11 +251,15 @@ class Team:
             )
         )
 
-    def _let_go(self, member: Member, down: Down) -> None:
+    def _take_out(self, member: Member, down: Down) -> None:
         member.take(MateStep.LIFE_ENDED)
         self.roster.leave(member)
         is_told = member.name in self._mates and not self._is_closing  # else its start was taken back
         tell_end(self.roster, member, down, is_told=is_told)
+
+    def _let_go(self, mate: Mate, member: Member, down: Down) -> None:
+        mate.let_go()
+        self._ground.let_go(member, down)
 
     @property
     def _is_closing(self) -> bool:
