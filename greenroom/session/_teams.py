@@ -22,7 +22,7 @@ from greenroom.core import Cause, Ports, UsageError
 from greenroom.session._composition import Composition
 from greenroom.session._recording import Recording
 from greenroom.supervisor import StopOrder, Strategy, Supervisor, SupervisorSpec
-from greenroom.tasks import TEAMMATE, Progress, TaskInfo
+from greenroom.tasks import TEAMMATE, Progress, Task, TaskInfo
 from greenroom.teams import MateWish, Member, MemberStatus, Team, TeamSettings, make_team, report_tool
 
 TEAMS: Final = "teams"
@@ -74,8 +74,9 @@ class SessionTeams:
         self._branch: Supervisor | None = None
         self._is_opening = False
         self._name = ""
-        others = self._tasks.id_of
-        self._tasks.id_of = lambda name: self._task_of(name) or others(name)
+        self._ended: dict[str, str] = {}
+        """Ids of the agents of mates that have ended and are not released, by those of their tasks."""
+        self._take_part()
         self.lead: tuple[Ref[Any], AgentHome] | None = None
         self.current: Team | None = None
 
@@ -83,6 +84,17 @@ class SessionTeams:
     def settings(self) -> TeamSettings:
         """How teams work here."""
         return self._composition.teams
+
+    def _take_part(self) -> None:
+        """Let the table of tasks know of mates besides the crew."""
+        tasks, id_of, release = self._tasks, self._tasks.id_of, self._tasks.on_release
+
+        def release_both(task: Task) -> None:
+            self._release(task)
+            release(task)
+
+        tasks.id_of = lambda name: self._task_of(name) or id_of(name)
+        tasks.on_release = release_both
 
     # --- opening and closing ---------------------------------------------------------------------------------------
 
@@ -205,7 +217,13 @@ class SessionTeams:
             self._tasks.end(task, _EDGES[down.state])
         home.context = None
         self._composition.let_go(home)
-        self._drop(home.id)
+        self._ended[member.id] = home.id
+
+    def _release(self, task: Task) -> None:
+        """Forget a mate that ended some time ago, when nobody looks at it any more."""
+        agent_id = self._ended.pop(task.info.id, None)
+        if agent_id is not None:
+            self._drop(agent_id)
 
     def _task_of(self, name: str) -> str:
         """Return the id of the task of the mate that has a name; empty for none."""

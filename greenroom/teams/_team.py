@@ -209,34 +209,38 @@ class Team:
         spec = ChildSpec(restart=restart)
         roster = self.roster
         name = roster.reserve(name)
-        wish = MateWish(
-            name=name,
-            team=self.name,
-            definition=definition,
-            tools=member_tools(roster, name),
-            model=model,
-            is_plan_required=plan_required,
-        )
-        home = await self._ground.make_mate(wish)
-        member = Member(name=name, id=roster.id_of(name), color=color_of(self._joined), home=home)
-        self._joined += 1
-        ref: Ref[Any] = await self.supervisor.spawn(MateAgent, member, roster, name=name, spec=spec)
-        ref.watch(partial(self._take_out, member))
-        self._put_on_record(member, plan_required=plan_required, restart=spec.restart)
+        try:
+            wish = MateWish(
+                name=name,
+                team=self.name,
+                definition=definition,
+                tools=member_tools(roster, name),
+                model=model,
+                is_plan_required=plan_required,
+            )
+            home = await self._ground.make_mate(wish)
+            member = Member(name=name, id=roster.id_of(name), color=color_of(self._joined), home=home)
+            self._joined += 1
+            admit = partial(self._admit, member, plan_required=plan_required, restart=spec.restart)
+            ref: Ref[Any] = await self.supervisor.spawn(MateAgent, member, roster, admit, name=name, spec=spec)
+        except BaseException:
+            if name not in roster.joined:
+                roster.used.discard(name)  # nobody ever had it
+            raise
         try:
             await roster.wait_durable()
         except BaseException:  # it is not on record that there is such a mate, so there must be none
             ref.kill("its start could not be put on record")
             raise
-        self._ground.adopt(member)
         mate = self._mates[name] = Mate(member)
-        ref.watch(partial(self._let_go, mate, member))
         if prompt:
             mate.tell(prompt)
         return mate
 
-    def _put_on_record(self, member: Member, *, plan_required: bool, restart: Restart) -> None:
+    def _admit(self, member: Member, *, plan_required: bool, restart: Restart) -> None:
+        """Let a teammate belong to the team, in the step in which it can begin."""
         home = member.home
+        self.roster.join(member)
         self.roster.emit(
             MateJoined(
                 actor=member.ref.id,
@@ -250,16 +254,17 @@ class Team:
                 restart=restart.value,
             )
         )
+        self._ground.adopt(member)
+        member.ref.watch(partial(self._let_go, member))
 
-    def _take_out(self, member: Member, down: Down) -> None:
+    def _let_go(self, member: Member, down: Down) -> None:
         member.take(MateStep.LIFE_ENDED)
         self.roster.leave(member)
-        is_told = member.name in self._mates and not self._is_closing  # else its start was taken back
-        tell_end(self.roster, member, down, is_told=is_told)
-
-    def _let_go(self, mate: Mate, member: Member, down: Down) -> None:
-        mate.let_go()
+        mate = self._mates.get(member.name)  # none: its start was taken back, and the lead never heard of it
+        tell_end(self.roster, member, down, is_told=mate is not None and not self._is_closing)
         self._ground.let_go(member, down)
+        if mate is not None:
+            mate.let_go()
 
     @property
     def _is_closing(self) -> bool:
