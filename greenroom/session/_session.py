@@ -84,7 +84,7 @@ class Session(BesideTurns, OfHost, OfTeams):
         self.teams = SessionTeams(
             supervisor,
             composition,
-            crew=self.delegation.crew,
+            delegation=self.delegation,
             adopt=self._adopt,
             drop=self._drop,
             recording=recording,

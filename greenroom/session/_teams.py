@@ -17,9 +17,10 @@ import trio
 
 from greenroom.actors import Down, Edge, Ref, State
 from greenroom.agents import AgentDefinition, AgentHome, Lineage
-from greenroom.agents.crew import ChildWish, Crew, words_of
+from greenroom.agents.crew import ChildWish, words_of
 from greenroom.core import Cause, Ports, UsageError
 from greenroom.session._composition import Composition
+from greenroom.session._delegation import Delegation
 from greenroom.session._recording import Recording
 from greenroom.supervisor import StopOrder, Strategy, Supervisor, SupervisorSpec
 from greenroom.tasks import TEAMMATE, Progress, Task, TaskInfo
@@ -38,7 +39,7 @@ class SessionTeams:
     Args:
         supervisor: That of the session.
         composition: Makes agents.
-        crew: The sub-agents of the session, and the table of tasks.
+        delegation: The sub-agents of the session, their mail, and the table of tasks.
         adopt: Takes note of an agent that was started.
         drop: Forgets it; what it used counts on.
         recording: Its record.
@@ -55,7 +56,7 @@ class SessionTeams:
         supervisor: Supervisor,
         composition: Composition,
         *,
-        crew: Crew,
+        delegation: Delegation,
         adopt: Callable[[Ref[Any], AgentHome], None],
         drop: Callable[[str], None],
         recording: Recording,
@@ -64,8 +65,8 @@ class SessionTeams:
     ) -> None:
         self._supervisor = supervisor
         self._composition = composition
-        self._crew = crew
-        self._tasks = crew.tasks
+        self.delegation = delegation
+        self._tasks = delegation.tasks
         self._adopt = adopt
         self._drop = drop
         self._recording = recording
@@ -111,8 +112,12 @@ class SessionTeams:
             )
             supervisor = await (await self._open_branch()).spawn_supervisor(name, spec)
             self.current = await self._make_team(name, supervisor)
+            self.delegation.post.team = self.current.mail
             yield self.current
         finally:
+            self.delegation.post.team = None
+            if self.current is not None:
+                self.current.mail.is_closing = True
             _, home = self._lead
             home.tools = self._composition.tools_for(home)
             home.survivors = ()
@@ -146,7 +151,9 @@ class SessionTeams:
             wait_durable=self._recording.commit,
         )
         report = report_tool(self._run_folder / "report.md", self._ports.disk)
-        home.tools = self._composition.tools_for(home, (*lead_tools, report))
+        home.tools = self._composition.tools_for(
+            home, (*lead_tools, self.delegation.send_message(has_team=True), report)
+        )
         home.survivors = (team.describe_mates,)
         return team
 
@@ -164,7 +171,7 @@ class SessionTeams:
             definition = (await self._composition.definitions.refresh()).find(definition)
         home = self._composition.make_home(
             _as_mate(definition),
-            wish.tools,
+            (*wish.tools, self.delegation.send_message(has_team=True)),
             wish=ChildWish(
                 definition=definition,
                 parent=lead_home,
@@ -204,7 +211,7 @@ class SessionTeams:
         """Take note of its end: what it has started ends with it (DESIGN 12.18), and nothing of it is kept."""
         home = member.home
         cause = Cause(member.id, "the teammate that started it has ended")
-        for one in self._crew.below(home.id):
+        for one in self.delegation.crew.below(home.id):
             one.task.kill(cause)
         for shell in self._tasks.running(home.id):
             shell.kill(cause)

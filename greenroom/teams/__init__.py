@@ -10,10 +10,11 @@ from greenroom.teams._events import (
     ItemEdited,
     ItemEvent,
     ItemReleased,
-    MailSent,
 )
 from greenroom.teams._items import MAX_FAILURES, BoardState, Edit, Item, ItemStatus, Refused, apply, plan_edit
 from greenroom.teams._lifecycle import Idling, MemberStatus
+from greenroom.teams._mail import TeamMail
+from greenroom.teams._mail_events import Mail, MailQuarantined, MailRead, MailReturned, MailSent, MailState, unread
 from greenroom.teams._mate import MateAgent
 from greenroom.teams._mate_events import (
     MateEvent,
@@ -58,7 +59,12 @@ __all__ = [
     "ItemEvent",
     "ItemReleased",
     "ItemStatus",
+    "Mail",
+    "MailQuarantined",
+    "MailRead",
+    "MailReturned",
     "MailSent",
+    "MailState",
     "Mate",
     "MateAgent",
     "MateEvent",
@@ -75,6 +81,7 @@ __all__ = [
     "Roster",
     "Team",
     "TeamClosed",
+    "TeamMail",
     "TeamOpened",
     "TeamSettings",
     "TurnOver",
@@ -84,4 +91,5 @@ __all__ = [
     "plan_edit",
     "report_tool",
     "teams_from_environment",
+    "unread",
 ]

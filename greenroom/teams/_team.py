@@ -17,6 +17,7 @@ from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.teams._board import Board, BoardHome
 from greenroom.teams._items import Item
 from greenroom.teams._lifecycle import MateStep, MemberStatus
+from greenroom.teams._mail import TeamMail
 from greenroom.teams._mate import MateAgent
 from greenroom.teams._mate_events import MateJoined, TeamOpened
 from greenroom.teams._names import LEAD, check_name, color_of
@@ -150,6 +151,8 @@ class Team:
     """A board and its mates. Made by `session.open_team`."""
 
     def __init__(self, *, supervisor: Supervisor, roster: Roster, ground: MateGround) -> None:
+        self.mail = TeamMail(roster)
+        """What members send each other."""
         self.name = roster.team
         self.supervisor = supervisor
         self.board = BoardHandle(roster.home, roster.board)

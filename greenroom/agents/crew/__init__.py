@@ -8,7 +8,7 @@ from greenroom.agents.crew._furnish import furnish
 from greenroom.agents.crew._hook_agents import HOOK_AGENT, HookAgentFailed, HookAgents
 from greenroom.agents.crew._message_tool import make_send_message, not_recorded
 from greenroom.agents.crew._messages import SESSION, Archive, Neighbours, Post, SendRefused, Sent, TeamPost, Told
-from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground, Member, Order
+from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground, Member, Order, record_path
 from greenroom.agents.crew._placeholders import AGENT_TOOLS, SessionTool
 from greenroom.agents.crew._reports import report_of, words_of
 from greenroom.agents.crew._skill_forks import SkillForkFailed, SkillForks
@@ -49,6 +49,7 @@ __all__ = [
     "is_told_to_be_a_fork",
     "make_send_message",
     "not_recorded",
+    "record_path",
     "report_of",
     "words_of",
 ]

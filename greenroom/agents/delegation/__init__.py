@@ -42,6 +42,7 @@ from greenroom.agents.delegation._tool_pool import (
     COORDINATOR_TOOLS,
     ZeroTools,
     coordinator_tools,
+    possible_tools,
     tools_for_child,
     worker_tools,
 )
@@ -84,6 +85,7 @@ __all__ = [
     "coordinator_tools",
     "letter_description",
     "letter_schema",
+    "possible_tools",
     "read_call",
     "read_letter",
     "route",
