@@ -8,7 +8,7 @@ often than it may come back is ended.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, final
 
 import attrs
@@ -48,10 +48,12 @@ class MateAgent(Agent):
     Args:
         member: What belongs to the teammate.
         roster: Where it stands once it has started.
+        admit: Lets it belong to the team; called in the step in which it can begin, of its first incarnation.
     """
 
-    def __init__(self, member: Member, roster: Roster) -> None:
+    def __init__(self, member: Member, roster: Roster, admit: Callable[[], None]) -> None:
         super().__init__(member.home)
+        self._admit = admit
         self._mate = member
         self._roster = roster
 
@@ -62,7 +64,7 @@ class MateAgent(Agent):
             mate.ref = ctx.ref
         await super().on_start(ctx)
         if ctx.incarnation == 1:
-            self._roster.join(mate)
+            self._admit()
         if mate.status is MemberStatus.WORKING:  # it crashed in a turn that nobody goes on with, unless something waits
             mate.idling = Idling(reason=IdleReason.FAILED, failure="it crashed, and was started again")
         self._tell_board(Join(member=mate.name, ref=ctx.ref))

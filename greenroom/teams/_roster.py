@@ -91,8 +91,10 @@ class Roster:
     """Returns when everything recorded so far survives a crash of the process."""
     members: dict[str, Member] = attrs.field(factory=dict)
     """Those that have not ended, by name, the lead first."""
-    used: set[str] = attrs.field(factory=set)
+    joined: set[str] = attrs.field(factory=set)
     """Every name that a member ever had."""
+    used: set[str] = attrs.field(factory=set)
+    """The same, and those of members that are on their way."""
 
     def __repr__(self) -> str:
         return f"<Roster of {self.team!r}: {len(self.members)} members>"
@@ -119,7 +121,7 @@ class Roster:
     def has_ended(self, to: str) -> bool:
         """Whether an address means a member that is there no more."""
         name = plain_name(to, self.team)
-        return name in self.used and name not in self.members
+        return name in self.joined and name not in self.members
 
     def reserve(self, wanted: str) -> str:
         """Return a name for somebody new, which nobody else gets from now on."""
@@ -130,6 +132,7 @@ class Roster:
     def join(self, member: Member) -> None:
         """Let somebody belong to the team."""
         self.used.add(member.name)
+        self.joined.add(member.name)
         self.members[member.name] = member
 
     def leave(self, member: Member) -> None:
