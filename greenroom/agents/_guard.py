@@ -42,7 +42,7 @@ from greenroom.permissions import (
     read_update,
     traits_of,
 )
-from greenroom.tools import Tool, ToolError
+from greenroom.tools import Tool, ToolError, acts_on_session
 
 REASON_CHARS: Final = 500
 _MAX_ROUNDS: Final = 3
@@ -98,8 +98,7 @@ class Guard:
         policy = self.home.policy_now
         if policy is None:
             return values
-        is_asking = isinstance(tool, McpTool) and tool.needs_user
-        traits = _ASKS if is_asking else traits_of(call.name, is_read_only=tool.is_read_only)
+        traits = _traits(call.name, tool)
         if hook is not Effect.ASK and policy.always_allows(call.name, traits):
             return values
         for _ in range(_MAX_ROUNDS):
@@ -109,6 +108,9 @@ class Guard:
             if verdict.effect is Effect.DENY:
                 await self._tell_denied(call, values, verdict)
                 raise self._refused(call, values, verdict.reason, round_number)
+            if self.home.must_plan and traits.kind not in _LOOKS:
+                why = "your plan is not approved yet: until then you may look at things, and change nothing"
+                raise self._refused(call, values, why, round_number)
             rewritten = await self._ask(call, values, verdict, round_number)
             if rewritten is None:
                 return values
@@ -192,7 +194,7 @@ class Guard:
             answer = _read_decision(await self.hooking.run(told))
             if answer is not None:
                 return answer, "hook"
-        label = self.home.definition.name
+        label = self.home.label or self.home.definition.name
         if services.can_use_tool is not None:
             question = Question(
                 agent=self.home.id, label=label, tool=call.name, input=values, verdict=verdict, call_id=call.id
@@ -273,11 +275,20 @@ class Guard:
 
 
 _ASKS: Final = ToolTraits(kind=ToolKind.INTERACTIVE)
+_ACTS_ON_SESSION: Final = ToolTraits(kind=ToolKind.SESSION)
+_LOOKS: Final = frozenset((ToolKind.READ, ToolKind.NETWORK, ToolKind.SESSION))
 _EFFECT_OF: Final = {
     Permission.ALLOW: Effect.ALLOW,
     Permission.ASK: Effect.ASK,
     Permission.DEFER: Effect.ASK,  # nobody is there to defer it to: whoever can be asked is
 }
+
+
+def _traits(name: str, tool: Tool) -> ToolTraits:
+    if acts_on_session(tool):
+        return _ACTS_ON_SESSION
+    is_asking = isinstance(tool, McpTool) and tool.needs_user
+    return _ASKS if is_asking else traits_of(name, is_read_only=tool.is_read_only)
 
 
 def _read_decision(outcome: HookOutcome) -> Allow | Deny | None:

@@ -145,6 +145,10 @@ class AgentHome:
     policy: Policy | None = None
     """What decides about its tool calls; None lets all of them run."""
     hooks: HookRunner | None = None
+    label: str = ""
+    """What people call it, where that is not the name of its definition."""
+    must_plan: bool = False
+    """Whether it changes nothing until its plan is approved, whoever would allow a call."""
     is_child: bool = False
     """Whether it is not the session's main agent."""
     id: str = ""

@@ -18,15 +18,17 @@ import trio
 from greenroom.actors import Down, Edge, Ref, State
 from greenroom.agents import AgentDefinition, AgentHome, Lineage
 from greenroom.agents.crew import ChildWish, words_of
-from greenroom.core import Cause, Ports, UsageError
+from greenroom.core import Cause, Disk, Ports, UsageError
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation
 from greenroom.session._recording import Recording
 from greenroom.supervisor import StopOrder, Strategy, Supervisor, SupervisorSpec
 from greenroom.tasks import TEAMMATE, Progress, Task, TaskInfo
-from greenroom.teams import MateWish, Member, MemberStatus, Team, TeamSettings, make_team, report_tool
+from greenroom.teams import EXIT_PLAN_MODE, MateWish, Member, MemberStatus, Team, TeamSettings, make_team, report_tool
 
 TEAMS: Final = "teams"
+PLANS: Final = "plans"
+"""The folder of a run that holds the plans of mates."""
 _EDGES: Final = {State.COMPLETED: Edge.COMPLETE, State.FAILED: Edge.FAIL, State.KILLED: Edge.KILL}
 _GIVEN: Final = ("SendMessage", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate")
 """What a mate has whatever its definition lists (agents 2.26)."""
@@ -171,7 +173,7 @@ class SessionTeams:
         if isinstance(definition, str):
             definition = (await self._composition.definitions.refresh()).find(definition)
         home = self._composition.make_home(
-            _as_mate(definition),
+            _as_mate(definition, is_planning=wish.is_plan_required),
             (*wish.tools, self.delegation.send_message(has_team=True)),
             wish=ChildWish(
                 definition=definition,
@@ -180,13 +182,25 @@ class SessionTeams:
                 model=wish.model,
                 is_background=False,
                 is_teammate=True,
+                is_planning=wish.is_plan_required,
             ),
         )
+        home.label, home.must_plan = wish.name, wish.is_plan_required
         if definition.effort is None:
             home.effort = lead_home.effort
         if home.admit is not None:
             await home.admit()
         return home
+
+    async def write_plan(self, agent: str, number: int, plan: str) -> Path:
+        """Write a plan of an agent into the run folder, and return the file.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        path = self._run_folder / PLANS / f"{agent}-{number}.md"
+        await self._ports.blocking.run(_write, self._ports.disk, path, plan.encode("utf-8", "replace"))
+        return path
 
     def adopt(self, member: Member) -> None:
         """Take note of a teammate that was started: it stands in the table of tasks, under `name@team`."""
@@ -265,11 +279,16 @@ def _is_at_work(member: Member) -> bool:
     return member.status is MemberStatus.WORKING or member.ref.is_busy or bool(waits.now or waits.next or waits.later)
 
 
-def _as_mate(definition: AgentDefinition) -> AgentDefinition:
+def _write(disk: Disk, path: Path, content: bytes) -> None:
+    disk.make_folder(path.parent)
+    disk.write(path, content)
+
+
+def _as_mate(definition: AgentDefinition, *, is_planning: bool) -> AgentDefinition:
     """Return a definition as it holds for a teammate (agents 2.26): it has the team's tools, and no servers or skills of its own."""
     tools = definition.tools
     if tools is not None and "*" not in tools:
-        tools = tuple(dict.fromkeys((*tools, *_GIVEN)))
+        tools = tuple(dict.fromkeys((*tools, *_GIVEN, *([EXIT_PLAN_MODE] if is_planning else []))))
     return attrs.evolve(definition, tools=tools, skills=(), mcp_servers=())
 
 

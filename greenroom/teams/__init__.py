@@ -27,16 +27,25 @@ from greenroom.teams._mate_events import (
     TeamOpened,
 )
 from greenroom.teams._names import LEAD
+from greenroom.teams._plans import EXIT_PLAN_MODE, PlanRequest, Plans
 from greenroom.teams._protocol import IdleReason
+from greenroom.teams._request_events import (
+    PlanAnswered,
+    PlanSubmitted,
+    RequestEvent,
+    ShutdownAnswered,
+    ShutdownAsked,
+    ShutdownSettled,
+)
 from greenroom.teams._roster import Member, Roster
 from greenroom.teams._settings import TeamSettings, teams_from_environment
 from greenroom.teams._shutdown import ShutdownAsk, ShutdownOutcome, Shutdowns, ShutdownState
-from greenroom.teams._shutdown_events import RequestEvent, ShutdownAnswered, ShutdownAsked, ShutdownSettled
 from greenroom.teams._team import BoardHandle, Mate, MateGround, MateWish, Team, make_team
 from greenroom.teams._tools import member_tools, report_tool
 
 __all__ = [
     "EVENTS",
+    "EXIT_PLAN_MODE",
     "FOLDS",
     "LEAD",
     "MAX_FAILURES",
@@ -79,6 +88,10 @@ __all__ = [
     "MateWoke",
     "Member",
     "MemberStatus",
+    "PlanAnswered",
+    "PlanRequest",
+    "PlanSubmitted",
+    "Plans",
     "Refused",
     "RequestEvent",
     "Roster",
