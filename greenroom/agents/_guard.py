@@ -123,6 +123,9 @@ class Guard:
         for tool_name, skill in home.grants.removed:
             if names_tool(tool_name, name):
                 return f"the skill {skill} takes it away until the user says something"
+        refused = "" if home.refusals is None else home.refusals.refused(home.id, name, values)
+        if refused:
+            return f"the user refused this very call to {refused}, and it stays refused until the user says otherwise"
         return "" if home.confine is None else await home.services.blocking.run(home.confine, name, values)
 
     async def _decide(self, name: str, traits: ToolTraits, values: Mapping[str, Any], hook: Effect | None) -> Verdict:
@@ -174,6 +177,7 @@ class Guard:
                 progress.waiting.pop(call.id, None)
             how = "withdrawn" if answer is None else "allowed" if isinstance(answer, Allow) else "denied"
             self.emit(PermissionAnswered, agent, incarnation, began, turn, round_number, call.id, call.name, how, who)
+        self._note_word(call.name, values, answer, who)
         if isinstance(answer, Deny):
             if answer.interrupts:
                 self.interrupt(answer.message)
@@ -214,6 +218,16 @@ class Guard:
         who = {"person": "person", "deadline": "deadline", "closed": "nobody"}[ended.answer.cause]
         why = f"{verdict.reason}; {ended.answer.message}" if who != "person" else ended.answer.message
         return attrs.evolve(ended.answer, message=why), who
+
+    def _note_word(self, name: str, values: Mapping[str, Any], answer: Allow | Deny, who: str) -> None:
+        """Let the user's word about a call hold for the others of the team as well."""
+        home = self.home
+        if home.refusals is None or who not in _USER:
+            return
+        if isinstance(answer, Deny):
+            home.refusals.note(home.id, home.label or home.definition.name, name, values)
+        else:
+            home.refusals.lift(name, values)
 
     def refusal(self, call: ToolUseBlock, why: str, round_number: int) -> str:
         """Return what the model reads of a call that a person refused before it was decided about; it is on record."""
@@ -275,6 +289,8 @@ class Guard:
 
 
 _ASKS: Final = ToolTraits(kind=ToolKind.INTERACTIVE)
+_USER: Final = frozenset(("person", "host"))
+"""Whose word is the user's."""
 _ACTS_ON_SESSION: Final = ToolTraits(kind=ToolKind.SESSION)
 _LOOKS: Final = frozenset((ToolKind.READ, ToolKind.NETWORK, ToolKind.SESSION))
 _EFFECT_OF: Final = {

@@ -19,12 +19,23 @@ from greenroom.actors import Down, Edge, Ref, State
 from greenroom.agents import AgentDefinition, AgentHome, Lineage
 from greenroom.agents.crew import ChildWish, words_of
 from greenroom.core import Cause, Disk, Ports, UsageError
+from greenroom.permissions import Refusals
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation
 from greenroom.session._recording import Recording
 from greenroom.supervisor import StopOrder, Strategy, Supervisor, SupervisorSpec
 from greenroom.tasks import TEAMMATE, Progress, Task, TaskInfo
-from greenroom.teams import EXIT_PLAN_MODE, MateWish, Member, MemberStatus, Team, TeamSettings, make_team, report_tool
+from greenroom.teams import (
+    EXIT_PLAN_MODE,
+    MateWish,
+    Member,
+    MemberStatus,
+    Team,
+    TeamSettings,
+    delegate_tools,
+    make_team,
+    report_tool,
+)
 
 TEAMS: Final = "teams"
 PLANS: Final = "plans"
@@ -102,11 +113,15 @@ class SessionTeams:
     # --- opening and closing ---------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def open(self, name: str, *, strategy: Strategy | str) -> AsyncIterator[Team]:
+    async def open(self, name: str, *, strategy: Strategy | str, delegate_mode: bool | None) -> AsyncIterator[Team]:
         """Open a team, as `Session.open_team` says."""
         if self.current is not None or self._is_opening:
             raise UsageError("this session has an open team; leave that block before opening another")
         self._is_opening, self._name = True, name
+        _, home = self._lead
+        narrow = home.narrow
+        if self.settings.delegate_mode if delegate_mode is None else delegate_mode:
+            home.narrow = delegate_tools
         supervisor: Supervisor | None = None
         try:
             spec = SupervisorSpec(
@@ -120,9 +135,10 @@ class SessionTeams:
             self.delegation.post.team = None
             if self.current is not None:
                 self.current.mail.is_closing = True
-            _, home = self._lead
+            home.narrow = narrow
             home.tools = self._composition.tools_for(home)
             home.survivors = ()
+            home.refusals = None
             with trio.CancelScope(shield=True):  # bounded by the supervisor's stop budget
                 if supervisor is not None:
                     supervisor.ref.stop(why="the team was closed")
@@ -158,6 +174,7 @@ class SessionTeams:
             home, (*lead_tools, self.delegation.send_message(has_team=True), report)
         )
         home.survivors = (team.describe_mates,)
+        home.refusals = Refusals()
         return team
 
     # --- what mates are made of ------------------------------------------------------------------------------------
@@ -299,7 +316,9 @@ class OfTeams:
     """What keeps them."""
 
     @asynccontextmanager
-    async def open_team(self, name: str, *, strategy: Strategy | str = Strategy.ONE_FOR_ONE) -> AsyncIterator[Team]:
+    async def open_team(
+        self, name: str, *, strategy: Strategy | str = Strategy.ONE_FOR_ONE, delegate_mode: bool | None = None
+    ) -> AsyncIterator[Team]:
         """Open a team whose lead is the main agent; leaving the block ends its mates side by side.
 
         From here on the main agent has the team's tools, and `WriteReport`.
@@ -307,10 +326,12 @@ class OfTeams:
         Args:
             name: What it is called.
             strategy: Which mates are restarted when one of them has to be.
+            delegate_mode: Whether the main agent keeps only the tools to spawn, write, end and work on the board; None as the
+                settings say.
 
         Raises:
             UsageError: A team is open already; the main agent leads one at a time.
             NameTaken: The name is that of something else below `teams`.
         """
-        async with self.teams.open(name, strategy=strategy) as team:
+        async with self.teams.open(name, strategy=strategy, delegate_mode=delegate_mode) as team:
             yield team

@@ -41,9 +41,10 @@ from greenroom.teams._roster import Member, Roster
 from greenroom.teams._settings import TeamSettings, teams_from_environment
 from greenroom.teams._shutdown import ShutdownAsk, ShutdownOutcome, Shutdowns, ShutdownState
 from greenroom.teams._team import BoardHandle, Mate, MateGround, MateWish, Team, make_team
-from greenroom.teams._tools import member_tools, report_tool
+from greenroom.teams._tools import DELEGATE_TOOLS, delegate_tools, member_tools, report_tool
 
 __all__ = [
+    "DELEGATE_TOOLS",
     "EVENTS",
     "EXIT_PLAN_MODE",
     "FOLDS",
@@ -109,6 +110,7 @@ __all__ = [
     "TeamSettings",
     "TurnOver",
     "apply",
+    "delegate_tools",
     "make_team",
     "member_tools",
     "plan_edit",
