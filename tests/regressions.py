@@ -181,7 +181,7 @@ ROWS: Final = {
         "A resume restores the definition, and with it prompt, tools, mode and model.",
         open="Of the main agent of `greenroom run`; whoever resumes another one says which definition it is.",
     ),
-    "CL-33": Row("A fork keeps a pointer to what it shares.", _S),
+    "CL-33": Row("A fork keeps a pointer to what it shares."),
     "CL-34": Row("A resume that failed can be tried again."),
     "CL-35": Row(
         "What ran when the process ended is told on resume.",
