@@ -411,6 +411,7 @@ class Session(BesideTurns, OfHost):
             on_spawned=self._adopt,
             check_open=self._recording.check_open,
             wait_durable=self._recording.commit,
+            lead_home=self._main_home,
         )
         home = self._main_home
         assert home is not None

@@ -8,6 +8,7 @@ from typing import Any, final
 import attrs
 
 from greenroom.actors import Ref
+from greenroom.agents import AgentHome
 from greenroom.teams._board import BoardHome
 from greenroom.teams._events import MailSent
 
@@ -26,3 +27,6 @@ class Roster:
     """Raises when nothing new may begin, because it could not be put on record."""
     wait_durable: Callable[[], Awaitable[None]]
     """Returns when everything recorded so far survives a crash of the process."""
+    team: str = ""
+    homes: dict[str, AgentHome] = attrs.field(factory=dict)
+    """Of the members that are agents, by name: whose hooks are asked."""

@@ -67,12 +67,12 @@ class BoardHandle:
 
     def items(self) -> tuple[Item, ...]:
         """Return the items as they are now, in the order of their ids."""
-        return tuple(self._home.state.items.values())
+        return tuple(self._home.state.in_order())
 
     @property
     def has_claimable(self) -> bool:
         """Whether an item waits for somebody to claim it, and the claim could be put on record."""
-        return self._home.state.claimable() is not None and self._home.may_hand_out
+        return self._home.has_claimable
 
 
 @final
@@ -186,6 +186,7 @@ class Team:
         self._addresses[name] = ref
         ref.watch(lambda _: self._addresses.pop(name, None) and None)
         self._on_spawned(ref, home)
+        self._roster.homes[name] = home
         mate = self._mates[name] = Mate(name, ref, home)
         if prompt:
             mate.tell(prompt)
@@ -201,10 +202,13 @@ async def make_team(
     on_spawned: Callable[[Ref[Any], AgentHome], None],
     check_open: Callable[[], None],
     wait_durable: Callable[[], Any],
+    lead_home: AgentHome | None = None,
 ) -> tuple[Team, tuple[Tool, ...]]:
     """Start a board below `supervisor`; returns the team and the tools of its lead."""
     home = BoardHome(
-        tell_lead=lambda note: lead.tell(note, Lane.LATER, size_bytes=len(note.text)), check_open=check_open
+        team=name,
+        tell_lead=lambda note: lead.tell(note, Lane.LATER, size_bytes=len(note.text)),
+        check_open=check_open,
     )
     board: Ref[Any] = await supervisor.spawn(Board, home, name="board", spec=ChildSpec(restart=Restart.PERMANENT))
     home.board = board
@@ -217,7 +221,10 @@ async def make_team(
         emit=recorder.emit,
         check_open=check_open,
         wait_durable=wait_durable,
+        team=name,
     )
+    if lead_home is not None:
+        roster.homes[LEAD] = lead_home
     team = Team(
         name,
         supervisor=supervisor,
