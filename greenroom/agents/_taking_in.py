@@ -154,11 +154,13 @@ def _say(turn: Taker, entries: Sequence[Note | Item]) -> None:
 
 
 def _tell_taken(turn: Taker, messages: Iterable[object]) -> None:
-    """Tell whoever keeps count that items of the session's queue have left it, and that notices were read."""
+    """Tell whoever keeps count that items of the session's queue have left it, and that notices and mail were read."""
     home = turn.home
     for one in messages:
         if isinstance(one, Note):
             home.unread.pop(one.notice, None)
+            if one.on_read is not None:
+                one.on_read()
         elif isinstance(one, Item) and home.on_taken is not None:
             home.on_taken(one.uuid)
 

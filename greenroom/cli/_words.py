@@ -71,6 +71,11 @@ def _model_ended(event: ModelEnded) -> str:
     return printable(f"{event.state} {event.error}".strip()) if event.state != "completed" else tokens
 
 
+def _linked(event: ItemLinked) -> str:
+    links = {"waits for": event.added, "waits no more for": event.removed}
+    return ", ".join(f"{word} {' '.join(f'#{one}' for one in items)}" for word, items in links.items() if items)
+
+
 _WORDS: Final[Mapping[type[Event], Words]] = cast(
     "Mapping[type[Event], Words]",
     {

@@ -56,6 +56,7 @@ from greenroom.session._settings import Settings, SettingSource, settings_path
 from greenroom.session._skill_ports import skill_ports
 from greenroom.session._tool_lists import check_tool_list, names
 from greenroom.skills import Rendered, SkillFailed, Skills, SkillSource, read_command_line, render_skill
+from greenroom.teams import TeamSettings
 from greenroom.tools import Tool, ToolError, ToolSet
 
 SUBAGENT_MODEL: Final = "GREENROOM_SUBAGENT_MODEL"
@@ -122,6 +123,11 @@ class Composition:
     def delegation(self) -> DelegationSettings:
         """How the session's agents start others."""
         return self._settings.scalars.delegation
+
+    @property
+    def teams(self) -> TeamSettings:
+        """How teams work in the session."""
+        return self._settings.scalars.teams
 
     # --- one agent -------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from greenroom.tasks import Task, TaskState
 @final
 @attrs.frozen(kw_only=True)
 class AgentStatus:
-    """What agents and tasks are doing now."""
+    """What an agent is doing now."""
 
     id: str
     path: str

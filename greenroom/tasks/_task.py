@@ -18,7 +18,7 @@ import trio
 from greenroom.actors import TERMINAL, Edge, step
 from greenroom.actors import State as TaskState
 from greenroom.core import Cause
-from greenroom.tasks._notice import TaskNotice, TaskUsage
+from greenroom.tasks._notice import TaskNotice, TaskUsage, name_notice
 from greenroom.tasks._progress import Progress
 
 SHELL: Final = "local_bash"
@@ -182,8 +182,6 @@ class Task:
         if self.is_finished:
             self._finished.set()
             self._released.set()
-            if not self._claims:
-                self._settled.set()
             self._settle()
 
     def mark_over(self) -> None:
@@ -205,7 +203,7 @@ class Task:
     @property
     def notice_id(self) -> str:
         """Names the notice of its end: `<task id>.<run>`."""
-        return f"{self.info.id}.{self.info.run}"
+        return name_notice(self.info.id, self.info.run)
 
     @property
     def duration_ms(self) -> int:

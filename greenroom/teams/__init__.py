@@ -4,6 +4,7 @@ from greenroom.teams._board import (
     Assignment,
     Board,
     BoardHome,
+    Busy,
     CreateItem,
     Edited,
     EditItem,
@@ -30,9 +31,13 @@ from greenroom.teams._events import (
     ItemReleased,
     MailSent,
 )
-from greenroom.teams._items import FOLDS, LEAD, MAX_FAILURES, TRANSITIONS, Item, ItemStatus
-from greenroom.teams._roster import Roster
-from greenroom.teams._team import BoardHandle, Mate, MateAgent, Team, make_team
+from greenroom.teams._items import FOLDS, MAX_FAILURES, TRANSITIONS, Item, ItemStatus
+from greenroom.teams._lifecycle import IdleReason, Idling, MemberStatus
+from greenroom.teams._mate import MateAgent
+from greenroom.teams._names import LEAD
+from greenroom.teams._roster import Member, Roster
+from greenroom.teams._settings import TeamSettings, teams_from_environment
+from greenroom.teams._team import BoardHandle, Mate, MateGround, MateWish, Team, make_team
 from greenroom.teams._tools import member_tools, report_tool
 
 __all__ = [
@@ -46,6 +51,7 @@ __all__ = [
     "BoardHandle",
     "BoardHome",
     "BoardState",
+    "Busy",
     "CreateItem",
     "Edit",
     "EditItem",
@@ -53,6 +59,8 @@ __all__ = [
     "GiveBack",
     "HandOut",
     "Idle",
+    "IdleReason",
+    "Idling",
     "Item",
     "ItemAssigned",
     "ItemClaimed",
@@ -68,10 +76,15 @@ __all__ = [
     "MailSent",
     "Mate",
     "MateAgent",
+    "MateGround",
+    "MateWish",
+    "Member",
+    "MemberStatus",
     "Refused",
     "ReserveId",
     "Roster",
     "Team",
+    "TeamSettings",
     "TurnOver",
     "apply",
     "make_team",
@@ -81,4 +94,5 @@ __all__ = [
     "refuse_creation",
     "refuse_idling",
     "report_tool",
+    "teams_from_environment",
 ]

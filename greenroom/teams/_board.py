@@ -91,6 +91,14 @@ class Idle:
 
 @final
 @attrs.frozen(kw_only=True)
+class Busy:
+    """A member that said that it had nothing to do has something else to do now."""
+
+    member: str
+
+
+@final
+@attrs.frozen(kw_only=True)
 class GiveBack:
     """A member's turn on an item did not end well."""
 
@@ -116,7 +124,7 @@ class HandOut:
     """Look whether something can be handed out; a board that was restarted tells itself."""
 
 
-BoardMessage = CreateItem | ReserveId | EditItem | Join | Idle | GiveBack | TurnOver | HandOut
+BoardMessage = CreateItem | ReserveId | EditItem | Join | Idle | Busy | GiveBack | TurnOver | HandOut
 
 
 @final
@@ -160,6 +168,8 @@ class BoardHome:
     tell_lead: Callable[[Note], Delivery] | None = None
     tell_owner: Callable[[Assignment], object] | None = None
     """Tells a member that works on something else what it was given; None sends it a note."""
+    settle: Callable[[str], None] | None = None
+    """Called in the step in which a member said that it had nothing to do and the board had nothing for it."""
     was_done: bool = False
     board: Ref[Any] | None = None
     """The board itself, once it was spawned."""
@@ -214,6 +224,8 @@ class Board(Behavior[BoardMessage]):
                 self._join(member, ref, ctx)
             case Idle(member=member, ref=ref):
                 self._hear_idle(member, ref, ctx)
+            case Busy(member=member):
+                self._note_turn(member)
             case GiveBack():
                 self._hear_failure(message, ctx)
             case TurnOver(member=member, item=item_id):
@@ -221,6 +233,8 @@ class Board(Behavior[BoardMessage]):
             case HandOut():
                 self._look_again(ctx)
         self._hand_out(ctx)
+        if isinstance(message, Idle):
+            self._settle(message.member)
         self._tell_when_done()
 
     def on_signal(self, signal: Signal, ctx: Context) -> None:
@@ -238,7 +252,7 @@ class Board(Behavior[BoardMessage]):
         return max(self._home.state.last_id, self._home.reserved) + 1
 
     def _create(self, message: CreateItem, ctx: Context) -> None:
-        self._home.waiting.pop(message.by, None)  # it is in a turn, and says so when that is over
+        self._note_turn(message.by)
         refused = refuse_metadata(message.metadata)
         if refused is not None:
             ctx.reply(refused)
@@ -264,7 +278,7 @@ class Board(Behavior[BoardMessage]):
         if isinstance(plan, Refused):
             ctx.reply(plan)
             return
-        home.waiting.pop(edit.by, None)  # as above
+        self._note_turn(edit.by)
         before = home.state.items[edit.item]
         after: Item | None = before
         for event in plan:
@@ -318,6 +332,11 @@ class Board(Behavior[BoardMessage]):
         self._watch(ref, ctx)
         return True
 
+    def _note_turn(self, member: str) -> None:
+        """Hand a member nothing from now on: it is in a turn, and says so when that is over."""
+        self._home.waiting.pop(member, None)
+        self._home.holding.pop(member, None)
+
     def _hear_idle(self, member: str, ref: Ref[Any], ctx: Context) -> None:
         home = self._home
         if not self._join(member, ref, ctx):
@@ -327,6 +346,11 @@ class Board(Behavior[BoardMessage]):
         else:
             home.waiting[member] = ref
             home.freed[member] = None
+
+    def _settle(self, member: str) -> None:
+        home = self._home
+        if home.settle is not None and (member in home.waiting or member in home.holding):
+            home.settle(member)
 
     def _watch(self, ref: Ref[Any], ctx: Context) -> None:
         if ref.id not in self._watched:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from greenroom.agents import Hooking
 from greenroom.hooks import HookEvent, HookInput, TaskCompletedInput, TaskCreatedInput
-from greenroom.teams._items import LEAD, Item
+from greenroom.teams._items import Item
+from greenroom.teams._names import LEAD
 from greenroom.teams._roster import Roster
 
 
@@ -70,8 +71,8 @@ def _told_of(roster: Roster, me: str) -> dict[str, str | None]:
 
 
 def _hooking(roster: Roster, me: str, event: HookEvent) -> Hooking | None:
-    home = roster.homes.get(me)
-    hooking = None if home is None else home.hooking
+    member = roster.members.get(me)
+    hooking = None if member is None else member.home.hooking
     return hooking if hooking is not None and hooking.has(event) else None
 
 

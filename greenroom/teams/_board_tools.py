@@ -17,6 +17,7 @@ from greenroom.teams._board_state import BoardState
 from greenroom.teams._edits import DELETED, Edit, Refused, plan_edit
 from greenroom.teams._events import ItemCompleted, ItemLinked
 from greenroom.teams._items import Item
+from greenroom.teams._names import plain_name
 from greenroom.teams._roster import Roster
 from greenroom.tools import Tool, ToolContext, ToolError, tool
 
@@ -118,7 +119,7 @@ def _update_tool(roster: Roster, me: str) -> Tool:
             item=_plain_id(taskId),
             by=me,
             status=status,
-            owner=owner,
+            owner=plain_name(owner, roster.team) if owner else owner,
             subject=subject,
             description=description,
             active_form=activeForm,

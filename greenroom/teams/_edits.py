@@ -28,7 +28,6 @@ from greenroom.teams._events import (
 )
 from greenroom.teams._items import (
     DESCRIPTION_CHARS,
-    LEAD,
     METADATA_CHARS,
     SUBJECT_CHARS,
     Item,
@@ -37,6 +36,7 @@ from greenroom.teams._items import (
     merged,
     size_of,
 )
+from greenroom.teams._names import LEAD
 
 DELETED: Final = "deleted"
 _NAMES_SHOWN: Final = 8

@@ -28,8 +28,6 @@ from greenroom.teams._events import (
     ItemReleased,
 )
 
-LEAD: Final = "lead"
-"""The name of a team's lead."""
 MAX_FAILURES: Final = 3
 """After so many failures an item is not handed out by itself any more: somebody has to look at it."""
 SUBJECT_CHARS: Final = 500

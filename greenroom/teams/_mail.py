@@ -8,7 +8,7 @@ from greenroom.agents import Note
 from greenroom.core import JournalError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.teams._events import MailSent
-from greenroom.teams._items import LEAD
+from greenroom.teams._names import EVERYBODY, LEAD
 from greenroom.teams._roster import Roster
 from greenroom.tools import Tool, ToolContext, ToolError, tool
 
@@ -25,15 +25,20 @@ def mail_tool(roster: Roster, me: str) -> Tool:
             message: The text.
             summary: What it is about, in five to ten words.
         """
-        names = [name for name in roster.addresses if name != me] if to == "*" else [to]
+        found = roster.find(to)
+        names = (
+            [name for name in roster.members if name != me]
+            if to == EVERYBODY
+            else [to if found is None else found.name]
+        )
         _check_open(roster)
         for name in names:
-            ref = roster.addresses.get(name)
-            if ref is None or name == me:
-                others = ", ".join(repr(one) for one in roster.addresses if one != me) or "nobody"
+            member = roster.members.get(name)
+            if member is None or name == me:
+                others = ", ".join(repr(one) for one in roster.members if one != me) or "nobody"
                 raise ToolError(f"there is no other member {name!r} in this team; there is {others}")
             lane = Lane.NEXT if me == LEAD else Lane.LATER
-            delivery = ref.tell(Note(message, me), lane, size_bytes=len(message))
+            delivery = member.ref.tell(Note(message, me), lane, size_bytes=len(message))
             if delivery is not Delivery.ACCEPTED:
                 raise ToolError(f"the message to {name!r} was not delivered: its mailbox is {delivery}")
             roster.emit(MailSent(actor=ctx.actor, sender=me, to=name, summary=summary or message[:80]))

@@ -2,56 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, final
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, Protocol, final
 
-from greenroom.actors import AbortResult, Context, Down, Ref, State
-from greenroom.agents import Agent, AgentDefinition, AgentHome, Input, Note, Work
-from greenroom.core import UsageError
+import attrs
+
+from greenroom.actors import AbortResult, Down, Ref, State
+from greenroom.agents import AgentDefinition, AgentHome, Note
+from greenroom.core import Event, UsageError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import Usage
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
-from greenroom.teams._board import Board, BoardHome, GiveBack, Idle, TurnOver
-from greenroom.teams._items import LEAD, Item
-from greenroom.teams._roster import Roster
+from greenroom.teams._board import Board, BoardHome
+from greenroom.teams._items import Item
+from greenroom.teams._mate import MateAgent
+from greenroom.teams._names import LEAD, check_name, color_of
+from greenroom.teams._roster import Member, Roster
 from greenroom.teams._tools import member_tools
 from greenroom.tools import Tool
 
 
 @final
-class MateAgent(Agent):
-    """An agent that asks the board for work whenever it has nothing else to do."""
+@attrs.frozen(kw_only=True)
+class MateWish:
+    """What a teammate is to be made of."""
 
-    goes_on = False  # an item whose turn was cut goes back to the board, which hands it out again
+    name: str
+    team: str
+    definition: AgentDefinition | str
+    """One, or the name of one."""
+    tools: tuple[Tool, ...] = ()
+    """Those of a member."""
+    model: str | None = None
+    """An alias or an id; None: as its definition says, else the lead's."""
+    is_plan_required: bool = False
+    """Whether it plans first, and works when the lead has approved of that."""
 
-    def __init__(self, home: AgentHome, member: str, board: Ref[Any]) -> None:
-        super().__init__(home)
-        self._member = member
-        self._board = board
 
-    async def on_start(self, ctx: Context) -> None:
-        """Start as an agent does, then say that there is nothing to do."""
-        await super().on_start(ctx)
-        self._tell_board(Idle(member=self._member, ref=ctx.ref))
+class MateGround(Protocol):
+    """What the teammates of a session are made of; filled from above."""
 
-    async def on_message(self, message: Input, ctx: Context) -> None:
-        """Run one turn; an item whose turn did not end well goes back to the board."""
-        try:
-            await super().on_message(message, ctx)
-            if isinstance(message, Work):
-                self._tell_board(TurnOver(member=self._member, item=message.label))
-        except BaseException as error:
-            if isinstance(message, Work):
-                is_failure = not ctx.turn.is_aborting
-                why = f"its turn failed: {error}" if is_failure else "its turn was ended"
-                self._tell_board(GiveBack(member=self._member, item=message.label, why=why, is_failure=is_failure))
-            raise
-        finally:
-            self._tell_board(Idle(member=self._member, ref=ctx.ref))
+    async def make_mate(self, wish: MateWish) -> AgentHome:
+        """Return what belongs to a new teammate.
 
-    def _tell_board(self, message: Idle | GiveBack | TurnOver) -> None:
-        # Lane `now`: a board that is full of commands must not miss who can work on them.
-        self._board.tell(message, Lane.NOW)
+        Raises:
+            UsageError: Its definition is not there, or cannot be used.
+        """
+        ...
+
+    def adopt(self, ref: Ref[Any], home: AgentHome) -> None:
+        """Take note of a teammate that was started."""
+        ...
 
 
 @final
@@ -79,13 +81,19 @@ class BoardHandle:
 class Mate:
     """A teammate. Made by `team.spawn`."""
 
-    def __init__(self, name: str, ref: Ref[Any], home: AgentHome) -> None:
-        self.name = name
-        self.ref = ref
-        self._home = home
+    def __init__(self, member: Member) -> None:
+        self.name = member.name
+        self.ref = member.ref
+        self._member = member
+        self._home = member.home
 
     def __repr__(self) -> str:
         return f"<Mate {self.name!r} {self.state}>"
+
+    @property
+    def id(self) -> str:
+        """`name@team`."""
+        return self._member.id
 
     @property
     def state(self) -> State:
@@ -124,25 +132,14 @@ class Mate:
 class Team:
     """A board and its mates. Made by `session.open_team`."""
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        supervisor: Supervisor,
-        home: BoardHome,
-        roster: Roster,
-        addresses: dict[str, Ref[Any]],
-        make_home: Callable[[AgentDefinition, tuple[Tool, ...]], AgentHome],
-        on_spawned: Callable[[Ref[Any], AgentHome], None],
-    ) -> None:
-        self.name = name
+    def __init__(self, *, supervisor: Supervisor, roster: Roster, ground: MateGround) -> None:
+        self.name = roster.team
         self.supervisor = supervisor
-        self.board = BoardHandle(home, roster.board)
-        self._roster = roster
-        self._addresses = addresses
-        self._make_home = make_home
-        self._on_spawned = on_spawned
+        self.board = BoardHandle(roster.home, roster.board)
+        self.roster = roster
+        self._ground = ground
         self._mates: dict[str, Mate] = {}
+        self._joined = 0
 
     def __repr__(self) -> str:
         return f"<Team {self.name!r}: {len(self._mates)} mates>"
@@ -164,33 +161,63 @@ class Team:
         """Whether an item waits although somebody is there who could take it, or will be after a restart."""
         return self.board.has_claimable and any(not mate.ref.is_gone for mate in self._mates.values())
 
-    async def spawn(self, name: str, *, definition: AgentDefinition, prompt: str = "") -> Mate:
+    async def spawn(
+        self,
+        name: str,
+        *,
+        definition: AgentDefinition | str,
+        prompt: str = "",
+        model: str | None = None,
+        plan_required: bool = False,
+        restart: Restart | str = Restart.TRANSIENT,
+    ) -> Mate:
         """Start a teammate; without a prompt it waits for mail or for an item that it can claim.
 
+        A name that a member of the team ever had comes with a number; `name` of the result is the one it has.
+
+        Args:
+            name: What the others call it.
+            definition: What kind of agent it is, or the name of that.
+            prompt: What it is told first; of the lead's conversation it knows nothing.
+            model: An alias or an id; by default as its definition says, else the lead's.
+            plan_required: Whether it plans first, and works when the lead has approved of that.
+            restart: When it comes back after its actor has ended, with its conversation and its items.
+
         Raises:
-            UsageError: The name is the lead's, `*`, or cannot be a name.
-            NameTaken: Another teammate has it.
+            UsageError: The name stands for somebody else, or cannot be a name; or the definition is not there.
             JournalError: The spawn could not be put on record.
             Stopping: The team is closing.
         """
-        if name in {LEAD, "*"}:
-            raise UsageError(f"a teammate cannot be called {name!r}: that stands for somebody else")
-        home = self._make_home(definition, member_tools(self._roster, name))
-        spec = ChildSpec(restart=Restart.TRANSIENT)
-        ref: Ref[Any] = await self.supervisor.spawn(MateAgent, home, name, self._roster.board, name=name, spec=spec)
+        check_name(name)
+        spec = ChildSpec(restart=restart)
+        roster = self.roster
+        name = roster.reserve(name)
+        wish = MateWish(
+            name=name,
+            team=self.name,
+            definition=definition,
+            tools=member_tools(roster, name),
+            model=model,
+            is_plan_required=plan_required,
+        )
+        home = await self._ground.make_mate(wish)
+        member = Member(name=name, id=roster.id_of(name), color=color_of(self._joined), home=home)
+        self._joined += 1
+        ref: Ref[Any] = await self.supervisor.spawn(MateAgent, member, roster, name=name, spec=spec)
+        ref.watch(partial(self._let_go, member))
         try:
-            await self._roster.wait_durable()
+            await roster.wait_durable()
         except BaseException:  # it is not on record that there is such a mate, so there must be none
             ref.kill("its start could not be put on record")
             raise
-        self._addresses[name] = ref
-        ref.watch(lambda _: self._addresses.pop(name, None) and None)
-        self._on_spawned(ref, home)
-        self._roster.homes[name] = home
-        mate = self._mates[name] = Mate(name, ref, home)
+        self._ground.adopt(ref, home)
+        mate = self._mates[name] = Mate(member)
         if prompt:
             mate.tell(prompt)
         return mate
+
+    def _let_go(self, member: Member, _: Down) -> None:
+        self.roster.leave(member)
 
 
 async def make_team(
@@ -198,11 +225,10 @@ async def make_team(
     *,
     supervisor: Supervisor,
     lead: Ref[Any],
-    make_home: Callable[[AgentDefinition, tuple[Tool, ...]], AgentHome],
-    on_spawned: Callable[[Ref[Any], AgentHome], None],
+    lead_home: AgentHome,
+    ground: MateGround,
     check_open: Callable[[], None],
-    wait_durable: Callable[[], Any],
-    lead_home: AgentHome | None = None,
+    wait_durable: Callable[[], Awaitable[None]],
 ) -> tuple[Team, tuple[Tool, ...]]:
     """Start a board below `supervisor`; returns the team and the tools of its lead."""
     home = BoardHome(
@@ -212,26 +238,9 @@ async def make_team(
     )
     board: Ref[Any] = await supervisor.spawn(Board, home, name="board", spec=ChildSpec(restart=Restart.PERMANENT))
     home.board = board
-    addresses: dict[str, Ref[Any]] = {LEAD: lead}
-    recorder = supervisor.cell.recorder
-    roster = Roster(
-        board=board,
-        home=home,
-        addresses=addresses,
-        emit=recorder.emit,
-        check_open=check_open,
-        wait_durable=wait_durable,
-        team=name,
-    )
-    if lead_home is not None:
-        roster.homes[LEAD] = lead_home
-    team = Team(
-        name,
-        supervisor=supervisor,
-        home=home,
-        roster=roster,
-        addresses=addresses,
-        make_home=make_home,
-        on_spawned=on_spawned,
-    )
-    return team, member_tools(roster, LEAD)
+    emit: Callable[[Event], int] = supervisor.cell.recorder.emit
+    roster = Roster(team=name, board=board, home=home, emit=emit, check_open=check_open, wait_durable=wait_durable)
+    leading = Member(name=LEAD, id=roster.id_of(LEAD), color="", home=lead_home)
+    leading.ref = lead
+    roster.join(leading)
+    return Team(supervisor=supervisor, roster=roster, ground=ground), member_tools(roster, LEAD)

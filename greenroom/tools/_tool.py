@@ -42,6 +42,11 @@ class Tool(Protocol):
         ...
 
 
+def records_itself(one: Tool) -> bool:
+    """Whether a tool sees to it by itself that what it does is on record first, and has its own words where that cannot be."""
+    return bool(getattr(one, "records_itself", False))
+
+
 class ToolSchema(NamedTuple):
     """What a model request says about one tool."""
 

@@ -20,6 +20,18 @@ from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, read_journal
 
 Page = Callable[[ModelRequest], AnswerLike]
+AUDIT_AUTH = """---
+name: audit-auth
+context: fork
+allowed-tools:
+  - Read
+  - Grep
+  - Glob
+---
+
+Audit the authentication flow and return only correctness risks.
+"""
+"""A skill of the reference (agents 20.2)."""
 
 
 def agent(prompt: str, **more: Any) -> Call:

@@ -14,6 +14,7 @@ from greenroom.teams import (
     LEAD,
     MAX_FAILURES,
     Assignment,
+    Busy,
     CreateItem,
     Edited,
     EditItem,
@@ -158,7 +159,7 @@ async def test_a_member_that_is_given_an_item_is_told_and_begins_with_it_when_it
         await settle()
 
         assert (scene.items[2].status, scene.items[2].owner) == (ItemStatus.PENDING, "ann")
-        assert scene.notes("ann") == ["lead gave you task #3 (third). You are handed it when you are free."]
+        assert scene.notes("ann") == [f"{LEAD} gave you task #3 (third). You are handed it when you are free."]
         scene.say_idle("ann")
         await settle()
         assert scene.work("ann") == ["1", "3"], "what is its own comes before what is nobody's"
@@ -311,6 +312,21 @@ async def test_a_member_that_is_at_the_board_is_in_a_turn_and_handed_nothing(aut
         await settle()
 
         assert scene.work("ann") == ["2"]
+
+
+async def test_a_member_that_has_something_else_to_do_is_handed_nothing(autojump_clock: MockClock) -> None:
+    settled: list[str] = []
+    async with open_scene(settle=settled.append) as scene:
+        await scene.join("ann")
+        scene.board.tell(Busy(member="ann"), Lane.NOW)
+        await scene.create("first")
+        await settle()
+        assert (scene.work("ann"), settled) == ([], ["ann"])
+
+        scene.say_idle("ann")
+        await settle()
+
+        assert (scene.work("ann"), settled) == (["1"], ["ann"])
 
 
 async def test_where_each_may_have_one_item_nobody_is_handed_a_second(autojump_clock: MockClock) -> None:
