@@ -37,7 +37,7 @@ from greenroom.session._recovery import WHY_LOST, Due, Left, read_record
 from greenroom.session._resume import load_agent
 from greenroom.session._status import TaskStatus, status_of
 from greenroom.supervisor import StopOrder, Supervisor, SupervisorSpec
-from greenroom.tasks import AGENT, LOST, TaskInfo, TaskNotice, Tasks
+from greenroom.tasks import AGENT, LOST, TEAMMATE, TaskInfo, TaskNotice, Tasks
 from greenroom.tools import Tool, ToolError
 from greenroom.worktrees import Worktrees
 
@@ -273,7 +273,7 @@ class Delegation:
         """Once nothing more may be spent, end what runs in the background (agents 1.73); its notices begin no turns."""
         denial = await self._composition.budget.wait_exceeded()
         for one in self.tasks.running():
-            if one.is_background:
+            if one.is_background and one.info.kind != TEAMMATE:  # a teammate's turns fail, and it lives on
                 one.is_quiet = True
                 one.kill(Cause("budget", str(denial)))
 

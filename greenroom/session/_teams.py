@@ -15,16 +15,19 @@ from typing import Any, Final, final
 import attrs
 import trio
 
-from greenroom.actors import Ref
+from greenroom.actors import Down, Edge, Ref, State
 from greenroom.agents import AgentDefinition, AgentHome, Lineage
-from greenroom.agents.crew import ChildWish
-from greenroom.core import Ports, UsageError
+from greenroom.agents.crew import ChildWish, words_of
+from greenroom.core import Cause, Ports, UsageError
 from greenroom.session._composition import Composition
+from greenroom.session._delegation import Delegation
 from greenroom.session._recording import Recording
 from greenroom.supervisor import StopOrder, Strategy, Supervisor, SupervisorSpec
-from greenroom.teams import MateWish, Team, TeamSettings, make_team, report_tool
+from greenroom.tasks import TEAMMATE, Progress, Task, TaskInfo
+from greenroom.teams import MateWish, Member, MemberStatus, Team, TeamSettings, make_team, report_tool
 
 TEAMS: Final = "teams"
+_EDGES: Final = {State.COMPLETED: Edge.COMPLETE, State.FAILED: Edge.FAIL, State.KILLED: Edge.KILL}
 _GIVEN: Final = ("SendMessage", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate")
 """What a mate has whatever its definition lists (agents 2.26)."""
 
@@ -36,7 +39,9 @@ class SessionTeams:
     Args:
         supervisor: That of the session.
         composition: Makes agents.
+        delegation: The sub-agents of the session, their mail, and the table of tasks.
         adopt: Takes note of an agent that was started.
+        drop: Forgets it; what it used counts on.
         recording: Its record.
         ports: Disk.
         run_folder: Where a report goes.
@@ -51,19 +56,28 @@ class SessionTeams:
         supervisor: Supervisor,
         composition: Composition,
         *,
+        delegation: Delegation,
         adopt: Callable[[Ref[Any], AgentHome], None],
+        drop: Callable[[str], None],
         recording: Recording,
         ports: Ports,
         run_folder: Path,
     ) -> None:
         self._supervisor = supervisor
         self._composition = composition
+        self.delegation = delegation
+        self._tasks = delegation.tasks
         self._adopt = adopt
+        self._drop = drop
         self._recording = recording
         self._ports = ports
         self._run_folder = run_folder
         self._branch: Supervisor | None = None
         self._is_opening = False
+        self._name = ""
+        self._ended: dict[str, str] = {}
+        """Ids of the agents of mates that have ended and are not released, by those of their tasks."""
+        self._take_part()
         self.lead: tuple[Ref[Any], AgentHome] | None = None
         self.current: Team | None = None
 
@@ -72,6 +86,17 @@ class SessionTeams:
         """How teams work here."""
         return self._composition.teams
 
+    def _take_part(self) -> None:
+        """Let the table of tasks know of mates besides the crew."""
+        tasks, id_of, release = self._tasks, self._tasks.id_of, self._tasks.on_release
+
+        def release_both(task: Task) -> None:
+            self._release(task)
+            release(task)
+
+        tasks.id_of = lambda name: self._task_of(name) or id_of(name)
+        tasks.on_release = release_both
+
     # --- opening and closing ---------------------------------------------------------------------------------------
 
     @asynccontextmanager
@@ -79,7 +104,7 @@ class SessionTeams:
         """Open a team, as `Session.open_team` says."""
         if self.current is not None or self._is_opening:
             raise UsageError("this session has an open team; leave that block before opening another")
-        self._is_opening = True
+        self._is_opening, self._name = True, name
         supervisor: Supervisor | None = None
         try:
             spec = SupervisorSpec(
@@ -87,8 +112,12 @@ class SessionTeams:
             )
             supervisor = await (await self._open_branch()).spawn_supervisor(name, spec)
             self.current = await self._make_team(name, supervisor)
+            self.delegation.post.team = self.current.mail
             yield self.current
         finally:
+            self.delegation.post.team = None
+            if self.current is not None:
+                self.current.mail.is_closing = True
             _, home = self._lead
             home.tools = self._composition.tools_for(home)
             home.survivors = ()
@@ -122,7 +151,9 @@ class SessionTeams:
             wait_durable=self._recording.commit,
         )
         report = report_tool(self._run_folder / "report.md", self._ports.disk)
-        home.tools = self._composition.tools_for(home, (*lead_tools, report))
+        home.tools = self._composition.tools_for(
+            home, (*lead_tools, self.delegation.send_message(has_team=True), report)
+        )
         home.survivors = (team.describe_mates,)
         return team
 
@@ -140,7 +171,7 @@ class SessionTeams:
             definition = (await self._composition.definitions.refresh()).find(definition)
         home = self._composition.make_home(
             _as_mate(definition),
-            wish.tools,
+            (*wish.tools, self.delegation.send_message(has_team=True)),
             wish=ChildWish(
                 definition=definition,
                 parent=lead_home,
@@ -156,9 +187,55 @@ class SessionTeams:
             await home.admit()
         return home
 
-    def adopt(self, ref: Ref[Any], home: AgentHome) -> None:
-        """Take note of a teammate that was started."""
+    def adopt(self, member: Member) -> None:
+        """Take note of a teammate that was started: it stands in the table of tasks, under `name@team`."""
+        home, ref = member.home, member.ref
         self._adopt(ref, home)
+        earlier = self._tasks.find(member.id)
+        info = TaskInfo(
+            id=member.id,
+            kind=TEAMMATE,
+            description=f"{member.name} of the team {self._name}",
+            owner="",
+            output_file=self._run_folder / "tasks" / f"{home.id}.output",
+            agent_type=home.definition.name,
+            depth=home.lineage.depth,
+            run=1 if earlier is None else earlier.info.run + 1,
+        )
+        task = self._tasks.open(info, is_background=True, kill=lambda cause: ref.kill(cause.why))
+        task.is_silent = True  # the lead hears of it otherwise
+        task.progress = home.progress = Progress()
+        self._tasks.begin(task)
+
+    def let_go(self, member: Member, down: Down) -> None:
+        """Take note of its end: what it has started ends with it (DESIGN 12.18), and nothing of it is kept."""
+        home = member.home
+        cause = Cause(member.id, "the teammate that started it has ended")
+        for one in self.delegation.crew.below(home.id):
+            one.task.kill(cause)
+        for shell in self._tasks.running(home.id):
+            shell.kill(cause)
+        task = self._tasks.find(member.id)
+        if task is not None and not task.is_finished:
+            if task.cause is None:
+                task.cause = down.cause
+            if down.state is State.FAILED:
+                task.error = words_of(down.error)
+            self._tasks.end(task, _EDGES[down.state])
+        home.context = None
+        self._composition.let_go(home)
+        self._ended[member.id] = home.id
+
+    def _release(self, task: Task) -> None:
+        """Forget a mate that ended some time ago, when nobody looks at it any more."""
+        agent_id = self._ended.pop(task.info.id, None)
+        if agent_id is not None:
+            self._drop(agent_id)
+
+    def _task_of(self, name: str) -> str:
+        """Return the id of the task of the mate that has a name; empty for none."""
+        member = None if self.current is None else self.current.roster.find(name)
+        return "" if member is None or member.is_lead else member.id
 
     # --- looking ---------------------------------------------------------------------------------------------------
 
@@ -168,9 +245,23 @@ class SessionTeams:
         return [] if self.current is None else [self.current.board.ref]
 
     @property
+    def working(self) -> int:
+        """How many mates work, or are about to, also after a restart; one that is idle keeps no run from its end."""
+        if self.current is None:
+            return 0
+        mates = self.current.roster.mates
+        working = sum(_is_at_work(one) for one in mates)
+        return working or int(self.has_work_to_hand_out)
+
+    @property
     def has_work_to_hand_out(self) -> bool:
         """Whether an item waits for a mate that could take it."""
         return self.current is not None and self.current.has_work_to_hand_out
+
+
+def _is_at_work(member: Member) -> bool:
+    waits = member.ref.statistics()
+    return member.status is MemberStatus.WORKING or member.ref.is_busy or bool(waits.now or waits.next or waits.later)
 
 
 def _as_mate(definition: AgentDefinition) -> AgentDefinition:
