@@ -127,7 +127,7 @@ class Controls:
         if target is None:
             return ""
         own = f"{target.name}: m message, i interrupt" + (", k kill" if target.is_mate else "")
-        return f"{own} | up, down: another | K kill all | ctrl+c stop"
+        return f"{own} | K kill all | up, down | ctrl+c stop"
 
 
 def press(

@@ -43,8 +43,8 @@ _STYLES: Final[Mapping[str, str]] = {
     "failed": "bold red",
     "killed": "magenta",
 }
-_HIDDEN: Final = frozenset({"", "session/teams"})
-"""Supervisors that only hold others: a line for each would say nothing."""
+_HIDDEN: Final = frozenset({"", "session/teams", "session/queue"})
+"""What only holds or hands on others: a line for each would say nothing."""
 
 
 @attrs.frozen
@@ -139,12 +139,15 @@ def state_word(node: TreeNode) -> str:
             return "starting"
         case State.RUNNING:
             # A supervisor is never at rest and never at work: what it holds is.
-            is_working = node.is_busy if not node.children else any(child.is_busy for child in node.children)
-            return "working" if is_working else "idle"
+            return "working" if _is_working(node) else "idle"
         case State.COMPLETED:
             return "ended"
         case state:
             return state.value
+
+
+def _is_working(node: TreeNode) -> bool:
+    return any(map(_is_working, node.children)) if node.children else node.is_busy
 
 
 def fitting(rows: Sequence[Row], most: int, chosen: str = "") -> tuple[list[Row], str]:
