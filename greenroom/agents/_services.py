@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import attrs
 
@@ -27,6 +27,9 @@ from greenroom.skills import Rendered
 from greenroom.store import Transcript
 from greenroom.tasks import Progress, TaskNotice
 from greenroom.tools import AskUser, Background, Processes, ToolContext, ToolSet, Workspace
+
+if TYPE_CHECKING:
+    from greenroom.agents._hooking import Hooking
 
 
 @final
@@ -145,6 +148,8 @@ class AgentHome:
     policy: Policy | None = None
     """What decides about its tool calls; None lets all of them run."""
     hooks: HookRunner | None = None
+    hooking: Hooking | None = None
+    """Runs the hooks of its latest turn."""
     is_child: bool = False
     """Whether it is not the session's main agent."""
     id: str = ""

@@ -149,6 +149,7 @@ class SessionTeams:
             ground=self,
             check_open=self._recording.check_open,
             wait_durable=self._recording.commit,
+            one_each=self.settings.agent_busy,
         )
         report = report_tool(self._run_folder / "report.md", self._ports.disk)
         home.tools = self._composition.tools_for(

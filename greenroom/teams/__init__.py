@@ -1,17 +1,36 @@
 """Teams: mates with mailboxes of their own, a lead, and a shared board whose claims cannot race."""
 
-from greenroom.teams._board import Board, BoardHome, CreateItem, EditItem, GiveBack, HandOut, Idle, TurnOver
+from greenroom.teams._board import (
+    Assignment,
+    Board,
+    BoardHome,
+    Busy,
+    CreateItem,
+    Edited,
+    EditItem,
+    GiveBack,
+    HandOut,
+    Idle,
+    Join,
+    ReserveId,
+    TurnOver,
+)
+from greenroom.teams._board_hooks import refuse_completion, refuse_creation, refuse_idling
+from greenroom.teams._board_state import BoardState, apply
 from greenroom.teams._catalog import EVENTS, FOLDS
+from greenroom.teams._edits import Edit, Refused, plan_edit
 from greenroom.teams._events import (
+    ItemAssigned,
     ItemClaimed,
     ItemCompleted,
     ItemCreated,
     ItemDeleted,
     ItemEdited,
     ItemEvent,
+    ItemLinked,
     ItemReleased,
 )
-from greenroom.teams._items import MAX_FAILURES, BoardState, Edit, Item, ItemStatus, Refused, apply, plan_edit
+from greenroom.teams._items import MAX_FAILURES, TRANSITIONS, Item, ItemStatus
 from greenroom.teams._lifecycle import Idling, MemberStatus
 from greenroom.teams._mail import TeamMail
 from greenroom.teams._mail_events import Mail, MailQuarantined, MailRead, MailReturned, MailSent, MailState, unread
@@ -38,27 +57,34 @@ __all__ = [
     "FOLDS",
     "LEAD",
     "MAX_FAILURES",
+    "TRANSITIONS",
+    "Assignment",
     "Board",
     "BoardHandle",
     "BoardHome",
     "BoardState",
+    "Busy",
     "CreateItem",
     "Edit",
     "EditItem",
+    "Edited",
     "GiveBack",
     "HandOut",
     "Idle",
     "IdleReason",
     "Idling",
     "Item",
+    "ItemAssigned",
     "ItemClaimed",
     "ItemCompleted",
     "ItemCreated",
     "ItemDeleted",
     "ItemEdited",
     "ItemEvent",
+    "ItemLinked",
     "ItemReleased",
     "ItemStatus",
+    "Join",
     "Mail",
     "MailQuarantined",
     "MailRead",
@@ -78,6 +104,7 @@ __all__ = [
     "Member",
     "MemberStatus",
     "Refused",
+    "ReserveId",
     "Roster",
     "Team",
     "TeamClosed",
@@ -89,6 +116,9 @@ __all__ = [
     "make_team",
     "member_tools",
     "plan_edit",
+    "refuse_completion",
+    "refuse_creation",
+    "refuse_idling",
     "report_tool",
     "teams_from_environment",
     "unread",
