@@ -150,6 +150,7 @@ class SessionTeams:
             check_open=self._recording.check_open,
             wait_durable=self._recording.commit,
             one_each=self.settings.agent_busy,
+            wall=self._ports.clock.wall,
         )
         report = report_tool(self._run_folder / "report.md", self._ports.disk)
         home.tools = self._composition.tools_for(

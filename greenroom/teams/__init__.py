@@ -49,6 +49,8 @@ from greenroom.teams._names import LEAD
 from greenroom.teams._protocol import IdleReason
 from greenroom.teams._roster import Member, Roster
 from greenroom.teams._settings import TeamSettings, teams_from_environment
+from greenroom.teams._shutdown import ShutdownAsk, ShutdownOutcome, Shutdowns, ShutdownState
+from greenroom.teams._shutdown_events import RequestEvent, ShutdownAnswered, ShutdownAsked, ShutdownSettled
 from greenroom.teams._team import BoardHandle, Mate, MateGround, MateWish, Team, make_team
 from greenroom.teams._tools import member_tools, report_tool
 
@@ -104,8 +106,16 @@ __all__ = [
     "Member",
     "MemberStatus",
     "Refused",
+    "RequestEvent",
     "ReserveId",
     "Roster",
+    "ShutdownAnswered",
+    "ShutdownAsk",
+    "ShutdownAsked",
+    "ShutdownOutcome",
+    "ShutdownSettled",
+    "ShutdownState",
+    "Shutdowns",
     "Team",
     "TeamClosed",
     "TeamMail",

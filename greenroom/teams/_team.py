@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from functools import partial
 from typing import Any, Protocol, final
 
@@ -22,6 +23,7 @@ from greenroom.teams._mate import MateAgent
 from greenroom.teams._mate_events import MateJoined, TeamOpened
 from greenroom.teams._names import LEAD, check_name, color_of
 from greenroom.teams._roster import Member, Roster
+from greenroom.teams._shutdown import DEADLINE_S, ShutdownOutcome, Shutdowns, ShutdownState
 from greenroom.teams._telling import settle, tell_end
 from greenroom.teams._tools import member_tools
 from greenroom.tools import Tool
@@ -89,7 +91,8 @@ class BoardHandle:
 class Mate:
     """A teammate. Made by `team.spawn`."""
 
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: Member, shutdowns: Shutdowns) -> None:
+        self._shutdowns = shutdowns
         self.name = member.name
         self.id = member.id
         """`name@team`."""
@@ -141,6 +144,22 @@ class Mate:
         """End the teammate; its items go back to the board."""
         self.ref.kill(why)
 
+    async def shutdown(self, reason: str = "", *, deadline_s: float = DEADLINE_S) -> ShutdownOutcome:
+        """Ask it to end and return what came of it: its model decides, up to the deadline; then it is ended.
+
+        Cancelled, the request stands, and so does its deadline.
+
+        Args:
+            reason: What it reads.
+            deadline_s: Seconds that it has; `math.inf` waits for its word.
+
+        Raises:
+            UsageError: The seconds are no number above 0.
+        """
+        if self._member is None:
+            return ShutdownOutcome(state=ShutdownState.ENDED)
+        return await self._shutdowns.end(self._member, reason, deadline_s)
+
     async def wait_ended(self) -> Down:
         """Wait until it is gone for good."""
         return await self.ref.wait_ended()
@@ -150,9 +169,13 @@ class Mate:
 class Team:
     """A board and its mates. Made by `session.open_team`."""
 
-    def __init__(self, *, supervisor: Supervisor, roster: Roster, ground: MateGround) -> None:
+    def __init__(
+        self, *, supervisor: Supervisor, roster: Roster, ground: MateGround, wall: Callable[[], datetime]
+    ) -> None:
         self.mail = TeamMail(roster)
         """What members send each other."""
+        self.shutdowns = Shutdowns(self.mail, supervisor, wall)
+        """The requests to end that are open."""
         self.name = roster.team
         self.supervisor = supervisor
         self.board = BoardHandle(roster.home, roster.board)
@@ -235,7 +258,7 @@ class Team:
         except BaseException:  # it is not on record that there is such a mate, so there must be none
             ref.kill("its start could not be put on record")
             raise
-        mate = self._mates[name] = Mate(member)
+        mate = self._mates[name] = Mate(member, self.shutdowns)
         if prompt:
             mate.tell(prompt)
         return mate
@@ -284,6 +307,7 @@ async def make_team(
     ground: MateGround,
     check_open: Callable[[], None],
     wait_durable: Callable[[], Awaitable[None]],
+    wall: Callable[[], datetime],
     one_each: bool = False,
 ) -> tuple[Team, tuple[Tool, ...]]:
     """Start a board below `supervisor`; returns the team and the tools of its lead."""
@@ -302,4 +326,4 @@ async def make_team(
     roster.join(leading)
     home.settle = partial(settle, roster)
     emit(TeamOpened(actor=board.id, team=name))
-    return Team(supervisor=supervisor, roster=roster, ground=ground), member_tools(roster, LEAD)
+    return Team(supervisor=supervisor, roster=roster, ground=ground, wall=wall), member_tools(roster, LEAD)
