@@ -45,13 +45,14 @@ from greenroom.teams._mate_events import (
     TeamClosed,
     TeamOpened,
 )
-from greenroom.teams._names import LEAD
+from greenroom.teams._names import LEAD, free_name
 from greenroom.teams._protocol import IdleReason
 from greenroom.teams._roster import Member, Roster
 from greenroom.teams._settings import TeamSettings, teams_from_environment
 from greenroom.teams._shutdown import ShutdownAsk, ShutdownOutcome, Shutdowns, ShutdownState
 from greenroom.teams._shutdown_events import RequestEvent, ShutdownAnswered, ShutdownAsked, ShutdownSettled
 from greenroom.teams._team import BoardHandle, Mate, MateGround, MateWish, Team, make_team
+from greenroom.teams._team_tools import TeamTools
 from greenroom.teams._tools import member_tools, report_tool
 
 __all__ = [
@@ -121,8 +122,10 @@ __all__ = [
     "TeamMail",
     "TeamOpened",
     "TeamSettings",
+    "TeamTools",
     "TurnOver",
     "apply",
+    "free_name",
     "make_team",
     "member_tools",
     "plan_edit",

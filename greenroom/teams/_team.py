@@ -308,10 +308,13 @@ async def make_team(
     check_open: Callable[[], None],
     wait_durable: Callable[[], Awaitable[None]],
     wall: Callable[[], datetime],
+    one_each: bool = False,
+    description: str = "",
 ) -> tuple[Team, tuple[Tool, ...]]:
     """Start a board below `supervisor`; returns the team and the tools of its lead."""
     home = BoardHome(
         team=name,
+        one_each=one_each,
         tell_lead=lambda note: lead.tell(note, Lane.LATER, size_bytes=len(note.text)),
         check_open=check_open,
     )
@@ -323,5 +326,5 @@ async def make_team(
     leading.ref = lead
     roster.join(leading)
     home.settle = partial(settle, roster)
-    emit(TeamOpened(actor=board.id, team=name))
+    emit(TeamOpened(actor=board.id, team=name, description=description))
     return Team(supervisor=supervisor, roster=roster, ground=ground, wall=wall), member_tools(roster, LEAD)

@@ -30,7 +30,12 @@ def member(team: Team, name: str) -> Any:
 
 
 def mail_texts(team: Team, name: str) -> list[str]:
-    """Return the messages of others that stand in a member's conversation."""
+    """Return what others said to a member that stands in its conversation; that they have nothing to do is left out."""
+    return [text for text in notices_of(team, name) if "idle_notification" not in text]
+
+
+def notices_of(team: Team, name: str) -> list[str]:
+    """Return all that a member was told by others, or of them."""
     return [text for text in texts_of(member(team, name).home) if text.startswith("<teammate-message")]
 
 
@@ -48,6 +53,7 @@ async def test_members_write_to_each_other_and_to_the_lead_by_all_its_names(
         await send_as(member(team, LEAD), "ann@t", "Look at the lexer.")
         await session.wait_quiet()
         heard = {name: mail_texts(team, name) for name in ("ann", "bob", LEAD)}
+        idle = [text for text in notices_of(team, LEAD) if "idle_notification" in text]
         sent, read = told(session, MailSent), told(session, MailRead)
 
     assert result == {
@@ -60,6 +66,9 @@ async def test_members_write_to_each_other_and_to_the_lead_by_all_its_names(
     ]
     assert heard["ann"] == ['<teammate-message teammate_id="team-lead">\nLook at the lexer.\n</teammate-message>']
     assert [text.splitlines()[1] for text in heard[LEAD]] == ["by team-lead", "by lead", "by main", "by Lead@t"]
+    assert any("summary&quot;: &quot;to bob: parser&quot;" in text for text in idle), (
+        "what mates told each other (7.49)"
+    )
     assert [one.mail for one in sent] == [1, 2, 3, 4, 5, 6]
     assert sorted(one.mail for one in read) == [1, 2, 3, 4, 5, 6]
     assert violations(session) == []
