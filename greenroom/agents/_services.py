@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import attrs
 
@@ -24,9 +24,12 @@ from greenroom.mailbox import Lane
 from greenroom.models import ContinuationPolicy, Effort, Message, Model, Thinking, ToolResultBlock, ToolSchema, Usage
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Policy, Refusals, Update, Verdict
 from greenroom.skills import Rendered
-from greenroom.store import Transcript
+from greenroom.store import SharedPrefix, Transcript
 from greenroom.tasks import Progress, TaskNotice
 from greenroom.tools import AskUser, Background, Processes, ToolContext, ToolSet, Workspace
+
+if TYPE_CHECKING:
+    from greenroom.agents._hooking import Hooking
 
 
 @final
@@ -151,6 +154,8 @@ class AgentHome:
     """What the user has refused to members of its team; None for one that belongs to none."""
     must_plan: bool = False
     """Whether it changes nothing until its plan is approved, whoever would allow a call."""
+    hooking: Hooking | None = None
+    """Runs the hooks of its latest turn."""
     is_child: bool = False
     """Whether it is not the session's main agent."""
     id: str = ""
@@ -171,7 +176,9 @@ class AgentHome:
     open_results: Mapping[str, ToolResultBlock] = attrs.field(factory=dict)
     """Results of calls that its conversation begins with; those that are not here are `interrupted`."""
     keeps_history: bool = False
-    """Whether the messages that its conversation begins with are written to its transcript too."""
+    """Whether the messages that its conversation begins with are written to its transcript too, or where they stand."""
+    shared: SharedPrefix | None = None
+    """Where these stand on disk, in the transcript of the agent that it is a fork of; None where not all of them do."""
     ended_by: Cause | None = None
     """Who asked for the end of the turn with which its run ended."""
     confine: Callable[[str, Mapping[str, Any]], str] | None = None

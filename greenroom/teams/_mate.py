@@ -17,10 +17,11 @@ import trio
 from greenroom.actors import Context
 from greenroom.agents import Agent, Hooking, Input, Note, Prompt, StoppedByHook, Work
 from greenroom.core import InternalError
-from greenroom.hooks import HookEvent, TeammateIdleInput
+from greenroom.hooks import HookEvent, HookOutcome, TeammateIdleInput
 from greenroom.inbox import AUTO_CONTINUATION, HOOK
 from greenroom.mailbox import Delivery, Envelope, Lane
 from greenroom.teams._board import Busy, GiveBack, Idle, Join, TurnOver
+from greenroom.teams._board_hooks import refuse_idling
 from greenroom.teams._lifecycle import LANE_OF, Idling, MateStep, MemberStatus, Source, plan_next, takes
 from greenroom.teams._mate_events import MateWoke
 from greenroom.teams._names import LEAD
@@ -168,15 +169,19 @@ class MateAgent(Agent):
     async def _is_kept_going(self, ctx: Context) -> bool:
         """Ask hooks whether it may be idle; what they say instead begins another turn."""
         mate, roster = self._mate, self._roster
-        hooking = Hooking(home=self._home, token=ctx.turn.token, seq=ctx.seq, recorder=ctx.recorder)
-        if _mail(ctx) or ctx.is_ending or not hooking.has(HookEvent.TEAMMATE_IDLE):
+        if _mail(ctx) or ctx.is_ending:
             return False
+        hooking = Hooking(home=self._home, token=ctx.turn.token, seq=ctx.seq, recorder=ctx.recorder)
         try:
-            outcome = await hooking.run(TeammateIdleInput(teammate_name=mate.name, team_name=roster.team))
+            said = [await refuse_idling(roster, mate.name)]
+            if hooking.has(HookEvent.TEAMMATE_IDLE) and not said[0]:
+                told = TeammateIdleInput(teammate_name=mate.name, team_name=roster.team)
+                said += (await hooking.run(told)).block_reasons
         except StoppedByHook as error:
             ctx.ref.kill(str(error))
             return False
-        verdict = mate.guard.decide(attrs.evolve(outcome, contexts=()))
+        reasons = tuple(filter(None, said))
+        verdict = mate.guard.decide(HookOutcome(event=HookEvent.TEAMMATE_IDLE, block_reasons=reasons))
         if verdict.warning:
             hooking.notice(HookEvent.TEAMMATE_IDLE.value, verdict.warning)
         if verdict.goes_on:

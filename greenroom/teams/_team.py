@@ -89,12 +89,12 @@ class BoardHandle:
 
     def items(self) -> tuple[Item, ...]:
         """Return the items as they are now, in the order of their ids."""
-        return tuple(self._home.state.items.values())
+        return tuple(self._home.state.in_order())
 
     @property
     def has_claimable(self) -> bool:
         """Whether an item waits for somebody to claim it, and the claim could be put on record."""
-        return self._home.state.claimable() is not None and self._home.may_hand_out
+        return self._home.has_claimable
 
 
 @final
@@ -320,10 +320,15 @@ async def make_team(
     check_open: Callable[[], None],
     wait_durable: Callable[[], Awaitable[None]],
     wall: Callable[[], datetime],
+    one_each: bool = False,
+    description: str = "",
 ) -> tuple[Team, tuple[Tool, ...]]:
     """Start a board below `supervisor`; returns the team and the tools of its lead."""
     home = BoardHome(
-        tell_lead=lambda note: lead.tell(note, Lane.LATER, size_bytes=len(note.text)), check_open=check_open
+        team=name,
+        one_each=one_each,
+        tell_lead=lambda note: lead.tell(note, Lane.LATER, size_bytes=len(note.text)),
+        check_open=check_open,
     )
     board: Ref[Any] = await supervisor.spawn(Board, home, name="board", spec=ChildSpec(restart=Restart.PERMANENT))
     home.board = board
@@ -333,5 +338,5 @@ async def make_team(
     leading.ref = lead
     roster.join(leading)
     home.settle = partial(settle, roster)
-    emit(TeamOpened(actor=board.id, team=name))
+    emit(TeamOpened(actor=board.id, team=name, description=description))
     return Team(supervisor=supervisor, roster=roster, ground=ground, wall=wall), member_tools(roster, LEAD)
