@@ -38,6 +38,8 @@ _HOW: Final = (
     "A mate waits for your word on its plan. Answer with SendMessage, to {name}, with the message "
     '{{"type": "plan_approval_response", "request_id": "{id}", "approve": true}}; or with "approve": false and a "feedback".'
 )
+_APPROVED: Final = "Your plan is approved: carry it out."
+_REJECTED: Final = "Your plan is not approved: change it, and hand it in again."
 _SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
     "properties": {"plan": {"type": "string", "description": "All of the plan, as Markdown."}},
@@ -168,36 +170,15 @@ class Plans:
         policy = member.home.policy
         assert policy is not None
         after = self._policy_after(policy, permission_mode) if approve else policy
-        message = PlanApprovalResponse(
-            request_id=request_id,
-            approved=approve,
-            feedback=feedback,
-            permission_mode=after.mode.value if approve else "",
-            timestamp=self._wall().isoformat(timespec="milliseconds"),
-        )
-        goes_on = (
-            "Your plan is approved: carry it out."
-            if approve
-            else "Your plan is not approved: change it, and hand it in again."
-        )
-        text = f"{write_text(message)}\n{goes_on}"
         request.is_being_answered = True
         try:
-            failed = await self._mail.hand_over(
-                LEAD, [member], text, "plan approved" if approve else "plan rejected", lane=Lane.NEXT, message=message
-            )
+            failed = await self._send_answer(member, request_id, after.mode, feedback, approve=approve)
         finally:
             request.is_being_answered = False
         self.requests.pop(request_id, None)
         if failed:
             raise UsageError(f"{member.name}: {failed[member.name]}")
-        member.home.policy = after
-        member.home.must_plan = not approve
-        if member.status is MemberStatus.AWAITING_PLAN:
-            member.take(MateStep.PLAN_ANSWERED)
-        member.answered += 1
-        if member.home.context is not None:
-            member.home.context.enter(member.answered)
+        self._carry_out(member, after, is_approved=approve)
         self._roster.emit(
             PlanAnswered(
                 actor=self._roster.lead.home.id,
@@ -210,6 +191,29 @@ class Plans:
             )
         )
         return after.mode
+
+    async def _send_answer(
+        self, member: Member, request_id: str, mode: Mode, feedback: str, *, approve: bool
+    ) -> Mapping[str, str]:
+        message = PlanApprovalResponse(
+            request_id=request_id,
+            approved=approve,
+            feedback=feedback,
+            permission_mode=mode.value if approve else "",
+            timestamp=self._wall().isoformat(timespec="milliseconds"),
+        )
+        text = f"{write_text(message)}\n{_APPROVED if approve else _REJECTED}"
+        about = "plan approved" if approve else "plan rejected"
+        return await self._mail.hand_over(LEAD, [member], text, about, lane=Lane.NEXT, message=message)
+
+    def _carry_out(self, member: Member, after: Policy, *, is_approved: bool) -> None:
+        """Let a mate be as an answer wants it, in the step in which that was handed over."""
+        member.home.policy, member.home.must_plan = after, not is_approved
+        if member.status is MemberStatus.AWAITING_PLAN:
+            member.take(MateStep.PLAN_ANSWERED)
+        member.answered += 1
+        if member.home.context is not None:
+            member.home.context.enter(member.answered)
 
     def _policy_after(self, policy: Policy, permission_mode: str | None) -> Policy:
         leading = self._roster.lead.home.policy

@@ -85,9 +85,11 @@ class PlanAnswered(RequestEvent):
     to: str
     """Name of the mate."""
     is_approved: bool
+    """Whether the mate works as it has planned."""
     mode: str
     """The permission mode that the mate goes on in."""
     feedback: str
+    """What the mate reads besides."""
 
 
 EVENTS: Final = (ShutdownAsked, ShutdownAnswered, ShutdownSettled, PlanSubmitted, PlanAnswered)
