@@ -30,6 +30,7 @@ from greenroom.agents.definitions import Definitions
 from greenroom.core import Blocking, Cause, JournalError, Ports, StartFailed, Stopping, UsageError
 from greenroom.session._agent_hooks import without_agents
 from greenroom.session._composition import Composition
+from greenroom.session._elsewhere import SessionElsewhere
 from greenroom.session._handles import TaskHandle
 from greenroom.session._neighbours import FolderNeighbours
 from greenroom.session._recording import Recording
@@ -37,7 +38,7 @@ from greenroom.session._recovery import WHY_LOST, Due, Left, read_record
 from greenroom.session._resume import load_agent
 from greenroom.session._status import TaskStatus, status_of
 from greenroom.supervisor import StopOrder, Supervisor, SupervisorSpec
-from greenroom.tasks import AGENT, LOST, TaskInfo, TaskNotice, Tasks
+from greenroom.tasks import AGENT, LOST, TEAMMATE, TaskInfo, TaskNotice, Tasks
 from greenroom.tools import Tool, ToolError
 from greenroom.worktrees import Worktrees
 
@@ -147,12 +148,18 @@ class Delegation:
         composition.hooks.asker = HookAgents(crew=self.crew, limit=without_agents)
         neighbours = FolderNeighbours(run_folder, ports.blocking, ports.disk, ports.ids)
         self.post = Post(self.crew, FolderArchive(run_folder, ports.blocking), neighbours)
+        self.elsewhere = SessionElsewhere(composition.teams)
         self._wait_durable = wait_durable
         self._run_folder = run_folder
 
     def bound_tools(self) -> dict[str, Tool]:
         """Return the tools that stand for this session's crew."""
-        agent = AgentTool(crew=self.crew, wait_durable=self._durable, definitions=self._composition.definitions.current)
+        agent = AgentTool(
+            crew=self.crew,
+            elsewhere=self.elsewhere,
+            wait_durable=self._durable,
+            definitions=self._composition.definitions.current,
+        )
         return {AGENT_TOOL: agent, SEND_MESSAGE: self.send_message()}
 
     def send_message(self, *, has_team: bool = False) -> Tool:
@@ -273,7 +280,7 @@ class Delegation:
         """Once nothing more may be spent, end what runs in the background (agents 1.73); its notices begin no turns."""
         denial = await self._composition.budget.wait_exceeded()
         for one in self.tasks.running():
-            if one.is_background:
+            if one.is_background and one.info.kind != TEAMMATE:  # a teammate's turns fail, and it lives on
                 one.is_quiet = True
                 one.kill(Cause("budget", str(denial)))
 

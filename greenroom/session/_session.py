@@ -82,7 +82,14 @@ class Session(BesideTurns, OfHost, OfTeams):
         ground = SessionGround(composition, self._adopt, self._drop, self._agents.get)
         self.delegation = make_delegation(supervisor, ground)
         self.teams = SessionTeams(
-            supervisor, composition, adopt=self._adopt, recording=recording, ports=ports, run_folder=run_folder
+            supervisor,
+            composition,
+            delegation=self.delegation,
+            adopt=self._adopt,
+            drop=self._drop,
+            recording=recording,
+            ports=ports,
+            run_folder=run_folder,
         )
         self.inbox: SessionInbox
         """What waits for the main agent; there once that has started."""
@@ -112,7 +119,7 @@ class Session(BesideTurns, OfHost, OfTeams):
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)
         self._adopt(self._main, home)
         self.delegation.crew.main, self.delegation.crew.main_home = self._main, home
-        self.teams.lead = (self._main, home)
+        await self.teams.start(self._main, home, self.id)
         self.inbox = SessionInbox(
             self._main,
             home,
@@ -403,7 +410,7 @@ class Session(BesideTurns, OfHost, OfTeams):
             statistics = ref.statistics()
             if ref.is_busy or statistics.now or statistics.next or statistics.later:
                 return False
-        return not self.teams.has_work_to_hand_out
+        return not self.teams.working
 
     # --- pieces ----------------------------------------------------------------------------------------------------
 

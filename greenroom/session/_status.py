@@ -32,7 +32,7 @@ class TaskStatus:
 
     id: str
     kind: str
-    """`local_agent` or `local_bash`."""
+    """`local_agent`, `local_bash` or `in_process_teammate`."""
     state: TaskState
     description: str
     agent_type: str

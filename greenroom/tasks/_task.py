@@ -23,6 +23,7 @@ from greenroom.tasks._progress import Progress
 
 SHELL: Final = "local_bash"
 AGENT: Final = "local_agent"
+TEAMMATE: Final = "in_process_teammate"
 LOST: Final = "lost"
 """Who ended a task whose process was gone before it had ended."""
 
@@ -33,7 +34,7 @@ class TaskInfo:
     """What is known of a task before it begins."""
 
     id: str
-    """`b` and 8 of `[0-9a-z]` for a shell, `a` and 16 hex digits for an agent."""
+    """`b` and 8 of `[0-9a-z]` for a shell, `a` and 16 hex digits for an agent, `name@team` for a teammate."""
     kind: str = SHELL
     description: str
     """What it does, in some words, for people and models."""
@@ -247,7 +248,10 @@ def describe_end(
 
 
 def _name(kind: str, description: str) -> str:
-    return f'Agent "{description}"' if kind == AGENT else f'Background command "{description}"'
+    return f'{_WORDS.get(kind, "Background command")} "{description}"'
+
+
+_WORDS: Final = {AGENT: "Agent", TEAMMATE: "Teammate"}
 
 
 def _ending(state: TaskState, exit_code: int | None, error: str) -> str:

@@ -17,9 +17,9 @@ from greenroom.teams._board import (
 )
 from greenroom.teams._board_hooks import refuse_completion, refuse_creation, refuse_idling
 from greenroom.teams._board_state import BoardState, apply
+from greenroom.teams._catalog import EVENTS, FOLDS
 from greenroom.teams._edits import Edit, Refused, plan_edit
 from greenroom.teams._events import (
-    EVENTS,
     ItemAssigned,
     ItemClaimed,
     ItemCompleted,
@@ -29,15 +29,30 @@ from greenroom.teams._events import (
     ItemEvent,
     ItemLinked,
     ItemReleased,
-    MailSent,
 )
-from greenroom.teams._items import FOLDS, MAX_FAILURES, TRANSITIONS, Item, ItemStatus
-from greenroom.teams._lifecycle import IdleReason, Idling, MemberStatus
+from greenroom.teams._items import MAX_FAILURES, TRANSITIONS, Item, ItemStatus
+from greenroom.teams._lifecycle import Idling, MemberStatus
+from greenroom.teams._mail import TeamMail
+from greenroom.teams._mail_events import Mail, MailQuarantined, MailRead, MailReturned, MailSent, MailState, unread
 from greenroom.teams._mate import MateAgent
-from greenroom.teams._names import LEAD
+from greenroom.teams._mate_events import (
+    MateEvent,
+    MateIdled,
+    MateJoined,
+    MateLeft,
+    MateView,
+    MateWoke,
+    TeamClosed,
+    TeamOpened,
+)
+from greenroom.teams._names import LEAD, free_name
+from greenroom.teams._protocol import IdleReason
 from greenroom.teams._roster import Member, Roster
 from greenroom.teams._settings import TeamSettings, teams_from_environment
+from greenroom.teams._shutdown import ShutdownAsk, ShutdownOutcome, Shutdowns, ShutdownState
+from greenroom.teams._shutdown_events import RequestEvent, ShutdownAnswered, ShutdownAsked, ShutdownSettled
 from greenroom.teams._team import BoardHandle, Mate, MateGround, MateWish, Team, make_team
+from greenroom.teams._team_tools import TeamTools
 from greenroom.teams._tools import member_tools, report_tool
 
 __all__ = [
@@ -73,20 +88,44 @@ __all__ = [
     "ItemReleased",
     "ItemStatus",
     "Join",
+    "Mail",
+    "MailQuarantined",
+    "MailRead",
+    "MailReturned",
     "MailSent",
+    "MailState",
     "Mate",
     "MateAgent",
+    "MateEvent",
     "MateGround",
+    "MateIdled",
+    "MateJoined",
+    "MateLeft",
+    "MateView",
     "MateWish",
+    "MateWoke",
     "Member",
     "MemberStatus",
     "Refused",
+    "RequestEvent",
     "ReserveId",
     "Roster",
+    "ShutdownAnswered",
+    "ShutdownAsk",
+    "ShutdownAsked",
+    "ShutdownOutcome",
+    "ShutdownSettled",
+    "ShutdownState",
+    "Shutdowns",
     "Team",
+    "TeamClosed",
+    "TeamMail",
+    "TeamOpened",
     "TeamSettings",
+    "TeamTools",
     "TurnOver",
     "apply",
+    "free_name",
     "make_team",
     "member_tools",
     "plan_edit",
@@ -95,4 +134,5 @@ __all__ = [
     "refuse_idling",
     "report_tool",
     "teams_from_environment",
+    "unread",
 ]

@@ -1,4 +1,4 @@
-"""What teams put on record: the life of each item on a board, and mail between members."""
+"""What teams put on record of their boards: the life of each item."""
 
 from __future__ import annotations
 
@@ -134,21 +134,6 @@ class ItemDeleted(ItemEvent):
     """Name of the member that took it away."""
 
 
-@final
-@attrs.frozen(kw_only=True)
-class MailSent(Event):
-    """A member of a team sent a message to another."""
-
-    kind: ClassVar[str] = "mail.sent"
-
-    sender: str
-    """Name of the member that wrote it."""
-    to: str
-    """Name of the member that gets it."""
-    summary: str
-    """What it is about; without one, its first 80 characters."""
-
-
 EVENTS: Final = (
     ItemCreated,
     ItemAssigned,
@@ -158,5 +143,4 @@ EVENTS: Final = (
     ItemEdited,
     ItemLinked,
     ItemDeleted,
-    MailSent,
 )

@@ -17,6 +17,7 @@ import attrs
 
 from greenroom.core import IllegalTransition
 from greenroom.mailbox import Lane
+from greenroom.teams._protocol import IdleReason
 
 
 class MemberStatus(StrEnum):
@@ -30,17 +31,6 @@ class MemberStatus(StrEnum):
     AWAITING_PLAN = "awaiting-plan"
     """It has handed in a plan and waits for the lead's word."""
     ENDED = "ended"
-
-
-class IdleReason(StrEnum):
-    """Why a mate has nothing to do."""
-
-    AVAILABLE = "available"
-    """Its turn ended well."""
-    INTERRUPTED = "interrupted"
-    """Somebody ended its turn."""
-    FAILED = "failed"
-    """A provider, a tool or a limit ended its turn."""
 
 
 class MateStep(StrEnum):
@@ -155,8 +145,6 @@ class Idling:
     reason: IdleReason
     item: str = ""
     """The item whose turn it was; empty for none."""
-    is_completed: bool = False
-    """Whether that is completed."""
     failure: str = ""
     """What ended the turn; only with `failed`."""
 

@@ -7,16 +7,22 @@ across the restarts of its actor, is here and not in the actor.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, final
+from typing import Any, Final, final
 
 import attrs
 
 from greenroom.actors import Ref
 from greenroom.agents import AgentHome
 from greenroom.core import Event
+from greenroom.hooks import StopGuard
+from greenroom.supervisor import RestartBudget
 from greenroom.teams._board import BoardHome
 from greenroom.teams._lifecycle import Idling, MateStep, MemberStatus, step
 from greenroom.teams._names import LEAD, free_name, member_id, plain_name
+
+CRASHES: Final = 3
+CRASHES_IN_S: Final = 60.0
+"""So often a mate comes back after a crash within that time; with the next one it is ended."""
 
 
 @final
@@ -37,10 +43,20 @@ class Member:
     """Of a teammate; nobody keeps count of the lead."""
     item: str = ""
     """The item that it was handed and whose turn has not ended; empty for none."""
+    idling: Idling | None = None
+    """How its last turn ended, until the board has said whether there is something for it."""
     told: Idling | None = None
     """What the lead was told last of its having nothing to do."""
-    is_asked: bool = False
+    was_asked: bool = False
     """Whether the lead, or a person, has said something to it since then."""
+    was_active: bool = False
+    """Whether it has called a tool since then."""
+    said: list[str] = attrs.field(factory=list)
+    """What it has told other mates since then, a summary each."""
+    guard: StopGuard = attrs.field(factory=StopGuard)
+    """Counts how often hooks have kept it from being idle."""
+    crashes: RestartBudget = attrs.field(factory=lambda: RestartBudget(CRASHES, CRASHES_IN_S))
+    """How often it may still come back after a crash."""
 
     def __repr__(self) -> str:
         return f"<Member {self.id}: {self.status}>"
@@ -75,8 +91,10 @@ class Roster:
     """Returns when everything recorded so far survives a crash of the process."""
     members: dict[str, Member] = attrs.field(factory=dict)
     """Those that have not ended, by name, the lead first."""
-    used: set[str] = attrs.field(factory=set)
+    joined: set[str] = attrs.field(factory=set)
     """Every name that a member ever had."""
+    used: set[str] = attrs.field(factory=set)
+    """The same, and those of members that are on their way."""
 
     def __repr__(self) -> str:
         return f"<Roster of {self.team!r}: {len(self.members)} members>"
@@ -103,7 +121,7 @@ class Roster:
     def has_ended(self, to: str) -> bool:
         """Whether an address means a member that is there no more."""
         name = plain_name(to, self.team)
-        return name in self.used and name not in self.members
+        return name in self.joined and name not in self.members
 
     def reserve(self, wanted: str) -> str:
         """Return a name for somebody new, which nobody else gets from now on."""
@@ -114,6 +132,7 @@ class Roster:
     def join(self, member: Member) -> None:
         """Let somebody belong to the team."""
         self.used.add(member.name)
+        self.joined.add(member.name)
         self.members[member.name] = member
 
     def leave(self, member: Member) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from functools import partial
 from typing import Any, Protocol, final
 
@@ -16,9 +17,14 @@ from greenroom.models import Usage
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.teams._board import Board, BoardHome
 from greenroom.teams._items import Item
+from greenroom.teams._lifecycle import MateStep, MemberStatus
+from greenroom.teams._mail import TeamMail
 from greenroom.teams._mate import MateAgent
+from greenroom.teams._mate_events import MateJoined, TeamOpened
 from greenroom.teams._names import LEAD, check_name, color_of
 from greenroom.teams._roster import Member, Roster
+from greenroom.teams._shutdown import DEADLINE_S, ShutdownOutcome, Shutdowns, ShutdownState
+from greenroom.teams._telling import settle, tell_end
 from greenroom.teams._tools import member_tools
 from greenroom.tools import Tool
 
@@ -51,8 +57,12 @@ class MateGround(Protocol):
         """
         ...
 
-    def adopt(self, ref: Ref[Any], home: AgentHome) -> None:
+    def adopt(self, member: Member) -> None:
         """Take note of a teammate that was started."""
+        ...
+
+    def let_go(self, member: Member, down: Down) -> None:
+        """Take note of its end, in the step in which it is gone: what it has started ends with it."""
         ...
 
 
@@ -81,19 +91,18 @@ class BoardHandle:
 class Mate:
     """A teammate. Made by `team.spawn`."""
 
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: Member, shutdowns: Shutdowns) -> None:
+        self._shutdowns = shutdowns
         self.name = member.name
+        self.id = member.id
+        """`name@team`."""
+        self.color = member.color
         self.ref = member.ref
-        self._member = member
-        self._home = member.home
+        self._member: Member | None = member
+        self._usage = Usage()
 
     def __repr__(self) -> str:
         return f"<Mate {self.name!r} {self.state}>"
-
-    @property
-    def id(self) -> str:
-        """`name@team`."""
-        return self._member.id
 
     @property
     def state(self) -> State:
@@ -103,7 +112,17 @@ class Mate:
     @property
     def usage(self) -> Usage:
         """The tokens that it has used."""
-        return self._home.usage
+        return self._usage if self._member is None else self._member.home.usage
+
+    @property
+    def status(self) -> MemberStatus:
+        """Where it stands."""
+        return MemberStatus.ENDED if self._member is None else self._member.status
+
+    def let_go(self) -> None:
+        """Hold nothing of a teammate that has ended but what it has used."""
+        if self._member is not None:
+            self._usage, self._member = self._member.home.usage, None
 
     def tell(self, text: str) -> Delivery:
         """Send it a message from the host; it reaches it at its next turn.
@@ -113,6 +132,8 @@ class Mate:
         """
         if not text.strip():
             raise UsageError("a message needs text; this one is blank")
+        if self._member is not None:
+            self._member.was_asked = True
         return self.ref.tell(Note(text), Lane.NEXT, size_bytes=len(text))
 
     def abort_turn(self, why: str = "aborted") -> AbortResult:
@@ -123,6 +144,22 @@ class Mate:
         """End the teammate; its items go back to the board."""
         self.ref.kill(why)
 
+    async def shutdown(self, reason: str = "", *, deadline_s: float = DEADLINE_S) -> ShutdownOutcome:
+        """Ask it to end and return what came of it: its model decides, up to the deadline; then it is ended.
+
+        Cancelled, the request stands, and so does its deadline.
+
+        Args:
+            reason: What it reads.
+            deadline_s: Seconds that it has; `math.inf` waits for its word.
+
+        Raises:
+            UsageError: The seconds are no number above 0.
+        """
+        if self._member is None:
+            return ShutdownOutcome(state=ShutdownState.ENDED)
+        return await self._shutdowns.end(self._member, reason, deadline_s)
+
     async def wait_ended(self) -> Down:
         """Wait until it is gone for good."""
         return await self.ref.wait_ended()
@@ -132,7 +169,13 @@ class Mate:
 class Team:
     """A board and its mates. Made by `session.open_team`."""
 
-    def __init__(self, *, supervisor: Supervisor, roster: Roster, ground: MateGround) -> None:
+    def __init__(
+        self, *, supervisor: Supervisor, roster: Roster, ground: MateGround, wall: Callable[[], datetime]
+    ) -> None:
+        self.mail = TeamMail(roster)
+        """What members send each other."""
+        self.shutdowns = Shutdowns(self.mail, supervisor, wall)
+        """The requests to end that are open."""
         self.name = roster.team
         self.supervisor = supervisor
         self.board = BoardHandle(roster.home, roster.board)
@@ -192,32 +235,67 @@ class Team:
         spec = ChildSpec(restart=restart)
         roster = self.roster
         name = roster.reserve(name)
-        wish = MateWish(
-            name=name,
-            team=self.name,
-            definition=definition,
-            tools=member_tools(roster, name),
-            model=model,
-            is_plan_required=plan_required,
-        )
-        home = await self._ground.make_mate(wish)
-        member = Member(name=name, id=roster.id_of(name), color=color_of(self._joined), home=home)
-        self._joined += 1
-        ref: Ref[Any] = await self.supervisor.spawn(MateAgent, member, roster, name=name, spec=spec)
-        ref.watch(partial(self._let_go, member))
+        try:
+            wish = MateWish(
+                name=name,
+                team=self.name,
+                definition=definition,
+                tools=member_tools(roster, name),
+                model=model,
+                is_plan_required=plan_required,
+            )
+            home = await self._ground.make_mate(wish)
+            member = Member(name=name, id=roster.id_of(name), color=color_of(self._joined), home=home)
+            self._joined += 1
+            admit = partial(self._admit, member, plan_required=plan_required, restart=spec.restart)
+            ref: Ref[Any] = await self.supervisor.spawn(MateAgent, member, roster, admit, name=name, spec=spec)
+        except BaseException:
+            if name not in roster.joined:
+                roster.used.discard(name)  # nobody ever had it
+            raise
         try:
             await roster.wait_durable()
         except BaseException:  # it is not on record that there is such a mate, so there must be none
             ref.kill("its start could not be put on record")
             raise
-        self._ground.adopt(ref, home)
-        mate = self._mates[name] = Mate(member)
+        mate = self._mates[name] = Mate(member, self.shutdowns)
         if prompt:
             mate.tell(prompt)
         return mate
 
-    def _let_go(self, member: Member, _: Down) -> None:
+    def _admit(self, member: Member, *, plan_required: bool, restart: Restart) -> None:
+        """Let a teammate belong to the team, in the step in which it can begin."""
+        home = member.home
+        self.roster.join(member)
+        self.roster.emit(
+            MateJoined(
+                actor=member.ref.id,
+                team=self.name,
+                name=member.name,
+                agent=home.id,
+                color=member.color,
+                definition=home.definition.name,
+                model=home.model,
+                is_plan_required=plan_required,
+                restart=restart.value,
+            )
+        )
+        self._ground.adopt(member)
+        member.ref.watch(partial(self._let_go, member))
+
+    def _let_go(self, member: Member, down: Down) -> None:
+        member.take(MateStep.LIFE_ENDED)
         self.roster.leave(member)
+        mate = self._mates.get(member.name)  # none: its start was taken back, and the lead never heard of it
+        tell_end(self.roster, member, down, is_told=mate is not None and not self._is_closing)
+        self._ground.let_go(member, down)
+        if mate is not None:
+            mate.let_go()
+
+    @property
+    def _is_closing(self) -> bool:
+        cell = self.supervisor.cell
+        return cell.stop_cause is not None or cell.kill_cause is not None
 
 
 async def make_team(
@@ -229,10 +307,14 @@ async def make_team(
     ground: MateGround,
     check_open: Callable[[], None],
     wait_durable: Callable[[], Awaitable[None]],
+    wall: Callable[[], datetime],
+    one_each: bool = False,
+    description: str = "",
 ) -> tuple[Team, tuple[Tool, ...]]:
     """Start a board below `supervisor`; returns the team and the tools of its lead."""
     home = BoardHome(
         team=name,
+        one_each=one_each,
         tell_lead=lambda note: lead.tell(note, Lane.LATER, size_bytes=len(note.text)),
         check_open=check_open,
     )
@@ -243,4 +325,6 @@ async def make_team(
     leading = Member(name=LEAD, id=roster.id_of(LEAD), color="", home=lead_home)
     leading.ref = lead
     roster.join(leading)
-    return Team(supervisor=supervisor, roster=roster, ground=ground), member_tools(roster, LEAD)
+    home.settle = partial(settle, roster)
+    emit(TeamOpened(actor=board.id, team=name, description=description))
+    return Team(supervisor=supervisor, roster=roster, ground=ground, wall=wall), member_tools(roster, LEAD)

@@ -6,14 +6,13 @@ from pathlib import Path
 
 from greenroom.core import Disk
 from greenroom.teams._board_tools import board_tools
-from greenroom.teams._mail import mail_tool
 from greenroom.teams._roster import Roster
 from greenroom.tools import Tool, ToolContext, ToolError, tool
 
 
 def member_tools(roster: Roster, me: str) -> tuple[Tool, ...]:
-    """Return the tools of the member called `me`."""
-    return (*board_tools(roster, me), mail_tool(roster, me))
+    """Return the tools of the member called `me`, but the one for mail, which it shares with all agents of the session."""
+    return board_tools(roster, me)
 
 
 def report_tool(path: Path, disk: Disk) -> Tool:

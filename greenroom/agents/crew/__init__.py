@@ -10,7 +10,7 @@ from greenroom.agents.crew._message_tool import make_send_message, not_recorded
 from greenroom.agents.crew._messages import SESSION, Archive, Neighbours, Post, SendRefused, Sent, TeamPost, Told
 from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground, Member, Order, record_path
 from greenroom.agents.crew._placeholders import AGENT_TOOLS, SessionTool
-from greenroom.agents.crew._reports import report_of
+from greenroom.agents.crew._reports import report_of, words_of
 from greenroom.agents.crew._skill_forks import SkillForkFailed, SkillForks
 
 __all__ = [
@@ -51,4 +51,5 @@ __all__ = [
     "not_recorded",
     "record_path",
     "report_of",
+    "words_of",
 ]

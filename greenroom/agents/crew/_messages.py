@@ -93,8 +93,8 @@ class TeamPost(Protocol):
         """Whether a letter of that agent is for members of the team."""
         ...
 
-    async def send(self, letter: Letter, sender: str) -> Told:
-        """Send a letter of that agent, and return when it is on record and on its way.
+    async def send(self, letter: Letter, sender: str, label: str) -> Told:
+        """Send a letter of that agent, whom others know by that label, and return when it is on record and on its way.
 
         Raises:
             SendRefused: It was not sent, to anybody.
@@ -173,7 +173,7 @@ class Post:
             if letter.to in self.crew.names and letter.to in team.names:
                 why = f"{letter.to!r} is a teammate and another agent; send to the agent's id, or to name@team"
                 raise SendRefused("two_of_that_name", why)
-            return await team.send(letter, sender)
+            return await team.send(letter, sender, self.label(sender))
         if not isinstance(letter.body, str):
             why = f"{letter.body.get('type')} is for members of a team, and there is no team"
             raise SendRefused("needs_team", why)

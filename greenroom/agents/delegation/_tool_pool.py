@@ -123,7 +123,7 @@ def tools_for_child(
 
 
 def possible_tools(
-    available: Iterable[str], *, is_background: bool, can_spawn: bool, mode: Mode, is_teammate: bool
+    available: Iterable[str], *, is_background: bool, can_spawn: bool, mode: Mode, is_teammate: bool = False
 ) -> list[str]:
     """Return what `tools_for_child` leaves to a child, whatever its definition says."""
     is_withheld = partial(
