@@ -157,6 +157,8 @@ def _tell_taken(turn: Taker, messages: Iterable[object]) -> None:
     """Tell whoever keeps count that items of the session's queue have left it, and that notices and mail were read."""
     home = turn.home
     for one in messages:
+        if home.refusals is not None and isinstance(one, Item | Prompt) and origin_of(one).is_consent:
+            home.refusals.clear()
         if isinstance(one, Note):
             home.unread.pop(one.notice, None)
             if one.on_read is not None:

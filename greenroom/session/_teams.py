@@ -7,7 +7,7 @@ within its deadline.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, final
@@ -19,6 +19,7 @@ from greenroom.agents import AgentDefinition, AgentHome
 from greenroom.agents.definitions import GENERAL_PURPOSE
 from greenroom.agents.delegation import AgentCall, TeammateRoute, TeammateSpawned
 from greenroom.core import GreenroomError, Ports, UsageError
+from greenroom.permissions import Refusals
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation
 from greenroom.session._main import MAIN
@@ -32,6 +33,7 @@ from greenroom.teams import (
     TeamClosed,
     TeamSettings,
     TeamTools,
+    delegate_tools,
     free_name,
     make_team,
     report_tool,
@@ -79,12 +81,14 @@ class SessionTeams:
         self._recording = recording
         self._ports = ports
         self._run_folder = run_folder
-        self._mates = SessionMates(composition, delegation, adopt=adopt, drop=drop, run_folder=run_folder)
+        self._mates = SessionMates(composition, delegation, adopt=adopt, drop=drop, ports=ports, run_folder=run_folder)
         self._branch: Supervisor | None = None
         self._is_opening = False
         self._is_of_program = False
         self._names: set[str] = set()
         """Of all teams that there were."""
+        self._narrow: Callable[[Sequence[str]], Collection[str]] | None = None
+        """What the lead's tools are narrowed by without a team."""
         self._tools_of_team: tuple[Tool, ...] = ()
         self._tools_of_maker = TeamTools(self).both()
         self.current: Team | None = None
@@ -111,18 +115,26 @@ class SessionTeams:
     # --- opening and closing ---------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def open(self, name: str, *, strategy: Strategy | str, description: str) -> AsyncIterator[Team]:
+    async def open(
+        self, name: str, *, strategy: Strategy | str, description: str, delegate_mode: bool | None
+    ) -> AsyncIterator[Team]:
         """Open a team, as `Session.open_team` says."""
         if self.current is not None or self._is_opening:
             raise UsageError("this session has an open team; leave that block, or close it, before opening another")
         try:
-            team = await self._open(name, strategy, description, is_of_program=True)
+            team = await self._open(name, strategy, description, is_of_program=True, delegate_mode=delegate_mode)
             yield team
         finally:
             await self._close()  # noqa: ASYNC102 - shielded and bounded inside
 
     async def _open(
-        self, name: str, strategy: Strategy | str, description: str, *, is_of_program: bool = False
+        self,
+        name: str,
+        strategy: Strategy | str,
+        description: str,
+        *,
+        is_of_program: bool = False,
+        delegate_mode: bool | None = None,
     ) -> Team:
         self._is_opening, self._is_of_program = True, is_of_program
         try:
@@ -145,6 +157,10 @@ class SessionTeams:
         self._names.add(name)
         self.current = self._mates.team = team
         self._delegation.post.team = team.mail
+        _, home = self._lead
+        home.refusals, self._narrow = Refusals(), home.narrow
+        if self.settings.delegate_mode if delegate_mode is None else delegate_mode:
+            home.narrow = delegate_tools
         self._equip()
         return team
 
@@ -152,9 +168,11 @@ class SessionTeams:
         """End the members side by side, within the deadline of the team; what is known of it stays."""
         team, self.current, self._tools_of_team = self.current, None, ()
         self._delegation.post.team = None
-        self._equip()
+        _, home = self._lead
         if team is None:
             return
+        home.refusals, home.narrow = None, self._narrow
+        self._equip()
         team.mail.is_closing = True
         with trio.CancelScope(shield=True):  # bounded by the supervisor's stop budget
             team.supervisor.ref.stop(why="the team was closed")
@@ -279,7 +297,12 @@ class OfTeams:
 
     @asynccontextmanager
     async def open_team(
-        self, name: str, *, strategy: Strategy | str = Strategy.ONE_FOR_ONE, description: str = ""
+        self,
+        name: str,
+        *,
+        strategy: Strategy | str = Strategy.ONE_FOR_ONE,
+        description: str = "",
+        delegate_mode: bool | None = None,
     ) -> AsyncIterator[Team]:
         """Open a team whose lead is the main agent; leaving the block ends its mates side by side.
 
@@ -289,10 +312,14 @@ class OfTeams:
             name: What it is called.
             strategy: Which mates are restarted when one of them has to be.
             description: What it is for.
+            delegate_mode: Whether the main agent keeps only the tools to spawn, write, end and work on the board; None as the
+                settings say.
 
         Raises:
             UsageError: A team is open already; the main agent leads one at a time.
             NameTaken: The name is that of something else below `teams`.
         """
-        async with self.teams.open(name, strategy=strategy, description=description) as team:
+        async with self.teams.open(
+            name, strategy=strategy, description=description, delegate_mode=delegate_mode
+        ) as team:
             yield team

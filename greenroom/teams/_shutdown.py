@@ -28,8 +28,8 @@ from greenroom.teams._lifecycle import MateStep, MemberStatus
 from greenroom.teams._mail import TeamMail
 from greenroom.teams._names import LEAD
 from greenroom.teams._protocol import AnswerShutdown, AskShutdown, ShutdownApproved, ShutdownRejected, ShutdownRequest
+from greenroom.teams._request_events import ShutdownAnswered, ShutdownAsked, ShutdownSettled
 from greenroom.teams._roster import Member
-from greenroom.teams._shutdown_events import ShutdownAnswered, ShutdownAsked, ShutdownSettled
 from greenroom.teams._wire import write_text
 
 DEADLINE_S: Final = 60.0
