@@ -62,9 +62,10 @@ class Agent(Behavior[Input]):
                 on_message=heard,
                 attached=workspace.attachments,
                 told=workspace.told,
+                lines=None if loaded is None else loaded.lines,
             )
             if home.keeps_history and loaded is None:
-                home.conversation.write_beginning()
+                home.conversation.write_beginning(home.shared)
         if ctx.incarnation == 1:
             self._put_on_record(home, ctx)
         if not home.keeps_open:  # else the next turn closes what it does not settle

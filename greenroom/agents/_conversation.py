@@ -20,7 +20,7 @@ from greenroom.models import (
     ToolUseBlock,
     estimate_tokens,
 )
-from greenroom.store import Transcript
+from greenroom.store import SharedPrefix, Transcript
 
 BLANK: Final = "(blank message)"
 """Stands for a text without a visible character."""
@@ -71,6 +71,7 @@ class Conversation:
         on_message: Called with each message that is appended.
         attached: What tools add to their results for programs, by the id of the call; taken out with the result.
         told: The ends of tasks that results tell of, by the id of the call; taken out with the result.
+        lines: How many lines of the transcript `messages` are; None where not all of them stand there.
     """
 
     def __init__(
@@ -82,8 +83,10 @@ class Conversation:
         on_message: OnMessage | None = None,
         attached: MutableMapping[str, Mapping[str, Any]] | None = None,
         told: MutableMapping[str, dict[str, str]] | None = None,
+        lines: int | None = None,
     ) -> None:
         self._transcript = transcript
+        self._lines = 0 if lines is None and not messages else lines
         self._messages: list[Message] = list(messages)
         self._agent = agent
         self._on_message = on_message
@@ -150,11 +153,28 @@ class Conversation:
         if response.content:
             self._append(response.message, response=response)
 
-    def write_beginning(self) -> None:
-        """Write the messages that it begins with to the transcript, as they are; for one that somebody may go on with."""
-        for message in self._messages if self._transcript is not None else ():
-            assert self._transcript is not None
+    @property
+    def shared(self) -> SharedPrefix | None:
+        """Where all of it stands as it is now, for a fork that begins with it; None where not all of it is on disk."""
+        if self._transcript is None or not self._lines:
+            return None
+        return self._transcript.share(self._lines)
+
+    def write_beginning(self, shared: SharedPrefix | None = None) -> None:
+        """Write what it begins with to the transcript; for one that somebody may go on with.
+
+        Args:
+            shared: Where its messages stand; one line points there then. None writes them again, as they are.
+        """
+        if self._transcript is None:
+            return
+        if shared is not None:
+            self._transcript.begin_behind(shared)
+            self._lines = shared.lines
+            return
+        for message in self._messages:
             self._transcript.append(message.role, encode_message(message))
+        self._lines = len(self._messages)
 
     def close_open_calls(self, results: Mapping[str, ToolResultBlock] | None = None) -> None:
         """Give every call at the end its result: those that there are, `interrupted` for the others."""
@@ -200,6 +220,7 @@ class Conversation:
                 extra={TURN_OPEN: True} if is_turn_open else None,
             )
         self._messages = [message]
+        self._lines = 1
         self._counted_tokens, self._uncounted_chars = 0, _chars(message)
 
     def note_queue(self, operation: str, text: str = "") -> None:
@@ -226,6 +247,8 @@ class Conversation:
             if attached:
                 extra = {**(extra or {}), RESULT: _as_written(attached, message)}
             uuid = self._transcript.append(message.role, encode_message(message), extra)
+        if self._lines is not None:
+            self._lines += 1
         for call in attached:
             del self._attached[call]
         self._uncounted_chars += _chars(message)

@@ -32,7 +32,8 @@ class Loaded:
     """Whether the transcript does not end with a whole line."""
     notes: tuple[str, ...]
     """What was left out or repaired, each in one sentence."""
-
+    lines: int | None = None
+    """How many lines of transcripts they are; None where a beginning was left out."""
     is_at_rest: bool = False
     """Whether it ends with a summary that no turn went on with, or with what nobody is to answer."""
     ends_in_part: bool = False
@@ -47,29 +48,27 @@ class Loaded:
         return self.ends_in_part or last.role == "user" or bool(last.tool_uses)
 
 
-def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Loaded:
+def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES, follows: bool = True) -> Loaded:
     """Read the conversation that a transcript ends with and repair it; blocks, so call it through the port.
 
     Args:
         path: The transcript.
         limit_bytes: The most that is read of the file's end.
+        follows: Whether what a fork shares with its parent is read too.
 
     Raises:
-        UsageError: The file cannot be read.
+        UsageError: The file cannot be read, or what a fork shares is not there as it was.
     """
     left_out: list[str] = []
-    is_at_rest = ends_in_part = False
 
     def decode(line: Line) -> Message | None:
-        nonlocal is_at_rest, ends_in_part
-        ends_in_part = line.get(PART) is True
-        is_summary = line.get("isCompactSummary") is True and line.get(TURN_OPEN) is not True
-        is_at_rest = is_summary or line.get(AT_REST) is True
         message, missing = decode_known(line["message"])
         left_out.extend(missing)
         return message
 
-    stored = read_conversation(path, decode, limit_bytes=limit_bytes)
+    stored = read_conversation(path, decode, limit_bytes=limit_bytes, follows=follows)
+    last = stored.newest
+    is_summary = last.get("isCompactSummary") is True and last.get(TURN_OPEN) is not True
     repaired = repair((message for message in stored.lines if message is not None), closes=False)
     return Loaded(
         messages=repaired.messages,
@@ -77,7 +76,8 @@ def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES) -> Loaded
         session_id=stored.session_id,
         last_uuid=stored.last_uuid,
         is_torn=stored.is_torn,
-        is_at_rest=is_at_rest,
-        ends_in_part=ends_in_part,
+        lines=None if stored.is_cut else len(stored.lines),
+        is_at_rest=is_summary or last.get(AT_REST) is True,
+        ends_in_part=last.get(PART) is True,
         notes=(*stored.notes, *left_out, *repaired.notes),
     )

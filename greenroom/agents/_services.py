@@ -24,7 +24,7 @@ from greenroom.mailbox import Lane
 from greenroom.models import ContinuationPolicy, Effort, Message, Model, Thinking, ToolResultBlock, ToolSchema, Usage
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Policy, Refusals, Update, Verdict
 from greenroom.skills import Rendered
-from greenroom.store import Transcript
+from greenroom.store import SharedPrefix, Transcript
 from greenroom.tasks import Progress, TaskNotice
 from greenroom.tools import AskUser, Background, Processes, ToolContext, ToolSet, Workspace
 
@@ -176,7 +176,9 @@ class AgentHome:
     open_results: Mapping[str, ToolResultBlock] = attrs.field(factory=dict)
     """Results of calls that its conversation begins with; those that are not here are `interrupted`."""
     keeps_history: bool = False
-    """Whether the messages that its conversation begins with are written to its transcript too."""
+    """Whether the messages that its conversation begins with are written to its transcript too, or where they stand."""
+    shared: SharedPrefix | None = None
+    """Where these stand on disk, in the transcript of the agent that it is a fork of; None where not all of them do."""
     ended_by: Cause | None = None
     """Who asked for the end of the turn with which its run ended."""
     confine: Callable[[str, Mapping[str, Any]], str] | None = None

@@ -164,7 +164,7 @@ def _due(run_folder: Path, view: TaskView, took_ms: int | None, *, is_latest: bo
 
 def _last_text(path: Path) -> str:
     try:
-        messages = load_conversation(path).messages
+        messages = load_conversation(path, follows=False).messages  # what a fork shares was said by its parent
     except UsageError:
         return ""
     return next((one.text for one in reversed(messages) if one.role == "assistant" and one.text.strip()), "")

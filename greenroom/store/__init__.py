@@ -11,6 +11,7 @@ from greenroom.store._reading import (
     read_transcript,
 )
 from greenroom.store._retention import CLEANUP_PERIOD_DAYS, RetentionSettings, StoredRun, Verdict, decide_retention
+from greenroom.store._shared import SharedPrefix
 from greenroom.store._transcript import Line, Transcript, TranscriptHeader, encode_line, new_uuid
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Line",
     "Link",
     "RetentionSettings",
+    "SharedPrefix",
     "StoredConversation",
     "StoredRun",
     "Transcript",

@@ -2,7 +2,8 @@
 
 Rule 1: a file is read in pieces and never changed. Rule 2: what is no JSON object is left out and counted; a crash tears
 the last line, and a later process goes on behind it. Rule 3: order is the chain of `parentUuid` from the newest line, and
-no link leads into another agent's lines. Rule 4: what a compaction stands for is not read again.
+no link leads into another agent's lines, save that at the beginning of a fork, which is followed. Rule 4: what a compaction
+stands for is not read again.
 Must not know: models, agents, Trio.
 """
 
@@ -17,6 +18,7 @@ from typing import BinaryIO, Final, Generic, NamedTuple, Self, TypeVar, final
 import attrs
 
 from greenroom.core import UsageError
+from greenroom.store._shared import FORK_REF, SharedPrefix, not_there, read_shared
 from greenroom.store._transcript import Line
 
 T = TypeVar("T")
@@ -38,11 +40,12 @@ class TranscriptLines:
             is missing is whole: whoever writes behind it gives it one, and every later reader sees it.
     """
 
-    def __init__(self, path: Path, start: int = 0) -> None:
+    def __init__(self, path: Path, start: int = 0, end: int | None = None) -> None:
         self.path = path
         self.damaged = 0
         self.torn_bytes = 0
         self._start = start
+        self._end = end
         self._lines = self._read()
 
     def __repr__(self) -> str:
@@ -58,9 +61,13 @@ class TranscriptLines:
         import orjson
 
         loads = orjson.loads
+        at, end = self._start, self._end
         with _opened(self.path) as file:
-            file.seek(self._start)
+            file.seek(at)
             for raw in file:
+                if end is not None and at >= end:
+                    return
+                at += len(raw)
                 try:
                     line = loads(raw)
                 except orjson.JSONDecodeError:
@@ -73,17 +80,18 @@ class TranscriptLines:
                     self.damaged += raw != b"\n"
 
 
-def read_transcript(path: Path, *, start: int = 0) -> TranscriptLines:
+def read_transcript(path: Path, *, start: int = 0, end: int | None = None) -> TranscriptLines:
     """Return an iterator over the lines of a file, each a JSON object, whatever it says.
 
     Args:
         path: The file. One line of it at a time is held in memory.
         start: Byte to begin at, where a line begins.
+        end: Byte to stop at, where a line ends; None for the end of the file.
 
     Raises:
         UsageError: The file cannot be read; raised by the first step.
     """
-    return TranscriptLines(path, start)
+    return TranscriptLines(path, start, end)
 
 
 @final
@@ -92,7 +100,10 @@ class StoredConversation(Generic[T]):
     """What a conversation is gone on with from."""
 
     lines: tuple[T, ...]
-    """What was made of the `user` and `assistant` lines of one agent, oldest first, from the last compaction on."""
+    """What was made of the `user` and `assistant` lines of one agent, oldest first, from the last compaction on; a fork's
+    begin with what it shares with its parent."""
+    newest: Line
+    """The last of these lines; empty where there is none."""
     last_uuid: str | None
     """What the next line follows."""
     agent_id: str
@@ -100,53 +111,140 @@ class StoredConversation(Generic[T]):
     session_id: str
     is_torn: bool
     """Whether the file does not end with a whole line."""
+    is_cut: bool
+    """Whether a beginning was left out because of the limit."""
     notes: tuple[str, ...]
     """What was left out, each in one sentence."""
 
 
 def read_conversation(
-    path: Path, make: Callable[[Line], T], *, limit_bytes: int = RESUMED_BYTES
+    path: Path, make: Callable[[Line], T], *, limit_bytes: int = RESUMED_BYTES, follows: bool = True
 ) -> StoredConversation[T]:
     """Read the conversation that a transcript ends with.
 
     Time and memory depend on what there is to go on with, not on the file: reading begins at the last compaction, and at
-    most `limit_bytes` before the end.
+    most `limit_bytes` before the end. For what a fork shares, the parent's file is searched from its end backwards.
 
     Args:
         path: The file; the lines of a file called `agent-*` are a sidechain, those of others are not.
         make: Makes of a line what is kept of it; the line itself is not.
-        limit_bytes: The most that is read.
+        limit_bytes: The most that is read of this file.
+        follows: Whether what a fork shares with its parent is read too.
 
     Raises:
-        UsageError: The file cannot be read.
+        UsageError: The file cannot be read, or what it points to is not there as it was.
     """
-    is_sidechain = path.name.startswith("agent-")
-    start, left_out, is_torn = _start_of(path, limit_bytes, is_sidechain=is_sidechain)
-    reader = read_transcript(path, start=start)
+    own = _read_own(path, make, limit_bytes)
+    chained = own.chained
+    newest = own.newest
+    if follows and own.shared is not None:
+        before, last = _read_shared(path, own.shared, make)
+        chained = before + chained
+        newest = newest or last
+    notes = []
+    if own.left_out:
+        notes.append(
+            f"the first {own.left_out:,} bytes were left out: a conversation is taken from the last {limit_bytes:,}"
+        )
+    if own.damaged:
+        notes.append(f"{own.damaged} damaged lines were left out")
+    if own.torn_bytes:
+        notes.append(f"the last line was cut off after {own.torn_bytes:,} bytes and was left out")
+    return StoredConversation(
+        lines=tuple(chained),
+        newest=newest,
+        last_uuid=_text(own.newest, "uuid") or (own.shared.last_uuid if own.shared is not None else None),
+        agent_id=_text(own.newest or own.pointer, "agentId"),
+        session_id=_text(own.newest or own.pointer, "sessionId"),
+        is_torn=own.is_torn,
+        is_cut=own.left_out > 0,
+        notes=tuple(notes),
+    )
+
+
+@attrs.frozen(kw_only=True)
+class _Part(Generic[T]):
+    """The part of a conversation that stands in one file."""
+
+    chained: list[T]
+    newest: Line
+    pointer: Line
+    """The line that points to what it begins behind; empty where it begins with its own lines."""
+    shared: SharedPrefix | None
+    left_out: int = 0
+    damaged: int = 0
+    torn_bytes: int = 0
+    is_torn: bool = False
+
+
+def _read_own(path: Path, make: Callable[[Line], T], limit_bytes: int) -> _Part[T]:
+    """Read the part with which a file ends."""
+    with _opened(path) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 1))
+        is_torn = file.read(1) not in {b"", b"\n"}
+        start, left_out = _start_of(file, size, limit_bytes, is_sidechain=_is_sidechain(path))
+    return attrs.evolve(_read_part(path, make, start), left_out=left_out, is_torn=is_torn)
+
+
+def _read_shared(path: Path, shared: SharedPrefix, make: Callable[[Line], T]) -> tuple[list[T], Line]:
+    """Read what a fork begins with, through its parent's file and those that that one points to; return the last line too.
+
+    Raises:
+        UsageError: It is not there as it was.
+    """
+    seen = {path.name}
+    pointers: list[tuple[str, SharedPrefix]] = []
+    parts: list[_Part[T]] = []
+    source, pointer = path, shared
+    while True:
+        if pointer.transcript in seen:
+            raise not_there(source.name, pointer, "that one leads in a circle")
+        seen.add(pointer.transcript)
+        pointers.append((source.name, pointer))
+        place = path.parent / pointer.transcript
+        try:
+            with _opened(place) as file:
+                span = _span_to(file, pointer.last_uuid, is_sidechain=_is_sidechain(place))
+        except UsageError as error:
+            raise not_there(source.name, pointer, str(error)) from None
+        if span is None:
+            raise not_there(source.name, pointer, f"that one has no message {pointer.last_uuid!r}")
+        part = _read_part(place, make, *span)
+        parts.append(part)
+        if part.shared is None:
+            break
+        source, pointer = place, part.shared
+    lines: list[T] = []
+    for part, (name, one) in zip(reversed(parts), reversed(pointers), strict=True):
+        lines += part.chained
+        if len(lines) != one.lines:
+            raise not_there(name, one, f"{len(lines)} of {one.lines} can be read")
+    return lines, next((part.newest for part in parts if part.newest), {})
+
+
+def _read_part(path: Path, make: Callable[[Line], T], start: int, end: int | None = None) -> _Part[T]:
+    """Read the lines of a file from one byte to another, and where they begin behind those of another one, where that is."""
+    is_sidechain = _is_sidechain(path)
+    reader = read_transcript(path, start=start, end=end)
     links: list[Link] = []
     made: list[T] = []
-    last: Line = {}
+    newest: Line = {}
+    pointer: Line = {}
     for line in reader:
-        if _is_message(line) and bool(line.get("isSidechain")) == is_sidechain:
-            last = line
+        if _is_message_of(line, is_sidechain=is_sidechain):
+            newest = line
             links.append(link_of(line))
             made.append(make(line))
-    notes = []
-    if left_out:
-        notes.append(
-            f"the first {left_out:,} bytes were left out: a conversation is taken from the last {limit_bytes:,}"
-        )
-    if reader.damaged:
-        notes.append(f"{reader.damaged} damaged lines were left out")
-    if reader.torn_bytes:
-        notes.append(f"the last line was cut off after {reader.torn_bytes:,} bytes and was left out")
-    return StoredConversation(
-        lines=tuple([made[place] for place in chain(links)]),
-        last_uuid=_text(last, "uuid") or None,
-        agent_id=_text(last, "agentId"),
-        session_id=_text(last, "sessionId"),
-        is_torn=is_torn,
-        notes=tuple(notes),
+        elif not links and line.get("type") == FORK_REF:
+            pointer = line
+    return _Part(
+        chained=[made[place] for place in chain(links)],
+        newest=newest,
+        pointer=pointer,
+        shared=read_shared(pointer, source=path.name) if pointer else None,
+        damaged=reader.damaged,
+        torn_bytes=reader.torn_bytes,
     )
 
 
@@ -196,29 +294,47 @@ def chain(links: Sequence[Link]) -> list[int]:
     return chained
 
 
-def _start_of(path: Path, limit_bytes: int, *, is_sidechain: bool) -> tuple[int, int, bool]:
-    """Return where the conversation begins in a file, how many bytes were left out for their number, and if it is torn."""
-    with _opened(path) as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - 1))
-        is_torn = file.read(1) not in {b"", b"\n"}
-        lowest = max(0, size - limit_bytes)
-        end, later = size, b""
-        while end > lowest:
-            begin = max(lowest, end - CHUNK_BYTES)
-            file.seek(begin)
-            piece = file.read(end - begin)
-            at = (piece + later).rfind(_SUMMARY)
-            while at >= 0:
-                place = _line_start(file, begin + at, lowest)
-                if place is not None and _is_summary(file, place, is_sidechain=is_sidechain):
-                    return place, 0, is_torn
-                at = (piece + later).rfind(_SUMMARY, 0, at)
-            end, later = begin, piece[: len(_SUMMARY) - 1]
-        if not lowest:
-            return 0, 0, is_torn
-        file.seek(lowest)
-        return lowest + len(file.readline()), lowest, is_torn
+def _start_of(file: BinaryIO, end: int, limit_bytes: int, *, is_sidechain: bool) -> tuple[int, int]:
+    """Return where the conversation begins that ends at a byte, and how many bytes were left out for their number."""
+    lowest = max(0, end - limit_bytes)
+    for place in _lines_with(file, _SUMMARY, lowest, end):
+        line = _line_at(file, place)
+        if line.get("isCompactSummary") is True and _is_message_of(line, is_sidechain=is_sidechain):
+            return place, 0
+    if not lowest:
+        return 0, 0
+    file.seek(lowest)
+    return lowest + len(file.readline()), lowest
+
+
+def _span_to(file: BinaryIO, uuid: str, *, is_sidechain: bool) -> tuple[int, int] | None:
+    """Return where the conversation begins and ends that a message is the last of; None where there is no such message."""
+    size = file.seek(0, os.SEEK_END)
+    for place in _lines_with(file, uuid.encode(), 0, size):
+        line = _line_at(file, place)
+        is_it = line.get("uuid") == uuid and _is_message_of(line, is_sidechain=is_sidechain)
+        # A fork of a fork that has said nothing yet ends where that one's own lines would begin.
+        if is_it or (line.get("type") == FORK_REF and line.get("parentLastUuid") == uuid):
+            file.seek(place)
+            end = place + len(file.readline())
+            return _start_of(file, end, end, is_sidechain=is_sidechain)[0], end
+    return None
+
+
+def _lines_with(file: BinaryIO, mark: bytes, lowest: int, end: int) -> Iterator[int]:
+    """Yield where those lines begin between two bytes in which a mark stands, the last first."""
+    later = b""
+    while end > lowest:
+        begin = max(lowest, end - CHUNK_BYTES)
+        file.seek(begin)
+        piece = file.read(end - begin)
+        at = (piece + later).rfind(mark)
+        while at >= 0:
+            place = _line_start(file, begin + at, lowest)
+            if place is not None:
+                yield place
+            at = (piece + later).rfind(mark, 0, at)
+        end, later = begin, piece[: len(mark) - 1]
 
 
 def _line_start(file: BinaryIO, inside: int, lowest: int) -> int | None:
@@ -234,18 +350,24 @@ def _line_start(file: BinaryIO, inside: int, lowest: int) -> int | None:
     return 0 if lowest == 0 else None
 
 
-def _is_summary(file: BinaryIO, place: int, *, is_sidechain: bool) -> bool:
-    """Whether a whole line begins at `place` that says so itself: a tool may have shown another one's."""
+def _line_at(file: BinaryIO, place: int) -> Line:
+    """Return the line that begins at a byte; empty if it is none: a tool may have shown another one's."""
     import orjson
 
     file.seek(place)
     try:
         line = orjson.loads(file.readline())
     except orjson.JSONDecodeError:
-        return False
-    if not isinstance(line, dict) or bool(line.get("isSidechain")) != is_sidechain:
-        return False
-    return line.get("isCompactSummary") is True and _is_message(line)
+        return {}
+    return line if isinstance(line, dict) else {}
+
+
+def _is_sidechain(path: Path) -> bool:
+    return path.name.startswith("agent-")
+
+
+def _is_message_of(line: Line, *, is_sidechain: bool) -> bool:
+    return _is_message(line) and bool(line.get("isSidechain")) == is_sidechain
 
 
 def _is_message(line: Line) -> bool:

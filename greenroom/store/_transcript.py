@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias, final
 import attrs
 
 from greenroom.core import Ids
+from greenroom.store._shared import FORK_REF, SharedPrefix
 
 Line: TypeAlias = dict[str, Any]
 
@@ -129,6 +130,28 @@ class Transcript:
         """
         line = {"type": kind, "timestamp": self._now(), "sessionId": self.header.session_id, **values}
         self._put(encode_line(line))
+
+    def share(self, lines: int) -> SharedPrefix | None:
+        """Return the place of the message that was appended last, for a fork that begins with all up to it; None if none was.
+
+        Args:
+            lines: How many messages that is.
+        """
+        if self._last_uuid is None:
+            return None
+        session_id = self.header.session_id
+        return SharedPrefix(transcript=self.path.name, last_uuid=self._last_uuid, lines=lines, session_id=session_id)
+
+    def begin_behind(self, shared: SharedPrefix) -> None:
+        """Write the line that points to what stands in another transcript of the folder; the next line follows that.
+
+        Raises:
+            Exception: Whatever `write` raises.
+        """
+        header = self.header
+        whose = {"isSidechain": header.is_sidechain, "agentId": header.agent_id}
+        self.note(FORK_REF, {**whose, **shared.to_json()})
+        self._last_uuid = shared.last_uuid
 
     def follow(self, last_uuid: str | None, *, is_torn: bool = False) -> None:
         """Go on behind a line of an earlier process; `is_torn` when the file does not end with a whole line."""

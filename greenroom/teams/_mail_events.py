@@ -62,7 +62,9 @@ class MailReturned(MailEvent):
     kind: ClassVar[str] = "mail.returned"
 
     sender: str
+    """Name of the member that wrote it."""
     to: str
+    """Name of the member that was to get it."""
     why: str
     """Why it could not be handed over, or was not read."""
 

@@ -29,6 +29,7 @@ class ShutdownAsked(RequestEvent):
     to: str
     """Name of the mate."""
     reason: str
+    """Why it is asked."""
 
 
 @final
@@ -41,6 +42,7 @@ class ShutdownAnswered(RequestEvent):
     by: str
     """Name of the mate."""
     is_approved: bool
+    """Whether it agrees to end."""
     reason: str
     """Why it goes on."""
 

@@ -40,7 +40,7 @@ def user(text: str) -> dict[str, Any]:
     return {"role": "user", "content": [{"type": "text", "text": text}]}
 
 
-def read(path: Path, **more: int) -> StoredConversation[Line]:
+def read(path: Path, **more: Any) -> StoredConversation[Line]:
     return read_conversation(path, lambda line: line, **more)
 
 

@@ -84,6 +84,7 @@ def fork_home(parent: AgentHome, lineage: Lineage) -> AgentHome:
         history=messages,
         open_results=placeholders(messages),
         keeps_history=True,
+        shared=parent.conversation.shared,
         model=parent.grants.model or parent.model,
         effort=parent.grants.effort or parent.effort,
         policy=policy,
