@@ -281,7 +281,7 @@ class SessionTeams:
         if self.current is None:
             return 0
         working = sum(_is_at_work(one) for one in self.current.roster.mates)
-        return working or int(self.current.has_work_to_hand_out)
+        return working or int(self.current.has_work_to_hand_out or self.current.shutdowns.is_ending)
 
 
 def _is_at_work(member: Member) -> bool:
