@@ -151,6 +151,8 @@ class SessionTeams:
                 team = await self._make_team(name, supervisor, description)
             except BaseException:
                 supervisor.ref.kill("its team could not be opened")
+                with trio.CancelScope(shield=True):  # bounded by its kill grace; then its name can be taken again
+                    await supervisor.ref.wait_ended()
                 raise
         finally:
             self._is_opening = False

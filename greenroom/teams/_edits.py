@@ -40,6 +40,7 @@ from greenroom.teams._names import LEAD
 
 DELETED: Final = "deleted"
 _NAMES_SHOWN: Final = 8
+_STATUSES: Final = frozenset(ItemStatus)
 
 
 @final
@@ -199,6 +200,8 @@ def refuse_metadata(metadata: Mapping[str, Any]) -> Refused | None:
 
 
 def _plan_links(state: BoardState, item: Item, edit: Edit) -> list[ItemEvent]:
+    if not (edit.add_blocks or edit.add_blocked_by):
+        return []
     for one in (*edit.add_blocks, *edit.add_blocked_by):
         _find(state, one)
     before = dict.fromkeys(one for one in edit.add_blocked_by if one not in item.blocked_by)
@@ -257,7 +260,7 @@ def _plan_deletion(state: BoardState, item: Item, edit: Edit) -> list[ItemEvent]
 
 def _plan_move(state: BoardState, item: Item, edit: Edit, *, one_each: bool) -> list[ItemEvent]:
     status, owner = edit.status, edit.owner
-    if status is not None and status not in set(ItemStatus):
+    if status is not None and status not in _STATUSES:
         raise _No("invalid", f"the status {status!r} is none of {', '.join([*ItemStatus, DELETED])}")
     changes_nothing = status in {None, item.status} and owner in {None, item.owner}
     wants_it = status == ItemStatus.IN_PROGRESS and owner is None and edit.by not in {item.owner, LEAD}
@@ -267,9 +270,7 @@ def _plan_move(state: BoardState, item: Item, edit: Edit, *, one_each: bool) -> 
         raise _No("already_resolved", f"task #{item.id} is completed")
     _check_hands(item, edit.by)
     if status == ItemStatus.COMPLETED:
-        if item.status is ItemStatus.PENDING and edit.by != LEAD:
-            _check_blockers(state, item)
-        return [*_hand_over(item, owner or item.owner, edit.by), ItemCompleted(item=item.id, by=edit.by)]
+        return [*_plan_doing(state, item, owner or item.owner, edit.by), ItemCompleted(item=item.id, by=edit.by)]
     if status == ItemStatus.IN_PROGRESS:
         return _plan_claim(state, item, owner or item.owner or edit.by, edit.by, one_each=one_each)
     if status == ItemStatus.PENDING and owner is None:
@@ -284,6 +285,14 @@ def _plan_claim(state: BoardState, item: Item, owner: str, by: str, *, one_each:
         raise _No("agent_busy", f"{owner} works on {_listed(busy_with)}", busy_with)
     events: list[ItemEvent] = [] if item.owner in {"", owner} else [_release(item, by)]
     return [*events, ItemClaimed(item=item.id, owner=owner)]
+
+
+def _plan_doing(state: BoardState, item: Item, owner: str, by: str) -> list[ItemEvent]:
+    """Return what makes an item, which is to be completed, that of the member who did it; the lead need not have done it."""
+    if by == LEAD or item.status is ItemStatus.IN_PROGRESS:
+        return _hand_over(item, owner, by)
+    _check_blockers(state, item)
+    return [] if item.owner else [ItemClaimed(item=item.id, owner=owner or by)]
 
 
 def _hand_over(item: Item, owner: str, by: str, *, is_paused: bool = False) -> list[ItemEvent]:

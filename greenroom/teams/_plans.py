@@ -29,6 +29,8 @@ from greenroom.teams._wire import write_text
 from greenroom.tools import InvalidInput, Problem, ToolContext, ToolError, validate
 
 EXIT_PLAN_MODE: Final = "ExitPlanMode"
+CARRY_OUT: Final = "Your plan is approved: carry it out."
+CHANGE: Final = "Your plan is not approved: change it, and hand it in again."
 NOT_SUBMITTED: Final = "Failed to write the plan approval request to the lead's inbox — plan not submitted; try again. You are in plan mode still."
 _ABOUT: Final = (
     "Hand in your plan. You are in plan mode: you may look at things, and change nothing. Your lead reads the plan and approves it, or "
@@ -38,8 +40,6 @@ _HOW: Final = (
     "A mate waits for your word on its plan. Answer with SendMessage, to {name}, with the message "
     '{{"type": "plan_approval_response", "request_id": "{id}", "approve": true}}; or with "approve": false and a "feedback".'
 )
-_APPROVED: Final = "Your plan is approved: carry it out."
-_REJECTED: Final = "Your plan is not approved: change it, and hand it in again."
 _SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
     "properties": {"plan": {"type": "string", "description": "All of the plan, as Markdown."}},
@@ -161,24 +161,28 @@ class Plans:
             UsageError: No such plan waits, or there is no such mode.
             JournalError: It could not be put on record.
         """
-        request = self.requests.get(request_id)
-        member = None if request is None else self._roster.members.get(request.name)
-        if request is None or member is None or request.is_being_answered:
-            self.requests.pop(request_id, None) if member is None else None
-            there_are = ", ".join(self.requests) or "none"
-            raise UsageError(f"no plan {request_id!r} waits for an answer; these do: {there_are}")
+        request, member = self._waiting(request_id)
         policy = member.home.policy
         assert policy is not None
         after = self._policy_after(policy, permission_mode) if approve else policy
+        message = PlanApprovalResponse(
+            request_id=request_id,
+            approved=approve,
+            feedback=feedback,
+            permission_mode=after.mode.value if approve else "",
+            timestamp=self._wall().isoformat(timespec="milliseconds"),
+        )
+        goes_on, summary = (CARRY_OUT, "plan approved") if approve else (CHANGE, "plan rejected")
+        text = f"{write_text(message)}\n{goes_on}"
         request.is_being_answered = True
         try:
-            failed = await self._send_answer(member, request_id, after.mode, feedback, approve=approve)
+            failed = await self._mail.hand_over(LEAD, [member], text, summary, lane=Lane.NEXT, message=message)
         finally:
             request.is_being_answered = False
         self.requests.pop(request_id, None)
         if failed:
             raise UsageError(f"{member.name}: {failed[member.name]}")
-        self._carry_out(member, after, is_approved=approve)
+        self._go_on(member, after, must_plan=not approve)
         self._roster.emit(
             PlanAnswered(
                 actor=self._roster.lead.home.id,
@@ -192,23 +196,20 @@ class Plans:
         )
         return after.mode
 
-    async def _send_answer(
-        self, member: Member, request_id: str, mode: Mode, feedback: str, *, approve: bool
-    ) -> Mapping[str, str]:
-        message = PlanApprovalResponse(
-            request_id=request_id,
-            approved=approve,
-            feedback=feedback,
-            permission_mode=mode.value if approve else "",
-            timestamp=self._wall().isoformat(timespec="milliseconds"),
-        )
-        text = f"{write_text(message)}\n{_APPROVED if approve else _REJECTED}"
-        about = "plan approved" if approve else "plan rejected"
-        return await self._mail.hand_over(LEAD, [member], text, about, lane=Lane.NEXT, message=message)
+    def _waiting(self, request_id: str) -> tuple[PlanRequest, Member]:
+        """Return a plan that waits for an answer, and whose it is."""
+        request = self.requests.get(request_id)
+        member = None if request is None else self._roster.members.get(request.name)
+        if request is None or member is None or request.is_being_answered:
+            if member is None:
+                self.requests.pop(request_id, None)
+            there_are = ", ".join(self.requests) or "none"
+            raise UsageError(f"no plan {request_id!r} waits for an answer; these do: {there_are}")
+        return request, member
 
-    def _carry_out(self, member: Member, after: Policy, *, is_approved: bool) -> None:
-        """Let a mate be as an answer wants it, in the step in which that was handed over."""
-        member.home.policy, member.home.must_plan = after, not is_approved
+    def _go_on(self, member: Member, policy: Policy, *, must_plan: bool) -> None:
+        """Let a mate go on that waited for the word on its plan."""
+        member.home.policy, member.home.must_plan = policy, must_plan
         if member.status is MemberStatus.AWAITING_PLAN:
             member.take(MateStep.PLAN_ANSWERED)
         member.answered += 1

@@ -85,11 +85,11 @@ class PlanAnswered(RequestEvent):
     to: str
     """Name of the mate."""
     is_approved: bool
-    """Whether the mate works as it has planned."""
+    """Whether it is carried out; else it is changed."""
     mode: str
     """The permission mode that the mate goes on in."""
     feedback: str
-    """What the mate reads besides."""
+    """What the lead says of it."""
 
 
 EVENTS: Final = (ShutdownAsked, ShutdownAnswered, ShutdownSettled, PlanSubmitted, PlanAnswered)

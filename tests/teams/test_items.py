@@ -54,6 +54,12 @@ def test_its_owner_and_the_lead_complete_it_and_give_it_back(by: str) -> None:
     assert edited(state, "1", by, status="deleted").items == {}
 
 
+def test_who_completes_what_is_nobodys_has_done_it() -> None:
+    assert edited(board("one"), "1", "ann", status="completed").items["1"].owner == "ann"
+    assert edited(board("one"), "1", LEAD, status="completed").items["1"].owner == ""
+    assert edited(board("one"), "1", LEAD, members=("bob",), status="completed", owner="bob").items["1"].owner == "bob"
+
+
 def test_being_given_an_item_is_not_beginning_with_it() -> None:
     state = edited(board("one"), "1", LEAD, members=("ann",), owner="ann")
 
@@ -134,7 +140,7 @@ def test_a_completed_item_stays_completed() -> None:
     assert plan_edit(state, Edit(item="1", by="bob", status="completed")) == []
     for wanted in ("pending", "in_progress"):
         assert refused(state, "1", LEAD, status=wanted).reason == "already_resolved"
-    assert refused(state, "1", LEAD, members=("ann",), owner="ann").reason == "already_resolved"
+    assert refused(state, "1", LEAD, members=("bob",), owner="bob").reason == "already_resolved"
     with pytest.raises(IllegalTransition):
         apply(state, ItemClaimed(item="1", owner="ann"))
 
