@@ -148,14 +148,14 @@ class AgentHome:
     policy: Policy | None = None
     """What decides about its tool calls; None lets all of them run."""
     hooks: HookRunner | None = None
-    hooking: Hooking | None = None
-    """Runs the hooks of its latest turn."""
     label: str = ""
     """What people call it, where that is not the name of its definition."""
     refusals: Refusals | None = None
     """What the user has refused to members of its team; None for one that belongs to none."""
     must_plan: bool = False
     """Whether it changes nothing until its plan is approved, whoever would allow a call."""
+    hooking: Hooking | None = None
+    """Runs the hooks of its latest turn."""
     is_child: bool = False
     """Whether it is not the session's main agent."""
     id: str = ""

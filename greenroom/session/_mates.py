@@ -46,8 +46,8 @@ class SessionMates:
         delegation: The sub-agents of the session, their mail, and the table of tasks.
         adopt: Takes note of an agent that was started.
         drop: Forgets it; what it used counts on.
+        run_folder: Where outputs of tasks and plans are.
         ports: Disk.
-        run_folder: Where outputs of tasks are, and plans.
 
     Attributes:
         lead: The main agent; set when it has started.
@@ -61,15 +61,15 @@ class SessionMates:
         *,
         adopt: Callable[[Ref[Any], AgentHome], None],
         drop: Callable[[str], None],
-        ports: Ports,
         run_folder: Path,
+        ports: Ports,
     ) -> None:
+        self._ports = ports
         self._composition = composition
         self._delegation = delegation
         self._tasks = delegation.tasks
         self._adopt = adopt
         self._drop = drop
-        self._ports = ports
         self._run_folder = run_folder
         self._ended: dict[str, str] = {}
         """Ids of the agents of mates that have ended and are not released, by those of their tasks."""

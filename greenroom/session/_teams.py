@@ -81,14 +81,15 @@ class SessionTeams:
         self._recording = recording
         self._ports = ports
         self._run_folder = run_folder
-        self._mates = SessionMates(composition, delegation, adopt=adopt, drop=drop, ports=ports, run_folder=run_folder)
+        self._mates = SessionMates(composition, delegation, adopt=adopt, drop=drop, run_folder=run_folder, ports=ports)
         self._branch: Supervisor | None = None
         self._is_opening = False
         self._is_of_program = False
         self._names: set[str] = set()
         """Of all teams that there were."""
+        self._delegates = False
         self._narrow: Callable[[Sequence[str]], Collection[str]] | None = None
-        """What the lead's tools are narrowed by without a team."""
+        """What takes tools from the lead in any case."""
         self._tools_of_team: tuple[Tool, ...] = ()
         self._tools_of_maker = TeamTools(self).both()
         self.current: Team | None = None
@@ -107,6 +108,7 @@ class SessionTeams:
     async def start(self, lead: Ref[Any], home: AgentHome, session_id: str) -> None:
         """Take the main agent as lead; where the session is a team by itself, open that."""
         self._mates.lead = (lead, home)
+        self._narrow = home.narrow
         settings = self.settings
         if settings.enabled and settings.implicit and self._composition.delegation.interactive:
             await self._open(f"session-{session_id[:8]}", Strategy.ONE_FOR_ONE, "")
@@ -157,10 +159,8 @@ class SessionTeams:
         self._names.add(name)
         self.current = self._mates.team = team
         self._delegation.post.team = team.mail
-        _, home = self._lead
-        home.refusals, self._narrow = Refusals(), home.narrow
-        if self.settings.delegate_mode if delegate_mode is None else delegate_mode:
-            home.narrow = delegate_tools
+        self._delegates = self.settings.delegate_mode if delegate_mode is None else delegate_mode
+        self._lead[1].refusals = Refusals()
         self._equip()
         return team
 
@@ -168,11 +168,10 @@ class SessionTeams:
         """End the members side by side, within the deadline of the team; what is known of it stays."""
         team, self.current, self._tools_of_team = self.current, None, ()
         self._delegation.post.team = None
-        _, home = self._lead
+        self._delegates, self._lead[1].refusals = False, None
+        self._equip()
         if team is None:
             return
-        home.refusals, home.narrow = None, self._narrow
-        self._equip()
         team.mail.is_closing = True
         with trio.CancelScope(shield=True):  # bounded by the supervisor's stop budget
             team.supervisor.ref.stop(why="the team was closed")
@@ -210,6 +209,7 @@ class SessionTeams:
         _, home = self._lead
         settings = self.settings
         is_maker = settings.enabled and not settings.implicit
+        home.narrow = delegate_tools if self._delegates and self._narrow is None else self._narrow
         home.tools = self._composition.tools_for(
             home, (*(self._tools_of_maker if is_maker else ()), *self._tools_of_team)
         )
@@ -281,7 +281,7 @@ class SessionTeams:
         if self.current is None:
             return 0
         working = sum(_is_at_work(one) for one in self.current.roster.mates)
-        return working or int(self.current.has_work_to_hand_out)
+        return working or int(self.current.has_work_to_hand_out or self.current.shutdowns.is_ending)
 
 
 def _is_at_work(member: Member) -> bool:
