@@ -70,7 +70,6 @@ class SessionMates:
         self._tasks = delegation.tasks
         self._adopt = adopt
         self._drop = drop
-        self._ports = ports
         self._run_folder = run_folder
         self._ended: dict[str, str] = {}
         """Ids of the agents of mates that have ended and are not released, by those of their tasks."""
