@@ -17,13 +17,15 @@ import attrs
 from greenroom.actors import Down, Edge, Ref, State
 from greenroom.agents import AgentDefinition, AgentHome, Lineage
 from greenroom.agents.crew import ChildWish, words_of
-from greenroom.core import Cause
+from greenroom.core import Cause, Disk, Ports
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation
 from greenroom.session._main import MAIN
 from greenroom.tasks import TEAMMATE, Progress, Task, TaskInfo
-from greenroom.teams import LEAD, MateWish, Member, Team
+from greenroom.teams import EXIT_PLAN_MODE, LEAD, MateWish, Member, Team
 
+PLANS: Final = "plans"
+"""The folder of a run that holds the plans of mates."""
 _EDGES: Final = {State.COMPLETED: Edge.COMPLETE, State.FAILED: Edge.FAIL, State.KILLED: Edge.KILL}
 _GIVEN: Final = ("SendMessage", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate")
 """What a mate has whatever its definition lists (agents 2.26)."""
@@ -44,7 +46,8 @@ class SessionMates:
         delegation: The sub-agents of the session, their mail, and the table of tasks.
         adopt: Takes note of an agent that was started.
         drop: Forgets it; what it used counts on.
-        run_folder: Where outputs of tasks are.
+        run_folder: Where outputs of tasks and plans are.
+        ports: Disk.
 
     Attributes:
         lead: The main agent; set when it has started.
@@ -59,12 +62,15 @@ class SessionMates:
         adopt: Callable[[Ref[Any], AgentHome], None],
         drop: Callable[[str], None],
         run_folder: Path,
+        ports: Ports,
     ) -> None:
+        self._ports = ports
         self._composition = composition
         self._delegation = delegation
         self._tasks = delegation.tasks
         self._adopt = adopt
         self._drop = drop
+        self._ports = ports
         self._run_folder = run_folder
         self._ended: dict[str, str] = {}
         """Ids of the agents of mates that have ended and are not released, by those of their tasks."""
@@ -106,13 +112,25 @@ class SessionMates:
                 model=wish.model,
                 is_background=False,
                 is_teammate=True,
+                is_planning=wish.is_plan_required,
             ),
         )
+        home.label, home.must_plan = wish.name, wish.is_plan_required
         if definition.effort is None:
             home.effort = lead_home.effort
         if home.admit is not None:
             await home.admit()
         return home
+
+    async def write_plan(self, agent: str, number: int, plan: str) -> Path:
+        """Write a plan of an agent into the run folder, and return the file.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        path = self._run_folder / PLANS / f"{agent}-{number}.md"
+        await self._ports.blocking.run(_write, self._ports.disk, path, plan.encode("utf-8", "replace"))
+        return path
 
     # --- looking after ----------------------------------------------------------------------------------------------
 
@@ -167,11 +185,16 @@ class SessionMates:
         return "" if member is None or member.is_lead else member.id
 
 
+def _write(disk: Disk, path: Path, content: bytes) -> None:
+    disk.make_folder(path.parent)
+    disk.write(path, content)
+
+
 def _as_mate(definition: AgentDefinition, wish: MateWish) -> AgentDefinition:
     """Return a definition as it holds for a teammate (agents 2.26): it has the team's tools, and no servers or skills of its own."""
     tools = definition.tools
     if tools is not None and "*" not in tools:
-        tools = tuple(dict.fromkeys((*tools, *_GIVEN)))
+        tools = tuple(dict.fromkeys((*tools, *_GIVEN, *([EXIT_PLAN_MODE] if wish.is_plan_required else []))))
     about = _ABOUT.format(name=wish.name, team=wish.team, lead=LEAD)
     prompts = (MAIN.system_prompt, about, definition.system_prompt.strip())
     prompt = "\n\n".join(one for one in prompts if one)

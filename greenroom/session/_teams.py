@@ -7,7 +7,7 @@ within its deadline.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, final
@@ -19,6 +19,7 @@ from greenroom.agents import AgentDefinition, AgentHome
 from greenroom.agents.definitions import GENERAL_PURPOSE
 from greenroom.agents.delegation import AgentCall, TeammateRoute, TeammateSpawned
 from greenroom.core import GreenroomError, Ports, UsageError
+from greenroom.permissions import Refusals
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation
 from greenroom.session._main import MAIN
@@ -32,6 +33,7 @@ from greenroom.teams import (
     TeamClosed,
     TeamSettings,
     TeamTools,
+    delegate_tools,
     free_name,
     make_team,
     report_tool,
@@ -79,12 +81,15 @@ class SessionTeams:
         self._recording = recording
         self._ports = ports
         self._run_folder = run_folder
-        self._mates = SessionMates(composition, delegation, adopt=adopt, drop=drop, run_folder=run_folder)
+        self._mates = SessionMates(composition, delegation, adopt=adopt, drop=drop, run_folder=run_folder, ports=ports)
         self._branch: Supervisor | None = None
         self._is_opening = False
         self._is_of_program = False
         self._names: set[str] = set()
         """Of all teams that there were."""
+        self._delegates = False
+        self._narrow: Callable[[Sequence[str]], Collection[str]] | None = None
+        """What takes tools from the lead in any case."""
         self._tools_of_team: tuple[Tool, ...] = ()
         self._tools_of_maker = TeamTools(self).both()
         self.current: Team | None = None
@@ -103,6 +108,7 @@ class SessionTeams:
     async def start(self, lead: Ref[Any], home: AgentHome, session_id: str) -> None:
         """Take the main agent as lead; where the session is a team by itself, open that."""
         self._mates.lead = (lead, home)
+        self._narrow = home.narrow
         settings = self.settings
         if settings.enabled and settings.implicit and self._composition.delegation.interactive:
             await self._open(f"session-{session_id[:8]}", Strategy.ONE_FOR_ONE, "")
@@ -111,18 +117,26 @@ class SessionTeams:
     # --- opening and closing ---------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def open(self, name: str, *, strategy: Strategy | str, description: str) -> AsyncIterator[Team]:
+    async def open(
+        self, name: str, *, strategy: Strategy | str, description: str, delegate_mode: bool | None
+    ) -> AsyncIterator[Team]:
         """Open a team, as `Session.open_team` says."""
         if self.current is not None or self._is_opening:
             raise UsageError("this session has an open team; leave that block, or close it, before opening another")
         try:
-            team = await self._open(name, strategy, description, is_of_program=True)
+            team = await self._open(name, strategy, description, is_of_program=True, delegate_mode=delegate_mode)
             yield team
         finally:
             await self._close()  # noqa: ASYNC102 - shielded and bounded inside
 
     async def _open(
-        self, name: str, strategy: Strategy | str, description: str, *, is_of_program: bool = False
+        self,
+        name: str,
+        strategy: Strategy | str,
+        description: str,
+        *,
+        is_of_program: bool = False,
+        delegate_mode: bool | None = None,
     ) -> Team:
         self._is_opening, self._is_of_program = True, is_of_program
         try:
@@ -137,12 +151,16 @@ class SessionTeams:
                 team = await self._make_team(name, supervisor, description)
             except BaseException:
                 supervisor.ref.kill("its team could not be opened")
+                with trio.CancelScope(shield=True):  # bounded by its kill grace; then its name can be taken again
+                    await supervisor.ref.wait_ended()
                 raise
         finally:
             self._is_opening = False
         self._names.add(name)
         self.current = self._mates.team = team
         self._delegation.post.team = team.mail
+        self._delegates = self.settings.delegate_mode if delegate_mode is None else delegate_mode
+        self._lead[1].refusals = Refusals()
         self._equip()
         return team
 
@@ -150,6 +168,7 @@ class SessionTeams:
         """End the members side by side, within the deadline of the team; what is known of it stays."""
         team, self.current, self._tools_of_team = self.current, None, ()
         self._delegation.post.team = None
+        self._delegates, self._lead[1].refusals = False, None
         self._equip()
         if team is None:
             return
@@ -190,6 +209,7 @@ class SessionTeams:
         _, home = self._lead
         settings = self.settings
         is_maker = settings.enabled and not settings.implicit
+        home.narrow = delegate_tools if self._delegates and self._narrow is None else self._narrow
         home.tools = self._composition.tools_for(
             home, (*(self._tools_of_maker if is_maker else ()), *self._tools_of_team)
         )
@@ -261,7 +281,7 @@ class SessionTeams:
         if self.current is None:
             return 0
         working = sum(_is_at_work(one) for one in self.current.roster.mates)
-        return working or int(self.current.has_work_to_hand_out)
+        return working or int(self.current.has_work_to_hand_out or self.current.shutdowns.is_ending)
 
 
 def _is_at_work(member: Member) -> bool:
@@ -277,7 +297,12 @@ class OfTeams:
 
     @asynccontextmanager
     async def open_team(
-        self, name: str, *, strategy: Strategy | str = Strategy.ONE_FOR_ONE, description: str = ""
+        self,
+        name: str,
+        *,
+        strategy: Strategy | str = Strategy.ONE_FOR_ONE,
+        description: str = "",
+        delegate_mode: bool | None = None,
     ) -> AsyncIterator[Team]:
         """Open a team whose lead is the main agent; leaving the block ends its mates side by side.
 
@@ -287,10 +312,14 @@ class OfTeams:
             name: What it is called.
             strategy: Which mates are restarted when one of them has to be.
             description: What it is for.
+            delegate_mode: Whether the main agent keeps only the tools to spawn, write, end and work on the board; None as the
+                settings say.
 
         Raises:
             UsageError: A team is open already; the main agent leads one at a time.
             NameTaken: The name is that of something else below `teams`.
         """
-        async with self.teams.open(name, strategy=strategy, description=description) as team:
+        async with self.teams.open(
+            name, strategy=strategy, description=description, delegate_mode=delegate_mode
+        ) as team:
             yield team

@@ -46,17 +46,27 @@ from greenroom.teams._mate_events import (
     TeamOpened,
 )
 from greenroom.teams._names import LEAD, free_name
+from greenroom.teams._plans import EXIT_PLAN_MODE, PlanRequest, Plans
 from greenroom.teams._protocol import IdleReason
+from greenroom.teams._request_events import (
+    PlanAnswered,
+    PlanSubmitted,
+    RequestEvent,
+    ShutdownAnswered,
+    ShutdownAsked,
+    ShutdownSettled,
+)
 from greenroom.teams._roster import Member, Roster
 from greenroom.teams._settings import TeamSettings, teams_from_environment
 from greenroom.teams._shutdown import ShutdownAsk, ShutdownOutcome, Shutdowns, ShutdownState
-from greenroom.teams._shutdown_events import RequestEvent, ShutdownAnswered, ShutdownAsked, ShutdownSettled
 from greenroom.teams._team import BoardHandle, Mate, MateGround, MateWish, Team, make_team
 from greenroom.teams._team_tools import TeamTools
-from greenroom.teams._tools import member_tools, report_tool
+from greenroom.teams._tools import DELEGATE_TOOLS, delegate_tools, member_tools, report_tool
 
 __all__ = [
+    "DELEGATE_TOOLS",
     "EVENTS",
+    "EXIT_PLAN_MODE",
     "FOLDS",
     "LEAD",
     "MAX_FAILURES",
@@ -106,6 +116,10 @@ __all__ = [
     "MateWoke",
     "Member",
     "MemberStatus",
+    "PlanAnswered",
+    "PlanRequest",
+    "PlanSubmitted",
+    "Plans",
     "Refused",
     "RequestEvent",
     "ReserveId",
@@ -125,6 +139,7 @@ __all__ = [
     "TeamTools",
     "TurnOver",
     "apply",
+    "delegate_tools",
     "free_name",
     "make_team",
     "member_tools",

@@ -79,6 +79,8 @@ class MateAgent(Agent):
             return
         if source is Source.ITEM and self._puts_behind(message, ctx):
             return
+        if mate.answered:
+            ctx.enter(mate.answered)  # what was postponed for the sake of a plan comes back when that was answered
         self._begin(message, source)
         calls = self._calls
         goes_on = isinstance(message, Note) and message.origin in _OWN

@@ -317,7 +317,6 @@ class AnswerPlan(Message):
     request_id: str = attrs.field(validator=_not_blank)
     approve: bool = attrs.field(metadata={"also": ("approved",)})
     feedback: str = attrs.field(default="", metadata={"also": ("content", "reason")})
-    permission_mode: str = ""
 
 
 Spoken: TypeAlias = AskShutdown | AnswerShutdown | AnswerPlan

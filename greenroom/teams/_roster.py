@@ -53,6 +53,8 @@ class Member:
     """Whether it has called a tool since then."""
     said: list[str] = attrs.field(factory=list)
     """What it has told other mates since then, a summary each."""
+    answered: int = 0
+    """How many of its plans were answered; what waited for that waits no more when it changes."""
     guard: StopGuard = attrs.field(factory=StopGuard)
     """Counts how often hooks have kept it from being idle."""
     crashes: RestartBudget = attrs.field(factory=lambda: RestartBudget(CRASHES, CRASHES_IN_S))

@@ -28,8 +28,8 @@ from greenroom.teams._lifecycle import MateStep, MemberStatus
 from greenroom.teams._mail import TeamMail
 from greenroom.teams._names import LEAD
 from greenroom.teams._protocol import AnswerShutdown, AskShutdown, ShutdownApproved, ShutdownRejected, ShutdownRequest
+from greenroom.teams._request_events import ShutdownAnswered, ShutdownAsked, ShutdownSettled
 from greenroom.teams._roster import Member
-from greenroom.teams._shutdown_events import ShutdownAnswered, ShutdownAsked, ShutdownSettled
 from greenroom.teams._wire import write_text
 
 DEADLINE_S: Final = 60.0
@@ -94,6 +94,7 @@ TRANSITIONS: Final[Mapping[ShutdownState, Mapping[ShutdownStep, ShutdownState]]]
     _S.ENDED: {},
     _S.WITHDRAWN: {},
 }
+_ENDING: Final = frozenset((_S.AGREED, _S.OVERDUE))
 OUTCOMES: Final = frozenset(state for state, row in TRANSITIONS.items() if not row)
 
 
@@ -183,6 +184,11 @@ class Shutdowns:
     def open_for(self, name: str) -> ShutdownAsk | None:
         """Return the request to a mate that has come to no outcome."""
         return next((one for one in self.requests.values() if one.name == name), None)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether a mate is about to end, because it has approved or because its deadline has come."""
+        return any(one.state in _ENDING for one in self.requests.values())
 
     async def ask(self, member: Member, reason: str = "", *, deadline_s: float = math.inf) -> ShutdownAsk:
         """Ask a mate to end; where it was asked already, that request counts, with the earlier of the deadlines.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol, final
 
 import attrs
@@ -23,6 +24,7 @@ from greenroom.teams._mail import TeamMail
 from greenroom.teams._mate import MateAgent
 from greenroom.teams._mate_events import MateJoined, TeamOpened
 from greenroom.teams._names import LEAD, check_name, color_of
+from greenroom.teams._plans import Plans
 from greenroom.teams._roster import Member, Roster
 from greenroom.teams._shutdown import DEADLINE_S, ShutdownOutcome, Shutdowns, ShutdownState
 from greenroom.teams._telling import settle, tell_end
@@ -55,6 +57,14 @@ class MateGround(Protocol):
 
         Raises:
             UsageError: Its definition is not there, or cannot be used.
+        """
+        ...
+
+    async def write_plan(self, agent: str, number: int, plan: str) -> Path:
+        """Write a plan of an agent into the run folder, and return the file.
+
+        Raises:
+            OSError: It cannot be written.
         """
         ...
 
@@ -177,6 +187,8 @@ class Team:
         """What members send each other."""
         self.shutdowns = Shutdowns(self.mail, supervisor, wall)
         """The requests to end that are open."""
+        self.plans = Plans(self.mail, wall, ground.write_plan)
+        """The plans of mates that wait for a word."""
         self.name = roster.team
         self.supervisor = supervisor
         self.board = BoardHandle(roster.home, roster.board)
@@ -241,7 +253,7 @@ class Team:
                 name=name,
                 team=self.name,
                 definition=definition,
-                tools=member_tools(roster, name),
+                tools=(*member_tools(roster, name), *([self.plans.tool(name)] if plan_required else [])),
                 model=model,
                 is_plan_required=plan_required,
             )

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 from greenroom.core import Disk
 from greenroom.teams._board_tools import board_tools
 from greenroom.teams._roster import Roster
 from greenroom.tools import Tool, ToolContext, ToolError, tool
+
+DELEGATE_TOOLS: Final = (
+    *("Agent", "SendMessage", "TaskStop", "TeamCreate", "TeamDelete"),
+    *("TaskCreate", "TaskGet", "TaskList", "TaskUpdate"),
+)
+"""All that a lead in delegate mode has (agents 7.97): to spawn, to write, to end, and to work on the board."""
+
+
+def delegate_tools(available: Iterable[str]) -> list[str]:
+    """Return what a lead in delegate mode keeps of its tools."""
+    return [tool for tool in available if tool in DELEGATE_TOOLS]
 
 
 def member_tools(roster: Roster, me: str) -> tuple[Tool, ...]:

@@ -47,6 +47,11 @@ def records_itself(one: Tool) -> bool:
     return bool(getattr(one, "records_itself", False))
 
 
+def acts_on_session(one: Tool) -> bool:
+    """Whether a tool of ours acts on the session alone, whatever others of its name do: rules speak about it, nobody is asked."""
+    return bool(getattr(one, "acts_on_session", False))
+
+
 class ToolSchema(NamedTuple):
     """What a model request says about one tool."""
 

@@ -15,6 +15,8 @@ from trio.testing import MockClock
 
 from greenroom.agents.crew import SendRefused
 from greenroom.core import JournalError
+from greenroom.hooks import HookContext, HookEvent, HookInput, HookOutcome
+from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.store import read_transcript
 from greenroom.teams import FOLDS, LEAD, MailQuarantined, MailRead, MailReturned, MailSent, Team, unread
@@ -330,4 +332,43 @@ async def _race(folder: Path, ways: list[tuple[str, int]], wait_s: float) -> Non
     assert sorted(by_number[one] for one in read) == sorted(sent)
     marks = [mark for line in lines for mark in line.get("notices", ())]
     assert [int(mark.rpartition(".")[2]) for mark in marks] == read, "in the step in which the transcript has it"
+    assert violations(session) == []
+
+
+class SlowHooks:
+    """Hooks of prompts that take a while."""
+
+    def has(self, event: HookEvent) -> bool:
+        return event is HookEvent.USER_PROMPT_SUBMIT
+
+    async def run(self, told: HookInput, context: HookContext) -> HookOutcome:
+        await trio.sleep(10)
+        return HookOutcome(event=told.event)
+
+
+async def test_an_interrupt_while_hooks_look_at_the_users_words_loses_no_mail_that_came_before_them(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-43: what a turn began with stands in the conversation before anything is waited for."""
+    async with (
+        open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}) as session,
+        session.open_team("t") as team,
+    ):
+        await team.spawn("ann", definition=kind("ann"))
+        home = member(team, LEAD).home
+        home.hooks = SlowHooks()
+        session.main.suspend()
+        await team.mail.hand_over("ann", [member(team, LEAD)], "I go on.", "refused", lane=Lane.NEXT)
+        session.send("The user's words.")
+        await trio.sleep(1)
+        session.main.resume()
+        await trio.sleep(5)
+        session.interrupt()
+        await session.wait_quiet()
+        said = texts_of(home)
+        read = told(session, MailRead)
+
+    assert sum("I go on." in text for text in said) == 1
+    assert sum("The user's words." in text for text in said) == 1
+    assert len(read) == 1
     assert violations(session) == []

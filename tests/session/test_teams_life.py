@@ -125,6 +125,7 @@ async def test_a_hundred_turns_in_which_nothing_is_done_are_one_notice(
         for _ in range(100):
             mate.ref.tell(Note("Hello!", "bob"))
             await scene.session.wait_quiet()
+        await trio.testing.wait_all_tasks_blocked()
 
         assert len(scene.notices) == 1
         assert len(scene.of(MateIdled)) == 100

@@ -72,6 +72,8 @@ class ChildWish:
     """What the call says."""
     is_background: bool
     is_teammate: bool = False
+    is_planning: bool = False
+    """Whether it changes nothing until its plan is approved; of a teammate."""
     is_worker: bool = False
     """Whether a coordinator leads it."""
     place: Path | None = None

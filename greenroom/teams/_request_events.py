@@ -62,4 +62,34 @@ class ShutdownSettled(RequestEvent):
     """Why the mate goes on, if it does."""
 
 
-EVENTS: Final = (ShutdownAsked, ShutdownAnswered, ShutdownSettled)
+@final
+@attrs.frozen(kw_only=True)
+class PlanSubmitted(RequestEvent):
+    """A mate has handed in a plan, and waits for the lead's word."""
+
+    kind: ClassVar[str] = "plan.submitted"
+
+    by: str
+    """Name of the mate."""
+    path: str
+    """The file of the run that holds it."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class PlanAnswered(RequestEvent):
+    """A plan was approved, or has to be changed."""
+
+    kind: ClassVar[str] = "plan.answered"
+
+    to: str
+    """Name of the mate."""
+    is_approved: bool
+    """Whether it is carried out; else it is changed."""
+    mode: str
+    """The permission mode that the mate goes on in."""
+    feedback: str
+    """What the lead says of it."""
+
+
+EVENTS: Final = (ShutdownAsked, ShutdownAnswered, ShutdownSettled, PlanSubmitted, PlanAnswered)
