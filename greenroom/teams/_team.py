@@ -16,6 +16,7 @@ from greenroom.core import Event, UsageError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import Usage
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
+from greenroom.teams._assignments import tell_assignment
 from greenroom.teams._board import Board, BoardHome
 from greenroom.teams._items import Item
 from greenroom.teams._lifecycle import MateStep, MemberStatus
@@ -338,5 +339,6 @@ async def make_team(
     leading.ref = lead
     roster.join(leading)
     home.settle = partial(settle, roster)
+    home.tell_owner = partial(tell_assignment, roster, wall)
     emit(TeamOpened(actor=board.id, team=name, description=description))
     return Team(supervisor=supervisor, roster=roster, ground=ground, wall=wall), member_tools(roster, LEAD)
