@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ MATE = AgentDefinition(name="mate", system_prompt="You help.")
 NO = {"decision": "block", "reason": "not without a test"}
 
 
-def calling(*calls: Call) -> Any:
+def calling(*calls: Call) -> Callable[[ModelRequest], AnswerLike]:
     """Return a role that makes these calls, one after the other, and says what it read last."""
 
     def answer(request: ModelRequest) -> AnswerLike:
