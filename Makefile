@@ -3,12 +3,14 @@
 # PYTHON   the Python (>= 3.11) to start from:  make test PYTHON=python3.13
 # ARGS     passed on:  make swarm ARGS="--agents 6", make test ARGS="tests/mailbox -x"
 # SOAK_SESSIONS  schedules of whole sessions in a soak:  make soak SOAK_SESSIONS=2000
+# SOAK_CLAIMS    schedules of claims on a board in a soak:  make soak SOAK_CLAIMS=500
 # FOLDER   what the swarm surveys, this folder unless said:  make swarm FOLDER=../other
 
 PYTHON ?= python3
 ARGS ?=
 FOLDER ?= .
 SOAK_SESSIONS ?= 100000
+SOAK_CLAIMS ?= 10000
 
 # Many processes are started by the tests: where the shell forbids bytecode, each would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -51,9 +53,10 @@ bench-agents: setup-dev ## run the benchmarks of agents, beside other frameworks
 mutants: setup-dev ## break the kernel in many small ways, and show which test notices each
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
-soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2"), then SOAK_SESSIONS of sessions
+soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2"), then SOAK_SESSIONS of sessions and SOAK_CLAIMS of claims
 	@$(BIN)/python -m tests.soak $(ARGS)
 	@SOAK_SESSIONS=$(SOAK_SESSIONS) $(BIN)/python -m tests.soak.sessions
+	@SOAK_CLAIMS=$(SOAK_CLAIMS) $(BIN)/python -m tests.soak.claims
 
 crowd: setup-dev ## 1,000 agents at once, 10 rounds each, over real sockets; then nothing may be left (ARGS="--agents 200")
 	@$(BIN)/python -m tests.agents.crowd $(ARGS)

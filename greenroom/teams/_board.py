@@ -227,7 +227,8 @@ class Board(Behavior[BoardMessage]):
             case Idle(member=member, ref=ref):
                 self._hear_idle(member, ref, ctx)
             case Busy(member=member):
-                self._note_turn(member)
+                self._home.waiting.pop(member, None)
+                self._home.holding.pop(member, None)
             case GiveBack():
                 self._hear_failure(message, ctx)
             case TurnOver(member=member, item=item_id):
@@ -254,7 +255,6 @@ class Board(Behavior[BoardMessage]):
         return max(self._home.state.last_id, self._home.reserved) + 1
 
     def _create(self, message: CreateItem, ctx: Context) -> None:
-        self._note_turn(message.by)
         refused = refuse_metadata(message.metadata)
         if refused is not None:
             ctx.reply(refused)
@@ -280,7 +280,6 @@ class Board(Behavior[BoardMessage]):
         if isinstance(plan, Refused):
             ctx.reply(plan)
             return
-        self._note_turn(edit.by)
         before = home.state.items[edit.item]
         after: Item | None = before
         for event in plan:
@@ -334,11 +333,6 @@ class Board(Behavior[BoardMessage]):
         self._watch(ref, ctx)
         return True
 
-    def _note_turn(self, member: str) -> None:
-        """Hand a member nothing from now on: it is in a turn, and says so when that is over."""
-        self._home.waiting.pop(member, None)
-        self._home.holding.pop(member, None)
-
     def _hear_idle(self, member: str, ref: Ref[Any], ctx: Context) -> None:
         home = self._home
         if not self._join(member, ref, ctx):
@@ -360,9 +354,8 @@ class Board(Behavior[BoardMessage]):
             ctx.watch(ref)
 
     def _look_again(self, ctx: Context) -> None:
-        for member, ref in self._home.members.items():
+        for ref in self._home.members.values():
             self._watch(ref, ctx)
-            self._home.freed[member] = None
 
     def _leave(self, member: str, why: str, ctx: Context) -> None:
         home = self._home
@@ -389,10 +382,10 @@ class Board(Behavior[BoardMessage]):
         home = self._home
         while home.freed and home.may_hand_out:
             member = next(iter(home.freed))
-            del home.freed[member]
             item = home.state.startable(member) if member in home.waiting else None
             if item is not None:
                 self._start(item, member, ctx)
+            home.freed.pop(member, None)  # last, so that a crash on the way leaves it for the next incarnation
         while home.waiting and home.may_hand_out and (item := home.state.claimable()) is not None:
             self._start(item, next(iter(home.waiting)), ctx)
 

@@ -29,6 +29,8 @@ from greenroom.teams._wire import write_text
 from greenroom.tools import InvalidInput, Problem, ToolContext, ToolError, validate
 
 EXIT_PLAN_MODE: Final = "ExitPlanMode"
+CARRY_OUT: Final = "Your plan is approved: carry it out."
+CHANGE: Final = "Your plan is not approved: change it, and hand it in again."
 NOT_SUBMITTED: Final = "Failed to write the plan approval request to the lead's inbox — plan not submitted; try again. You are in plan mode still."
 _ABOUT: Final = (
     "Hand in your plan. You are in plan mode: you may look at things, and change nothing. Your lead reads the plan and approves it, or "
@@ -159,12 +161,7 @@ class Plans:
             UsageError: No such plan waits, or there is no such mode.
             JournalError: It could not be put on record.
         """
-        request = self.requests.get(request_id)
-        member = None if request is None else self._roster.members.get(request.name)
-        if request is None or member is None or request.is_being_answered:
-            self.requests.pop(request_id, None) if member is None else None
-            there_are = ", ".join(self.requests) or "none"
-            raise UsageError(f"no plan {request_id!r} waits for an answer; these do: {there_are}")
+        request, member = self._waiting(request_id)
         policy = member.home.policy
         assert policy is not None
         after = self._policy_after(policy, permission_mode) if approve else policy
@@ -175,29 +172,17 @@ class Plans:
             permission_mode=after.mode.value if approve else "",
             timestamp=self._wall().isoformat(timespec="milliseconds"),
         )
-        goes_on = (
-            "Your plan is approved: carry it out."
-            if approve
-            else "Your plan is not approved: change it, and hand it in again."
-        )
+        goes_on, summary = (CARRY_OUT, "plan approved") if approve else (CHANGE, "plan rejected")
         text = f"{write_text(message)}\n{goes_on}"
         request.is_being_answered = True
         try:
-            failed = await self._mail.hand_over(
-                LEAD, [member], text, "plan approved" if approve else "plan rejected", lane=Lane.NEXT, message=message
-            )
+            failed = await self._mail.hand_over(LEAD, [member], text, summary, lane=Lane.NEXT, message=message)
         finally:
             request.is_being_answered = False
         self.requests.pop(request_id, None)
         if failed:
             raise UsageError(f"{member.name}: {failed[member.name]}")
-        member.home.policy = after
-        member.home.must_plan = not approve
-        if member.status is MemberStatus.AWAITING_PLAN:
-            member.take(MateStep.PLAN_ANSWERED)
-        member.answered += 1
-        if member.home.context is not None:
-            member.home.context.enter(member.answered)
+        self._go_on(member, after, must_plan=not approve)
         self._roster.emit(
             PlanAnswered(
                 actor=self._roster.lead.home.id,
@@ -210,6 +195,26 @@ class Plans:
             )
         )
         return after.mode
+
+    def _waiting(self, request_id: str) -> tuple[PlanRequest, Member]:
+        """Return a plan that waits for an answer, and whose it is."""
+        request = self.requests.get(request_id)
+        member = None if request is None else self._roster.members.get(request.name)
+        if request is None or member is None or request.is_being_answered:
+            if member is None:
+                self.requests.pop(request_id, None)
+            there_are = ", ".join(self.requests) or "none"
+            raise UsageError(f"no plan {request_id!r} waits for an answer; these do: {there_are}")
+        return request, member
+
+    def _go_on(self, member: Member, policy: Policy, *, must_plan: bool) -> None:
+        """Let a mate go on that waited for the word on its plan."""
+        member.home.policy, member.home.must_plan = policy, must_plan
+        if member.status is MemberStatus.AWAITING_PLAN:
+            member.take(MateStep.PLAN_ANSWERED)
+        member.answered += 1
+        if member.home.context is not None:
+            member.home.context.enter(member.answered)
 
     def _policy_after(self, policy: Policy, permission_mode: str | None) -> Policy:
         leading = self._roster.lead.home.policy

@@ -85,9 +85,11 @@ class PlanAnswered(RequestEvent):
     to: str
     """Name of the mate."""
     is_approved: bool
+    """Whether it is carried out; else it is changed."""
     mode: str
     """The permission mode that the mate goes on in."""
     feedback: str
+    """What the lead says of it."""
 
 
 EVENTS: Final = (ShutdownAsked, ShutdownAnswered, ShutdownSettled, PlanSubmitted, PlanAnswered)

@@ -103,7 +103,7 @@ async def test_one_tool_reaches_members_and_other_agents(tmp_path: Path, autojum
 async def test_a_message_to_nobody_is_refused_with_the_names_that_are_near(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """RC-44."""
+    """RC-44: and nothing is made of it."""
     async with open_teamwork(tmp_path, in_order()) as session, session.open_team("t") as team:
         await team.spawn("tester", definition=kind("ann"))
         await team.spawn("ann", definition=kind("ann"))
@@ -184,7 +184,7 @@ async def test_a_broadcast_is_a_text_for_all_but_the_sender(tmp_path: Path, auto
 
 
 async def test_what_cannot_be_put_on_record_is_not_sent(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """CL-24, agents 7.31: in the words that others know."""
+    """CL-24. Behaviours (7), line 5; agents 7.31: in the words that others know."""
     disk = FillingDisk()
     ports = attrs.evolve(virtual_ports(), disk=disk)
     with pytest.raises(JournalError):
@@ -224,7 +224,7 @@ async def test_what_is_too_long_is_cut_and_not_refused(tmp_path: Path, autojump_
 async def test_bad_entries_of_an_inbox_are_put_aside_and_reported_once(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """CL-26."""
+    """CL-26. Behaviours (7), line 4."""
     entries = [
         {"from": "old-mate", "text": "first", "timestamp": "2026-01-01T00:00:00Z", "read": False},
         {"from": "old-mate", "text": 7},

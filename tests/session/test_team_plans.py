@@ -68,7 +68,7 @@ async def allow_all(_: Question) -> Allow | Deny | None:
 
 
 async def test_a_mate_changes_nothing_before_its_plan_is_approved(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Agents 7.85, 7.86: somebody who allows everything allows no edit either; approval switches the mode."""
+    """Behaviours (7), line 8; agents 7.85, 7.86: who allows everything allows no edit either; approval switches the mode."""
     ann = in_order(write("before.txt"), Call("ExitPlanMode", {"plan": PLAN}), "I wait.", write("after.txt"), "Done.")
     async with (
         open_teamwork(

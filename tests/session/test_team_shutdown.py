@@ -53,17 +53,25 @@ def outcomes(session: Session) -> list[tuple[str, str]]:
 async def test_a_mate_that_approves_finishes_and_is_no_member_any_more(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 7.95: its items come back, and the lead reads that it has ended."""
-    asking = mail("ann", {"type": "shutdown_request", "reason": "The work is done."})
-    pages = {"ann": answering(approve=True)}
+    """Behaviours (7), line 7; agents 7.95: its items come back, and the lead reads that it has ended."""
+
+    def lead(request: ModelRequest) -> AnswerLike:
+        wanted = last_texts(request).endswith("end ann")
+        return mail("ann", {"type": "shutdown_request", "reason": "The work is done."}) if wanted else "I see."
+
     async with (
-        open_teamwork(tmp_path, in_order(asking, "Asked."), pages=pages) as session,
+        open_teamwork(tmp_path, lead, pages={"ann": answering(approve=True)}) as session,
         session.open_team("t") as team,
     ):
         mate = await team.spawn("ann", definition=kind("ann"))
+        home = member(team, LEAD).home
+        await home.tools["TaskCreate"].call({"subject": "one", "description": ""}, home.tool_context().for_call("c"))
+        await session.wait_quiet()
+        assert [item.owner for item in team.board.items()] == ["ann"]
         await session.run("end ann")
         await session.wait_quiet()
         assert mate.ref.is_gone
+        assert [(item.owner, item.status) for item in team.board.items()] == [("", "pending")]
         assert list(team.roster.members) == [LEAD]
         heard = "\n".join(mail_texts(team, LEAD))
         assert not team.shutdowns.requests
@@ -95,6 +103,7 @@ async def test_the_lead_is_told_the_id_of_its_request(tmp_path: Path, autojump_c
 
 
 async def test_a_mate_that_refuses_goes_on_and_the_lead_reads_why(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Behaviours (7), line 7."""
     pages = {"ann": answering(approve=False, reason="Half of it is missing.")}
     async with open_teamwork(tmp_path, in_order(), pages=pages) as session, session.open_team("t") as team:
         mate = await team.spawn("ann", definition=kind("ann"))

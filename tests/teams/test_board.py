@@ -99,6 +99,7 @@ async def test_members_that_end_do_not_wear_an_item_out(autojump_clock: MockCloc
         await settle()
 
         assert [(item.owner, item.failures) for item in scene.items] == [("ann", 0)]
+        assert len(scene.told) == MAX_FAILURES + 1, "of each end once"
 
 
 async def test_an_item_that_fails_again_and_again_is_kept_back_and_the_lead_is_told(
@@ -295,23 +296,6 @@ async def test_a_member_that_has_not_been_idle_yet_may_own_items_too(autojump_cl
         await settle()
 
         assert scene.items[0].owner == ""
-
-
-async def test_a_member_that_is_at_the_board_is_in_a_turn_and_handed_nothing(autojump_clock: MockClock) -> None:
-    """Mail has woken it; what it was handed now would wait for it while others have nothing to do."""
-    async with open_scene() as scene:
-        await scene.join("ann")
-        await settle()
-        await scene.board.ask(CreateItem(subject="by ann", description="", by="ann"))
-        await scene.edit("1", "ann", status="in_progress")
-        await scene.create("second")
-        await settle()
-        assert scene.work("ann") == []
-
-        scene.say_idle("ann")
-        await settle()
-
-        assert scene.work("ann") == ["2"]
 
 
 async def test_a_member_that_has_something_else_to_do_is_handed_nothing(autojump_clock: MockClock) -> None:
