@@ -16,6 +16,7 @@ from greenroom.core import Event, UsageError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import Usage
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
+from greenroom.teams._assignments import tell_assignment
 from greenroom.teams._board import Board, BoardHome, GiveBack
 from greenroom.teams._board_state import BoardState
 from greenroom.teams._items import Item, ItemStatus
@@ -397,6 +398,7 @@ async def make_team(
         roster.used |= names
         roster.joined |= names
     home.settle = partial(settle, roster)
+    home.tell_owner = partial(tell_assignment, roster, wall)
     description = description or (record.view.description if record is not None else "")
     emit(TeamOpened(actor=board.id, team=name, description=description, is_of_program=is_of_program))
     team = Team(supervisor=supervisor, roster=roster, ground=ground, wall=wall, record=record)
