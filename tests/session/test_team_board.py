@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ MATE = AgentDefinition(name="mate", system_prompt="You help.")
 NO = {"decision": "block", "reason": "not without a test"}
 
 
-def calling(*calls: Call) -> Any:
+def calling(*calls: Call) -> Callable[[ModelRequest], AnswerLike]:
     """Return a role that makes these calls, one after the other, and says what it read last."""
 
     def answer(request: ModelRequest) -> AnswerLike:
@@ -158,4 +160,5 @@ async def test_a_mate_that_is_given_an_item_reads_whose_it_is(project: Path, aut
             await session.wait_quiet()
 
             assert team.board.items()[1].owner == "ann"
-    assert any('"type":"task_assignment"' in text and '"taskId":"2"' in text for text in seen), seen
+    read = html.unescape(seen[0])
+    assert '"type": "task_assignment", "taskId": "2", "subject": "two", "description": "later"' in read
