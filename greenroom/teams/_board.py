@@ -165,6 +165,8 @@ class BoardHome:
     """Tells a member what it was given and cannot begin with at once."""
     settle: Callable[[str], None] | None = None
     """Called in the step in which a member said that it had nothing to do and the board had nothing for it."""
+    is_closing: Callable[[], bool] = attrs.field(default=lambda: False)
+    """Whether all members end together: what they own, they own still when the team is opened again."""
     was_done: bool = False
     board: Ref[Any] | None = None
     """The board itself, once it was spawned."""
@@ -235,7 +237,7 @@ class Board(Behavior[BoardMessage]):
 
     def on_signal(self, signal: Signal, ctx: Context) -> None:
         """Take back the items of a member that has ended."""
-        if isinstance(signal, Down):
+        if isinstance(signal, Down) and not self._home.is_closing():
             self._watched.discard(signal.actor)
             member = self._home.names.pop(signal.actor, None)
             if member is not None:
