@@ -372,3 +372,54 @@ async def test_an_interrupt_while_hooks_look_at_the_users_words_loses_no_mail_th
     assert sum("The user's words." in text for text in said) == 1
     assert len(read) == 1
     assert violations(session) == []
+
+
+async def test_an_interrupted_send_reaches_nobody(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Until it is on record it is on no way: who is cut off there has sent nothing, and that is on record."""
+    async with (
+        open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}) as session,
+        session.open_team("t") as team,
+    ):
+        await team.spawn("ann", definition=kind("ann"))
+        durable = team.roster.wait_durable
+
+        async def slowly() -> None:
+            await trio.sleep(5)
+            await durable()
+
+        team.roster.wait_durable = slowly
+        with trio.move_on_after(1) as scope:
+            await send_as(member(team, LEAD), "ann", "first")
+        await send_as(member(team, LEAD), "ann", "second")
+        await session.wait_quiet()
+        heard = mail_texts(team, "ann")
+
+    assert scope.cancelled_caught
+    assert [text.splitlines()[1] for text in heard] == ["second"]
+    assert [(one.mail, one.why) for one in told(session, MailReturned)] == [(1, "its sender was interrupted")]
+    assert violations(session) == []
+
+
+async def test_two_messages_of_one_answer_arrive_in_their_order(tmp_path: Path, autojump_clock: MockClock) -> None:
+    calls = [mail("ann", f"message {number}.") for number in range(5)]
+    pages = {"ann": in_order(), "bob": in_order(calls, "Sent.")}
+    async with open_teamwork(tmp_path, in_order(), pages=pages) as session, session.open_team("t") as team:
+        await team.spawn("ann", definition=kind("ann"))
+        await team.spawn("bob", definition=kind("bob"), prompt="Go.")
+        await session.wait_quiet()
+        heard = mail_texts(team, "ann")
+
+    assert [text.splitlines()[1] for text in heard] == [f"message {number}." for number in range(5)]
+
+
+@given(st.lists(st.sampled_from([MailRead, MailReturned]), max_size=4))
+def test_a_message_comes_to_one_end_on_record(ends: list[type[MailRead | MailReturned]]) -> None:
+    """CL-24: a journal that tells of two is not sound."""
+    world = World(FOLDS)
+    sent = MailSent(team="t", mail=1, sender="a", to="b", summary="", text="x")
+    world.apply(Entry(seq=1, t=0.0, kind=sent.kind, event=sent))
+    for number, end in enumerate(ends):
+        event = end(team="t", mail=1, to="b") if end is MailRead else end(team="t", mail=1, sender="a", to="b", why="")
+        world.apply(Entry(seq=2 + number, t=0.0, kind=event.kind, event=event))
+    assert [one.seq for one in world.faults] == list(range(3, 2 + len(ends)))
+    assert unread(world.section("mail"), "t") == ([] if ends else list(world.section("mail").values()))
