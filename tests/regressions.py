@@ -70,7 +70,7 @@ ROWS: Final = {
     "RC-27": Row("A notice belongs to the run; attempts are internal."),
     "RC-29": Row(
         "Giving up a delivery wakes whoever waits for it.",
-        open="Of deliveries to channels and other sessions, which are tried again; they come with the gateway.",
+        open="Of deliveries to channels, which are tried again; they come with the gateway.",
     ),
     "RC-30": Row("Results are kept until they are read, dismissed or expire."),
     "RC-31": Row("A delivery never holds the lane that it waits for."),
