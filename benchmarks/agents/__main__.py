@@ -1,20 +1,21 @@
-"""Run the benchmarks of agents: `python -m benchmarks.agents [--only rounds,peers,spawned] [--agents 100]`."""
+"""Run the benchmarks of agents: `python -m benchmarks.agents [--only rounds,peers,spawned,team] [--agents 100]`."""
 
 from __future__ import annotations
 
 import argparse
 
-from benchmarks.agents import beside, rounds, spawned
+from benchmarks.agents import beside, rounds, spawned, team
 from benchmarks.measure import print_figures
 
-GROUPS = ("rounds", "peers", "spawned")
+GROUPS = ("rounds", "peers", "spawned", "team")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.agents", description=__doc__)
-    parser.add_argument("--only", default=",".join(GROUPS), help="groups, with a comma between: rounds, peers, spawned")
+    parser.add_argument("--only", default=",".join(GROUPS), help="groups, with a comma between: " + ", ".join(GROUPS))
     parser.add_argument("--agents", type=int, default=rounds.AGENTS, help="agents beside peers")
     parser.add_argument("--spawned", type=int, default=spawned.AGENTS, help="background agents of one session")
+    parser.add_argument("--mates", type=int, default=team.MATES, help="mates of one team, with ten items each")
     parser.add_argument("--times", type=int, default=3, help="how often each peer is measured")
     options = parser.parse_args()
     chosen = options.only.split(",")
@@ -27,6 +28,8 @@ def main() -> None:
             beside.main(options.agents, options.times)
         if "spawned" in chosen:
             spawned.main(options.spawned)
+        if "team" in chosen:
+            team.main(options.mates, 10 * options.mates)
     finally:
         print_figures()
 

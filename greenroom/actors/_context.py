@@ -115,6 +115,11 @@ class Context:
         return self._cell.incarnation
 
     @property
+    def is_ending(self) -> bool:
+        """Whether somebody asked for the end of this incarnation: it takes no turn after the one that runs."""
+        return self._cell.stop_cause is not None or self._cell.kill_cause is not None
+
+    @property
     def recorder(self) -> Recorder:
         """Where events of the runtime go."""
         return self._cell.recorder

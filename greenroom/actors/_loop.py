@@ -216,6 +216,8 @@ async def _with_nursery(cell: Cell[Any], behavior: Behavior[Any], envelope: Enve
             finally:
                 end_links(cell)
             nursery.cancel_scope.cancel("the turn has ended")
+        # Leaving a nursery is a shielded checkpoint: what was asked for meanwhile came before the commit (DESIGN 12.10).
+        await checkpoint_if_cancelled()
     finally:
         context.turn.nursery = None
 

@@ -20,7 +20,7 @@ from greenroom.agents._hooking import StoppedByHook
 from greenroom.agents._services import AgentHome
 from greenroom.core import JournalError
 from greenroom.models import ToolResultBlock, ToolUseBlock
-from greenroom.tools import Tool, ToolContext, ToolError, plan_batches
+from greenroom.tools import Tool, ToolContext, ToolError, plan_batches, records_itself
 
 SUMMARY_CHARS: Final = 80
 _CHANGING: Final = frozenset(("Edit", "Write"))
@@ -132,7 +132,7 @@ async def _perform(
         ToolError: The tool's own; or it was not run, because it could not be put on record.
     """
     wait_durable = turn.home.services.wait_durable
-    if wait_durable is not None and not tool.is_read_only:
+    if wait_durable is not None and not (tool.is_read_only or records_itself(tool)):
         try:
             await wait_durable()
         except JournalError as error:

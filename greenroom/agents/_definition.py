@@ -119,14 +119,6 @@ class AgentDefinition:
             return ", ".join(one for one in self.tools if one not in denied) or "No tools"
         return f"All tools except {', '.join(denied)}" if denied else "All tools"
 
-    def hooks_while_running(self) -> Mapping[str, Any]:
-        """Return its hooks as they hold for an agent below another one: what it wrote for `Stop` is `SubagentStop`."""
-        renamed: dict[str, Any] = {}
-        for event, hooks in self.hooks.items():
-            name = "SubagentStop" if event == "Stop" else event
-            renamed[name] = (*renamed[name], *hooks) if name in renamed else hooks
-        return renamed
-
     def runs_own_code(self, trusted: Iterable[Path]) -> bool:
         """Whether its hooks and its own servers may run: a project's only once that very folder is trusted.
 

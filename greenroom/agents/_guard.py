@@ -42,7 +42,7 @@ from greenroom.permissions import (
     read_update,
     traits_of,
 )
-from greenroom.tools import Tool, ToolError
+from greenroom.tools import Tool, ToolError, acts_on_session
 
 REASON_CHARS: Final = 500
 _MAX_ROUNDS: Final = 3
@@ -98,8 +98,7 @@ class Guard:
         policy = self.home.policy_now
         if policy is None:
             return values
-        is_asking = isinstance(tool, McpTool) and tool.needs_user
-        traits = _ASKS if is_asking else traits_of(call.name, is_read_only=tool.is_read_only)
+        traits = _traits(call.name, tool)
         if hook is not Effect.ASK and policy.always_allows(call.name, traits):
             return values
         for _ in range(_MAX_ROUNDS):
@@ -109,6 +108,9 @@ class Guard:
             if verdict.effect is Effect.DENY:
                 await self._tell_denied(call, values, verdict)
                 raise self._refused(call, values, verdict.reason, round_number)
+            if self.home.must_plan and traits.kind not in _LOOKS:
+                why = "your plan is not approved yet: until then you may look at things, and change nothing"
+                raise self._refused(call, values, why, round_number)
             rewritten = await self._ask(call, values, verdict, round_number)
             if rewritten is None:
                 return values
@@ -121,6 +123,9 @@ class Guard:
         for tool_name, skill in home.grants.removed:
             if names_tool(tool_name, name):
                 return f"the skill {skill} takes it away until the user says something"
+        refused = "" if home.refusals is None else home.refusals.refused(home.id, name, values)
+        if refused:
+            return f"the user refused this very call to {refused}, and it stays refused until the user says otherwise"
         return "" if home.confine is None else await home.services.blocking.run(home.confine, name, values)
 
     async def _decide(self, name: str, traits: ToolTraits, values: Mapping[str, Any], hook: Effect | None) -> Verdict:
@@ -172,6 +177,7 @@ class Guard:
                 progress.waiting.pop(call.id, None)
             how = "withdrawn" if answer is None else "allowed" if isinstance(answer, Allow) else "denied"
             self.emit(PermissionAnswered, agent, incarnation, began, turn, round_number, call.id, call.name, how, who)
+        self._note_word(call.name, values, answer, who)
         if isinstance(answer, Deny):
             if answer.interrupts:
                 self.interrupt(answer.message)
@@ -192,7 +198,7 @@ class Guard:
             answer = _read_decision(await self.hooking.run(told))
             if answer is not None:
                 return answer, "hook"
-        label = self.home.definition.name
+        label = self.home.label or self.home.definition.name
         if services.can_use_tool is not None:
             question = Question(
                 agent=self.home.id, label=label, tool=call.name, input=values, verdict=verdict, call_id=call.id
@@ -212,6 +218,16 @@ class Guard:
         who = {"person": "person", "deadline": "deadline", "closed": "nobody"}[ended.answer.cause]
         why = f"{verdict.reason}; {ended.answer.message}" if who != "person" else ended.answer.message
         return attrs.evolve(ended.answer, message=why), who
+
+    def _note_word(self, name: str, values: Mapping[str, Any], answer: Allow | Deny, who: str) -> None:
+        """Let the user's word about a call hold for the others of the team as well."""
+        home = self.home
+        if home.refusals is None or who not in _USER:
+            return
+        if isinstance(answer, Deny):
+            home.refusals.note(home.id, home.label or home.definition.name, name, values)
+        else:
+            home.refusals.lift(name, values)
 
     def refusal(self, call: ToolUseBlock, why: str, round_number: int) -> str:
         """Return what the model reads of a call that a person refused before it was decided about; it is on record."""
@@ -273,11 +289,22 @@ class Guard:
 
 
 _ASKS: Final = ToolTraits(kind=ToolKind.INTERACTIVE)
+_USER: Final = frozenset(("person", "host"))
+"""Whose word is the user's."""
+_ACTS_ON_SESSION: Final = ToolTraits(kind=ToolKind.SESSION)
+_LOOKS: Final = frozenset((ToolKind.READ, ToolKind.NETWORK, ToolKind.SESSION))
 _EFFECT_OF: Final = {
     Permission.ALLOW: Effect.ALLOW,
     Permission.ASK: Effect.ASK,
     Permission.DEFER: Effect.ASK,  # nobody is there to defer it to: whoever can be asked is
 }
+
+
+def _traits(name: str, tool: Tool) -> ToolTraits:
+    if acts_on_session(tool):
+        return _ACTS_ON_SESSION
+    is_asking = isinstance(tool, McpTool) and tool.needs_user
+    return _ASKS if is_asking else traits_of(name, is_read_only=tool.is_read_only)
 
 
 def _read_decision(outcome: HookOutcome) -> Allow | Deny | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias, final
 
 import attrs
@@ -50,6 +50,10 @@ class Note(Entry):
 
     is_answered: Callable[[], bool] | None = attrs.field(default=None, kw_only=True, eq=False, repr=False)
     """Whether what it tells was told otherwise meanwhile, as by the answer of a call; then nobody reads it."""
+    on_read: Callable[[], None] | None = attrs.field(default=None, kw_only=True, eq=False, repr=False)
+    """Called in the step in which it has become part of the conversation; never before, and never twice."""
+    about: Mapping[str, str] = attrs.field(factory=dict, kw_only=True)
+    """What the model reads of it beside its text and its sender, such as `color` and `summary`."""
 
     @property
     def is_meta(self) -> bool:
@@ -113,7 +117,9 @@ def render(message: Note | Work | Prompt | Item) -> str:
         return message.text
     if isinstance(message, Item) and message.origin.kind is OriginKind.CHANNEL:
         return f'<channel source="{escape(name)}">\n{escape(message.text)}\n</channel>'
-    return f'<teammate-message teammate_id="{escape(name)}">\n{escape(message.text)}\n</teammate-message>'
+    about = message.about if isinstance(message, Note) else {}
+    more = "".join(f' {key}="{escape(value)}"' for key, value in about.items() if value)
+    return f'<teammate-message teammate_id="{escape(name)}"{more}>\n{escape(message.text)}\n</teammate-message>'
 
 
 def escape(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import attrs
 
@@ -22,11 +22,14 @@ from greenroom.hooks import HookRunner
 from greenroom.inbox import UNCLASSIFIED, Origin
 from greenroom.mailbox import Lane
 from greenroom.models import ContinuationPolicy, Effort, Message, Model, Thinking, ToolResultBlock, ToolSchema, Usage
-from greenroom.permissions import Allow, ApprovalQueue, Deny, Policy, Update, Verdict
+from greenroom.permissions import Allow, ApprovalQueue, Deny, Policy, Refusals, Update, Verdict
 from greenroom.skills import Rendered
 from greenroom.store import SharedPrefix, Transcript
 from greenroom.tasks import Progress, TaskNotice
 from greenroom.tools import AskUser, Background, Processes, ToolContext, ToolSet, Workspace
+
+if TYPE_CHECKING:
+    from greenroom.agents._hooking import Hooking
 
 
 @final
@@ -145,6 +148,14 @@ class AgentHome:
     policy: Policy | None = None
     """What decides about its tool calls; None lets all of them run."""
     hooks: HookRunner | None = None
+    label: str = ""
+    """What people call it, where that is not the name of its definition."""
+    refusals: Refusals | None = None
+    """What the user has refused to members of its team; None for one that belongs to none."""
+    must_plan: bool = False
+    """Whether it changes nothing until its plan is approved, whoever would allow a call."""
+    hooking: Hooking | None = None
+    """Runs the hooks of its latest turn."""
     is_child: bool = False
     """Whether it is not the session's main agent."""
     id: str = ""

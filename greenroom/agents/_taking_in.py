@@ -78,7 +78,9 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
         return () if is_by_itself else plan_turn(first, waiting, trio.current_time())
 
     with turn.ctx.pick(plan) as lease:
-        others = await _admit(turn, lease.messages)
+        others: list[Note | Item] = []
+        if origin.is_consent:  # else it is said first: an interrupt while hooks look at the others must not lose it
+            others = await _admit(turn, lease.messages)
         quiet = _take_quiet(turn)
         texts = [text, *turn.hooking.take_reminders(), *(reminder(one.text) for one in quiet)]
         if home.definition.initial_prompt and not len(turn.conversation):
@@ -91,6 +93,11 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
         turn.conversation.say(texts, is_hidden=is_hidden, origin=origin, uuid=uuid, notices=notices)
         turn.ctx.acknowledge()
         _tell_taken(turn, [message])
+        if not origin.is_consent:
+            others = await _admit(turn, lease.messages)
+            reminders = turn.hooking.take_reminders()
+            if reminders:
+                turn.conversation.say(reminders, is_hidden=True)
         _say(turn, others)
     return None
 
@@ -154,11 +161,15 @@ def _say(turn: Taker, entries: Sequence[Note | Item]) -> None:
 
 
 def _tell_taken(turn: Taker, messages: Iterable[object]) -> None:
-    """Tell whoever keeps count that items of the session's queue have left it, and that notices were read."""
+    """Tell whoever keeps count that items of the session's queue have left it, and that notices and mail were read."""
     home = turn.home
     for one in messages:
+        if home.refusals is not None and isinstance(one, Item | Prompt) and origin_of(one).is_consent:
+            home.refusals.clear()
         if isinstance(one, Note):
             home.unread.pop(one.notice, None)
+            if one.on_read is not None:
+                one.on_read()
         elif isinstance(one, Item) and home.on_taken is not None:
             home.on_taken(one.uuid)
 

@@ -102,7 +102,9 @@ class AgentTurn:
         self.emit = self.ctx.recorder.emit_fields
         home = self.home
         self.tool_context = home.tool_context()
-        self.hooking = Hooking(home=home, token=self.ctx.turn.token, seq=self.seq, recorder=self.ctx.recorder)
+        self.hooking = home.hooking = Hooking(
+            home=home, token=self.ctx.turn.token, seq=self.seq, recorder=self.ctx.recorder
+        )
         if home.policy is not None or home.hooks is not None:
             self.guard = Guard(
                 home=home,

@@ -17,7 +17,7 @@ import trio
 
 from greenroom.core import Cause, Record, UsageError
 from greenroom.session import Session
-from greenroom.tasks import AGENT, Task
+from greenroom.tasks import AGENT, SHELL, Task
 
 CEILING_VARIABLE: Final = "GREENROOM_PRINT_BG_WAIT_CEILING_MS"
 SHELL_GRACE_S: Final = 5.0
@@ -113,12 +113,12 @@ def look(session: Session) -> Moment:
     waiting = [one.statistics() for one in (session.main, session.inbox.ref)]
     has_mail = any(one.now or one.next or one.later for one in waiting)
     is_told = all(one.task.is_settled or not one.task.is_finished for one in crew.members.values())
-    agents = sum(one.info.kind == AGENT for one in running)
+    agents = sum(one.info.kind == AGENT for one in running) + session.teams.working
     return Moment(
         now_s=trio.current_time(),
         is_busy=has_mail or session.main.is_busy or session.inbox.ref.is_busy or not is_told,
         agents=agents,
-        shells=len(running) - agents,
+        shells=sum(one.info.kind == SHELL for one in running),
     )
 
 

@@ -188,7 +188,7 @@ def make_view(options: SwarmOptions) -> View:
     if is_terminal() and os.environ.get("TERM", "") not in {"", "dumb"}:
         from greenroom.cli._live import LiveView
 
-        return LiveView()
+        return LiveView(has_keys=True)
     return LinesView()
 
 
@@ -206,7 +206,9 @@ async def _swarm(options: SwarmOptions, opening: Opening, model: Model, folder: 
         async with climbing(ladder), trio.open_nursery() as watchers:
             with ladder.stop_scope:
                 settings = PLAYBOOK_SETTINGS if opening.is_rule_based else None
-                async with open_session(model=model, cwd=folder, runs=runs, main=LEAD, settings=settings) as session:
+                async with open_session(
+                    model=model, cwd=folder, runs=runs, main=LEAD, settings=settings, has_approver=view.can_answer
+                ) as session:
                     ladder.stop, ladder.kill = partial(_stop, session), session.kill
                     _start_view(watchers, view, session)
                     run.folder = session.run_folder

@@ -72,6 +72,11 @@ class Summary:
 class View(Protocol):
     """Shows a swarm."""
 
+    @property
+    def can_answer(self) -> bool:
+        """Whether somebody can say here whether a call may run."""
+        ...
+
     def begin(self, opening: Opening) -> None:
         """Show what is known before anything starts."""
         ...
@@ -118,6 +123,8 @@ def summary_lines(summary: Summary) -> list[str]:
 @final
 class LinesView:
     """One line per transition, for pipes, logs and CI: seconds, name, kind, details."""
+
+    can_answer = False
 
     def begin(self, opening: Opening) -> None:
         """Print the first lines."""
@@ -169,6 +176,8 @@ class LinesView:
 @final
 class JsonView:
     """One JSON object per line: what the journal holds, between a first and a last line of the command's own."""
+
+    can_answer = False
 
     def begin(self, opening: Opening) -> None:
         """Print the first line."""

@@ -28,7 +28,17 @@ from greenroom.core import Event
 from greenroom.mailbox import MessageDied
 from greenroom.session import SessionBegan, SessionEnded
 from greenroom.supervisor import ChildRestarted, SupervisorEscalated, TreeNode
-from greenroom.teams import ItemClaimed, ItemCompleted, ItemCreated, ItemDeleted, ItemEdited, ItemReleased, MailSent
+from greenroom.teams import (
+    ItemAssigned,
+    ItemClaimed,
+    ItemCompleted,
+    ItemCreated,
+    ItemDeleted,
+    ItemEdited,
+    ItemLinked,
+    ItemReleased,
+    MailSent,
+)
 
 Words: TypeAlias = Callable[[Any], str]
 LEAD: Final = "lead"
@@ -61,6 +71,11 @@ def _model_ended(event: ModelEnded) -> str:
     return printable(f"{event.state} {event.error}".strip()) if event.state != "completed" else tokens
 
 
+def _linked(event: ItemLinked) -> str:
+    links = {"waits for": event.added, "waits no more for": event.removed}
+    return ", ".join(f"{word} {' '.join(f'#{one}' for one in items)}" for word, items in links.items() if items)
+
+
 _WORDS: Final[Mapping[type[Event], Words]] = cast(
     "Mapping[type[Event], Words]",
     {
@@ -82,10 +97,12 @@ _WORDS: Final[Mapping[type[Event], Words]] = cast(
         ToolEnded: lambda one: printable(f"{one.tool} {one.state} {one.error}".strip()),
         AgentSpoke: lambda one: printable(one.text),
         ItemCreated: lambda one: printable(f"#{one.item} {one.subject}"),
+        ItemAssigned: lambda one: f"#{one.item} to {one.owner} by {one.by}",
         ItemClaimed: lambda one: f"#{one.item} by {one.owner}",
         ItemCompleted: lambda one: f"#{one.item} by {one.by}",
         ItemReleased: lambda one: printable(f"#{one.item} from {one.owner}: {one.why}"),
         ItemEdited: lambda one: printable(f"#{one.item} {one.subject}"),
+        ItemLinked: lambda one: f"#{one.item} {_linked(one)}",
         ItemDeleted: lambda one: f"#{one.item} by {one.by}",
         MailSent: lambda one: printable(f"to {one.to}: {one.summary}"),
         MessageDied: lambda one: f"message {one.msg} {one.type}: {one.reason}",

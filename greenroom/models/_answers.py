@@ -10,17 +10,16 @@ Must not know: clock, Trio.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 
 from greenroom.models._assembly import read_object
-from greenroom.models._clean_text import clean, clean_json
-from greenroom.models._types import ModelRequest, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock, Usage
+from greenroom.models._clean_text import clean, to_json
+from greenroom.models._types import ModelRequest, TextBlock, ThinkingBlock, Usage
 
 
 @attrs.frozen
@@ -117,8 +116,8 @@ def estimate_tokens(characters: int) -> int:
 
 def estimate_usage(request: ModelRequest, answer: Answer | None = None) -> Usage:
     """Return the estimated usage of a request and its answer: all that is sent counts as input, nothing is cached."""
-    sent = len(request.system) + sum(_written(block) for message in request.messages for block in message.content)
-    tools = sum(len(tool.name) + len(tool.description) + _json_size(tool.input_schema) for tool in request.tools)
+    sent = len(request.system) + sum([message.characters for message in request.messages])
+    tools = sum([tool.characters for tool in request.tools])
     said = sum(_written(part) for part in answer.parts) if answer is not None else 0
     return Usage(estimate_tokens(sent + tools), estimate_tokens(said))
 
@@ -149,26 +148,11 @@ def cut_up(text: str, pieces: int) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
-def to_json(value: Mapping[str, Any]) -> str:
-    """Return a tool's input as the JSON text in which a model would send it."""
-    return _TO_JSON(clean_json(value))
-
-
-_TO_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-"""`json.dumps` with options makes a new encoder at each call, for half of its price."""
-
-
-def _json_size(value: Mapping[str, Any]) -> int:
-    return len(to_json(value))
-
-
-def _written(item: Part | TextBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock) -> int:
-    match item:
-        case Say(text) | TextBlock(text):
+def _written(part: Part) -> int:
+    match part:
+        case Say(text):
             return len(text)
-        case Call(name, value) | ToolUseBlock(_, name, value):
-            return len(name) + _json_size(value)
-        case Think(thinking) | ThinkingBlock(thinking):
+        case Call(name, value):
+            return len(name) + len(to_json(value))
+        case Think(thinking):
             return len(thinking)
-        case ToolResultBlock():
-            return len(item.content)

@@ -9,8 +9,9 @@ import attrs
 import trio
 
 from greenroom.core import ProviderError
-from greenroom.models._answers import Answer, Call, Say, Think, cut_up, to_json
+from greenroom.models._answers import Answer, Call, Say, Think, cut_up
 from greenroom.models._assembly import Assembly
+from greenroom.models._clean_text import to_json
 from greenroom.models._types import Delta, ModelRequest, ModelResponse, ToolUseBlock, Usage
 
 PIECES: Final = 2

@@ -7,11 +7,13 @@ clock or Trio.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
 from greenroom.core import UsageError
+from greenroom.models._clean_text import to_json
 
 
 @attrs.frozen
@@ -50,6 +52,18 @@ class ToolResultBlock:
     is_error: bool = False
 
 
+def _characters(block: Block) -> int:
+    match block:
+        case TextBlock(text):
+            return len(text)
+        case ThinkingBlock(thinking):
+            return len(thinking)
+        case ToolUseBlock(_, name, value):
+            return len(name) + len(to_json(value))
+        case ToolResultBlock(_, content):
+            return len(content)
+
+
 Block: TypeAlias = TextBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock
 Role: TypeAlias = Literal["user", "assistant"]
 
@@ -76,6 +90,11 @@ class Message:
         """The tools that are asked for, in order."""
         return tuple([block for block in self.content if isinstance(block, ToolUseBlock)])
 
+    @cached_property
+    def characters(self) -> int:
+        """How long it is, in characters: what an estimate of tokens goes by."""
+        return sum([_characters(block) for block in self.content])
+
 
 @attrs.frozen
 class ToolSchema:
@@ -85,6 +104,11 @@ class ToolSchema:
     description: str
     input_schema: Mapping[str, Any]
     """JSON Schema of the input; an object."""
+
+    @cached_property
+    def characters(self) -> int:
+        """How long it is, in characters: what an estimate of tokens goes by."""
+        return len(self.name) + len(self.description) + len(to_json(self.input_schema))
 
 
 @attrs.frozen

@@ -14,6 +14,7 @@ from greenroom.permissions._approvals import (
 from greenroom.permissions._decide import check, decide, hidden_tools, paths_of, real_paths
 from greenroom.permissions._modes import ChildPermission, Mode, child_mode, parse_mode
 from greenroom.permissions._policy import PermissionSettings, Policy, merge_permissions, read_permissions
+from greenroom.permissions._refusals import Refusals
 from greenroom.permissions._request import Request, Reviewer, Verdict
 from greenroom.permissions._rules import Diagnostic, Effect, Rule, Scope, Source, parse_rule
 from greenroom.permissions._shell import parse_script
@@ -39,6 +40,7 @@ __all__ = [
     "Policy",
     "Receipt",
     "Redirect",
+    "Refusals",
     "Request",
     "Reviewer",
     "Rule",

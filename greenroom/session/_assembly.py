@@ -61,6 +61,7 @@ from greenroom.session._settings import SessionSettings, Settings, SettingSource
 from greenroom.skills import SkillSource
 from greenroom.supervisor import Supervisor
 from greenroom.tasks import TaskNotice, Tasks, open_tasks, record_new, record_settled, record_task, record_undelivered
+from greenroom.teams import teams_from_environment
 from greenroom.tools import AskUser, SystemProcesses, ToolSet, open_processes
 from greenroom.trace import Journal
 from greenroom.worktrees import Worktrees
@@ -154,6 +155,8 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     settings = await run(load_settings, places, wanted, given=wish.given, is_trusted=wish.is_trusted)
     environ = {**os.environ, **settings.env}
     settings, of_mode = in_mode(settings, environ, stored=mode, run=earlier)
+    teams = teams_from_environment(environ, settings.scalars.teams)
+    settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams))
     delegation = settings.scalars.delegation
     builtins = await run(builtin_definitions, environ, is_headless=not delegation.interactive)
     builtins = with_worker(builtins, delegation)

@@ -49,13 +49,14 @@ from greenroom.core.sources import Places
 from greenroom.hooks import HookServices
 from greenroom.mcp import McpServers, McpTool, MissingServers, ServerStatus
 from greenroom.models import Budget, ModelNames, choose_model, read_effort
-from greenroom.permissions import Policy, Scope, Update, apply_updates, hidden_tools, parse_mode, updated_settings
+from greenroom.permissions import Mode, Policy, Scope, Update, apply_updates, hidden_tools, parse_mode, updated_settings
 from greenroom.session._agent_hooks import AgentHooks
 from greenroom.session._leading import as_coordinator, give_scratchpad, open_folders, workers_in_words
 from greenroom.session._settings import Settings, SettingSource, settings_path
 from greenroom.session._skill_ports import skill_ports
 from greenroom.session._tool_lists import check_tool_list, names
 from greenroom.skills import Rendered, SkillFailed, Skills, SkillSource, read_command_line, render_skill
+from greenroom.teams import TeamSettings
 from greenroom.tools import Tool, ToolError, ToolSet
 
 SUBAGENT_MODEL: Final = "GREENROOM_SUBAGENT_MODEL"
@@ -123,6 +124,11 @@ class Composition:
         """How the session's agents start others."""
         return self._settings.scalars.delegation
 
+    @property
+    def teams(self) -> TeamSettings:
+        """How teams work in the session."""
+        return self._settings.scalars.teams
+
     # --- one agent -------------------------------------------------------------------------------------------------
 
     def make_home(
@@ -157,7 +163,7 @@ class Composition:
             effort = scalars.models.effort
         home.effort = None if effort is None else read_effort(effort)
         home.model = self._model_of(definition, wish) if is_child else ""
-        home.policy = self._policy_for(definition, is_child=is_child)
+        home.policy = self._policy_for(definition, is_child=is_child, wish=wish)
         if wish is not None:
             furnish(home, wish, self.delegation)
             if wish.is_worker and self.scratchpad is not None:
@@ -254,10 +260,15 @@ class Composition:
             self.problems.append(f"agent {definition.name}: {chosen.note}")
         return "" if chosen.name == own else chosen.name
 
-    def _policy_for(self, definition: AgentDefinition, *, is_child: bool) -> Policy:
+    def _policy_for(self, definition: AgentDefinition, *, is_child: bool, wish: ChildWish | None) -> Policy:
         said = None if definition.permission_mode is None else parse_mode(definition.permission_mode)
         deny = [one for one in definition.disallowed_tools if "(" in one]
-        if is_child:
+        if wish is not None and wish.is_teammate and wish.parent is not None and wish.parent.policy is not None:
+            # As its lead is treated, whatever its definition says (agents 7.14).
+            leading = wish.parent.policy
+            mode = Mode.PLAN if wish.is_planning else leading.mode
+            policy, problems = leading.for_child(mode, deny=deny, agent=definition.name)
+        elif is_child:
             setting = self._settings.scalars.child_permission or "definition"
             policy, problems = self.policy.for_child(said, setting=setting, deny=deny, agent=definition.name)
         else:

@@ -28,9 +28,9 @@ from greenroom.agents.crew import (
 )
 from greenroom.agents.definitions import Definitions
 from greenroom.core import Blocking, Cause, JournalError, Ports, StartFailed, Stopping, UsageError
-from greenroom.permissions import Policy
 from greenroom.session._agent_hooks import without_agents
 from greenroom.session._composition import Composition
+from greenroom.session._elsewhere import SessionElsewhere
 from greenroom.session._handles import TaskHandle
 from greenroom.session._neighbours import FolderNeighbours
 from greenroom.session._recording import Recording
@@ -38,7 +38,7 @@ from greenroom.session._recovery import WHY_LOST, Due, Left, read_record
 from greenroom.session._resume import load_agent
 from greenroom.session._status import TaskStatus, status_of
 from greenroom.supervisor import StopOrder, Supervisor, SupervisorSpec
-from greenroom.tasks import AGENT, LOST, TaskInfo, TaskNotice, Tasks
+from greenroom.tasks import AGENT, LOST, TEAMMATE, TaskInfo, TaskNotice, Tasks
 from greenroom.tools import Tool, ToolError
 from greenroom.worktrees import Worktrees
 
@@ -84,10 +84,6 @@ class SessionGround:
     async def find_definitions(self) -> Definitions:
         """Return the definitions as they are now."""
         return await self._composition.definitions.refresh()
-
-    def session_policy(self) -> Policy:
-        """Return the session's rules."""
-        return self._composition.policy
 
     def has_budget(self) -> bool:
         """Whether anything may still be spent."""
@@ -152,13 +148,23 @@ class Delegation:
         composition.hooks.asker = HookAgents(crew=self.crew, limit=without_agents)
         neighbours = FolderNeighbours(run_folder, ports.blocking, ports.disk, ports.ids)
         self.post = Post(self.crew, FolderArchive(run_folder, ports.blocking), neighbours)
+        self.elsewhere = SessionElsewhere(composition.teams)
         self._wait_durable = wait_durable
         self._run_folder = run_folder
 
     def bound_tools(self) -> dict[str, Tool]:
         """Return the tools that stand for this session's crew."""
-        agent = AgentTool(crew=self.crew, wait_durable=self._durable, definitions=self._composition.definitions.current)
-        return {AGENT_TOOL: agent, SEND_MESSAGE: make_send_message(self.post, self._durable)}
+        agent = AgentTool(
+            crew=self.crew,
+            elsewhere=self.elsewhere,
+            wait_durable=self._durable,
+            definitions=self._composition.definitions.current,
+        )
+        return {AGENT_TOOL: agent, SEND_MESSAGE: self.send_message()}
+
+    def send_message(self, *, has_team: bool = False) -> Tool:
+        """Return the tool SendMessage, in the words for members of a team or in those for other agents."""
+        return make_send_message(self.post, self._wait_durable, has_team=has_team)
 
     async def _durable(self) -> None:
         try:
@@ -274,23 +280,9 @@ class Delegation:
         """Once nothing more may be spent, end what runs in the background (agents 1.73); its notices begin no turns."""
         denial = await self._composition.budget.wait_exceeded()
         for one in self.tasks.running():
-            if one.is_background:
+            if one.is_background and one.info.kind != TEAMMATE:  # a teammate's turns fail, and it lives on
                 one.is_quiet = True
                 one.kill(Cause("budget", str(denial)))
-
-    def background_all(self) -> list[str]:
-        """Let every call go on that waits for a task; returns the ids of what runs in the background now."""
-        # A hook waits for its agent whatever becomes of the calls.
-        services = {one.id for one in self.crew.members.values() if one.order.is_service}
-        waited_for = [one for one in self.tasks.running() if not one.is_background and one.info.id not in services]
-        return [one.info.id for one in waited_for if one.move_to_background()]
-
-    def kill_all(self, why: str) -> list[str]:
-        """End all that runs in the background; returns the ids."""
-        running = [one for one in self.tasks.running() if one.is_background]
-        for one in running:
-            one.is_stopped_by_user = True
-        return [one.info.id for one in running if one.kill(Cause("host", why))]
 
     @property
     def is_quiet(self) -> bool:
@@ -354,11 +346,18 @@ class OfHost:
 
     def background_all(self) -> list[str]:
         """Let every call go on that waits for an agent or a command, which does not notice; returns the ids of these."""
-        return self.delegation.background_all()
+        # A hook waits for its agent whatever becomes of the calls.
+        services = {one.id for one in self.delegation.crew.members.values() if one.order.is_service}
+        running = self.delegation.tasks.running()
+        waited_for = [one for one in running if not one.is_background and one.info.id not in services]
+        return [one.info.id for one in waited_for if one.move_to_background()]
 
     def kill_all(self, why: str = "killed") -> list[str]:
         """End every agent and command that runs in the background, as a person's word; returns the ids."""
-        return self.delegation.kill_all(why)
+        running = [one for one in self.delegation.tasks.running() if one.is_background]
+        for one in running:
+            one.is_stopped_by_user = True
+        return [one.info.id for one in running if one.kill(Cause("host", why))]
 
     def tasks(self) -> list[TaskStatus]:
         """Return how each agent and command stands that runs, or ended not too long ago, in the order of starting."""
@@ -374,7 +373,7 @@ class OfHost:
             UsageError: There is no such agent in memory; `session.tasks()` lists those that there are.
         """
         crew = self.delegation.crew
-        member = crew.members.get(crew.names.get(agent, [agent])[-1])
+        member = crew.members.get(crew.id_of(agent))
         if member is None:
             there_are = ", ".join(crew.members) or "none"
             raise UsageError(f"there is no agent {agent!r} in memory; there are: {there_are}")

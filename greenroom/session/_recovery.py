@@ -17,6 +17,7 @@ import attrs
 
 from greenroom import tasks
 from greenroom.agents import NOTICES, load_conversation
+from greenroom.agents.crew import record_path
 from greenroom.core import Event, UsageError
 from greenroom.session._resume import TRANSCRIPTS, transcript_name
 from greenroom.tasks import AGENT, LOST, TaskLost, TaskState, TaskUsage, TaskView
@@ -63,13 +64,12 @@ def read_left(run_folder: Path) -> Left:
     events: list[Event] = []
     due: list[Due] = []
     for key, left in list(views.items()):
-        notice = f"{left.task}.{left.run}"
         if not left.has_ended:
-            event = _end_of(left, told.get(notice))
+            event = _end_of(left, told.get(left.notice_id))
             views[key] = tasks.lost(left, event)
             events.append(event)
         view = views[key]
-        if notice not in told and _is_to_be_told(view):
+        if view.notice_id not in told and _is_to_be_told(view):
             due.append(
                 _due(
                     run_folder,
@@ -91,9 +91,8 @@ def read_left(run_folder: Path) -> Left:
 
 def read_record(run_folder: Path, agent_id: str) -> Mapping[str, Any]:
     """Return what is kept of a sub-agent beside its transcript, as of its latest run; empty where there is nothing."""
-    path = run_folder / TRANSCRIPTS / f"agent-{agent_id}.meta.json"
     found: Mapping[str, Any] = {}
-    for values in _objects(path, b"{"):
+    for values in _objects(run_folder / record_path(agent_id), b"{"):
         found = values  # the last whole one counts
     return found
 

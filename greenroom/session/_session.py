@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, final
-
-import trio
 
 from greenroom.actors import Ref
 from greenroom.agents import (
@@ -34,21 +31,20 @@ from greenroom.models import Budget, Usage
 from greenroom.permissions import ApprovalQueue, Scope, Update, parse_mode
 from greenroom.session._aside import Asides, BesideTurns
 from greenroom.session._composition import Composition
-from greenroom.session._delegation import TOGETHER, Delegation, OfHost, SessionGround
+from greenroom.session._delegation import Delegation, OfHost, SessionGround
 from greenroom.session._queue import Interrupted, SessionInbox, find_unanswered
 from greenroom.session._recording import Recording, wait_until
 from greenroom.session._resume import load_agent
 from greenroom.session._status import AgentStatus
 from greenroom.session._stream import EventStream, Streams
+from greenroom.session._teams import OfTeams, SessionTeams
 from greenroom.session._telling import tell_of_end, tell_of_start
 from greenroom.skills import Skills
 from greenroom.supervisor import ChildSpec, Restart, Runtime, Supervisor
-from greenroom.teams import Team, make_team, report_tool
-from greenroom.tools import Tool
 
 
 @final
-class Session(BesideTurns, OfHost):
+class Session(BesideTurns, OfHost, OfTeams):
     """An open session. Made by `open_session`."""
 
     def __init__(
@@ -79,15 +75,22 @@ class Session(BesideTurns, OfHost):
         """Whether `kill` was called."""
         self._agents: dict[str, tuple[Ref[Any], AgentHome]] = {}
         self._resuming: set[str] = set()
-        self._team: Team | None = None
-        self._is_opening_team = False
         self._streams = Streams(runtime.recorder)
-        self._teams_supervisor: Supervisor | None = None
         self._main: Ref[Any] | None = None
         self._main_home: AgentHome | None = None
         self._former: dict[str, Usage] = {}
         ground = SessionGround(composition, self._adopt, self._drop, self._agents.get)
         self.delegation = make_delegation(supervisor, ground)
+        self.teams = SessionTeams(
+            supervisor,
+            composition,
+            delegation=self.delegation,
+            adopt=self._adopt,
+            drop=self._drop,
+            recording=recording,
+            ports=ports,
+            run_folder=run_folder,
+        )
         self.inbox: SessionInbox
         """What waits for the main agent; there once that has started."""
 
@@ -116,6 +119,7 @@ class Session(BesideTurns, OfHost):
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)
         self._adopt(self._main, home)
         self.delegation.crew.main, self.delegation.crew.main_home = self._main, home
+        await self.teams.start(self._main, home, self.id)
         self.inbox = SessionInbox(
             self._main,
             home,
@@ -351,7 +355,7 @@ class Session(BesideTurns, OfHost):
             raise UsageError(f"the agent {agent_id!r} belongs to this process already; send it a message")
         self._resuming.add(agent_id)
         try:
-            home = self._make_home(definition, ())
+            home = self._composition.make_home(definition)
             home.loaded = await load_agent(self.run_folder, agent_id, self._ports.blocking)
             spec = ChildSpec(restart=Restart.TEMPORARY, as_id=agent_id)
             ref: Ref[Any] = await self._supervisor.spawn(Agent, home, spec=spec)
@@ -364,60 +368,6 @@ class Session(BesideTurns, OfHost):
             ref.tell(Note(CONTINUE, is_hidden=True, origin=AUTO_CONTINUATION))
         await self._recording.commit()
         return ref
-
-    # --- teams -----------------------------------------------------------------------------------------------------
-
-    @asynccontextmanager
-    async def open_team(self, name: str) -> AsyncIterator[Team]:
-        """Open a team whose lead is the main agent; leaving the block ends its mates side by side.
-
-        From here on the main agent has the team's tools, and `WriteReport`.
-
-        Raises:
-            UsageError: A team is open already; the main agent leads one at a time.
-            NameTaken: The name is that of something else below `teams`.
-        """
-        if self._team is not None or self._is_opening_team:
-            raise UsageError("this session has an open team; leave that block before opening another")
-        self._is_opening_team = True
-        supervisor: Supervisor | None = None
-        try:
-            supervisor = await (await self._teams_branch()).spawn_supervisor(name, TOGETHER)
-            self._team = await self._make_team(name, supervisor)
-            yield self._team
-        finally:
-            home = self._main_home
-            assert home is not None
-            home.tools = self._composition.tools_for(home)
-            home.survivors = ()
-            with trio.CancelScope(shield=True):  # bounded by the supervisor's stop budget
-                if supervisor is not None:
-                    supervisor.ref.stop(why="the team was closed")
-                    await supervisor.ref.wait_ended()
-            self._team = None
-            self._is_opening_team = False
-
-    async def _teams_branch(self) -> Supervisor:
-        if self._teams_supervisor is None or self._teams_supervisor.ref.is_gone:
-            self._teams_supervisor = await self._supervisor.spawn_supervisor("teams", TOGETHER)
-        return self._teams_supervisor
-
-    async def _make_team(self, name: str, supervisor: Supervisor) -> Team:
-        team, lead_tools = await make_team(
-            name,
-            supervisor=supervisor,
-            lead=self.main,
-            make_home=self._make_home,
-            on_spawned=self._adopt,
-            check_open=self._recording.check_open,
-            wait_durable=self._recording.commit,
-        )
-        home = self._main_home
-        assert home is not None
-        report = report_tool(self.run_folder / "report.md", self._ports.disk)
-        home.tools = self._composition.tools_for(home, (*lead_tools, report))
-        home.survivors = (team.describe_mates,)
-        return team
 
     # --- looking ---------------------------------------------------------------------------------------------------
 
@@ -455,18 +405,14 @@ class Session(BesideTurns, OfHost):
     def _is_quiet(self) -> bool:
         if not self.delegation.is_quiet:  # the first to be asked: it knows without looking at every agent
             return False
-        boards = [] if self._team is None else [self._team.board.ref]
         refs = [ref for ref, _ in self._agents.values() if not ref.is_gone]
-        for ref in [*refs, *boards, self.inbox.ref]:
+        for ref in [*refs, *self.teams.boards, self.inbox.ref]:
             statistics = ref.statistics()
             if ref.is_busy or statistics.now or statistics.next or statistics.later:
                 return False
-        return self._team is None or not self._team.has_work_to_hand_out
+        return not self.teams.working
 
     # --- pieces ----------------------------------------------------------------------------------------------------
-
-    def _make_home(self, definition: AgentDefinition, more_tools: Sequence[Tool]) -> AgentHome:
-        return self._composition.make_home(definition, more_tools)
 
     def _adopt(self, ref: Ref[Any], home: AgentHome) -> None:
         agent_id = home.id or ref.id

@@ -27,6 +27,7 @@ from greenroom.mcp import McpSettings
 from greenroom.models import ModelSettings, read_effort
 from greenroom.permissions import PermissionSettings, Source, read_permissions
 from greenroom.session._neighbours import NeighbourSettings
+from greenroom.teams import TeamSettings
 
 LOCAL_FILE: Final = "settings.local.json"
 SHARED_FILE: Final = "settings.json"
@@ -100,6 +101,8 @@ class SessionSettings:
     """How agents start others: `fork`, `skill_fork`, `background`, `background_by_default`, `auto_background_ms`, `max_depth`,
     `max_running`, `max_total`, `interactive`, `assistant`, `coordinator`, `coordinator_prompt`, `simple_workers`, `scratchpad`,
     `append_system_prompt`, `release_s`."""
+    teams: TeamSettings = attrs.field(factory=TeamSettings)
+    """Teams: `enabled`, `implicit`, `delegate_mode`, `agent_busy`, `teardown_s`."""
     neighbours: NeighbourSettings = attrs.field(factory=NeighbourSettings)
     """Other sessions: `listen` lets their main agents write to this one's; no, unless said."""
     child_permission: Literal["definition", "inherit", "clamped"] | None = None

@@ -13,7 +13,7 @@ from greenroom.tasks import Task, TaskState
 @final
 @attrs.frozen(kw_only=True)
 class AgentStatus:
-    """What agents and tasks are doing now."""
+    """What an agent is doing now."""
 
     id: str
     path: str
@@ -32,7 +32,7 @@ class TaskStatus:
 
     id: str
     kind: str
-    """`local_agent` or `local_bash`."""
+    """`local_agent`, `local_bash` or `in_process_teammate`."""
     state: TaskState
     description: str
     agent_type: str

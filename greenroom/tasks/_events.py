@@ -12,56 +12,52 @@ from greenroom.tasks._notice import TaskNotice
 from greenroom.tasks._task import Task
 
 
+@attrs.frozen(kw_only=True)
+class _TaskEvent(Event):
+    level: ClassVar[Level] = Level.TURNS
+
+    task: str
+    """Its id."""
+    run: int = 1
+    """Number of the run."""
+
+
+@attrs.frozen(kw_only=True)
+class _TaskDescribed(Event):
+    level: ClassVar[Level] = Level.TURNS
+
+    task: str
+    """Its id."""
+    type: str
+    """What sort of task it is, such as `local_bash`."""
+    description: str
+    """In at most 200 characters."""
+    call: str = ""
+    """Id of the model's call that started it; empty where there was none."""
+    agent: str = ""
+    """Definition of an agent."""
+    run: int = 1
+    """Number of this run of the task."""
+    depth: int = 0
+    """How far an agent is below main."""
+    is_background: bool = True
+    """Whether no call waits for it."""
+
+
 @final
 @attrs.frozen(kw_only=True)
-class TaskRegistered(Event):
+class TaskRegistered(_TaskDescribed):
     """A task is known: its id was given, and its work is about to begin, or waits for a place."""
 
     kind: ClassVar[str] = "task.new"
-    level: ClassVar[Level] = Level.TURNS
-
-    task: str
-    """Its id."""
-    type: str
-    """What sort of task it is, such as `local_bash`."""
-    description: str
-    """In at most 200 characters."""
-    call: str = ""
-    """Id of the model's call that started it; empty where there was none."""
-    agent: str = ""
-    """Definition of an agent."""
-    run: int = 1
-    """Number of this run of the task."""
-    depth: int = 0
-    """How far an agent is below main."""
-    is_background: bool = True
-    """Whether no call waits for it."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class TaskBegan(Event):
+class TaskBegan(_TaskDescribed):
     """The work of a task has begun."""
 
     kind: ClassVar[str] = "task.begin"
-    level: ClassVar[Level] = Level.TURNS
-
-    task: str
-    """Its id."""
-    type: str
-    """What sort of task it is, such as `local_bash`."""
-    description: str
-    """In at most 200 characters."""
-    call: str = ""
-    """Id of the model's call that started it; empty where there was none."""
-    agent: str = ""
-    """Definition of an agent."""
-    run: int = 1
-    """Number of this run of the task."""
-    depth: int = 0
-    """How far an agent is below main."""
-    is_background: bool = True
-    """Whether no call waits for it."""
 
 
 @final
@@ -92,60 +88,37 @@ class TaskEnded(Event):
 
 @final
 @attrs.frozen(kw_only=True)
-class TaskMoved(Event):
+class TaskMoved(_TaskEvent):
     """The call that waited for a task lets it go on in the background."""
 
     kind: ClassVar[str] = "task.moved"
-    level: ClassVar[Level] = Level.TURNS
-
-    task: str
-    """Its id."""
-    run: int = 1
-    """Number of the run."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class TaskDropped(Event):
+class TaskDropped(_TaskEvent):
     """A task was ended before its work began."""
 
     kind: ClassVar[str] = "task.dropped"
-    level: ClassVar[Level] = Level.TURNS
-
-    task: str
-    """Its id."""
-    run: int = 1
-    """Number of the run."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class TaskLost(Event):
+class TaskLost(_TaskEvent):
     """A task of an earlier process, which the journal shows as not ended, is no more."""
 
     kind: ClassVar[str] = "task.lost"
-    level: ClassVar[Level] = Level.TURNS
 
-    task: str
-    """Its id."""
-    run: int = 1
-    """Number of the run."""
     state: str = "failed"
     """How it ended: `failed`, its cause being `lost`; or as a transcript tells, which knew more than the journal."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class TaskSettled(Event):
+class TaskSettled(_TaskEvent):
     """What a task that has ended left behind, such as a worktree, was looked after."""
 
     kind: ClassVar[str] = "task.settled"
-    level: ClassVar[Level] = Level.TURNS
-
-    task: str
-    """Its id."""
-    run: int = 1
-    """Number of the run."""
 
 
 @final

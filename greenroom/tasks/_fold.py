@@ -6,12 +6,11 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.actors import TERMINAL, Edge, step
+from greenroom.actors import EDGE_TO, TERMINAL, Edge, step
 from greenroom.actors import State as TaskState
 from greenroom.tasks._events import TaskBegan, TaskDropped, TaskEnded, TaskLost, TaskMoved, TaskRegistered
+from greenroom.tasks._notice import name_notice
 from greenroom.tasks._task import LOST
-
-_EDGES: Final = {TaskState.COMPLETED: Edge.COMPLETE, TaskState.FAILED: Edge.FAIL, TaskState.KILLED: Edge.KILL}
 
 
 @final
@@ -43,6 +42,11 @@ class TaskView:
         """Whether it has ended."""
         return self.state in TERMINAL
 
+    @property
+    def notice_id(self) -> str:
+        """Names the notice of its end: `<task id>.<run>`."""
+        return name_notice(self.task, self.run)
+
 
 def registered(_: TaskView | None, event: TaskRegistered) -> TaskView:
     """Put a run down."""
@@ -68,7 +72,7 @@ def ended(before: TaskView | None, event: TaskEnded) -> TaskView:
     """End it."""
     view = before or attrs.evolve(_unknown(event), state=TaskState.RUNNING)
     return attrs.evolve(
-        _moved(view, _EDGES[TaskState(event.state)]),
+        _moved(view, EDGE_TO[TaskState(event.state)]),
         exit_code=event.exit_code,
         error=event.error,
         cause=event.cause,
@@ -83,7 +87,7 @@ def lost(before: TaskView | None, event: TaskLost) -> TaskView:
     state = TaskState(event.state)
     if view.state is TaskState.PENDING:
         view = _moved(view, Edge.BEGIN)
-    return attrs.evolve(_moved(view, _EDGES[state]), cause=LOST if state is TaskState.FAILED else "")
+    return attrs.evolve(_moved(view, EDGE_TO[state]), cause=LOST if state is TaskState.FAILED else "")
 
 
 def _known(event: TaskRegistered | TaskBegan) -> TaskView:

@@ -57,7 +57,7 @@ class TaskNotice:
     @property
     def id(self) -> str:
         """Names the notice: `<task id>.<run>`."""
-        return f"{self.task_id}.{self.run}"
+        return name_notice(self.task_id, self.run)
 
     @property
     def xml(self) -> str:
@@ -82,6 +82,11 @@ class TaskNotice:
         for name, text in (("worktree", self.worktree), ("worktree-branch", self.worktree_branch)):
             if text:
                 yield f"<{name}>{escaped(text)}</{name}>"
+
+
+def name_notice(task_id: str, run: int) -> str:
+    """Return what names the notice of the end of a run, in records too: `<task id>.<run>`."""
+    return f"{task_id}.{run}"
 
 
 def escaped(text: str) -> str:

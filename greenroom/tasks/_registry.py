@@ -102,10 +102,7 @@ class Tasks:
             output_file=output_file,
             command=command,
         )
-        task = Task(info=info, is_background=is_background, tell=self._tell, watch=self._ended_or_watched)
-        self._tasks[id] = task
-        self._note_new(task)
-        self._running.setdefault(owner, {})[task] = None
+        task = self._add(info, is_background=is_background)
         self._nursery.start_soon(_run, task, work, name=f"task {id}")
         return task
 
@@ -120,11 +117,7 @@ class Tasks:
         earlier = self._tasks.get(info.id)
         if earlier is not None and not earlier.is_finished:
             raise InternalError(f"two tasks have the id {info.id!r}")
-        task = Task(info=info, is_background=is_background, tell=self._tell, watch=self._ended_or_watched, kill=kill)
-        self._tasks[info.id] = task
-        self._running.setdefault(info.owner, {})[task] = None
-        self._note_new(task)
-        return task
+        return self._add(info, is_background=is_background, kill=kill)
 
     def recall(
         self, info: TaskInfo, *, state: TaskState = TaskState.KILLED, error: str = "", cause: Cause | None = None
@@ -230,6 +223,13 @@ class Tasks:
         """Let go of what is kept for those who look."""
         self._releases.clear()
         self._sweeping.cancel()
+
+    def _add(self, info: TaskInfo, *, is_background: bool, kill: Callable[[Cause], object] | None = None) -> Task:
+        task = Task(info=info, is_background=is_background, tell=self._tell, watch=self._ended_or_watched, kill=kill)
+        self._tasks[info.id] = task
+        self._running.setdefault(info.owner, {})[task] = None
+        self._note_new(task)
+        return task
 
     def _ended_or_watched(self, task: Task, edge: Edge | None) -> None:
         if task.is_finished:

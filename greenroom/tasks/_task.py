@@ -18,11 +18,12 @@ import trio
 from greenroom.actors import TERMINAL, Edge, step
 from greenroom.actors import State as TaskState
 from greenroom.core import Cause
-from greenroom.tasks._notice import TaskNotice, TaskUsage
+from greenroom.tasks._notice import TaskNotice, TaskUsage, name_notice
 from greenroom.tasks._progress import Progress
 
 SHELL: Final = "local_bash"
 AGENT: Final = "local_agent"
+TEAMMATE: Final = "in_process_teammate"
 LOST: Final = "lost"
 """Who ended a task whose process was gone before it had ended."""
 
@@ -33,7 +34,7 @@ class TaskInfo:
     """What is known of a task before it begins."""
 
     id: str
-    """`b` and 8 of `[0-9a-z]` for a shell, `a` and 16 hex digits for an agent."""
+    """`b` and 8 of `[0-9a-z]` for a shell, `a` and 16 hex digits for an agent, `name@team` for a teammate."""
     kind: str = SHELL
     description: str
     """What it does, in some words, for people and models."""
@@ -185,8 +186,6 @@ class Task:
         if self.is_finished:
             self._finished.set()
             self._released.set()
-            if not self._claims:
-                self._settled.set()
             self._settle()
 
     def mark_over(self) -> None:
@@ -208,7 +207,7 @@ class Task:
     @property
     def notice_id(self) -> str:
         """Names the notice of its end: `<task id>.<run>`."""
-        return f"{self.info.id}.{self.info.run}"
+        return name_notice(self.info.id, self.info.run)
 
     @property
     def duration_ms(self) -> int:
@@ -252,7 +251,10 @@ def describe_end(
 
 
 def _name(kind: str, description: str) -> str:
-    return f'Agent "{description}"' if kind == AGENT else f'Background command "{description}"'
+    return f'{_WORDS.get(kind, "Background command")} "{description}"'
+
+
+_WORDS: Final = {AGENT: "Agent", TEAMMATE: "Teammate"}
 
 
 def _ending(state: TaskState, exit_code: int | None, error: str) -> str:

@@ -1,8 +1,14 @@
-"""The board: the actor that owns a team's list. Claims are its messages, so they cannot race."""
+"""The board: the actor that owns a team's list. Claims are its messages, so they cannot race.
+
+Rule 1: every message is one step: what is read in it still holds when it is written. Rule 2: the state belongs to the home
+and outlives a crash of the actor; what it derives anew, it derives from there. Rule 3: nobody is handed an item who is not
+there, and what a member that ends had comes back. Rule 4: no message takes longer because there are more items or members.
+Must not know: hooks, which run before a message is sent and not within its step.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
 import attrs
@@ -11,46 +17,84 @@ from greenroom.actors import Behavior, Context, Down, Ref, Request, Signal
 from greenroom.agents import Note, Work
 from greenroom.core import JournalError, Level
 from greenroom.mailbox import Delivery, Lane
+from greenroom.teams._board_state import BoardState
+from greenroom.teams._edits import Edit, Refused, plan_edit, refuse_metadata
 from greenroom.teams._events import ItemClaimed, ItemCreated, ItemEvent, ItemReleased
 from greenroom.teams._items import (
-    LEAD,
+    DESCRIPTION_CHARS,
     MAX_FAILURES,
-    BoardState,
-    Edit,
+    SUBJECT_CHARS,
     Item,
     ItemStatus,
-    Refused,
-    apply,
+    changed,
     created,
-    plan_edit,
+    cut,
 )
 
 
 @final
 @attrs.frozen(kw_only=True)
-class CreateItem(Request[Item]):
-    """Asks for a new item."""
+class CreateItem(Request["Item | Refused"]):
+    """Asks for a new item; texts that are too long are cut."""
 
     subject: str
     description: str
     by: str
+    active_form: str = ""
+    metadata: Mapping[str, Any] = attrs.field(factory=dict)
+    id: str = ""
+    """One that `ReserveId` gave; empty for the next."""
+
+
+@final
+@attrs.frozen
+class ReserveId(Request[str]):
+    """Asks for the id of an item that may be created later, or never; nobody else is given it."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class EditItem(Request["Item | Refused | None"]):
-    """Asks for a change; answered with the item as it is now (None when deleted), or why not."""
+class Edited:
+    """What an edit has changed."""
+
+    before: Item
+    after: Item | None
+    """None when it was deleted."""
+    events: tuple[ItemEvent, ...]
+
+
+@final
+@attrs.frozen(kw_only=True)
+class EditItem(Request["Edited | Refused"]):
+    """Asks for a change; answered with what has changed, or why not."""
 
     edit: Edit
 
 
 @final
 @attrs.frozen(kw_only=True)
-class Idle:
-    """A member has nothing to do and takes the next item that can be claimed."""
+class Join:
+    """A member is there: it may own items, and what it owns comes back when it has ended."""
 
     member: str
     ref: Ref[Any]
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Idle:
+    """A member has nothing to do and takes the next item that can be claimed. Says `Join` as well."""
+
+    member: str
+    ref: Ref[Any]
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Busy:
+    """A member that said that it had nothing to do has something else to do now."""
+
+    member: str
 
 
 @final
@@ -80,19 +124,52 @@ class HandOut:
     """Look whether something can be handed out; a board that was restarted tells itself."""
 
 
-BoardMessage = CreateItem | EditItem | Idle | GiveBack | TurnOver | HandOut
+BoardMessage = CreateItem | ReserveId | EditItem | Join | Idle | Busy | GiveBack | TurnOver | HandOut
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Assignment:
+    """A member was given an item by another, and has not begun with it."""
+
+    owner: str
+    item: Item
+    by: str
+
+    @property
+    def text(self) -> str:
+        """What its owner reads of it."""
+        return f"{self.by} gave you task #{self.item.id} ({self.item.subject}). You are handed it when you are free."
 
 
 @final
 @attrs.define(kw_only=True, eq=False)
 class BoardHome:
-    """What belongs to a board for good: its state, one frozen value that is replaced in one step."""
+    """What belongs to a board for good, whatever becomes of its actor."""
 
+    team: str = ""
+    """What its events say of whose board it is."""
     state: BoardState = attrs.field(factory=BoardState)
+    reserved: int = 0
+    """The highest id that was given to an item that is still to be created."""
+    one_each: bool = False
+    """Whether a member that works on an item is given no other one (`agent_busy`)."""
     waiting: dict[str, Ref[Any]] = attrs.field(factory=dict)
     """Members that have nothing to do, in the order in which they said so."""
+    holding: dict[str, Ref[Any]] = attrs.field(factory=dict)
+    """Members that have nothing to do but own an item in progress, where each may have one only."""
     members: dict[str, Ref[Any]] = attrs.field(factory=dict)
+    names: dict[str, str] = attrs.field(factory=dict)
+    """Of members, by the ids of their actors."""
+    ended: set[str] = attrs.field(factory=set)
+    """Names of members that have ended: what they said last may come after that."""
+    freed: dict[str, None] = attrs.field(factory=dict)
+    """Members of whose own items one can be begun now, still to be looked after."""
     tell_lead: Callable[[Note], Delivery] | None = None
+    tell_owner: Callable[[Assignment], object] | None = None
+    """Tells a member that works on something else what it was given; None sends it a note."""
+    settle: Callable[[str], None] | None = None
+    """Called in the step in which a member said that it had nothing to do and the board had nothing for it."""
     was_done: bool = False
     board: Ref[Any] | None = None
     """The board itself, once it was spawned."""
@@ -107,6 +184,18 @@ class BoardHome:
         except JournalError:
             return False
         return True
+
+    @property
+    def has_claimable(self) -> bool:
+        """Whether an item waits for a member to claim it, some member may, and the claim could be put on record."""
+        if self.state.claimable() is None or not self.may_hand_out:
+            return False
+        return len(self.holding) < len(self.members) or not self.members
+
+    def holds(self, member: str, item_id: str) -> bool:
+        """Whether an item is in progress and that member's."""
+        item = self.state.items.get(item_id)
+        return item is not None and item.status is ItemStatus.IN_PROGRESS and item.owner == member
 
 
 @final
@@ -126,90 +215,189 @@ class Board(Behavior[BoardMessage]):
         match message:
             case CreateItem():
                 self._create(message, ctx)
+            case ReserveId():
+                ctx.reply(str(self._next_id()))
+                self._home.reserved = self._next_id()
             case EditItem(edit=edit):
                 self._edit(edit, ctx)
+            case Join(member=member, ref=ref):
+                self._join(member, ref, ctx)
             case Idle(member=member, ref=ref):
                 self._hear_idle(member, ref, ctx)
+            case Busy(member=member):
+                self._note_turn(member)
             case GiveBack():
-                self._take_back(message.member, message.why, ctx, only=message.item, is_failure=message.is_failure)
-            case TurnOver():
-                self._note_turn_over(message)
+                self._hear_failure(message, ctx)
+            case TurnOver(member=member, item=item_id):
+                self._note_turn_over(member, item_id)
             case HandOut():
-                for ref in self._home.members.values():
-                    self._watch(ref, ctx)
+                self._look_again(ctx)
         self._hand_out(ctx)
+        if isinstance(message, Idle):
+            self._settle(message.member)
         self._tell_when_done()
 
     def on_signal(self, signal: Signal, ctx: Context) -> None:
         """Take back the items of a member that has ended."""
         if isinstance(signal, Down):
             self._watched.discard(signal.actor)
-            for member, ref in list(self._home.members.items()):
-                if ref.id == signal.actor:
-                    self._home.waiting.pop(member, None)
-                    del self._home.members[member]
-                    self._take_back(member, f"{member} has ended ({signal.state})", ctx)
+            member = self._home.names.pop(signal.actor, None)
+            if member is not None:
+                self._leave(member, f"{member} has ended ({signal.state})", ctx)
             self._hand_out(ctx)
 
+    # --- commands -----------------------------------------------------------------------------------------------------
+
+    def _next_id(self) -> int:
+        return max(self._home.state.last_id, self._home.reserved) + 1
+
     def _create(self, message: CreateItem, ctx: Context) -> None:
-        item_id = str(self._home.state.last_id + 1)
-        event = ItemCreated(item=item_id, subject=message.subject, description=message.description, by=message.by)
+        self._note_turn(message.by)
+        refused = refuse_metadata(message.metadata)
+        if refused is not None:
+            ctx.reply(refused)
+            return
+        event = ItemCreated(
+            item=message.id or str(self._next_id()),
+            subject=cut(message.subject, SUBJECT_CHARS),
+            description=cut(message.description, DESCRIPTION_CHARS),
+            by=message.by,
+            active_form=cut(message.active_form, SUBJECT_CHARS),
+            metadata=dict(message.metadata) or None,
+        )
         # The reply first: it refuses a message that was not asked, before anything has changed.
         ctx.reply(created(None, event))
         self._record([event], ctx)
 
     def _edit(self, edit: Edit, ctx: Context) -> None:
-        plan = plan_edit(self._home.state, edit, (*self._home.members, LEAD))
+        home = self._home
+        if edit.by in home.ended:  # it would own what nobody takes back
+            ctx.reply(Refused("no_such_member", f"{edit.by!r} has ended"))
+            return
+        plan = plan_edit(home.state, edit, home.members.keys(), one_each=home.one_each)
         if isinstance(plan, Refused):
             ctx.reply(plan)
             return
-        state = self._home.state
+        self._note_turn(edit.by)
+        before = home.state.items[edit.item]
+        after: Item | None = before
         for event in plan:
-            state = apply(state, event)
-        item = state.items.get(edit.item)
-        ctx.reply(item)
+            after = changed(after, event) if event.item == edit.item else after
+        ctx.reply(Edited(before=before, after=after, events=tuple(plan)))
         self._record(plan, ctx)
-        if item is not None and item.owner != edit.by and any(isinstance(event, ItemClaimed) for event in plan):
+        if after is not None and after.owner not in {"", before.owner, edit.by}:
+            self._tell_of_owner(after, edit.by, plan, ctx)
+
+    def _tell_of_owner(self, item: Item, by: str, plan: Sequence[ItemEvent], ctx: Context) -> None:
+        """Let whoever was given an item by somebody else know of it."""
+        home = self._home
+        if any(isinstance(event, ItemClaimed) for event in plan):
             self._send_work(item, item.owner, ctx)
+            return
+        is_handed_out = item.owner in home.waiting and home.state.startable(item.owner) == item
+        if is_handed_out or item.status is not ItemStatus.PENDING:
+            return
+        assignment = Assignment(owner=item.owner, item=item, by=by)
+        ref = home.members.get(item.owner)
+        if home.tell_owner is not None:
+            home.tell_owner(assignment)
+        elif ref is not None:
+            ref.tell(Note(assignment.text, by), Lane.LATER, size_bytes=len(assignment.text))
+        else:
+            self._tell(assignment.text)
+
+    def _note_turn_over(self, member: str, item_id: str) -> None:
+        if self._home.holds(member, item_id):
+            subject = self._home.state.items[item_id].subject
+            self._tell(
+                f"{member} ended its turn without completing task #{item_id} ({subject}). The task is "
+                f"still its own: send it a message, or give the task back with TaskUpdate (status pending)."
+            )
+
+    def _hear_failure(self, message: GiveBack, ctx: Context) -> None:
+        if self._home.holds(message.member, message.item):
+            item = self._home.state.items[message.item]
+            self._take_back(item, message.why, ctx, is_failure=message.is_failure)
+
+    # --- members ------------------------------------------------------------------------------------------------------
+
+    def _join(self, member: str, ref: Ref[Any], ctx: Context) -> bool:
+        """Take note of a member; returns whether it is there."""
+        home = self._home
+        if ref.is_gone:  # its last word was overtaken by its end
+            return False
+        home.members[member] = ref
+        home.names[ref.id] = member
+        home.ended.discard(member)
+        self._watch(ref, ctx)
+        return True
+
+    def _note_turn(self, member: str) -> None:
+        """Hand a member nothing from now on: it is in a turn, and says so when that is over."""
+        self._home.waiting.pop(member, None)
+        self._home.holding.pop(member, None)
 
     def _hear_idle(self, member: str, ref: Ref[Any], ctx: Context) -> None:
-        if ref.is_gone:  # its last word was overtaken by its end
+        home = self._home
+        if not self._join(member, ref, ctx):
             return
-        self._home.members[member] = ref
-        self._home.waiting[member] = ref
-        self._watch(ref, ctx)
+        if home.one_each and home.state.in_progress(member):
+            home.holding[member] = ref
+        else:
+            home.waiting[member] = ref
+            home.freed[member] = None
+
+    def _settle(self, member: str) -> None:
+        home = self._home
+        if home.settle is not None and (member in home.waiting or member in home.holding):
+            home.settle(member)
 
     def _watch(self, ref: Ref[Any], ctx: Context) -> None:
         if ref.id not in self._watched:
             self._watched.add(ref.id)
             ctx.watch(ref)
 
-    def _note_turn_over(self, message: TurnOver) -> None:
-        item = self._home.state.items.get(message.item)
-        if item is not None and item.status is ItemStatus.IN_PROGRESS and item.owner == message.member:
-            self._tell(
-                f"{message.member} ended its turn without completing task #{item.id} ({item.subject}). The task is "
-                f"still its own: send it a message, or give the task back with TaskUpdate (status pending)."
-            )
+    def _look_again(self, ctx: Context) -> None:
+        for member, ref in self._home.members.items():
+            self._watch(ref, ctx)
+            self._home.freed[member] = None
 
-    def _take_back(
-        self, member: str, why: str, ctx: Context, *, only: str | None = None, is_failure: bool = False
-    ) -> None:
-        for item in list(self._home.state.items.values()):
-            is_theirs = item.owner == member and item.status is ItemStatus.IN_PROGRESS
-            if is_theirs and only in {None, item.id}:
-                self._record([ItemReleased(item=item.id, owner=member, why=why, is_failure=is_failure)], ctx)
-                given_up = self._home.state.items[item.id].failures >= MAX_FAILURES
-                fate = "Nobody is given it any more." if given_up else "Somebody else is given it."
-                self._tell(f"Task #{item.id} ({item.subject}) came back from {member}: {why}. {fate}")
+    def _leave(self, member: str, why: str, ctx: Context) -> None:
+        home = self._home
+        for index in (home.waiting, home.holding, home.members, home.freed):
+            index.pop(member, None)
+        home.ended.add(member)
+        items = home.state.owned(member)
+        self._record([ItemReleased(item=one.id, owner=member, why=why, is_failure=False) for one in items], ctx)
+        if items:
+            listed = "\n".join(f"- #{one.id} ({one.subject})" for one in items)
+            self._tell(f"{why}. These tasks came back to the board, pending and without an owner:\n{listed}")
+
+    def _take_back(self, item: Item, why: str, ctx: Context, *, is_failure: bool = False) -> None:
+        owner = item.owner
+        self._record([ItemReleased(item=item.id, owner=owner, why=why, is_failure=is_failure)], ctx)
+        given_up = self._home.state.items[item.id].failures >= MAX_FAILURES
+        fate = "Nobody is given it any more." if given_up else "Somebody else is given it."
+        self._tell(f"Task #{item.id} ({item.subject}) came back from {owner}: {why}. {fate}")
+
+    # --- handing out --------------------------------------------------------------------------------------------------
 
     def _hand_out(self, ctx: Context) -> None:
+        """Give everybody who waits something to do: first what is its own, then the next that is nobody's."""
         home = self._home
+        while home.freed and home.may_hand_out:
+            member = next(iter(home.freed))
+            del home.freed[member]
+            item = home.state.startable(member) if member in home.waiting else None
+            if item is not None:
+                self._start(item, member, ctx)
         while home.waiting and home.may_hand_out and (item := home.state.claimable()) is not None:
-            member = next(iter(home.waiting))
-            # The claim first: what is sent is never news to the board.
-            self._record([ItemClaimed(item=item.id, owner=member)], ctx)
-            self._send_work(item, member, ctx)
+            self._start(item, next(iter(home.waiting)), ctx)
+
+    def _start(self, item: Item, member: str, ctx: Context) -> None:
+        # The claim first: what is sent is never news to the board.
+        self._record([ItemClaimed(item=item.id, owner=member)], ctx)
+        self._send_work(item, member, ctx)
 
     def _send_work(self, item: Item, member: str, ctx: Context) -> None:
         self._home.waiting.pop(member, None)
@@ -219,7 +407,7 @@ class Board(Behavior[BoardMessage]):
         text = f"Task #{item.id} is yours: {item.subject}\n\n{item.description}".rstrip()
         delivery = ref.tell(Work(text, item.id), Lane.LATER, size_bytes=len(text))
         if delivery is not Delivery.ACCEPTED:
-            self._take_back(member, f"the mailbox of {member} is {delivery}", ctx, only=item.id)
+            self._take_back(self._home.state.items[item.id], f"the mailbox of {member} is {delivery}", ctx)
 
     def _tell_when_done(self) -> None:
         is_done = self._home.state.is_done
@@ -232,7 +420,15 @@ class Board(Behavior[BoardMessage]):
             self._home.tell_lead(Note(text, "board"))
 
     def _record(self, events: Sequence[ItemEvent], ctx: Context) -> None:
+        home = self._home
         for event in events:
-            full = attrs.evolve(event, actor=ctx.ref.id, inc=ctx.incarnation, parent=ctx.seq)
+            full = attrs.evolve(event, team=home.team, actor=ctx.ref.id, inc=ctx.incarnation, parent=ctx.seq)
             ctx.recorder.emit(full)
-            self._home.state = apply(self._home.state, full)
+            before = home.state.items.get(event.item)
+            for one in home.state.fold(full):
+                owner = home.state.items[one].owner
+                if owner:
+                    home.freed[owner] = None
+            if before is not None and before.owner in home.holding and not home.state.in_progress(before.owner):
+                home.waiting[before.owner] = home.holding.pop(before.owner)
+                home.freed[before.owner] = None

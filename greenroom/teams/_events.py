@@ -1,8 +1,9 @@
-"""What teams put on record: the life of each item on a board, and mail between members."""
+"""What teams put on record of their boards: the life of each item."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, final
 
 import attrs
 
@@ -15,6 +16,8 @@ class ItemEvent(Event):
 
     item: str
     """Id of the item."""
+    team: str = ""
+    """Of the team whose board it is on; it outlives the actor."""
 
 
 @final
@@ -30,6 +33,23 @@ class ItemCreated(ItemEvent):
     """What is to be done, in full."""
     by: str
     """Name of the member that put it there."""
+    active_form: str = ""
+    """How to show it while it is worked on."""
+    metadata: Mapping[str, Any] | None = None
+    """What programs keep with it; None for nothing."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ItemAssigned(ItemEvent):
+    """An item has an owner, who has not begun with it."""
+
+    kind: ClassVar[str] = "item.assigned"
+
+    owner: str
+    """Name of the member whose it is now."""
+    by: str
+    """Name of the member that said so."""
 
 
 @final
@@ -72,16 +92,33 @@ class ItemReleased(ItemEvent):
 @final
 @attrs.frozen(kw_only=True)
 class ItemEdited(ItemEvent):
-    """An item says something else now."""
+    """An item says something else now; what is None, it still says as before."""
 
     kind: ClassVar[str] = "item.edited"
 
     subject: str
     """What is to be done now, in a line."""
-    description: str
+    by: str
+    """Name of the member that changed it."""
+    description: str | None = None
     """What is to be done now, in full."""
-    blocked_by: tuple[str, ...]
-    """Ids of all the items that have to be completed before it."""
+    active_form: str | None = None
+    """How to show it while it is worked on."""
+    metadata: Mapping[str, Any] | None = None
+    """What changed of what programs keep with it, by key; null takes a key away."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ItemLinked(ItemEvent):
+    """An item waits for other items now, or does not wait for them any more."""
+
+    kind: ClassVar[str] = "item.linked"
+
+    added: tuple[str, ...] = ()
+    """Ids of items that have to be completed before it."""
+    removed: tuple[str, ...] = ()
+    """Ids of items that it waits for no more."""
     by: str
     """Name of the member that changed it."""
 
@@ -97,19 +134,13 @@ class ItemDeleted(ItemEvent):
     """Name of the member that took it away."""
 
 
-@final
-@attrs.frozen(kw_only=True)
-class MailSent(Event):
-    """A member of a team sent a message to another."""
-
-    kind: ClassVar[str] = "mail.sent"
-
-    sender: str
-    """Name of the member that wrote it."""
-    to: str
-    """Name of the member that gets it."""
-    summary: str
-    """What it is about; without one, its first 80 characters."""
-
-
-EVENTS: Final = (ItemCreated, ItemClaimed, ItemCompleted, ItemReleased, ItemEdited, ItemDeleted, MailSent)
+EVENTS: Final = (
+    ItemCreated,
+    ItemAssigned,
+    ItemClaimed,
+    ItemCompleted,
+    ItemReleased,
+    ItemEdited,
+    ItemLinked,
+    ItemDeleted,
+)

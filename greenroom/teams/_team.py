@@ -2,55 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, final
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, final
 
-from greenroom.actors import AbortResult, Context, Down, Ref, State
-from greenroom.agents import Agent, AgentDefinition, AgentHome, Input, Note, Work
-from greenroom.core import UsageError
+import attrs
+
+from greenroom.actors import AbortResult, Down, Ref, State
+from greenroom.agents import AgentDefinition, AgentHome, Note
+from greenroom.core import Event, UsageError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import Usage
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
-from greenroom.teams._board import Board, BoardHome, GiveBack, Idle, TurnOver
-from greenroom.teams._items import LEAD, Item
-from greenroom.teams._tools import Roster, member_tools
+from greenroom.teams._board import Board, BoardHome
+from greenroom.teams._items import Item
+from greenroom.teams._lifecycle import MateStep, MemberStatus
+from greenroom.teams._mail import TeamMail
+from greenroom.teams._mate import MateAgent
+from greenroom.teams._mate_events import MateJoined, TeamOpened
+from greenroom.teams._names import LEAD, check_name, color_of
+from greenroom.teams._plans import Plans
+from greenroom.teams._roster import Member, Roster
+from greenroom.teams._shutdown import DEADLINE_S, ShutdownOutcome, Shutdowns, ShutdownState
+from greenroom.teams._telling import settle, tell_end
+from greenroom.teams._tools import member_tools
 from greenroom.tools import Tool
 
 
 @final
-class MateAgent(Agent):
-    """An agent that asks the board for work whenever it has nothing else to do."""
+@attrs.frozen(kw_only=True)
+class MateWish:
+    """What a teammate is to be made of."""
 
-    goes_on = False  # an item whose turn was cut goes back to the board, which hands it out again
+    name: str
+    team: str
+    definition: AgentDefinition | str
+    """One, or the name of one."""
+    tools: tuple[Tool, ...] = ()
+    """Those of a member."""
+    model: str | None = None
+    """An alias or an id; None: as its definition says, else the lead's."""
+    is_plan_required: bool = False
+    """Whether it plans first, and works when the lead has approved of that."""
 
-    def __init__(self, home: AgentHome, member: str, board: Ref[Any]) -> None:
-        super().__init__(home)
-        self._member = member
-        self._board = board
 
-    async def on_start(self, ctx: Context) -> None:
-        """Start as an agent does, then say that there is nothing to do."""
-        await super().on_start(ctx)
-        self._tell_board(Idle(member=self._member, ref=ctx.ref))
+class MateGround(Protocol):
+    """What the teammates of a session are made of; filled from above."""
 
-    async def on_message(self, message: Input, ctx: Context) -> None:
-        """Run one turn; an item whose turn did not end well goes back to the board."""
-        try:
-            await super().on_message(message, ctx)
-            if isinstance(message, Work):
-                self._tell_board(TurnOver(member=self._member, item=message.label))
-        except BaseException as error:
-            if isinstance(message, Work):
-                is_failure = not ctx.turn.is_aborting
-                why = f"its turn failed: {error}" if is_failure else "its turn was ended"
-                self._tell_board(GiveBack(member=self._member, item=message.label, why=why, is_failure=is_failure))
-            raise
-        finally:
-            self._tell_board(Idle(member=self._member, ref=ctx.ref))
+    async def make_mate(self, wish: MateWish) -> AgentHome:
+        """Return what belongs to a new teammate.
 
-    def _tell_board(self, message: Idle | GiveBack | TurnOver) -> None:
-        # Lane `now`: a board that is full of commands must not miss who can work on them.
-        self._board.tell(message, Lane.NOW)
+        Raises:
+            UsageError: Its definition is not there, or cannot be used.
+        """
+        ...
+
+    async def write_plan(self, agent: str, number: int, plan: str) -> Path:
+        """Write a plan of an agent into the run folder, and return the file.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        ...
+
+    def adopt(self, member: Member) -> None:
+        """Take note of a teammate that was started."""
+        ...
+
+    def let_go(self, member: Member, down: Down) -> None:
+        """Take note of its end, in the step in which it is gone: what it has started ends with it."""
+        ...
 
 
 @final
@@ -66,22 +89,27 @@ class BoardHandle:
 
     def items(self) -> tuple[Item, ...]:
         """Return the items as they are now, in the order of their ids."""
-        return tuple(self._home.state.items.values())
+        return tuple(self._home.state.in_order())
 
     @property
     def has_claimable(self) -> bool:
         """Whether an item waits for somebody to claim it, and the claim could be put on record."""
-        return self._home.state.claimable() is not None and self._home.may_hand_out
+        return self._home.has_claimable
 
 
 @final
 class Mate:
     """A teammate. Made by `team.spawn`."""
 
-    def __init__(self, name: str, ref: Ref[Any], home: AgentHome) -> None:
-        self.name = name
-        self.ref = ref
-        self._home = home
+    def __init__(self, member: Member, shutdowns: Shutdowns) -> None:
+        self._shutdowns = shutdowns
+        self.name = member.name
+        self.id = member.id
+        """`name@team`."""
+        self.color = member.color
+        self.ref = member.ref
+        self._member: Member | None = member
+        self._usage = Usage()
 
     def __repr__(self) -> str:
         return f"<Mate {self.name!r} {self.state}>"
@@ -94,7 +122,17 @@ class Mate:
     @property
     def usage(self) -> Usage:
         """The tokens that it has used."""
-        return self._home.usage
+        return self._usage if self._member is None else self._member.home.usage
+
+    @property
+    def status(self) -> MemberStatus:
+        """Where it stands."""
+        return MemberStatus.ENDED if self._member is None else self._member.status
+
+    def let_go(self) -> None:
+        """Hold nothing of a teammate that has ended but what it has used."""
+        if self._member is not None:
+            self._usage, self._member = self._member.home.usage, None
 
     def tell(self, text: str) -> Delivery:
         """Send it a message from the host; it reaches it at its next turn.
@@ -104,6 +142,8 @@ class Mate:
         """
         if not text.strip():
             raise UsageError("a message needs text; this one is blank")
+        if self._member is not None:
+            self._member.was_asked = True
         return self.ref.tell(Note(text), Lane.NEXT, size_bytes=len(text))
 
     def abort_turn(self, why: str = "aborted") -> AbortResult:
@@ -113,6 +153,22 @@ class Mate:
     def kill(self, why: str = "killed") -> None:
         """End the teammate; its items go back to the board."""
         self.ref.kill(why)
+
+    async def shutdown(self, reason: str = "", *, deadline_s: float = DEADLINE_S) -> ShutdownOutcome:
+        """Ask it to end and return what came of it: its model decides, up to the deadline; then it is ended.
+
+        Cancelled, the request stands, and so does its deadline.
+
+        Args:
+            reason: What it reads.
+            deadline_s: Seconds that it has; `math.inf` waits for its word.
+
+        Raises:
+            UsageError: The seconds are no number above 0.
+        """
+        if self._member is None:
+            return ShutdownOutcome(state=ShutdownState.ENDED)
+        return await self._shutdowns.end(self._member, reason, deadline_s)
 
     async def wait_ended(self) -> Down:
         """Wait until it is gone for good."""
@@ -124,24 +180,21 @@ class Team:
     """A board and its mates. Made by `session.open_team`."""
 
     def __init__(
-        self,
-        name: str,
-        *,
-        supervisor: Supervisor,
-        home: BoardHome,
-        roster: Roster,
-        addresses: dict[str, Ref[Any]],
-        make_home: Callable[[AgentDefinition, tuple[Tool, ...]], AgentHome],
-        on_spawned: Callable[[Ref[Any], AgentHome], None],
+        self, *, supervisor: Supervisor, roster: Roster, ground: MateGround, wall: Callable[[], datetime]
     ) -> None:
-        self.name = name
+        self.mail = TeamMail(roster)
+        """What members send each other."""
+        self.shutdowns = Shutdowns(self.mail, supervisor, wall)
+        """The requests to end that are open."""
+        self.plans = Plans(self.mail, wall, ground.write_plan)
+        """The plans of mates that wait for a word."""
+        self.name = roster.team
         self.supervisor = supervisor
-        self.board = BoardHandle(home, roster.board)
-        self._roster = roster
-        self._addresses = addresses
-        self._make_home = make_home
-        self._on_spawned = on_spawned
+        self.board = BoardHandle(roster.home, roster.board)
+        self.roster = roster
+        self._ground = ground
         self._mates: dict[str, Mate] = {}
+        self._joined = 0
 
     def __repr__(self) -> str:
         return f"<Team {self.name!r}: {len(self._mates)} mates>"
@@ -163,32 +216,98 @@ class Team:
         """Whether an item waits although somebody is there who could take it, or will be after a restart."""
         return self.board.has_claimable and any(not mate.ref.is_gone for mate in self._mates.values())
 
-    async def spawn(self, name: str, *, definition: AgentDefinition, prompt: str = "") -> Mate:
+    async def spawn(
+        self,
+        name: str,
+        *,
+        definition: AgentDefinition | str,
+        prompt: str = "",
+        model: str | None = None,
+        plan_required: bool = False,
+        restart: Restart | str = Restart.TRANSIENT,
+    ) -> Mate:
         """Start a teammate; without a prompt it waits for mail or for an item that it can claim.
 
+        A name that a member of the team ever had comes with a number; `name` of the result is the one it has.
+
+        Args:
+            name: What the others call it.
+            definition: What kind of agent it is, or the name of that.
+            prompt: What it is told first; of the lead's conversation it knows nothing.
+            model: An alias or an id; by default as its definition says, else the lead's.
+            plan_required: Whether it plans first, and works when the lead has approved of that.
+            restart: When it comes back after its actor has ended, with its conversation and its items.
+
         Raises:
-            UsageError: The name is the lead's, `*`, or cannot be a name.
-            NameTaken: Another teammate has it.
+            UsageError: The name stands for somebody else, or cannot be a name; or the definition is not there.
             JournalError: The spawn could not be put on record.
             Stopping: The team is closing.
         """
-        if name in {LEAD, "*"}:
-            raise UsageError(f"a teammate cannot be called {name!r}: that stands for somebody else")
-        home = self._make_home(definition, member_tools(self._roster, name))
-        spec = ChildSpec(restart=Restart.TRANSIENT)
-        ref: Ref[Any] = await self.supervisor.spawn(MateAgent, home, name, self._roster.board, name=name, spec=spec)
+        check_name(name)
+        spec = ChildSpec(restart=restart)
+        roster = self.roster
+        name = roster.reserve(name)
         try:
-            await self._roster.wait_durable()
+            wish = MateWish(
+                name=name,
+                team=self.name,
+                definition=definition,
+                tools=(*member_tools(roster, name), *([self.plans.tool(name)] if plan_required else [])),
+                model=model,
+                is_plan_required=plan_required,
+            )
+            home = await self._ground.make_mate(wish)
+            member = Member(name=name, id=roster.id_of(name), color=color_of(self._joined), home=home)
+            self._joined += 1
+            admit = partial(self._admit, member, plan_required=plan_required, restart=spec.restart)
+            ref: Ref[Any] = await self.supervisor.spawn(MateAgent, member, roster, admit, name=name, spec=spec)
+        except BaseException:
+            if name not in roster.joined:
+                roster.used.discard(name)  # nobody ever had it
+            raise
+        try:
+            await roster.wait_durable()
         except BaseException:  # it is not on record that there is such a mate, so there must be none
             ref.kill("its start could not be put on record")
             raise
-        self._addresses[name] = ref
-        ref.watch(lambda _: self._addresses.pop(name, None) and None)
-        self._on_spawned(ref, home)
-        mate = self._mates[name] = Mate(name, ref, home)
+        mate = self._mates[name] = Mate(member, self.shutdowns)
         if prompt:
             mate.tell(prompt)
         return mate
+
+    def _admit(self, member: Member, *, plan_required: bool, restart: Restart) -> None:
+        """Let a teammate belong to the team, in the step in which it can begin."""
+        home = member.home
+        self.roster.join(member)
+        self.roster.emit(
+            MateJoined(
+                actor=member.ref.id,
+                team=self.name,
+                name=member.name,
+                agent=home.id,
+                color=member.color,
+                definition=home.definition.name,
+                model=home.model,
+                is_plan_required=plan_required,
+                restart=restart.value,
+            )
+        )
+        self._ground.adopt(member)
+        member.ref.watch(partial(self._let_go, member))
+
+    def _let_go(self, member: Member, down: Down) -> None:
+        member.take(MateStep.LIFE_ENDED)
+        self.roster.leave(member)
+        mate = self._mates.get(member.name)  # none: its start was taken back, and the lead never heard of it
+        tell_end(self.roster, member, down, is_told=mate is not None and not self._is_closing)
+        self._ground.let_go(member, down)
+        if mate is not None:
+            mate.let_go()
+
+    @property
+    def _is_closing(self) -> bool:
+        cell = self.supervisor.cell
+        return cell.stop_cause is not None or cell.kill_cause is not None
 
 
 async def make_team(
@@ -196,34 +315,28 @@ async def make_team(
     *,
     supervisor: Supervisor,
     lead: Ref[Any],
-    make_home: Callable[[AgentDefinition, tuple[Tool, ...]], AgentHome],
-    on_spawned: Callable[[Ref[Any], AgentHome], None],
+    lead_home: AgentHome,
+    ground: MateGround,
     check_open: Callable[[], None],
-    wait_durable: Callable[[], Any],
+    wait_durable: Callable[[], Awaitable[None]],
+    wall: Callable[[], datetime],
+    one_each: bool = False,
+    description: str = "",
 ) -> tuple[Team, tuple[Tool, ...]]:
     """Start a board below `supervisor`; returns the team and the tools of its lead."""
     home = BoardHome(
-        tell_lead=lambda note: lead.tell(note, Lane.LATER, size_bytes=len(note.text)), check_open=check_open
+        team=name,
+        one_each=one_each,
+        tell_lead=lambda note: lead.tell(note, Lane.LATER, size_bytes=len(note.text)),
+        check_open=check_open,
     )
     board: Ref[Any] = await supervisor.spawn(Board, home, name="board", spec=ChildSpec(restart=Restart.PERMANENT))
     home.board = board
-    addresses: dict[str, Ref[Any]] = {LEAD: lead}
-    recorder = supervisor.cell.recorder
-    roster = Roster(
-        board=board,
-        home=home,
-        addresses=addresses,
-        emit=recorder.emit,
-        check_open=check_open,
-        wait_durable=wait_durable,
-    )
-    team = Team(
-        name,
-        supervisor=supervisor,
-        home=home,
-        roster=roster,
-        addresses=addresses,
-        make_home=make_home,
-        on_spawned=on_spawned,
-    )
-    return team, member_tools(roster, LEAD)
+    emit: Callable[[Event], int] = supervisor.cell.recorder.emit
+    roster = Roster(team=name, board=board, home=home, emit=emit, check_open=check_open, wait_durable=wait_durable)
+    leading = Member(name=LEAD, id=roster.id_of(LEAD), color="", home=lead_home)
+    leading.ref = lead
+    roster.join(leading)
+    home.settle = partial(settle, roster)
+    emit(TeamOpened(actor=board.id, team=name, description=description))
+    return Team(supervisor=supervisor, roster=roster, ground=ground, wall=wall), member_tools(roster, LEAD)

@@ -17,7 +17,7 @@ from greenroom.tools._processes import (
 )
 from greenroom.tools._questions import AskUser, Option, Question, QuestionAnswers, QuestionRequest
 from greenroom.tools._schemas import Arg, schema_of
-from greenroom.tools._tool import Tool, ToolSchema, ToolSet
+from greenroom.tools._tool import Tool, ToolSchema, ToolSet, acts_on_session, records_itself
 from greenroom.tools._workspace import Seen, SeenFiles, Stamp, Todo, Workspace
 
 __all__ = [
@@ -53,9 +53,11 @@ __all__ = [
     "ToolSet",
     "UnknownTool",
     "Workspace",
+    "acts_on_session",
     "open_processes",
     "plan_batches",
     "read_output",
+    "records_itself",
     "schema_of",
     "tool",
     "tool_schema",

@@ -42,6 +42,16 @@ class Tool(Protocol):
         ...
 
 
+def records_itself(one: Tool) -> bool:
+    """Whether a tool sees to it by itself that what it does is on record first, and has its own words where that cannot be."""
+    return bool(getattr(one, "records_itself", False))
+
+
+def acts_on_session(one: Tool) -> bool:
+    """Whether a tool of ours acts on the session alone, whatever others of its name do: rules speak about it, nobody is asked."""
+    return bool(getattr(one, "acts_on_session", False))
+
+
 class ToolSchema(NamedTuple):
     """What a model request says about one tool."""
 

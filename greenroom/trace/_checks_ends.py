@@ -140,19 +140,13 @@ def rungs_in_order(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
 
 
 def requested_before_commit(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
-    """I-29: a turn that was asked to end is killed, failed, or completed and says so.
-
-    An agent's is completed only if it had said its last word by then: between that and the commit it looks no more.
-    """
+    """I-29: a turn that was asked to end is killed, failed, or completed and says so; an agent's is never completed."""
     asked: dict[TurnKey, Entry] = {}
-    has_spoken: set[TurnKey] = set()
     agents: set[str] = set()
     for entry in entries:
         if entry.kind == "agent.defined":
             agents.add(entry.event.actor)
-        elif entry.kind == "agent.spoke":
-            has_spoken.add(turn_of(entry))
-        elif entry.kind == "turn.abort_requested" and turn_of(entry) not in has_spoken:
+        elif entry.kind == "turn.abort_requested":
             asked.setdefault(turn_of(entry), entry)
         elif entry.kind == "turn.end" and turn_of(entry) in asked and entry["state"] == State.COMPLETED:
             request = asked[turn_of(entry)]

@@ -1,4 +1,7 @@
-"""What begins and ends: `x.begin` and `x.end` of any kind, paired by the fields that both have."""
+"""What begins and ends: `x.new`, `x.begin`, `x.end` of any kind, paired by the fields that all of them have.
+
+`x.dropped` ends what never began; it may have an `x.end` instead.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from greenroom.core import Event, field_names
 from greenroom.trace._entries import Entry, UnknownEvent
 
 _BASE: Final = ("actor", "inc", "parent")
+_STEPS: Final = ("new", "begin", "end", "dropped")
 Owner: TypeAlias = tuple[str, int]
 """An incarnation: id and number."""
 Key: TypeAlias = tuple[Hashable, ...]
@@ -25,18 +29,18 @@ class _Open:
     def walk(self, entry: Entry) -> tuple[Entry | None, bool]:
         """Take the next entry; returns the entry that it ends, and whether it is an end of nothing."""
         what, _, step = entry.kind.rpartition(".")
-        if step not in {"new", "begin", "end"}:
+        if step not in _STEPS:
             return None, False
         held = self._held.setdefault((entry.event.actor, entry.event.inc), {})
-        created: Key = (what, "new")
         key: Key = (what, *(entry[name] for name in self._shared.get(what, ())))
+        created: Key = ("new", *key)
         if step == "new":
             held.setdefault(created, []).append(entry)
         elif step == "begin":
             _pop(held, created)
             held.setdefault(key, []).append(entry)
         else:
-            begin = _pop(held, key)
+            begin = _pop(held, key) if step == "end" else None
             return begin, begin is None and _pop(held, created) is None  # it may end while pending
         return None, False
 
@@ -60,15 +64,17 @@ def _pop(held: dict[Key, list[Entry]], key: Key) -> Entry | None:
 
 
 def _shared_fields(entries: Iterable[Entry]) -> dict[str, tuple[str, ...]]:
-    """Return, for each kind of thing, the fields by which a begin and its end find each other: all that both have."""
-    classes: dict[str, type[Event]] = {entry.kind: type(entry.event) for entry in entries}
+    """Return, for each kind of thing, the fields by which its entries find each other: all that each of them has."""
+    steps: dict[str, dict[str, type[Event]]] = {}
+    for entry in entries:
+        what, _, step = entry.kind.rpartition(".")
+        if step in _STEPS:
+            steps.setdefault(what, {})[step] = type(entry.event)
     shared: dict[str, tuple[str, ...]] = {}
-    for kind, begin in classes.items():
-        what, _, step = kind.rpartition(".")
-        end = classes.get(f"{what}.end")
-        if step == "begin" and end is not None and UnknownEvent not in {begin, end}:
-            both = set(field_names(begin)) & set(field_names(end))
-            shared[what] = tuple(name for name in field_names(begin) if name in both and name not in _BASE)
+    for what, classes in steps.items():
+        names = set.intersection(*(set(field_names(one)) for one in classes.values()))
+        if len(classes) > 1:
+            shared[what] = tuple(sorted(names.difference(_BASE)))
     return shared
 
 
@@ -102,7 +108,7 @@ def paired(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     for entry in known:
         _, is_orphan = opened.walk(entry)
         if is_orphan:
-            yield entry.seq, f"{entry.kind} of {entry.event.actor or 'the run'} ends what has not begun"
+            yield entry.seq, f"{entry.kind} of {entry.event.actor or 'the run'} ends what is not there"
         if entry.kind == "actor.end":
             for one in opened.left_by((entry.event.actor, entry.event.inc)):
                 yield one.seq, f"{one.kind} of {entry.event.actor} has no end, and its actor ended at {entry.seq}"

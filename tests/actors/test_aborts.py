@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import AbortStatus, Context, State, TurnEnded
+from greenroom.actors import AbortResult, AbortStatus, Context, State, TurnEnded
+from greenroom.core import TurnKilled
 from greenroom.mailbox import DeadReason, MessageAcked
-from tests.actors.situations import Do, Doer, Gate, Oops, Quiet, Survivor, dead, events, runtime
+from tests.actors.situations import Do, Doer, Gate, Oops, Quiet, Survivor, Teamster, dead, events, runtime
 
 if TYPE_CHECKING:
     from typing import Any
@@ -150,6 +152,30 @@ async def test_a_turn_that_returns_in_spite_of_an_abort_is_completed_with_late_c
     assert first.cause is not None
     assert first.cause.why == "late"
     assert dead(opened) == {}
+
+
+@pytest.mark.promise("I-29")
+async def test_an_abort_in_the_step_in_which_a_turn_leaves_its_nursery_kills_the_turn() -> None:
+    """DESIGN 12.10: the request came before the commit, and leaving a nursery is a step of the turn's own."""
+    results: list[AbortResult] = []
+    async with runtime() as opened, trio.open_nursery() as outside:
+
+        async def be_late(ctx: Context) -> None:
+            async def abort() -> None:
+                results.append(ctx.ref.abort_turn(why="late"))
+
+            ctx.reply("done")
+            outside.start_soon(abort)
+
+        actor = await opened.spawn(Teamster)
+        for _ in range(10):  # it depends on the schedule which of the two comes first
+            with suppress(TurnKilled):
+                await actor.ask(Do(be_late))
+        await wait_all_tasks_blocked()
+
+    expected = ["killed" if result.status is AbortStatus.ABORTED else "completed" for result in results]
+    assert [turn.state for turn in events(opened, TurnEnded)] == expected
+    assert not any(turn.late_cancel for turn in events(opened, TurnEnded))
 
 
 @pytest.mark.promise("I-29")

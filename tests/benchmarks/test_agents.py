@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 import trio
 
-from benchmarks.agents import beside, by_hand, rounds
+from benchmarks.agents import beside, by_hand, rounds, team
 from benchmarks.agents.scenario import IDEAL_S, SCHEMA
 from benchmarks.kernel.peers.process import Peer
 from greenroom.tools import InvalidInput
@@ -37,6 +37,12 @@ def test_agents_on_disk_leave_a_transcript_each(tmp_path: Path) -> None:
 
     transcripts = [path for path in tmp_path.rglob("*.jsonl") if path.parent.name == "transcripts"]
     assert len(transcripts) == 3
+
+
+async def test_every_item_of_a_board_is_done(tmp_path: Path, autojump_clock: trio.testing.MockClock) -> None:
+    outcome = await team.run(3, 12, 1.0, tmp_path)
+
+    assert (outcome.completed, outcome.owners) == (12, 3)
 
 
 @pytest.mark.parametrize("peer", beside.PEERS, ids=lambda peer: peer.name)

@@ -5,22 +5,26 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import attrs
 import pytest
 from rich.console import Console
 
 from greenroom.cli import _swarm as swarm_module
 from greenroom.cli import main
-from greenroom.cli._live import Frame, LiveView, Row, draw, fitting, short_duration, short_number
+from greenroom.cli._frame import Frame, Mail, Row, draw, fitting, short_duration, short_number
+from greenroom.cli._live import LiveView
 from greenroom.cli._view import Opening, Summary, View
 from tests.cli.small_repo import make_small_repo
 
 ROWS = (
     Row(name="session", depth=0, state="working"),
-    Row(name="lead", depth=1, state="idle", mail=2, tokens=31_234),
+    Row(name="lead", depth=1, state="idle", mail=Mail(later=2), tokens=31_234),
     Row(name="team swarm", depth=1, state="working"),
-    Row(name="board", depth=2, state="idle", mail=0),
-    Row(name="mate-1", depth=2, state="working", activity="Read src/" + "very/" * 20 + "deep.py", mail=0, tokens=0),
-    Row(name="mate-2", depth=2, state="failed", mail=0, tokens=999),
+    Row(name="board", depth=2, state="idle", mail=Mail()),
+    Row(
+        name="mate-1", depth=2, state="working", activity="Read src/" + "very/" * 20 + "deep.py", mail=Mail(), tokens=0
+    ),
+    Row(name="mate-2", depth=2, state="failed", mail=Mail(), tokens=999),
 )
 FRAME = Frame(
     title="/home/ada/shop: 2 mates and a lead", elapsed_s=83.2, rows=ROWS, completed=3, in_progress=1, items=12
@@ -56,13 +60,46 @@ def test_a_frame_fits_eighty_columns() -> None:
         "/home/ada/shop: 2 mates and a lead                                          1:23",
         "Actor          State     Doing                                     Mail   Tokens",
         "session        working",
-        "├─ lead        idle                                                   2      31k",
+        "├─ lead        idle                                               0/0/2      31k",
         "└─ team swarm  working",
         "   ├─ board    idle                                                   0",
-        "   ├─ mate-1   working   Read src/very/very/very/very/very/very/…     0        0",
+        "   ├─ mate-1   working   Read src/very/very/very/very/very/very…      0        0",
         "   └─ mate-2   failed                                                 0      999",
         "Board ██████████▒▒▒░░░░░░░░░░░░░░░░░░░░░░░░░░░ 3 of 12 items, 1 in progress",
     ]
+
+
+def test_there_is_room_for_a_column_of_each_lane_and_for_what_was_written() -> None:
+    frame = attrs.evolve(
+        FRAME,
+        rows=(*ROWS[:2], attrs.evolve(ROWS[4], id="a4", mail=Mail(now=1, later=12))),
+        cost="$0.42",
+        mail=("mate-1 to lead: the parser is done",),
+        keys="mate-1: m message",
+        chosen="a4",
+    )
+
+    assert [line.rstrip() for line in lines(frame, console(width=100))] == [
+        "/home/ada/shop: 2 mates and a lead                                                        $0.42 1:23",
+        "Actor         State     Doing                                             Now   Next  Later   Tokens",
+        "session       working",
+        "└─ lead       idle                                                          0      0      2      31k",
+        "   └─▸mate-1  working   Read src/very/very/very/very/very/very/very/v…      1      0     12        0",
+        "Board ██████████▒▒▒░░░░░░░░░░░░░░░░░░░░░░░░░░░ 3 of 12 items, 1 in progress",
+        "mate-1 to lead: the parser is done",
+        "mate-1: m message",
+    ]
+
+
+def test_in_a_small_terminal_the_tree_gives_way_and_the_keys_stay() -> None:
+    frame = attrs.evolve(FRAME, mail=("a", "b", "c"), keys="m message", note="SIGINT: stopping")
+
+    drawn = lines(frame, console(height=10))
+
+    assert len(drawn) <= 9
+    assert drawn[-3:] == ["c".ljust(80), "SIGINT: stopping".ljust(80), "m message".ljust(80)] or [
+        one.rstrip() for one in drawn[-3:]
+    ] == ["c", "SIGINT: stopping", "m message"]
 
 
 @pytest.mark.parametrize("width", [40, 60, 100, 200])
@@ -91,7 +128,8 @@ def test_a_terminal_without_unicode_gets_plain_letters() -> None:
 
 def test_what_does_not_fit_is_counted_and_what_works_is_shown_first() -> None:
     mates = tuple(
-        Row(name=f"mate-{n}", depth=2, state="working" if n == 90 else "idle", mail=0, tokens=0) for n in range(1, 101)
+        Row(name=f"mate-{n}", depth=2, state="working" if n == 90 else "idle", mail=Mail(), tokens=0)
+        for n in range(1, 101)
     )
     drawn = lines(
         Frame(title="x", elapsed_s=0, rows=(*ROWS, *mates), completed=0, in_progress=0, items=0), console(height=16)
@@ -129,7 +167,7 @@ def test_a_whole_swarm_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_text_from_files_and_models_cannot_move_the_cursor() -> None:
-    row = Row(name="mate-1", depth=1, state="working", activity="\x1b[2J[bold]x[/bold]", mail=0, tokens=0)
+    row = Row(name="mate-1", depth=1, state="working", activity="\x1b[2J[bold]x[/bold]", mail=Mail(), tokens=0)
 
     drawn = "\n".join(lines(Frame(title="x", elapsed_s=0, rows=(row,), completed=0, in_progress=0, items=0), console()))
 

@@ -31,6 +31,7 @@ SECTIONS: Final = {
     "4": "skills",
     "5": "memory",
     "6": "background tasks",
+    "7": "teams",
     "8": "coordinator mode",
     "9": "the queue",
     "10": "transcripts",

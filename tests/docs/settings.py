@@ -10,6 +10,7 @@ import attrs
 from greenroom.agents import CompactionSettings
 from greenroom.agents.crew import DelegationSettings
 from greenroom.session import SessionSettings
+from greenroom.teams import TeamSettings
 from tests.docs.docstrings import field_docs, field_types
 from tests.docs.events import table
 
@@ -25,6 +26,7 @@ TAKES: Final = {
     "CompactionSettings": "object",
     "DelegationSettings": "object",
     "NeighbourSettings": "object",
+    "TeamSettings": "object",
     "ForkSetting": "`off`, `when_type_omitted` or `explicit`",
     "SkillForkSetting": "`wait` or `background`",
     "ModelSettings": "object, see [settings of models](model-settings.md)",
@@ -68,6 +70,7 @@ def insert(page: str) -> str:
         ("settings", SessionSettings),
         ("compaction", CompactionSettings),
         ("delegation", DelegationSettings),
+        ("teams", TeamSettings),
     ):
         begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
         before, _, rest = page.partition(begin)

@@ -7,24 +7,77 @@ import subprocess
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from greenroom.agents import AgentDefinition, CanUseTool
+from greenroom.agents import AgentDefinition, AgentHome, CanUseTool
 from greenroom.agents.crew import AGENT_TOOLS
-from greenroom.core import Ports
+from greenroom.core import Event, Ports, event_of
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, TextBlock, ToolResultBlock
 from greenroom.session import EVENTS, FOLDS, Session, open_session
+from greenroom.teams import Member
 from greenroom.testing import virtual_ports
 from greenroom.tools import Tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, read_journal
 
+E = TypeVar("E", bound=Event)
+
 Page = Callable[[ModelRequest], AnswerLike]
+AUDIT_AUTH = """---
+name: audit-auth
+context: fork
+allowed-tools:
+  - Read
+  - Grep
+  - Glob
+---
+
+Audit the authentication flow and return only correctness risks.
+"""
+"""A skill of the reference (agents 20.2)."""
 
 
 def agent(prompt: str, **more: Any) -> Call:
     """Return a call of the tool Agent."""
     return Call("Agent", {"description": "some work", "prompt": prompt, **more})
+
+
+def mail(to: str, message: object, **more: Any) -> Call:
+    """Return a call of the tool SendMessage."""
+    return Call("SendMessage", {"to": to, "message": message, **more})
+
+
+def kind(name: str, **more: Any) -> AgentDefinition:
+    """Return a definition whose agents a page of that name plays."""
+    return AgentDefinition(name=name, system_prompt=f"You are {name}.", **more)
+
+
+async def send_as(member: Member, to: str, message: object, **more: Any) -> Mapping[str, Any]:
+    """Send a message as if a member's model had called the tool; returns what programs read of the result.
+
+    Raises:
+        ToolError: It was not sent.
+    """
+    context = member.home.tool_context().for_call("by-hand")
+    await member.home.tools["SendMessage"].call({"to": to, "message": message, **more}, context)
+    return member.home.workspace.attachments.pop("by-hand")
+
+
+def texts_of(home: AgentHome) -> list[str]:
+    """Return what an agent's conversation holds, a text for each block that is one."""
+    assert home.conversation is not None
+    return [
+        block.text if isinstance(block, TextBlock) else block.content
+        for message in home.conversation.messages
+        for block in message.content
+        if isinstance(block, TextBlock | ToolResultBlock)
+    ]
+
+
+def told(session: Session, wanted: type[E]) -> list[E]:
+    """Return the events of a class that the recorder holds."""
+    events = [event_of(one) for one in session.runtime.recorder.latest() if one[2] is wanted]
+    return [one for one in events if isinstance(one, wanted)]
 
 
 def last_texts(request: ModelRequest) -> str:

@@ -21,6 +21,7 @@ from greenroom.trace import JOURNAL, read_journal
 from greenroom.worktrees import WorktreeKept
 from tests.agents.definitions.samples import JSON, MARKDOWN
 from tests.session.teamwork import (
+    AUDIT_AUTH,
     agent,
     in_order,
     last_texts,
@@ -41,17 +42,6 @@ allowed-tools:
   - Grep
   - Glob
 ---
-"""
-AUDIT_AUTH = """---
-name: audit-auth
-context: fork
-allowed-tools:
-  - Read
-  - Grep
-  - Glob
----
-
-Audit the authentication flow and return only correctness risks.
 """
 
 

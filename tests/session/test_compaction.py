@@ -92,7 +92,7 @@ async def test_settings_that_make_no_sense_leave_no_run_behind(
 
 async def test_the_mates_that_live_are_told_of_after_a_compaction(tmp_path: Path, autojump_clock: MockClock) -> None:
     """RC-86: compact with 3 live; what the model reads lists all three."""
-    model = ScriptedModel({"lead": ["Hm.", SUMMARY, "Well."], "mate": []})
+    model = ScriptedModel({"lead": ["I see.", "Hm.", SUMMARY, "Well."], "mate": []})
 
     async with open_session(
         model=model, cwd=tmp_path, runs=tmp_path / "runs", main=LEAD, ports=virtual_ports()
@@ -102,6 +102,7 @@ async def test_the_mates_that_live_are_told_of_after_a_compaction(tmp_path: Path
                 await team.spawn(name, definition=MATE)
             team.mates["dan"].kill()
             await team.mates["dan"].wait_ended()
+            await session.wait_quiet()  # the lead has read that one is gone
             await session.run("Go.")
             await session.compact()
             await session.run("More.")

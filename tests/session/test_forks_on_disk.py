@@ -18,7 +18,7 @@ from greenroom.session import Session
 from greenroom.store import read_transcript
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
-from tests.session.crashes import RecordingDisk, recording_ports
+from tests.session.crashes import RecordingDisk, recording_ports, tasks_of
 from tests.session.teamwork import Page, agent, last_texts, make_repository, notices, open_teamwork, violations
 from tests.worktrees.repositories import NEEDS_GIT
 
@@ -111,6 +111,7 @@ async def test_a_fork_goes_on_in_another_process_with_the_bytes_that_it_sent_bef
     assert after.messages[: len(before.messages)] == before.messages
     assert [one.role for one in after.messages[len(before.messages) :]] == ["assistant", "user"]
     assert (after.system, after.tools, after.model) == (before.system, before.tools, before.model)
+    assert [view.agent for key, view in tasks_of(first.run_folder).items() if key[0] == agent_id] == [FORK, FORK]
     assert len(list(read_transcript(paths[0]))) == 8
     assert violations(third) == []
 

@@ -87,4 +87,34 @@ async def test_spawns_claims_and_mail_are_refused_and_the_end_says_what_is_missi
                 assert [item.status for item in team.board.items()] == [ItemStatus.PENDING], "nobody may claim it"
 
     assert len(seen) == 2
-    assert all("No space left" in text for text in seen)
+    assert "No space left" in seen[0]
+    assert "nothing was sent" in seen[1]
+
+
+async def test_an_agent_that_a_person_stops_makes_room_all_the_same(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its record cannot even be kept for later; what waits for its place is told so, and does not wait for ever."""
+    disk = FillingDisk()
+
+    with pytest.raises(JournalError, match="No space left"):
+        async with open_session(
+            model=PlaybookModel({"main": lambda _: "done", "general-purpose": lambda _: "done"}, wait_s=60),
+            cwd=make_folder(tmp_path / "p"),
+            runs=tmp_path / "runs",
+            ports=attrs.evolve(virtual_ports(), disk=disk),
+            settings={"delegation": {"max_running": 1}},
+        ) as session:
+            first = await session.spawn("general-purpose", "a", background=True)
+            second = await session.spawn("general-purpose", "b", background=True)
+            await trio.sleep(5)
+            disk.is_full = True
+            with pytest.raises(JournalError):
+                await session.spawn("general-purpose", "c", background=True)
+            monkeypatch.setattr("greenroom.trace._journal.PENDING_BYTES", 0)
+            assert first.kill()
+            with trio.fail_after(5):
+                results = [await first.wait_finished(), await second.wait_finished()]
+
+    assert [one.state for one in results] == ["killed", "failed"]
+    assert "No space left" in results[1].error

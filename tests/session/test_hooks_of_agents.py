@@ -112,7 +112,7 @@ async def test_a_stop_hook_of_children_is_told_the_transcript_and_keeps_the_chil
 
 
 async def test_a_stop_hook_in_the_definition_of_a_child_is_the_childs(project: Path) -> None:
-    """Agents 3.43: it goes with the agent, and main's end is not told to it."""
+    """Behaviours (2), line 5; agents 3.43: it goes with the agent, and main's end is not told to it."""
     command = f"cat >> {project}/told; echo >> {project}/told"
     definition = {"description": "x", "prompt": "x", "hooks": {"Stop": commands(command)}}
     script = {"main": [Call("Agent", {**SPAWN.input, "subagent_type": "looker"}), "done"], "looker": ["report"]}

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents.crew import SendRefused, shortened
+from greenroom.agents.crew import SendRefused
+from greenroom.agents.delegation import shortened
 from greenroom.inbox import Origin, OriginKind
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session

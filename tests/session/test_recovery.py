@@ -271,7 +271,7 @@ async def test_what_a_person_stopped_stays_stopped_for_models(tmp_path: Path, au
     async with open_teamwork(tmp_path, in_order(launch), pages={"general-purpose": works}, tools=(wait,)) as first:
         await first.run("go")
         await trio.sleep(60)
-        (task,) = first.delegation.kill_all("enough")
+        (task,) = first.kill_all("enough")
         await first.wait_quiet()
     main = in_order(launch, "Noted.", "Noted.", Call("SendMessage", {"to": task, "message": "Go on."}))
     async with open_teamwork(tmp_path, main, resume=first.run_folder, tools=(wait,), ports=virtual_ports(1)) as second:

@@ -12,6 +12,7 @@ from greenroom.agents.crew import FORK
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
 from tests.session.teamwork import (
+    AUDIT_AUTH,
     Page,
     asked,
     in_order,
@@ -57,17 +58,6 @@ SCAN = {
     "description": "scan auth paths",
     "prompt": "Analyze the auth flow and report likely race conditions.",
 }
-AUDIT_AUTH = """---
-name: audit-auth
-context: fork
-allowed-tools:
-  - Read
-  - Grep
-  - Glob
----
-
-Audit the authentication flow and return only correctness risks.
-"""
 REVIEWER = {"code-reviewer": {"description": "Reviews.", "prompt": "You review."}}
 GATE_OPEN: dict[str, Any] = {"delegation": {"fork": "when_type_omitted", "interactive": True}}
 

@@ -2,92 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
-import attrs
 import pytest
 import trio
-from hypothesis import given
-from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.actors import Behavior, Context, Ref
-from greenroom.agents import Note, Work
-from greenroom.core import TurnFailed
-from greenroom.mailbox import Delivery, Lane
-from greenroom.supervisor import Backoff, ChildSpec, Restart, Runtime, SupervisorSpec, open_runtime
+from greenroom.core import JournalError, TurnFailed
+from greenroom.mailbox import Lane
 from greenroom.teams import (
+    LEAD,
     MAX_FAILURES,
-    Board,
-    BoardHome,
+    Assignment,
+    Busy,
     CreateItem,
-    Edit,
+    Edited,
     EditItem,
     GiveBack,
-    Idle,
-    Item,
     ItemStatus,
+    Join,
     Refused,
+    ReserveId,
     TurnOver,
 )
-from greenroom.testing import run_virtual, virtual_ports
-
-
-class Member(Behavior[Work]):
-    """Keeps the work that it is given."""
-
-    def __init__(self, given_to: list[Work]) -> None:
-        self._given = given_to
-
-    async def on_message(self, message: Work, ctx: Context) -> None:
-        self._given.append(message)
-
-
-@attrs.define(kw_only=True, eq=False)
-class Scene:
-    runtime: Runtime
-    home: BoardHome
-    board: Ref[Any]
-    told: list[str]
-    work: dict[str, list[Work]]
-    refs: dict[str, Ref[Any]]
-
-    async def join(self, name: str) -> Ref[Any]:
-        self.work[name] = []
-        self.refs[name] = await self.runtime.spawn(Member, self.work[name], name=name)
-        self.say_idle(name)
-        return self.refs[name]
-
-    def say_idle(self, name: str) -> None:
-        self.board.tell(Idle(member=name, ref=self.refs[name]), Lane.NOW)
-
-    async def create(self, subject: str = "one") -> Item:
-        return await self.board.ask(CreateItem(subject=subject, description="", by="lead"))
-
-    async def edit(self, item: str, by: str, **changes: Any) -> Item | Refused | None:
-        return await self.board.ask(EditItem(edit=Edit(item=item, by=by, **changes)))
-
-    @property
-    def items(self) -> tuple[Item, ...]:
-        return tuple(self.home.state.items.values())
-
-
-@asynccontextmanager
-async def open_scene() -> AsyncIterator[Scene]:
-    told: list[str] = []
-
-    def tell_lead(note: Note) -> Delivery:
-        told.append(note.text)
-        return Delivery.ACCEPTED
-
-    home = BoardHome(tell_lead=tell_lead)
-    spec = SupervisorSpec(backoff=Backoff(first_s=0.0))
-    async with open_runtime(ports=virtual_ports(), spec=spec) as runtime:
-        board: Ref[Any] = await runtime.spawn(Board, home, name="board", spec=ChildSpec(restart=Restart.PERMANENT))
-        home.board = board
-        yield Scene(runtime=runtime, home=home, board=board, told=told, work={}, refs={})
+from tests.teams.situations import open_scene
 
 
 async def settle() -> None:
@@ -101,7 +39,7 @@ async def test_an_idle_member_is_given_the_lowest_item_at_once(autojump_clock: M
         await scene.create("second")
         await settle()
 
-        assert [work.label for work in scene.work["ann"]] == ["1"]
+        assert scene.work("ann") == ["1"]
         assert [(item.owner, item.status) for item in scene.items] == [
             ("ann", ItemStatus.IN_PROGRESS),
             ("", ItemStatus.PENDING),
@@ -117,19 +55,18 @@ async def test_a_member_that_the_lead_names_is_given_the_work(autojump_clock: Mo
         await settle()
         await scene.create("third")
 
-        item = await scene.edit("3", "lead", owner="ann")
+        await scene.edit("3", LEAD, owner="ann", status="in_progress")
         await settle()
 
-        assert isinstance(item, Item)
-        assert item.owner == "ann"
-        assert [work.label for work in scene.work["ann"]] == ["1", "3"]
+        assert scene.items[2].owner == "ann"
+        assert scene.work("ann") == ["1", "3"]
 
 
 async def test_an_owner_who_is_not_there_is_refused(autojump_clock: MockClock) -> None:
     async with open_scene() as scene:
         await scene.create()
 
-        answer = await scene.edit("1", "lead", owner="nobody")
+        answer = await scene.edit("1", LEAD, owner="nobody")
 
         assert isinstance(answer, Refused)
         assert answer.reason == "no_such_member"
@@ -176,7 +113,7 @@ async def test_an_item_that_fails_again_and_again_is_kept_back_and_the_lead_is_t
             scene.say_idle("ann")
         await settle()
 
-        assert len(scene.work["ann"]) == MAX_FAILURES
+        assert len(scene.work("ann")) == MAX_FAILURES
         assert scene.items[0].status is ItemStatus.PENDING
         assert scene.told[-1].endswith("Nobody is given it any more.")
 
@@ -203,52 +140,278 @@ async def test_a_board_that_comes_back_hands_out_what_waits(autojump_clock: Mock
 
 async def test_a_command_that_nobody_waits_for_changes_nothing(autojump_clock: MockClock) -> None:
     async with open_scene() as scene:
-        scene.board.tell(CreateItem(subject="lost", description="", by="lead"))
+        scene.board.tell(CreateItem(subject="lost", description="", by=LEAD))
         await settle()
 
         assert scene.items == ()
 
 
-@given(
-    choices=st.lists(st.integers(0, 7), max_size=60),
-    members=st.integers(1, 6),
-    items=st.integers(1, 12),
-    kills=st.sets(st.integers(0, 5)),
-)
-def test_under_any_schedule_every_item_has_one_owner_and_is_done_once(
-    choices: list[int], members: int, items: int, kills: set[int]
+async def test_a_member_that_is_given_an_item_is_told_and_begins_with_it_when_it_is_free(
+    autojump_clock: MockClock,
 ) -> None:
-    async def run() -> None:
-        done: list[str] = []
+    async with open_scene() as scene:
+        await scene.join("ann")
+        for subject in ("first", "second", "third"):
+            await scene.create(subject)
+        await settle()
 
-        class Worker(Behavior[Work]):
-            def __init__(self, name: str, board: Ref[Any]) -> None:
-                self._name = name
-                self._board = board
+        await scene.edit("3", LEAD, owner="ann")
+        await settle()
 
-            async def on_start(self, ctx: Context) -> None:
-                self._board.tell(Idle(member=self._name, ref=ctx.ref), Lane.NOW)
+        assert (scene.items[2].status, scene.items[2].owner) == (ItemStatus.PENDING, "ann")
+        assert scene.notes("ann") == [f"{LEAD} gave you task #3 (third). You are handed it when you are free."]
+        scene.say_idle("ann")
+        await settle()
+        assert scene.work("ann") == ["1", "3"], "what is its own comes before what is nobody's"
 
-            async def on_message(self, message: Work, ctx: Context) -> None:
-                await trio.sleep(1)
-                edit = Edit(item=message.label, by=self._name, status="completed")
-                answer = await self._board.ask(EditItem(edit=edit))
-                assert isinstance(answer, Item), answer
-                done.append(message.label)
-                self._board.tell(Idle(member=self._name, ref=ctx.ref), Lane.NOW)
 
-        async with open_scene() as scene:
-            refs = [await scene.runtime.spawn(Worker, f"w{n}", scene.board, name=f"w{n}") for n in range(members)]
-            for _ in range(items):
-                await scene.create()
-            await trio.sleep(0.5)
-            survivors = [ref for number, ref in enumerate(refs) if number not in kills]
-            for number in kills:
-                if number < members:
-                    refs[number].kill()
-            await trio.sleep(100)
-            if survivors:
-                assert {item.status for item in scene.items} == {ItemStatus.COMPLETED}
-                assert sorted(done) == sorted(item.id for item in scene.items)
+async def test_a_member_that_waits_is_handed_at_once_what_it_is_given(autojump_clock: MockClock) -> None:
+    async with open_scene() as scene:
+        await scene.create("first")
+        await scene.edit("1", LEAD, owner=LEAD)
+        await scene.join("ann")
 
-    run_virtual(run, choices=choices)
+        await scene.edit("1", LEAD, owner="ann")
+        await settle()
+
+        assert (scene.work("ann"), scene.notes("ann")) == (["1"], [])
+        assert scene.items[0].status is ItemStatus.IN_PROGRESS
+
+
+async def test_who_tells_the_owner_may_be_somebody_else(autojump_clock: MockClock) -> None:
+    told: list[Assignment] = []
+    async with open_scene(tell_owner=told.append) as scene:
+        await scene.create("first")
+        ref = await scene.join("ann")
+        await settle()
+        await scene.create("second")
+
+        await scene.edit("2", LEAD, owner="ann")
+        await scene.edit("2", "ann", owner=LEAD)
+        await scene.edit("2", LEAD, owner="")
+
+        assert [(one.owner, one.item.id, one.by) for one in told] == [("ann", "2", LEAD), (LEAD, "2", "ann")]
+        assert scene.notes("ann") == []
+        assert not ref.is_gone
+
+
+async def test_the_end_of_what_blocks_an_item_wakes_who_waits(autojump_clock: MockClock) -> None:
+    """RC-100: its owner where it has one, anybody else otherwise."""
+    async with open_scene() as scene:
+        for subject in ("blocker", "owned", "free"):
+            await scene.create(subject)
+        await scene.edit("1", LEAD, add_blocks=("2", "3"), status="in_progress")
+        for name in ("ann", "bob"):
+            await scene.join(name)
+        await settle()
+        await scene.edit("2", LEAD, owner="bob")
+        await settle()
+        answer = await scene.edit("2", "bob", status="in_progress")
+        assert isinstance(answer, Refused)
+        assert (answer.reason, answer.items) == ("blocked", ("1",))
+        scene.say_idle("bob")
+        await settle()
+        assert (scene.work("ann"), scene.work("bob")) == ([], [])
+
+        await scene.edit("1", LEAD, status="completed")
+        await settle()
+
+        assert (scene.work("ann"), scene.work("bob")) == (["3"], ["2"])
+
+
+async def test_deleting_what_blocks_an_item_frees_it_too(autojump_clock: MockClock) -> None:
+    async with open_scene() as scene:
+        await scene.create("blocker")
+        await scene.create("blocked")
+        await scene.edit("1", LEAD, add_blocks=("2",), status="in_progress")
+        await scene.join("ann")
+        await settle()
+
+        await scene.edit("1", LEAD, status="deleted")
+        await settle()
+
+        assert scene.work("ann") == ["2"]
+        assert scene.items[0].blocked_by == ()
+
+
+async def test_what_a_member_that_ends_had_comes_back_and_the_lead_hears_of_all_of_it_at_once(
+    autojump_clock: MockClock,
+) -> None:
+    """What it worked on, and what it had not begun; what it had completed stays its own."""
+    async with open_scene() as scene:
+        await scene.join("ann")
+        for subject in ("done", "begun", "given"):
+            await scene.create(subject)
+        await settle()
+        await scene.edit("1", "ann", status="completed")
+        await scene.edit("2", "ann", status="in_progress")
+        await scene.edit("3", LEAD, owner="ann")
+        told = len(scene.told)
+
+        scene.refs["ann"].kill()
+        await settle()
+
+        assert [(one.status.value, one.owner) for one in scene.items] == [
+            ("completed", "ann"),
+            ("pending", ""),
+            ("pending", ""),
+        ]
+        (text,) = scene.told[told:]
+        assert text.startswith("ann has ended (killed).")
+        assert "#2 (begun)\n- #3 (given)" in text
+        assert "#1" not in text
+
+
+async def test_a_member_that_has_ended_takes_nothing_any_more(autojump_clock: MockClock) -> None:
+    """Its claim may still wait at the board when it has ended; nobody would take the item back."""
+    async with open_scene() as scene:
+        ref = await scene.join("ann")
+        await scene.create("first")
+        await settle()
+        ref.kill()
+        await settle()
+
+        answer = await scene.edit("1", "ann", status="in_progress")
+        given = await scene.edit("1", LEAD, owner="ann")
+        scene.board.tell(Join(member="ann", ref=ref), Lane.NOW)
+        await settle()
+
+        assert isinstance(answer, Refused)
+        assert isinstance(given, Refused)
+        assert (answer.reason, given.reason) == ("no_such_member", "no_such_member")
+        assert (scene.items[0].owner, scene.home.members) == ("", {})
+
+
+async def test_a_member_that_has_not_been_idle_yet_may_own_items_too(autojump_clock: MockClock) -> None:
+    async with open_scene() as scene:
+        ref = await scene.spawn("ann")
+        scene.board.tell(Join(member="ann", ref=ref), Lane.NOW)
+        await scene.create("first")
+        await settle()
+        assert scene.work("ann") == []
+
+        await scene.edit("1", "ann", status="in_progress")
+        ref.kill()
+        await settle()
+
+        assert scene.items[0].owner == ""
+
+
+async def test_a_member_that_is_at_the_board_is_in_a_turn_and_handed_nothing(autojump_clock: MockClock) -> None:
+    """Mail has woken it; what it was handed now would wait for it while others have nothing to do."""
+    async with open_scene() as scene:
+        await scene.join("ann")
+        await settle()
+        await scene.board.ask(CreateItem(subject="by ann", description="", by="ann"))
+        await scene.edit("1", "ann", status="in_progress")
+        await scene.create("second")
+        await settle()
+        assert scene.work("ann") == []
+
+        scene.say_idle("ann")
+        await settle()
+
+        assert scene.work("ann") == ["2"]
+
+
+async def test_a_member_that_has_something_else_to_do_is_handed_nothing(autojump_clock: MockClock) -> None:
+    settled: list[str] = []
+    async with open_scene(settle=settled.append) as scene:
+        await scene.join("ann")
+        scene.board.tell(Busy(member="ann"), Lane.NOW)
+        await scene.create("first")
+        await settle()
+        assert (scene.work("ann"), settled) == ([], ["ann"])
+
+        scene.say_idle("ann")
+        await settle()
+
+        assert (scene.work("ann"), settled) == (["1"], ["ann"])
+
+
+async def test_where_each_may_have_one_item_nobody_is_handed_a_second(autojump_clock: MockClock) -> None:
+    async with open_scene(one_each=True) as scene:
+        await scene.join("ann")
+        await scene.create("first")
+        await scene.create("second")
+        await settle()
+        scene.say_idle("ann")
+        await settle()
+        assert scene.work("ann") == ["1"]
+        assert not scene.home.has_claimable, "nobody may take it"
+
+        await scene.edit("1", LEAD, status="pending", owner="")
+        await settle()
+
+        assert scene.work("ann") == ["1", "1"]
+        answer = await scene.edit("2", LEAD, owner="ann", status="in_progress")
+        assert isinstance(answer, Refused)
+        assert (answer.reason, answer.items) == ("agent_busy", ("1",))
+
+
+async def test_an_id_that_was_reserved_is_nobody_elses(autojump_clock: MockClock) -> None:
+    async with open_scene() as scene:
+        first = await scene.board.ask(ReserveId())
+        refused = await scene.board.ask(ReserveId())
+        other = await scene.create("other")
+        late = await scene.create("late", id=first)
+
+        assert (first, refused, other.id, late.id) == ("1", "2", "3", "1")
+        assert [one.id for one in scene.items] == ["1", "3"]
+        assert (await scene.create("next")).id == "4"
+
+
+async def test_an_edit_says_what_was_and_what_is(autojump_clock: MockClock) -> None:
+    async with open_scene() as scene:
+        await scene.create("first")
+
+        answer = await scene.edit("1", "ann", status="in_progress")
+
+        assert isinstance(answer, Edited)
+        assert answer.after is not None
+        assert (answer.before.owner, answer.after.owner) == ("", "ann")
+
+
+async def test_nothing_is_handed_out_that_could_not_be_put_on_record(autojump_clock: MockClock) -> None:
+    is_full = False
+
+    def check_open() -> None:
+        if is_full:
+            raise JournalError("journal.jsonl", "the disk is full")
+
+    async with open_scene(check_open=check_open) as scene:
+        await scene.create("own")
+        await scene.create("free")
+        await scene.edit("1", LEAD, owner=LEAD, status="in_progress")
+        for name in ("ann", "bob"):
+            await scene.join(name)
+        await settle()
+        assert scene.work("ann") == ["2"]
+        is_full = True
+        await scene.edit("1", LEAD, owner="bob")
+        await settle()
+        assert scene.work("bob") == []
+
+        is_full = False
+        scene.say_idle("bob")
+        await settle()
+
+        assert scene.work("bob") == ["1"]
+
+
+async def test_metadata_that_cannot_be_kept_makes_no_item(autojump_clock: MockClock) -> None:
+    async with open_scene() as scene:
+        answer: Any = await scene.board.ask(
+            CreateItem(subject="s", description="", by=LEAD, metadata={"a": "x" * 20_000})
+        )
+
+        assert isinstance(answer, Refused)
+        assert scene.items == ()
+
+
+async def test_of_a_new_item_too_long_texts_are_cut(autojump_clock: MockClock) -> None:
+    """CL-27."""
+    async with open_scene() as scene:
+        item = await scene.create("x" * 1_000, active_form="y" * 1_000)
+
+        assert (len(item.subject), len(item.active_form)) == (500, 500)

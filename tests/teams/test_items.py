@@ -1,144 +1,226 @@
-"""The board's rules, as pure functions."""
+"""What may be done to an item, by whom, and what becomes of it: the board's rules as pure functions."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greenroom.core import IllegalTransition
 from greenroom.teams import (
+    LEAD,
     MAX_FAILURES,
+    TRANSITIONS,
     BoardState,
     Edit,
+    Item,
     ItemClaimed,
     ItemCompleted,
     ItemCreated,
-    ItemEvent,
+    ItemDeleted,
+    ItemEdited,
     ItemReleased,
     ItemStatus,
     Refused,
     apply,
     plan_edit,
 )
-
-NAMES = st.sampled_from(["ann", "bob"])
-IDS = st.sampled_from(["1", "2", "3", "9"])
-EDITS = st.builds(
-    Edit,
-    item=IDS,
-    by=NAMES,
-    status=st.sampled_from([None, "pending", "in_progress", "completed", "deleted", "nonsense"]),
-    owner=st.one_of(st.none(), NAMES),
-    subject=st.one_of(st.none(), st.text(max_size=3)),
-    add_blocked_by=st.lists(IDS, max_size=2).map(tuple),
-)
-
-
-def board(*subjects: str) -> BoardState:
-    state = BoardState()
-    for subject in subjects:
-        item_id = str(state.last_id + 1)
-        state = apply(state, ItemCreated(item=item_id, subject=subject, description="", by="lead"))
-    return state
-
-
-def edited(state: BoardState, edit: Edit) -> BoardState:
-    plan = plan_edit(state, edit)
-    assert not isinstance(plan, Refused), plan
-    for event in plan:
-        state = apply(state, event)
-    return state
-
-
-def reason(state: BoardState, edit: Edit) -> str:
-    plan = plan_edit(state, edit)
-    assert isinstance(plan, Refused)
-    return plan.reason
-
-
-@given(st.lists(EDITS, max_size=20))
-def test_whatever_is_asked_for_an_item_in_progress_has_an_owner_and_a_pending_one_has_none(edits: list[Edit]) -> None:
-    state = board("one", "two", "three")
-    for edit in edits:
-        before = state
-        plan = plan_edit(state, edit, ("ann", "bob"))
-        events = [] if isinstance(plan, Refused) else plan
-        for event in events:
-            state = apply(state, event)
-        for item in state.items.values():
-            if item.status is ItemStatus.PENDING:
-                assert not item.owner
-            if item.status is ItemStatus.IN_PROGRESS:
-                assert item.owner
-            was = before.items[item.id]
-            assert not (was.status is ItemStatus.COMPLETED and item.status is not ItemStatus.COMPLETED)
-            assert not (was.owner and item.owner and was.owner != item.owner), "nobody takes what is somebody's"
-        claimable = state.claimable()
-        if claimable is not None:
-            assert claimable.status is ItemStatus.PENDING
-            assert not state.open_blockers(claimable)
-
-
-@given(st.lists(EDITS, max_size=10))
-def test_an_id_is_never_used_again(edits: list[Edit]) -> None:
-    state = board("one", "two", "three")
-    for edit in edits:
-        plan = plan_edit(state, edit)
-        for event in [] if isinstance(plan, Refused) else plan:
-            state = apply(state, event)
-
-    state = apply(state, ItemCreated(item=str(state.last_id + 1), subject="new", description="", by="lead"))
-
-    assert list(state.items)[-1] == "4"
+from tests.teams.situations import board, edited, refused
 
 
 def test_an_item_in_progress_is_its_owners() -> None:
-    state = edited(board("one"), Edit(item="1", by="ann", status="in_progress"))
+    """RC-97: claiming, completing, giving back and deleting look at the owner in the step that changes it."""
+    state = edited(board("one"), "1", "ann", status="in_progress")
 
     assert state.items["1"].owner == "ann"
-    assert reason(state, Edit(item="1", by="bob", status="in_progress")) == "already_claimed"
+    for wanted in ("in_progress", "completed", "deleted"):
+        assert refused(state, "1", "bob", status=wanted).reason == "already_claimed"
+    assert refused(state, "1", "bob", status="pending").reason == "already_claimed"
+    assert refused(state, "1", "bob", owner="bob").reason == "already_claimed"
+    assert refused(state, "1", "bob", owner="").reason == "already_claimed"
 
 
-def test_a_blocked_item_waits_for_what_blocks_it() -> None:
-    state = edited(board("one", "two"), Edit(item="1", by="ann", add_blocked_by=("2",)))
+@pytest.mark.parametrize("by", ["ann", LEAD])
+def test_its_owner_and_the_lead_complete_it_and_give_it_back(by: str) -> None:
+    state = edited(board("one"), "1", "ann", status="in_progress")
 
-    assert reason(state, Edit(item="1", by="ann", status="in_progress")) == "blocked"
-    claimable = state.claimable()
-    assert claimable is not None
-    assert claimable.id == "2"
-    state = edited(state, Edit(item="2", by="bob", status="completed"))
-    unblocked = state.claimable()
-    assert unblocked is not None
-    assert unblocked.id == "1"
+    back = edited(state, "1", by, status="pending").items["1"]
+
+    assert (back.status, back.owner) == (ItemStatus.PENDING, "")
+    assert edited(state, "1", by, status="completed").items["1"].status is ItemStatus.COMPLETED
+    assert edited(state, "1", by, owner="").items["1"] == back
+    assert edited(state, "1", by, status="deleted").items == {}
+
+
+def test_who_completes_what_is_nobodys_has_done_it() -> None:
+    assert edited(board("one"), "1", "ann", status="completed").items["1"].owner == "ann"
+    assert edited(board("one"), "1", LEAD, status="completed").items["1"].owner == ""
+    assert edited(board("one"), "1", LEAD, members=("bob",), status="completed", owner="bob").items["1"].owner == "bob"
+
+
+def test_being_given_an_item_is_not_beginning_with_it() -> None:
+    state = edited(board("one"), "1", LEAD, members=("ann",), owner="ann")
+
+    assert (state.items["1"].status, state.items["1"].owner) == (ItemStatus.PENDING, "ann")
+    assert state.claimable() is None
+    assert state.startable("ann") == state.items["1"]
+    assert refused(state, "1", "bob", status="in_progress").reason == "already_claimed"
+    assert edited(state, "1", "ann", status="in_progress").items["1"].status is ItemStatus.IN_PROGRESS
+
+
+def test_an_item_in_progress_that_is_handed_over_is_pending_again() -> None:
+    state = edited(board("one"), "1", "ann", status="in_progress")
+
+    state = edited(state, "1", LEAD, members=("ann", "bob"), owner="bob")
+
+    assert (state.items["1"].status, state.items["1"].owner) == (ItemStatus.PENDING, "bob")
+
+
+def test_who_is_told_to_begin_has_it_in_progress() -> None:
+    state = edited(board("one"), "1", LEAD, members=("ann",), owner="ann", status="in_progress")
+
+    assert (state.items["1"].status, state.items["1"].owner) == (ItemStatus.IN_PROGRESS, "ann")
+    assert plan_edit(state, Edit(item="1", by="ann", status="in_progress")) == []
+
+
+def test_what_waits_for_something_open_cannot_be_begun() -> None:
+    """RC-100."""
+    state = edited(board("one", "two", "three"), "1", LEAD, add_blocked_by=("2", "3"))
+    state = edited(state, "3", "bob", status="completed")
+
+    no = refused(state, "1", "ann", status="in_progress")
+    assert (no.reason, no.items) == ("blocked", ("2",))
+    assert refused(state, "1", LEAD, status="in_progress").reason == "blocked"
+    assert refused(state, "1", "ann", status="completed").reason == "blocked"
+    assert [one.id for one in claims(state)] == ["2"]
+
+    state = edited(state, "2", "bob", status="completed")
+    assert [one.id for one in claims(state)] == ["1"]
+
+
+def claims(state: BoardState) -> list[Item]:
+    item = state.claimable()
+    return [] if item is None else [item]
+
+
+def test_links_go_both_ways_and_end_with_what_they_lead_to() -> None:
+    state = edited(board("one", "two", "three"), "1", LEAD, add_blocks=("2", "3"))
+
+    assert state.blocks("1") == ("2", "3")
+    assert state.items["2"].blocked_by == ("1",)
+    state = edited(state, "1", LEAD, status="deleted")
+    assert [one.blocked_by for one in state.in_order()] == [(), ()]
+    assert [one.id for one in claims(state)] == ["2"]
+
+
+def test_nothing_comes_to_wait_for_itself() -> None:
+    state = edited(board("one", "two", "three"), "1", LEAD, add_blocked_by=("2",))
+    state = edited(state, "2", LEAD, add_blocked_by=("3",))
+
+    assert refused(state, "3", LEAD, add_blocked_by=("1",)).items == ("3", "1", "2", "3")
+    assert refused(state, "1", LEAD, add_blocks=("3",)).items == ("1", "2", "3", "1")
+    assert refused(state, "1", LEAD, add_blocked_by=("1",)).items == ("1", "1")
+    no = refused(board("one", "two"), "1", LEAD, add_blocks=("2",), add_blocked_by=("2",))
+    assert (no.reason, no.items) == ("cycle", ("1", "2", "1"))
+
+
+def test_a_member_that_works_on_an_item_is_refused_another_where_each_may_have_one() -> None:
+    state = edited(board("one", "two"), "1", "ann", status="in_progress")
+
+    assert edited(state, "2", "ann", status="in_progress").items["2"].owner == "ann"
+    no = refused(state, "2", "ann", one_each=True, status="in_progress")
+    assert (no.reason, no.items) == ("agent_busy", ("1",))
 
 
 def test_a_completed_item_stays_completed() -> None:
-    state = edited(board("one"), Edit(item="1", by="ann", status="completed"))
+    state = edited(board("one"), "1", "ann", status="completed")
 
     assert plan_edit(state, Edit(item="1", by="bob", status="completed")) == []
-    assert reason(state, Edit(item="1", by="bob", status="pending")) == "already_resolved"
+    for wanted in ("pending", "in_progress"):
+        assert refused(state, "1", LEAD, status=wanted).reason == "already_resolved"
+    assert refused(state, "1", LEAD, members=("bob",), owner="bob").reason == "already_resolved"
+    with pytest.raises(IllegalTransition):
+        apply(state, ItemClaimed(item="1", owner="ann"))
 
 
-def test_an_item_that_comes_back_again_and_again_is_not_handed_out_any_more() -> None:
+def test_every_status_has_its_row() -> None:
+    assert set(TRANSITIONS) == set(ItemStatus)
+
+
+def test_an_item_that_comes_back_again_and_again_is_not_handed_out_any_more_save_by_name() -> None:
     state = board("one")
-    events: list[ItemEvent] = [
-        ItemClaimed(item="1", owner="ann"),
-        ItemReleased(item="1", owner="ann", why="failed", is_failure=True),
-    ] * MAX_FAILURES
-    for event in events:
-        state = apply(state, event)
+    for _ in range(MAX_FAILURES):
+        assert state.claimable() is not None
+        state = apply(state, ItemClaimed(item="1", owner="ann"))
+        state = apply(state, ItemReleased(item="1", owner="ann", why="failed", is_failure=True))
 
     assert state.claimable() is None
-    assert state.items["1"].status is ItemStatus.PENDING
+    state = edited(state, "1", LEAD, members=("bob",), owner="bob")
+    assert state.startable("bob") is not None
 
 
 def test_nobody_is_given_an_item_who_is_not_there() -> None:
-    assert reason(board("one"), Edit(item="1", by="ann", owner="nobody")) == "no_such_member"
+    no = refused(board("one"), "1", LEAD, members=("ann", "bob"), owner="anna")
+
+    assert no.reason == "no_such_member"
+    assert "'ann'" in no.text
 
 
 def test_an_unknown_item_is_named() -> None:
-    plan = plan_edit(board("one"), Edit(item="7", by="ann", status="completed"))
+    assert refused(board("one"), "7", "ann", status="completed") == Refused("task_not_found", "there is no task #7")
+    assert refused(board("one"), "1", "ann", add_blocks=("7",)) == Refused("task_not_found", "there is no task #7")
 
-    assert plan == Refused("task_not_found", "there is no task #7")
+
+def test_a_refused_edit_changes_nothing_of_what_else_it_wanted() -> None:
+    state = edited(board("one"), "1", "ann", status="in_progress")
+
+    no = refused(state, "1", "bob", subject="mine", status="in_progress")
+
+    assert no.reason == "already_claimed"
+
+
+def test_texts_that_are_too_long_are_cut_and_say_so() -> None:
+    """CL-27."""
+    state = edited(board("one"), "1", "ann", subject="x" * 1_000, description="y" * 200_000, active_form="z" * 1_000)
+
+    item = state.items["1"]
+    assert (len(item.subject), len(item.description), len(item.active_form)) == (500, 50_000, 500)
+    assert item.subject.endswith("... [cut, it had 1,000 characters]")
+
+
+def test_metadata_is_merged_by_key_and_null_takes_a_key_away() -> None:
+    state = edited(board("one"), "1", "ann", metadata={"kept": 1, "gone": [2]})
+
+    state = edited(state, "1", "ann", metadata={"gone": None, "new": {"a": None}, "never": None})
+
+    assert state.items["1"].metadata == {"kept": 1, "new": {"a": None}}
+    assert plan_edit(state, Edit(item="1", by="ann", metadata={"kept": 1, "never": None})) == []
+
+
+@pytest.mark.parametrize("metadata", [{"a": "x" * 20_000}, {"a": float("nan")}, {"a": object()}])
+def test_metadata_that_cannot_be_kept_is_refused(metadata: dict[str, Any]) -> None:
+    assert refused(board("one"), "1", "ann", metadata=metadata).reason == "invalid"
+
+
+def test_a_change_that_changes_nothing_is_no_event() -> None:
+    state = edited(board("one"), "1", "ann", description="d", add_blocked_by=())
+
+    assert plan_edit(state, Edit(item="1", by="ann", subject="one", description="d", owner="")) == []
+
+
+def test_an_edit_says_of_the_long_texts_only_what_changed() -> None:
+    (event,) = plan_list(board("one"), Edit(item="1", by="ann", metadata={"a": 1}))
+
+    assert isinstance(event, ItemEdited)
+    assert (event.subject, event.description, event.active_form) == ("one", None, None)
+
+
+def plan_list(state: BoardState, edit: Edit) -> list[Any]:
+    plan = plan_edit(state, edit)
+    assert not isinstance(plan, Refused)
+    return list(plan)
 
 
 def test_a_board_is_done_when_every_item_is() -> None:
@@ -148,3 +230,28 @@ def test_a_board_is_done_when_every_item_is() -> None:
     state = apply(state, ItemCompleted(item="1", by="ann"))
     assert not state.is_done
     assert apply(state, ItemCompleted(item="2", by="ann")).is_done
+
+
+def test_items_are_listed_by_number() -> None:
+    """CL-47: 2 comes before 10, and before what was created earlier with a higher number."""
+    state = BoardState()
+    for number in (3, *range(4, 12), 2):
+        state.fold(ItemCreated(item=str(number), subject="", description="", by=LEAD))
+
+    assert [one.id for one in state.in_order()] == [str(number) for number in range(2, 12)]
+    assert [one.id for one in BoardState(state.items.values()).in_order()] == [str(n) for n in range(2, 12)]
+    assert [one.id for one in claims(state)] == ["2"]
+
+
+@given(st.lists(st.booleans(), max_size=20))
+def test_an_id_is_never_used_again(deletions: list[bool]) -> None:
+    """RC-96: what an id names stays what it named."""
+    state = board("one")
+    for is_deleted in deletions:
+        if is_deleted:
+            state = apply(state, ItemDeleted(item=str(state.last_id), by=LEAD))
+        created = str(state.last_id + 1)
+        assert created not in state.items
+        state = apply(state, ItemCreated(item=created, subject="new", description="", by=LEAD))
+
+    assert state.last_id == len(deletions) + 1

@@ -6,19 +6,11 @@ from greenroom.agents.crew._crew import SEND_MESSAGE, Crew
 from greenroom.agents.crew._fork import FORK, PLACEHOLDER, directive, fork_home, is_told_to_be_a_fork
 from greenroom.agents.crew._furnish import furnish
 from greenroom.agents.crew._hook_agents import HOOK_AGENT, HookAgentFailed, HookAgents
-from greenroom.agents.crew._messages import (
-    SESSION,
-    Archive,
-    Neighbours,
-    Post,
-    SendRefused,
-    Sent,
-    make_send_message,
-    shortened,
-)
-from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground, Member, Order
+from greenroom.agents.crew._message_tool import make_send_message, not_recorded
+from greenroom.agents.crew._messages import SESSION, Archive, Neighbours, Post, SendRefused, Sent, TeamPost, Told
+from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground, Member, Order, record_path
 from greenroom.agents.crew._placeholders import AGENT_TOOLS, SessionTool
-from greenroom.agents.crew._reports import report_of
+from greenroom.agents.crew._reports import report_of, words_of
 from greenroom.agents.crew._skill_forks import SkillForkFailed, SkillForks
 
 __all__ = [
@@ -48,12 +40,16 @@ __all__ = [
     "SessionTool",
     "SkillForkFailed",
     "SkillForks",
+    "TeamPost",
+    "Told",
     "directive",
     "fork_home",
     "furnish",
     "is_one_shot",
     "is_told_to_be_a_fork",
     "make_send_message",
+    "not_recorded",
+    "record_path",
     "report_of",
-    "shortened",
+    "words_of",
 ]

@@ -12,9 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol, final
 
 import attrs
-import trio
 
-from greenroom.actors import Link
 from greenroom.agents._definition import AgentDefinition
 from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.crew._crew import Crew
@@ -22,6 +20,7 @@ from greenroom.agents.crew._fork import FORK, fork_home, is_told_to_be_a_fork
 from greenroom.agents.crew._orders import ChildWish, Member, Order
 from greenroom.agents.crew._reports import whole_or_part
 from greenroom.agents.crew._stats import stats_of
+from greenroom.agents.crew._waiting import wait_linked
 from greenroom.agents.definitions import EXPLORE, PLAN, Definitions, agent_listing
 from greenroom.agents.delegation._input import AgentCall, Gates, agent_schema, agent_tool_description, read_call
 from greenroom.agents.delegation._results import AsyncLaunched, Completed, SpawnResult, text_for_model
@@ -245,26 +244,12 @@ class AgentTool:
     # --- waiting and answering -------------------------------------------------------------------------------------
 
     async def _wait(self, member: Member, ctx: ToolContext, caller: AgentHome) -> str:
-        task = member.task
-        context = caller.context
-        assert context is not None
-        assert member.ref is not None
-        link: Link = context.turn.link(member.ref)
-        limit_ms = self.crew.settings.auto_background_ms if self.crew.settings.background else 0
-        try:
-            with trio.move_on_after(limit_ms / 1000 if limit_ms else math.inf):
-                await task.wait_released()
-            if not task.is_finished:
-                task.move_to_background()
-                link.unlink()
-                self.crew.take_name(member)
-                return self._said(self._launched(member, caller), ctx, caller)
-            # The link may not have heard of it yet; what is left behind has to be known before it can be reported.
-            await task.wait_settled()
-        except trio.Cancelled:
-            # The link ends the child, and the call has no result to tell of it: its owner reads of it with what comes next.
-            task.abandon()
-            raise
+        task, settings = member.task, self.crew.settings
+        limit_ms = settings.auto_background_ms if settings.background else 0
+        # A call that was cut has no result to tell of the end: its owner reads of it with what comes next.
+        if not await wait_linked(member, caller, cut=task.abandon, limit_s=limit_ms / 1000 if limit_ms else math.inf):
+            self.crew.take_name(member)
+            return self._said(self._launched(member, caller), ctx, caller)
         ctx.tell_end(task)
         return self._ended(member, ctx, caller)
 

@@ -19,14 +19,14 @@ from typing import Any, Final, final
 import attrs
 import trio
 
-from greenroom.actors import Down, Edge, Ref, State
+from greenroom.actors import EDGE_TO, Down, Ref, State
 from greenroom.agents._conversation import Appended
 from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
 from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.crew._child import child_kind
 from greenroom.agents.crew._fork import directive
-from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order
+from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order, record_path
 from greenroom.agents.crew._places import Places, confined
 from greenroom.agents.crew._reports import readable, report_of, with_denials, words_of
 from greenroom.agents.crew._telling import Telling
@@ -36,7 +36,6 @@ from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, 
 from greenroom.worktrees import Hold, Worktrees
 
 SEND_MESSAGE: Final = "SendMessage"
-_EDGES: Final = {State.COMPLETED: Edge.COMPLETE, State.FAILED: Edge.FAIL, State.KILLED: Edge.KILL}
 
 SHELL_MAX_S: Final = 3_600.0
 """Seconds that a command may go on after the agent in the background that started it has ended."""
@@ -90,7 +89,7 @@ class Crew:
         self._is_closed = False
         self._telling = Telling(tasks, ground, self.members)
         tasks.on_release = self._release
-        tasks.id_of = lambda name: self.names.get(name, [name])[-1]
+        tasks.id_of = self.id_of
 
     def __repr__(self) -> str:
         return f"<Crew: {self.running} of {len(self.members)} run>"
@@ -101,6 +100,10 @@ class Crew:
     def running(self) -> int:
         """How many have a place: those that run, and those that are just being started."""
         return self._running + self._reserved
+
+    def id_of(self, agent: str) -> str:
+        """Return the id of the agent that has a name now; of an id, that id."""
+        return self.names.get(agent, [agent])[-1]
 
     def find_home(self, agent_id: str) -> AgentHome | None:
         """Return what belongs to an agent of the session, teammates included."""
@@ -327,22 +330,6 @@ class Crew:
 
     # --- ending ----------------------------------------------------------------------------------------------------
 
-    def kill(self, member: Member, cause: Cause, *, by_user: bool = False) -> bool:
-        """Ask for the end of a run, and say whether there was one; what descends from it ends too.
-
-        Args:
-            member: The agent.
-            cause: Who asks, and why.
-            by_user: Whether a person does: no model goes on with it then.
-        """
-        if by_user:
-            member.task.is_stopped_by_user = True
-        return member.task.kill(cause)
-
-    def kill_all(self, cause: Cause) -> int:
-        """Ask for the end of all that run, and return how many those are."""
-        return sum(one.task.kill(cause) for one in list(self.members.values()))
-
     def close(self) -> None:
         """End those that wait for a place, because the session ends; nobody waits for one any more."""
         self._is_closed = True
@@ -367,7 +354,7 @@ class Crew:
             self._settle(member, task, down.state)
         except Exception:  # whatever goes wrong with its report, it does not run any more (agents 6.78)
             if not task.is_finished:
-                self.tasks.end(task, _EDGES[down.state])
+                self.tasks.end(task, EDGE_TO[down.state])
             raise
 
     def _settle(self, member: Member, task: Task, state: State) -> None:
@@ -381,8 +368,6 @@ class Crew:
             duration_ms=task.duration_ms if task.began_s else 0,
         )
         home.context = None
-        if task.is_stopped_by_user:
-            self._keep_record(member)
         if state is State.KILLED:
             for one in self.below(member.id):
                 one.task.kill(Cause(member.id, "the agent that it was started for was stopped"))
@@ -391,7 +376,7 @@ class Crew:
             self._keep_record(member)
         self._append_output(task, f"\n[{state.value}{f': {task.error}' if task.error else ''}]\n")
         after_care = partial(self._look_after, member, task) if member.hold is not None else None
-        self.tasks.end(task, _EDGES[state], after_care)
+        self.tasks.end(task, EDGE_TO[state], after_care)
         self._telling.pass_on(home, self._main_reader)
         self._start_next()
 
@@ -441,13 +426,7 @@ class Crew:
     # --- on disk ---------------------------------------------------------------------------------------------------
 
     def _keep_record(self, member: Member) -> None:
-        path = Path("transcripts") / f"agent-{member.id}.meta.json"
-        line = json.dumps(member.record(), ensure_ascii=False).encode() + b"\n"
-        try:
-            self._write(path, line)
-        except JournalError:
-            if not member.task.is_finished:
-                raise
+        self._write(record_path(member.id), json.dumps(member.record(), ensure_ascii=False).encode() + b"\n")
 
     def _write_output(self, member: Member, appended: Appended) -> None:
         text = readable(appended.message)

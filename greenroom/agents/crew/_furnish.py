@@ -8,7 +8,7 @@ import attrs
 
 from greenroom.agents._services import AgentHome
 from greenroom.agents.crew._orders import ChildWish, DelegationSettings
-from greenroom.agents.delegation._tool_pool import tools_for_child, worker_tools
+from greenroom.agents.delegation._tool_pool import possible_tools, worker_tools
 from greenroom.permissions import Mode
 
 
@@ -23,13 +23,19 @@ def furnish(home: AgentHome, wish: ChildWish, settings: DelegationSettings) -> N
     prompts = (home.definition.system_prompt, settings.append_system_prompt.strip())
     home.definition = attrs.evolve(home.definition, system_prompt="\n\n".join(one for one in prompts if one))
     home.lineage, home.place, home.own_roots = wish.lineage, wish.place, wish.own_roots
+    home.refusals = None if wish.parent is None else wish.parent.refusals
     mode = home.policy.mode if home.policy is not None else Mode.DEFAULT
-    # What the definition says is looked at elsewhere, when all tools are there.
-    anything = attrs.evolve(home.definition, tools=None, disallowed_tools=())
 
     def narrow(names: Sequence[str]) -> list[str]:
         offered = worker_tools(names, is_simple=settings.simple_workers) if wish.is_worker else list(names)
         can_spawn = wish.lineage.depth < settings.max_depth
-        return tools_for_child(offered, anything, is_background=wish.is_background, can_spawn=can_spawn, mode=mode)
+        # What the definition says is looked at elsewhere, when all tools are there.
+        return possible_tools(
+            offered,
+            is_background=wish.is_background,
+            can_spawn=can_spawn,
+            mode=mode,
+            is_teammate=wish.is_teammate,
+        )
 
     home.narrow = narrow

@@ -8,7 +8,7 @@ Rule 3: an agent that a person stopped is gone on with by a person only. Rule 4:
 from __future__ import annotations
 
 import difflib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias, final
@@ -20,21 +20,17 @@ from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
 from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.crew._agent_tool import is_one_shot
-from greenroom.agents.crew._crew import SEND_MESSAGE, Crew
-from greenroom.agents.crew._fork import as_fork, fork_home
+from greenroom.agents.crew._crew import Crew
+from greenroom.agents.crew._fork import FORK, as_fork, fork_home
 from greenroom.agents.crew._orders import ChildWish, Member, Order
 from greenroom.agents.definitions import Definitions
+from greenroom.agents.delegation._letter import EVERYBODY, Letter
 from greenroom.core import PeerError, UsageError
 from greenroom.inbox import COORDINATOR
 from greenroom.mailbox import Delivery, Lane
-from greenroom.tools import Tool, ToolContext, ToolError, tool
+from greenroom.tools import ToolError
 
 MAIN: Final = "main"
-EVERYBODY: Final = "*"
-
-
-SUMMARY_CHARS: Final = 80
-"""A longer summary is cut."""
 SESSION: Final = "session:"
 """What the address of another session begins with."""
 
@@ -51,6 +47,11 @@ Refusal: TypeAlias = Literal[
     "stopped_by_user",
     "cannot_resume",
     "other_session",
+    "needs_team",
+    "two_of_that_name",
+    "not_yours",
+    "unreadable",
+    "not_recorded",
 ]
 
 
@@ -63,10 +64,45 @@ class SendRefused(ToolError):
         near: Names and ids that are much like the one that was not known.
     """
 
-    def __init__(self, kind: Refusal, text: str, *, near: tuple[str, ...] = ()) -> None:
-        super().__init__(f"nothing was sent: {text}")
+    def __init__(self, kind: Refusal, text: str, *, near: tuple[str, ...] = (), is_whole: bool = False) -> None:
+        super().__init__(text if is_whole else f"nothing was sent: {text}")
         self.kind = kind
         self.near = near
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Told:
+    """What the sender of a letter is told."""
+
+    text: str
+    target: str
+    """Whom it went to."""
+    sender: str
+    """What those are told of the sender."""
+    more: Mapping[str, Any] = attrs.field(factory=dict)
+    """What programs read besides, such as the `request_id` of a request."""
+
+
+class TeamPost(Protocol):
+    """The way to the members of a session's team; filled from above."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the members that there are."""
+        ...
+
+    def is_for(self, letter: Letter, sender: str) -> bool:
+        """Whether a letter of that agent is for members of the team."""
+        ...
+
+    async def send(self, letter: Letter, sender: str, label: str) -> Told:
+        """Send a letter of that agent, whom others know by that label, and return when it is on record and on its way.
+
+        Raises:
+            SendRefused: It was not sent, to anybody.
+        """
+        ...
 
 
 class Neighbours(Protocol):
@@ -118,7 +154,7 @@ class Sent:
 
 
 @final
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class Post:
     """Delivers messages between the agents of a session."""
 
@@ -126,6 +162,26 @@ class Post:
     archive: Archive | None = None
     neighbours: Neighbours | None = None
     """None: this session reaches no other."""
+    team: TeamPost | None = None
+    """The team that is open; None while there is none."""
+
+    async def deliver(self, letter: Letter, sender: str) -> Told:
+        """Send what a model wrote, to members of the team or to other agents.
+
+        Raises:
+            SendRefused: It was not sent.
+        """
+        team = self.team
+        if team is not None and team.is_for(letter, sender):
+            if letter.to in self.crew.names and letter.to in team.names:
+                why = f"{letter.to!r} is a teammate and another agent; send to the agent's id, or to name@team"
+                raise SendRefused("two_of_that_name", why)
+            return await team.send(letter, sender, self.label(sender))
+        if not isinstance(letter.body, str):
+            why = f"{letter.body.get('type')} is for members of a team, and there is no team"
+            raise SendRefused("needs_team", why)
+        sent = await self.send(letter.to, letter.body, sender=sender)
+        return Told(text=sent.text, target=sent.to, sender=self.label(sender))
 
     async def send(self, to: str, text: str, *, sender: str = "", by_user: bool = False) -> Sent:
         """Send a message to an agent, and go on with it if it has ended.
@@ -233,8 +289,9 @@ class Post:
         return holders[0]
 
     def _unknown(self, to: str) -> SendRefused:
-        known = [*self.crew.names, *(one.id for one in self.crew.members.values() if one.is_running)]
-        near = tuple(difflib.get_close_matches(to, known, n=3))
+        members = () if self.team is None else self.team.names
+        known = [*members, *self.crew.names, *(one.id for one in self.crew.members.values() if one.is_running)]
+        near = tuple(difflib.get_close_matches(to.partition("@")[0], known, n=3))
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known[:20]) or 'none'}"
         return SendRefused("unknown_recipient", f"there is no agent {to!r}; {hint}", near=near)
 
@@ -260,7 +317,7 @@ class Post:
         lineage = _lineage_of(record)
         if is_fork:
             make = await self._fork_again(record, self.archive, definitions, main)
-            definition = main.definition
+            definition = attrs.evolve(main.definition, name=FORK)
         else:
             definition = definitions.find(str(record.get("agentType")))
             make = partial(self._child_again, record, definition, main)
@@ -347,41 +404,6 @@ def _lineage_of(record: Mapping[str, Any]) -> Lineage:
         above=tuple(record.get("above") or ()),
         skills=tuple(record.get("skills") or ()),
     )
-
-
-def make_send_message(post: Post, wait_durable: Callable[[], Awaitable[None]] | None = None) -> Tool:
-    """Return the tool SendMessage of a session."""
-
-    @tool(name=SEND_MESSAGE)
-    async def send_message(to: str, message: str, *, summary: str = "", ctx: ToolContext) -> str:
-        """Send a message to another agent of this session, or go on with one that has ended.
-
-        A running agent reads it at its next step. One that has ended goes on in the background with it, with all that it
-        knew, and a notice tells you when it has ended again. What you write as plain text reaches no other agent.
-
-        Args:
-            to: The id of the agent, its name, `main` for the agent of this session, or `session:<id>` for that of another.
-            message: What it reads.
-            summary: What the message is about, in 5 to 10 words, for people; by default the message's first line.
-        """
-        if not message.strip():
-            raise ToolError("nothing was sent: the message is blank")
-        about = shortened(summary if summary.strip() else message)
-        ctx.progress(f"Sending a message to {to}: {about}")
-        sent = await post.send(to.strip(), message, sender=ctx.actor)
-        if wait_durable is not None:
-            await wait_durable()
-        routing = {"sender": post.label(ctx.actor), "target": sent.to, "summary": about}
-        ctx.attach({"success": True, "message": sent.text, "routing": routing})
-        return sent.text
-
-    return send_message
-
-
-def shortened(text: str) -> str:
-    """Return the first line of a text, cut where it is too long for a summary."""
-    line = " ".join("".join(text.strip().splitlines()[:1]).split())
-    return line if len(line) <= SUMMARY_CHARS else f"{line[: SUMMARY_CHARS - 1]}…"
 
 
 def _accepted(delivery: Delivery, to: str) -> None:

@@ -14,7 +14,6 @@ from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.definitions import Definitions
 from greenroom.agents.delegation._carriers import SkillForkSetting
 from greenroom.agents.delegation._routing import ForkSetting
-from greenroom.permissions import Policy
 from greenroom.tasks import Task
 from greenroom.worktrees import Hold
 
@@ -72,6 +71,9 @@ class ChildWish:
     model: str | None = None
     """What the call says."""
     is_background: bool
+    is_teammate: bool = False
+    is_planning: bool = False
+    """Whether it changes nothing until its plan is approved; of a teammate."""
     is_worker: bool = False
     """Whether a coordinator leads it."""
     place: Path | None = None
@@ -98,10 +100,6 @@ class Ground(Protocol):
 
     async def find_definitions(self) -> Definitions:
         """Return the definitions as they are now."""
-        ...
-
-    def session_policy(self) -> Policy:
-        """Return the session's rules."""
         ...
 
     @property
@@ -221,3 +219,8 @@ class Member:
             "isStoppedByUser": self.task.is_stopped_by_user,
             "run": self.task.info.run,
         }
+
+
+def record_path(agent_id: str) -> Path:
+    """Return where the records of an agent lie in the run folder, a line of JSON for each run of it; see `Member.record`."""
+    return Path("transcripts") / f"agent-{agent_id}.meta.json"

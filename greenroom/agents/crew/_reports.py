@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from greenroom.agents._calls import summarize
 from greenroom.agents._services import Denial
@@ -16,13 +15,13 @@ from greenroom.models import Message, TextBlock, ToolUseBlock
 from greenroom.tasks import Task, TaskState
 from greenroom.tools import ToolError
 
-MAX_REPORT: Final = 32_000
-"""Characters of a report that its reader gets; all of it is in the output file (agents 1.68)."""
-
 
 def report_of(text: str, output_file: Path) -> str:
-    """Return what the reader of a run gets of its last text: nothing in it can pass for somebody else's words."""
-    return truncate_report(scan_report(text), MAX_REPORT, str(output_file))
+    """Return what the reader of a run gets of its last text: nothing in it can pass for somebody else's words.
+
+    All of it is in the output file (agents 1.68).
+    """
+    return scan_report(truncate_report(text, full_path=str(output_file)))
 
 
 def whole_or_part(task: Task) -> str:

@@ -13,9 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import final
 
 import attrs
-import trio
 
-from greenroom.actors import Link
 from greenroom.agents._calls import summarize
 from greenroom.agents._definition import INHERIT, AgentDefinition
 from greenroom.agents._inputs import escape
@@ -24,6 +22,7 @@ from greenroom.agents.crew._agent_tool import denied_types, limits_of
 from greenroom.agents.crew._crew import Crew
 from greenroom.agents.crew._orders import ChildWish, Member, Order
 from greenroom.agents.crew._reports import whole_or_part
+from greenroom.agents.crew._waiting import wait_linked
 from greenroom.agents.delegation._carriers import Carrier, SkillSituation, choose_carrier
 from greenroom.agents.delegation._results import NO_OUTPUT, worktree_lines
 from greenroom.agents.delegation._routing import Caller, Situation, SpawnRefused, route_skill
@@ -87,7 +86,8 @@ class SkillForks:
         found = {"success": True, "commandName": name, "agentId": member.id}
         if not member.task.is_background:
             ctx.progress(f"Waiting for {name}")
-            if await self._wait(member, caller, is_told_later=True):
+            if await wait_linked(member, caller, cut=member.task.abandon):
+                ctx.tell_end(member.task)
                 text = _with_worktree(member.task, whole_or_part(member.task) or NO_OUTPUT)
                 ctx.attach({**found, "status": "forked", "result": text})
                 return f'Skill "{name}" completed (forked execution).\n\nResult:\n{text}'
@@ -110,9 +110,11 @@ class SkillForks:
             member = await self._start(rendered, caller, is_user=True)
         except ToolError as error:
             raise UsageError(f"/{name}: {error}") from error
-        if member.task.is_background or not await self._wait(member, caller, is_told_later=False):
-            return f"/{name} {_in_background(member)}"
         task = member.task
+        # A command that was cut says so itself.
+        if task.is_background or not await wait_linked(member, caller, cut=task.mark_notified):
+            return f"/{name} {_in_background(member)}"
+        task.mark_notified()
         if task.state is not TaskState.COMPLETED:
             raise SkillForkFailed(name, task.state.value, task.ending, task.result or "")
         return _with_worktree(task, task.result or NO_OUTPUT)
@@ -192,39 +194,7 @@ class SkillForks:
         )
         return choose_carrier(skill.is_background, situation)
 
-    # --- waiting and telling ---------------------------------------------------------------------------------------
-
-    async def _wait(self, member: Member, caller: AgentHome, *, is_told_later: bool) -> bool:
-        """Wait for the end of an agent, and say whether it has come: False if it was moved to the background.
-
-        Args:
-            member: The agent.
-            caller: Whose turn waits.
-            is_told_later: Whether the caller reads of its end with what comes next, if the turn is cancelled.
-        """
-        task, context = member.task, caller.context
-        assert context is not None
-        assert member.ref is not None
-        link: Link = context.turn.link(member.ref)
-        try:
-            await task.wait_released()
-            if not task.is_finished:
-                link.unlink()
-                return False
-            # The link may not have heard of it yet; what is left behind has to be known before it can be reported.
-            await task.wait_settled()
-        except trio.Cancelled:
-            # The link ends the agent; a command says itself that it was cut.
-            if is_told_later:
-                task.abandon()
-            else:
-                task.mark_notified()
-            raise
-        task.mark_notified()
-        if task.info.tool_use_id:
-            told = caller.workspace.told.setdefault(task.info.tool_use_id, {})
-            told[task.notice_id] = str(task.state)
-        return True
+    # --- telling ---------------------------------------------------------------------------------------------------
 
     def _tell(self, task: Task) -> bool:
         said, command = task.result or "", escape(task.info.description)

@@ -11,6 +11,7 @@ from greenroom.agents.delegation._coordinator import (
     session_mode,
 )
 from greenroom.agents.delegation._input import AgentCall, Gates, agent_schema, agent_tool_description, read_call
+from greenroom.agents.delegation._letter import Letter, letter_description, letter_schema, read_letter, shortened
 from greenroom.agents.delegation._results import (
     AsyncLaunched,
     Completed,
@@ -41,6 +42,7 @@ from greenroom.agents.delegation._tool_pool import (
     COORDINATOR_TOOLS,
     ZeroTools,
     coordinator_tools,
+    possible_tools,
     tools_for_child,
     worker_tools,
 )
@@ -58,6 +60,7 @@ __all__ = [
     "ForkRoute",
     "ForkSetting",
     "Gates",
+    "Letter",
     "Limits",
     "NamedRoute",
     "RemoteLaunched",
@@ -80,11 +83,16 @@ __all__ = [
     "agent_tool_description",
     "choose_carrier",
     "coordinator_tools",
+    "letter_description",
+    "letter_schema",
+    "possible_tools",
     "read_call",
+    "read_letter",
     "route",
     "route_skill",
     "scan_report",
     "session_mode",
+    "shortened",
     "text_for_model",
     "tools_for_child",
     "truncate_report",

@@ -106,11 +106,7 @@ def tools_for_child(
         ZeroTools: Its list names something, and nothing that it could have.
     """
     is_withheld = partial(
-        _is_withheld,
-        is_background=is_background,
-        can_spawn=can_spawn,
-        is_planning=mode is Mode.PLAN,
-        is_teammate=is_teammate,
+        _is_withheld, is_background=is_background, can_spawn=can_spawn, mode=mode, is_teammate=is_teammate
     )
     possible = [tool for tool in available if not is_withheld(tool)]
     denied = [_base(one) for one in definition.disallowed_tools if "(" not in one]
@@ -124,6 +120,16 @@ def tools_for_child(
             raise _zero_tools(definition.name, left, available, is_withheld)
     given = _GIVEN_TO_TEAMMATES if is_teammate else frozenset()
     return [tool for tool in rest if tool in given or _is_named(listed, tool)]
+
+
+def possible_tools(
+    available: Iterable[str], *, is_background: bool, can_spawn: bool, mode: Mode, is_teammate: bool = False
+) -> list[str]:
+    """Return what `tools_for_child` leaves to a child, whatever its definition says."""
+    is_withheld = partial(
+        _is_withheld, is_background=is_background, can_spawn=can_spawn, mode=mode, is_teammate=is_teammate
+    )
+    return [tool for tool in available if not is_withheld(tool)]
 
 
 def coordinator_tools(available: Iterable[str]) -> list[str]:
@@ -143,8 +149,8 @@ def worker_tools(available: Iterable[str], *, is_simple: bool = False) -> list[s
     return [tool for tool in available if tool not in _NOT_FOR_WORKERS and _fits_background(tool)]
 
 
-def _is_withheld(tool: str, *, is_background: bool, can_spawn: bool, is_planning: bool, is_teammate: bool) -> bool:
-    if tool in _NEVER or (tool == _SPAWN and not can_spawn) or (tool == _LEAVE_PLAN and not is_planning):
+def _is_withheld(tool: str, *, is_background: bool, can_spawn: bool, mode: Mode, is_teammate: bool) -> bool:
+    if tool in _NEVER or (tool == _SPAWN and not can_spawn) or (tool == _LEAVE_PLAN and mode is not Mode.PLAN):
         return True
     if is_teammate and tool in _FOR_TEAMMATES:
         return False

@@ -230,14 +230,6 @@ def test_tools_in_words(fields: dict[str, Any], words: str) -> None:
     assert AgentDefinition(name="x", **fields).tools_in_words() == words
 
 
-def test_2_a_stop_hook_is_that_of_a_subagent() -> None:
-    """Behaviours (2), line 5: the name under which it is registered."""
-    definition, _ = read(head(hooks="{Stop: [a], SubagentStop: [b], PreToolUse: [c]}"))
-
-    assert definition is not None
-    assert definition.hooks_while_running() == {"SubagentStop": ("a", "b"), "PreToolUse": ("c",)}
-
-
 # --- for anything that somebody may write -----------------------------------------------------------------------------
 
 WORDS = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters=",()*"), min_size=1, max_size=12)

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import BUILTINS
-from greenroom.agents.delegation import COORDINATOR_TOOLS, ZeroTools, coordinator_tools, tools_for_child, worker_tools
+from greenroom.agents.delegation import (
+    COORDINATOR_TOOLS,
+    ZeroTools,
+    coordinator_tools,
+    possible_tools,
+    tools_for_child,
+    worker_tools,
+)
 from greenroom.permissions import Mode
 from greenroom.tools.builtin import STANDARD_TOOLS
 
@@ -131,6 +138,8 @@ def test_without_lists_all_that_there_is_is_left(available: list[str], facts: di
         assert tools_for_child(available, definition, **facts) == tools_for_child(
             available, AgentDefinition(name="y"), **facts
         )
+    own = {name: value for name, value in facts.items() if name != "is_teammate"}
+    assert possible_tools(available, **own) == tools_for_child(available, AgentDefinition(name="x"), **own)
 
 
 def test_some_tools_are_for_no_child() -> None:

@@ -1,0 +1,213 @@
+"""All items of a board, with what makes each question about them cheap: who owns what, what waits for what, what is next.
+
+Rule 1: it changes by `fold` alone, one event after the other; whoever owns it calls that, nobody else. Rule 2: everything
+but the items and the last id is derived from them. Rule 3: an item can be begun when it is pending and everything that
+blocks it is completed or gone; the lowest id first. Rule 4: ids are 1, 2, 3, ... and never used again.
+Must not know: clock, disk, Trio, actors.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import final
+
+from greenroom.teams._events import ItemCreated, ItemEvent
+from greenroom.teams._items import MAX_FAILURES, Item, ItemStatus, changed, created
+
+NOBODY = ""
+
+
+@final
+class BoardState:
+    """The items of a board.
+
+    Args:
+        items: What it begins with, such as what the fold of a journal left.
+        last_id: The highest id that was ever given.
+
+    Attributes:
+        items: By id. A view that changes with the board.
+        last_id: The highest id that was ever given.
+    """
+
+    __slots__ = ("_blocks", "_items", "_open", "_owned", "_queued", "_ready", "_unfinished", "items", "last_id")
+
+    def __init__(self, items: Iterable[Item] = (), last_id: int = 0) -> None:
+        self._items: dict[str, Item] = {one.id: one for one in sorted(items, key=lambda one: one.number)}
+        self.items: Mapping[str, Item] = MappingProxyType(self._items)
+        self.last_id = max([last_id, *(one.number for one in self._items.values())])
+        self._blocks: dict[str, dict[str, None]] = {}
+        self._open: dict[str, int] = {}
+        """How many blockers of an item are not completed; only where there are any."""
+        self._owned: dict[str, dict[str, None]] = {}
+        """Items that are not completed, by owner."""
+        self._ready: dict[str, list[int]] = {}
+        """Heaps of what can be begun, by owner. What cannot be begun any more is dropped when it comes up."""
+        self._queued: set[tuple[str, int]] = set()
+        """What is in the heaps, so that nothing is in one of them twice."""
+        self._unfinished = 0
+        for item in self._items.values():
+            self._index(item)
+        for item in self._items.values():
+            self._enqueue(item)
+
+    def __repr__(self) -> str:
+        return f"<BoardState of {len(self._items)} items>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BoardState) and (self.last_id, self._items) == (other.last_id, other._items)
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    # --- questions ----------------------------------------------------------------------------------------------------
+
+    def in_order(self) -> list[Item]:
+        """Return all items by number."""
+        return sorted(self._items.values(), key=lambda one: one.number)
+
+    def open_blockers(self, item: Item) -> tuple[str, ...]:
+        """Return what still blocks an item."""
+        return tuple(one for one in item.blocked_by if self._is_open(one))
+
+    def blocks(self, item_id: str) -> tuple[str, ...]:
+        """Return the items that wait for an item, or did, by number."""
+        return tuple(sorted(self._blocks.get(item_id, ()), key=int))
+
+    def claimable(self) -> Item | None:
+        """Return the item that comes next for whoever has nothing to do."""
+        return self._first(NOBODY)
+
+    def startable(self, owner: str) -> Item | None:
+        """Return the item that comes next of those that somebody gave to `owner`."""
+        return self._first(owner) if owner else None
+
+    def owned(self, owner: str) -> tuple[Item, ...]:
+        """Return what a member owns and has not completed, by number."""
+        return tuple(sorted((self._items[one] for one in self._owned.get(owner, ())), key=lambda one: one.number))
+
+    def in_progress(self, owner: str) -> tuple[Item, ...]:
+        """Return what a member works on, by number."""
+        return tuple(one for one in self.owned(owner) if one.status is ItemStatus.IN_PROGRESS)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there are items, and all of them are completed."""
+        return bool(self._items) and not self._unfinished
+
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    def fold(self, event: ItemEvent) -> tuple[str, ...]:
+        """Take an event into account; one about an unknown item changes nothing.
+
+        Returns:
+            The ids of items that could not be begun before and can be now.
+
+        Raises:
+            IllegalTransition: The item cannot become what the event says; nothing has changed.
+        """
+        before = self._items.get(event.item)
+        after = created(before, event) if isinstance(event, ItemCreated) else changed(before, event)
+        if isinstance(event, ItemCreated):
+            self.last_id = max(self.last_id, int(event.item))
+        if after is None and before is None:
+            return ()
+        was_ready = before is not None and self._is_ready(before)
+        was_open = self._is_open(event.item)
+        if before is not None:
+            self._unindex(before)
+        if after is None:
+            del self._items[event.item]
+        else:
+            self._items[event.item] = after
+            self._index(after)
+        touched = self._settle(event.item, was_open=was_open)
+        if after is not None and not (was_ready and before is not None and before.owner == after.owner):
+            touched = [event.item, *touched]
+        return tuple(one for one in touched if self._enqueue(self._items[one]))
+
+    def copy(self) -> BoardState:
+        """Return the same board as a value of its own."""
+        return BoardState(self._items.values(), self.last_id)
+
+    # --- what is derived ----------------------------------------------------------------------------------------------
+
+    def _is_open(self, item_id: str) -> bool:
+        item = self._items.get(item_id)
+        return item is not None and item.status is not ItemStatus.COMPLETED
+
+    def _is_ready(self, item: Item) -> bool:
+        # What somebody was given by name is given whatever came of it before: somebody has looked at it.
+        is_good = bool(item.owner) or item.failures < MAX_FAILURES
+        return item.status is ItemStatus.PENDING and is_good and not self._open.get(item.id)
+
+    def _index(self, item: Item) -> None:
+        for one in item.blocked_by:
+            self._blocks.setdefault(one, {})[item.id] = None
+        count = sum(map(self._is_open, item.blocked_by))
+        if count:
+            self._open[item.id] = count
+        if item.status is not ItemStatus.COMPLETED:
+            self._unfinished += 1
+            if item.owner:
+                self._owned.setdefault(item.owner, {})[item.id] = None
+
+    def _unindex(self, item: Item) -> None:
+        for one in item.blocked_by:
+            _discard(self._blocks, one, item.id)
+        self._open.pop(item.id, None)
+        if item.status is not ItemStatus.COMPLETED:
+            self._unfinished -= 1
+            _discard(self._owned, item.owner, item.id)
+
+    def _settle(self, item_id: str, *, was_open: bool) -> list[str]:
+        """Tell who waits for an item that it blocks them no more; returns those that nothing blocks now."""
+        if not was_open or self._is_open(item_id):
+            return []
+        freed = []
+        for one in self._blocks.get(item_id, ()):
+            left = self._open.pop(one, 0) - 1
+            if left > 0:
+                self._open[one] = left
+            else:
+                freed.append(one)
+        return freed
+
+    def _enqueue(self, item: Item) -> bool:
+        """Put an item into the heap of its owner if it can be begun; returns whether it can."""
+        if not self._is_ready(item):
+            return False
+        if (item.owner, item.number) not in self._queued:
+            self._queued.add((item.owner, item.number))
+            heapq.heappush(self._ready.setdefault(item.owner, []), item.number)
+        return True
+
+    def _first(self, owner: str) -> Item | None:
+        heap = self._ready.get(owner)
+        while heap:
+            item = self._items.get(str(heap[0]))
+            if item is not None and item.owner == owner and self._is_ready(item):
+                return item
+            self._queued.discard((owner, heapq.heappop(heap)))
+        self._ready.pop(owner, None)
+        return None
+
+
+def _discard(index: dict[str, dict[str, None]], key: str, member: str) -> None:
+    members = index.get(key)
+    if members is not None:
+        members.pop(member, None)
+        if not members:
+            del index[key]
+
+
+def apply(state: BoardState, event: ItemEvent) -> BoardState:
+    """Return the board after an event, as a value of its own; it takes as long as there are items.
+
+    Raises:
+        IllegalTransition: The item cannot become what the event says.
+    """
+    after = state.copy()
+    after.fold(event)
+    return after

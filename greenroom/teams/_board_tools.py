@@ -1,0 +1,230 @@
+"""The tools of the board: list, read, create and change its tasks.
+
+Results are JSON, with the fields of the leading coding agent; programs read the same beside the text. Must not know: mail.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from greenroom.core import ActorEnded, AskTimedOut, JournalError, TurnFailed, TurnKilled, Undelivered
+from greenroom.hooks import HookEvent
+from greenroom.teams._board import CreateItem, Edited, EditItem, ReserveId
+from greenroom.teams._board_hooks import has_hooks, refuse_completion, refuse_creation
+from greenroom.teams._board_state import BoardState
+from greenroom.teams._edits import DELETED, Edit, Refused, plan_edit
+from greenroom.teams._events import ItemCompleted, ItemLinked
+from greenroom.teams._items import Item
+from greenroom.teams._names import plain_name
+from greenroom.teams._roster import Roster
+from greenroom.tools import Tool, ToolContext, ToolError, tool
+
+NEXT: Final = "Task completed. Call TaskList now to find your next task, or to see what your work has unblocked."
+
+
+def board_tools(roster: Roster, me: str) -> tuple[Tool, ...]:
+    """Return the board's tools of the member called `me`."""
+    return (_create_tool(roster, me), _get_tool(roster), _list_tool(roster), _update_tool(roster, me))
+
+
+def _create_tool(roster: Roster, me: str) -> Tool:
+    @tool(name="TaskCreate")
+    async def create(
+        subject: str,
+        description: str,
+        ctx: ToolContext,
+        activeForm: str = "",  # noqa: N803 - the name in the schema
+        metadata: dict[str, Any] | None = None,
+    ) -> str:
+        """Put a task on the team's board. Idle teammates claim tasks by themselves, the lowest id first.
+
+        Args:
+            subject: A short title.
+            description: All that whoever takes it needs to know.
+            activeForm: How to show it while it is worked on.
+            metadata: Anything that programs are to find with it.
+        """
+        item_id = ""
+        if has_hooks(roster, me, HookEvent.TASK_CREATED):
+            item_id = await _ask(roster, ReserveId())
+            reason = await refuse_creation(roster, me, item_id, subject, description)
+            if reason:
+                raise ToolError(f"the task was not created: {reason}")
+        request = CreateItem(
+            id=item_id, subject=subject, description=description, by=me, active_form=activeForm, metadata=metadata or {}
+        )
+        item = await _ask(roster, request)
+        if isinstance(item, Refused):
+            raise ToolError(f"the task was not created: {item.text}")
+        return _answer(ctx, {"task": {"id": item.id, "subject": item.subject}})
+
+    return create
+
+
+def _get_tool(roster: Roster) -> Tool:
+    @tool(name="TaskGet", read_only=True)
+    async def get(taskId: str, ctx: ToolContext) -> str:  # noqa: N803 - the name in the schema
+        """Read one task of the team's board.
+
+        Args:
+            taskId: Its id.
+        """
+        item = roster.home.state.items.get(_plain_id(taskId))
+        return _answer(ctx, {"task": None if item is None else _in_full(roster.home.state, item)})
+
+    return get
+
+
+def _list_tool(roster: Roster) -> Tool:
+    @tool(name="TaskList", read_only=True)
+    async def show(ctx: ToolContext) -> str:
+        """List the tasks of the team's board with their status and owner, the lowest id first."""
+        state = roster.home.state
+        return _answer(ctx, {"tasks": [_in_a_line(state, item) for item in state.in_order()]})
+
+    return show
+
+
+def _update_tool(roster: Roster, me: str) -> Tool:
+    @tool(name="TaskUpdate")
+    async def update(
+        taskId: str,  # noqa: N803 - the names in the schema
+        ctx: ToolContext,
+        status: Literal["pending", "in_progress", "completed", "deleted"] | None = None,
+        subject: str | None = None,
+        description: str | None = None,
+        activeForm: str | None = None,  # noqa: N803
+        addBlocks: list[str] | None = None,  # noqa: N803
+        addBlockedBy: list[str] | None = None,  # noqa: N803
+        owner: str | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> str:
+        """Change a task of the team's board: claim it, complete it, give it back, say more about it.
+
+        Args:
+            taskId: Its id.
+            status: `in_progress` when you begin with it, which makes it yours if it is nobody's; `completed` when the work
+                is done; `pending` to give it back; `deleted` to take it off the board.
+            subject: A new title.
+            description: A new description.
+            activeForm: How to show it while it is worked on.
+            addBlocks: Ids of tasks that have to wait for this one.
+            addBlockedBy: Ids of tasks that have to be completed first.
+            owner: The name of the member that is to do it; empty for nobody.
+            metadata: Merged with what there is, by key; null takes a key away.
+        """
+        edit = Edit(
+            item=_plain_id(taskId),
+            by=me,
+            status=status,
+            owner=plain_name(owner, roster.team) if owner else owner,
+            subject=subject,
+            description=description,
+            active_form=activeForm,
+            metadata=metadata,
+            add_blocks=tuple(map(_plain_id, addBlocks or ())),
+            add_blocked_by=tuple(map(_plain_id, addBlockedBy or ())),
+        )
+        if status == "completed":
+            await _ask_hooks(roster, edit)
+        answer = await _ask(roster, EditItem(edit=edit))
+        if isinstance(answer, Refused):
+            raise _refusal(edit, f"{answer.reason}: {answer.text}")
+        is_completed = any(isinstance(event, ItemCompleted) for event in answer.events)
+        return _answer(ctx, _changes(edit, answer), NEXT if is_completed else "")
+
+    return update
+
+
+async def _ask_hooks(roster: Roster, edit: Edit) -> None:
+    """Let the hooks refuse a completion that the board would accept as it is now; it decides anew afterwards."""
+    if not has_hooks(roster, edit.by, HookEvent.TASK_COMPLETED):
+        return
+    plan = plan_edit(roster.home.state, edit, roster.home.members.keys(), one_each=roster.home.one_each)
+    if isinstance(plan, Refused) or not any(isinstance(event, ItemCompleted) for event in plan):
+        return
+    reason = await refuse_completion(roster, edit.by, roster.home.state.items[edit.item])
+    if reason:
+        raise _refusal(edit, f"the task was not completed: {reason}")
+
+
+def _refusal(edit: Edit, text: str) -> ToolError:
+    return ToolError(_json({"success": False, "taskId": edit.item, "updatedFields": [], "error": text}))
+
+
+async def _ask(roster: Roster, request: Any) -> Any:
+    try:
+        roster.check_open()
+        answer = await roster.board.ask(request)
+    except (ActorEnded, AskTimedOut, JournalError, TurnFailed, TurnKilled, Undelivered) as error:
+        raise ToolError(f"the board did not take it: {error}") from error
+    try:
+        await roster.wait_durable()
+    except JournalError as error:
+        raise ToolError(f"the board took it, but it may be lost: {error}") from error
+    return answer
+
+
+# --- as JSON ----------------------------------------------------------------------------------------------------------
+
+
+def _plain_id(text: str) -> str:
+    """Return an id without what models write around it."""
+    return text.strip().removeprefix("#")
+
+
+def _in_a_line(state: BoardState, item: Item) -> dict[str, Any]:
+    owner = {"owner": item.owner} if item.owner else {}
+    head = {"id": item.id, "subject": item.subject, "status": item.status.value}
+    return {**head, **owner, "blockedBy": list(state.open_blockers(item))}
+
+
+def _in_full(state: BoardState, item: Item) -> dict[str, Any]:
+    more = {"owner": item.owner, "activeForm": item.active_form, "metadata": dict(item.metadata)}
+    return {
+        "id": item.id,
+        "subject": item.subject,
+        "description": item.description,
+        "status": item.status.value,
+        "blocks": list(state.blocks(item.id)),
+        "blockedBy": list(state.open_blockers(item)),
+        **{key: value for key, value in more.items() if value},
+    }
+
+
+def _changes(edit: Edit, done: Edited) -> dict[str, Any]:
+    after = DELETED if done.after is None else done.after.status.value
+    fields = [DELETED] if done.after is None else _fields(edit, done)
+    changes: dict[str, Any] = {"success": True, "taskId": edit.item, "updatedFields": fields}
+    if done.before.status != after:
+        changes["statusChange"] = {"from": done.before.status.value, "to": after}
+    return changes
+
+
+_FIELDS: Final[Mapping[str, str]] = {
+    "subject": "subject",
+    "description": "description",
+    "active_form": "activeForm",
+    "metadata": "metadata",
+    "owner": "owner",
+    "status": "status",
+    "blocked_by": "blockedBy",
+}
+"""What the schema calls the fields of an item."""
+
+
+def _fields(edit: Edit, done: Edited) -> list[str]:
+    changed = [name for field, name in _FIELDS.items() if getattr(done.before, field) != getattr(done.after, field)]
+    blocks = any(isinstance(event, ItemLinked) and event.item != edit.item for event in done.events)
+    return [*changed, "blocks"] if blocks else changed
+
+
+def _answer(ctx: ToolContext, values: Mapping[str, Any], hint: str = "") -> str:
+    ctx.attach(values)
+    return f"{_json(values)}\n\n{hint}" if hint else _json(values)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

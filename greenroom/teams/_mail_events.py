@@ -1,0 +1,152 @@
+"""What teams put on record of mail, and how it stands, folded from that.
+
+Rule 1: a message is on record before anybody is handed it. Rule 2: it comes to one end: read, when it stands in a conversation, or
+returned; what has come to none waits, also for a later process. Rule 3: what cannot be read is put aside once, and keeps nothing from
+the rest. Must not know: clock, disk, Trio, actors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+from typing import ClassVar, Final, TypeAlias, final
+
+import attrs
+
+from greenroom.core import Event
+
+
+@attrs.frozen(kw_only=True)
+class MailEvent(Event):
+    """A fact about one message."""
+
+    team: str = ""
+    """Name of the team."""
+    mail: int = 0
+    """Its number in that team, from 1; 0 in journals of earlier versions."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class MailSent(MailEvent):
+    """A member of a team sent a message to another: it is on its way."""
+
+    kind: ClassVar[str] = "mail.sent"
+
+    sender: str
+    """Name of the member that wrote it."""
+    to: str
+    """Name of the member that gets it."""
+    summary: str
+    """What it is about; without one, its first 80 characters."""
+    text: str = ""
+    """All of it; of a message of the protocol, its wire form."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class MailRead(MailEvent):
+    """A message stands in the conversation of the member that it was for."""
+
+    kind: ClassVar[str] = "mail.read"
+
+    to: str
+    """Name of that member."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class MailReturned(MailEvent):
+    """A message that nobody reads: a dead letter of the team; its sender was told."""
+
+    kind: ClassVar[str] = "mail.returned"
+
+    sender: str
+    """Name of the member that wrote it."""
+    to: str
+    """Name of the member that was to get it."""
+    why: str
+    """Why it could not be handed over, or was not read."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class MailQuarantined(MailEvent):
+    """Something in a mailbox that is no message; it is reported once, and put aside."""
+
+    kind: ClassVar[str] = "mail.quarantined"
+
+    to: str
+    """Whose mailbox it is."""
+    problem: str
+    """What is wrong with it."""
+
+
+EVENTS: Final = (MailSent, MailRead, MailReturned, MailQuarantined)
+
+
+class MailState(StrEnum):
+    """Where a message is."""
+
+    SENT = "sent"
+    READ = "read"
+    RETURNED = "returned"
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Mail:
+    """One message from a member of a team to another."""
+
+    team: str
+    mail: int
+    sender: str
+    to: str
+    summary: str
+    text: str
+    state: MailState = MailState.SENT
+
+    @property
+    def mark(self) -> str:
+        """What names it in the line of a transcript that holds it."""
+        return f"mail.{self.team}.{self.mail}"
+
+
+def sent(_: Mail | None, event: MailSent) -> Mail:
+    """Put a message down."""
+    return Mail(
+        team=event.team, mail=event.mail, sender=event.sender, to=event.to, summary=event.summary, text=event.text
+    )
+
+
+def read(before: Mail | None, _: MailRead) -> Mail | None:
+    """Note that it was read."""
+    return None if before is None else attrs.evolve(before, state=MailState.READ)
+
+
+def returned(before: Mail | None, _: MailReturned) -> Mail | None:
+    """Note that nobody reads it."""
+    return None if before is None else attrs.evolve(before, state=MailState.RETURNED)
+
+
+Mails: TypeAlias = Mapping[tuple[str, int], Mail]
+"""Messages by team and number, in the order in which they were sent."""
+
+FOLDS: Final = (
+    ("mail", MailSent, ("team", "mail"), sent),
+    ("mail", MailRead, ("team", "mail"), read),
+    ("mail", MailReturned, ("team", "mail"), returned),
+)
+"""`(section, event class, key fields, function)`, as `greenroom.trace` reads them."""
+
+
+def unread(mails: Mails, team: str, told: Collection[str] = ()) -> list[Mail]:
+    """Return what members of a team have not read, in the order in which it was sent.
+
+    Args:
+        mails: The folded section.
+        team: The team.
+        told: The marks that stand in transcripts: what a transcript holds was read, whatever the journal got to say (DESIGN 12.16).
+    """
+    waiting = [one for one in mails.values() if one.team == team and one.state is MailState.SENT and one.mail]
+    return [one for one in waiting if one.mark not in told]

@@ -1,0 +1,213 @@
+"""The actor of a teammate: an agent that, whenever nothing waits for it, asks the board for work, and else is idle.
+
+Rule 1: what it takes next, and what is news for the lead, say the tables of `_lifecycle`. Rule 2: hooks of `TeammateIdle` may keep it
+going, or end it, where its turn ended well and nothing waits (agents 7.60). Rule 3: a turn that failed or was ended gives its item
+back, and it lives on; a crash keeps the item, and the next incarnation goes on with it (DESIGN 12.17). Rule 4: one that crashes more
+often than it may come back is ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, final
+
+import attrs
+import trio
+
+from greenroom.actors import Context
+from greenroom.agents import Agent, Hooking, Input, Note, Prompt, StoppedByHook, Work
+from greenroom.core import InternalError
+from greenroom.hooks import HookEvent, HookOutcome, TeammateIdleInput
+from greenroom.inbox import AUTO_CONTINUATION, HOOK
+from greenroom.mailbox import Delivery, Envelope, Lane
+from greenroom.teams._board import Busy, GiveBack, Idle, Join, TurnOver
+from greenroom.teams._board_hooks import refuse_idling
+from greenroom.teams._lifecycle import LANE_OF, Idling, MateStep, MemberStatus, Source, plan_next, takes
+from greenroom.teams._mate_events import MateWoke
+from greenroom.teams._names import LEAD
+from greenroom.teams._protocol import IdleReason
+from greenroom.teams._roster import Member, Roster
+from greenroom.teams._telling import tell_idling
+
+_OWN: Final = (AUTO_CONTINUATION, HOOK)
+"""Where that comes from with which it goes on with what it was at."""
+
+
+def source_of(message: object) -> Source:
+    """Return where something that was sent to a mate comes from."""
+    if isinstance(message, Work):
+        return Source.ITEM
+    if isinstance(message, Note) and message.sender not in {"", LEAD}:
+        return Source.PEER
+    return Source.LEAD
+
+
+@final
+class MateAgent(Agent):
+    """Takes what it is told, one turn after the other, and is handed an item of the board when nothing waits.
+
+    Args:
+        member: What belongs to the teammate.
+        roster: Where it stands once it has started.
+        admit: Lets it belong to the team; called in the step in which it can begin, of its first incarnation.
+    """
+
+    def __init__(self, member: Member, roster: Roster, admit: Callable[[], None]) -> None:
+        super().__init__(member.home)
+        self._admit = admit
+        self._mate = member
+        self._roster = roster
+
+    async def on_start(self, ctx: Context) -> None:
+        """Start as an agent does, then say that there is nothing to do, unless something waits already."""
+        mate = self._mate
+        if ctx.incarnation == 1:
+            mate.ref = ctx.ref
+        await super().on_start(ctx)
+        if ctx.incarnation == 1:
+            self._admit()
+        if mate.status is MemberStatus.WORKING:  # it crashed in a turn that nobody goes on with, unless something waits
+            mate.idling = Idling(reason=IdleReason.FAILED, failure="it crashed, and was started again")
+        self._tell_board(Join(member=mate.name, ref=ctx.ref))
+        self._rest(ctx)
+
+    async def on_message(self, message: Input, ctx: Context) -> None:
+        """Run one turn; an item whose turn did not end well goes back to the board."""
+        mate, source = self._mate, source_of(message)
+        if not takes(mate.status, source):
+            ctx.postpone()
+            return
+        if source is Source.ITEM and self._puts_behind(message, ctx):
+            return
+        if mate.answered:
+            ctx.enter(mate.answered)  # what was postponed for the sake of a plan comes back when that was answered
+        self._begin(message, source)
+        calls = self._calls
+        goes_on = isinstance(message, Note) and message.origin in _OWN
+        has_item = mate.item != "" and (source is Source.ITEM or goes_on)
+        is_cut = not isinstance(message, Prompt)
+        try:
+            await super().on_message(message, ctx)
+            is_cut = False
+            mate.was_active = mate.was_active or self._calls != calls
+            if not await self._is_kept_going(ctx):
+                self._end_well(ctx, has_item=has_item)
+        except trio.Cancelled:
+            if ctx.is_ending:
+                self._home.is_cut = is_cut  # if this is a restart, the next incarnation goes on with it
+                raise
+            self._end_badly(Idling(reason=IdleReason.INTERRUPTED, item=mate.item), ctx, has_item=has_item)
+            raise
+        except Exception as error:
+            if _is_crash(error):
+                self._count_crash(error, ctx)
+                raise
+            idling = Idling(reason=IdleReason.FAILED, item=mate.item, failure=str(error) or type(error).__name__)
+            mate.was_active = mate.was_active or self._calls != calls
+            tell_idling(self._roster, mate, idling)
+            self._end_badly(idling, ctx, has_item=has_item)
+            raise
+
+    # --- the turn ---------------------------------------------------------------------------------------------------
+
+    def _puts_behind(self, message: Input, ctx: Context) -> bool:
+        """Put an item behind what goes before it and came since the board handed it out; says whether there is any."""
+        others = [source for source in map(source_of, _mail(ctx)) if source is not Source.ITEM]
+        if plan_next(self._mate.status, [*others, Source.ITEM]) == len(others):
+            return False
+        return ctx.tell_on_commit(ctx.ref, message, lane=LANE_OF[Source.ITEM]) is Delivery.ACCEPTED
+
+    def _begin(self, message: Input, source: Source) -> None:
+        mate = self._mate
+        if isinstance(message, Work):
+            mate.item = message.label
+        else:
+            self._tell_board(Busy(member=mate.name))
+        is_own = isinstance(message, Note) and message.origin in _OWN
+        if source is Source.LEAD and not is_own:
+            mate.was_asked = True
+        mate.idling = None
+        if mate.status is MemberStatus.IDLE:
+            self._roster.emit(MateWoke(actor=mate.ref.id, team=self._roster.team, name=mate.name))
+        mate.take(MateStep.TURN_TAKEN)
+
+    def _end_well(self, ctx: Context, *, has_item: bool) -> None:
+        mate = self._mate
+        mate.idling = Idling(reason=IdleReason.AVAILABLE, item=mate.item if has_item else "")
+        if has_item:
+            self._tell_board(TurnOver(member=mate.name, item=mate.item))
+            mate.item = ""
+        self._rest(ctx)
+
+    def _end_badly(self, idling: Idling, ctx: Context, *, has_item: bool) -> None:
+        mate = self._mate
+        mate.idling = idling if has_item else attrs.evolve(idling, item="")
+        if has_item:
+            is_failure = idling.reason is IdleReason.FAILED
+            why = f"its turn failed: {idling.failure}" if is_failure else "its turn was ended"
+            self._tell_board(GiveBack(member=mate.name, item=mate.item, why=why, is_failure=is_failure))
+            mate.item = ""
+        self._rest(ctx)
+
+    def _rest(self, ctx: Context) -> None:
+        """Ask the board for something to do, unless something waits, or this is the end."""
+        if not (ctx.is_ending or _mail(ctx)):
+            self._tell_board(Idle(member=self._mate.name, ref=ctx.ref))
+
+    def _count_crash(self, error: Exception, ctx: Context) -> None:
+        crashes = self._mate.crashes
+        if not crashes.spend(ctx.recorder.now()):
+            ctx.ref.kill(f"it crashed more than {crashes.intensity} times in {crashes.period_s:g} s: {error}")
+
+    @property
+    def _calls(self) -> int:
+        progress = self._home.progress
+        return 0 if progress is None else progress.tool_use_count
+
+    # --- hooks ------------------------------------------------------------------------------------------------------
+
+    async def _is_kept_going(self, ctx: Context) -> bool:
+        """Ask hooks whether it may be idle; what they say instead begins another turn."""
+        mate, roster = self._mate, self._roster
+        if _mail(ctx) or ctx.is_ending:
+            return False
+        hooking = Hooking(home=self._home, token=ctx.turn.token, seq=ctx.seq, recorder=ctx.recorder)
+        try:
+            said = [await refuse_idling(roster, mate.name)]
+            if hooking.has(HookEvent.TEAMMATE_IDLE) and not said[0]:
+                told = TeammateIdleInput(teammate_name=mate.name, team_name=roster.team)
+                said += (await hooking.run(told)).block_reasons
+        except StoppedByHook as error:
+            ctx.ref.kill(str(error))
+            return False
+        reasons = tuple(filter(None, said))
+        verdict = mate.guard.decide(HookOutcome(event=HookEvent.TEAMMATE_IDLE, block_reasons=reasons))
+        if verdict.warning:
+            hooking.notice(HookEvent.TEAMMATE_IDLE.value, verdict.warning)
+        if verdict.goes_on:
+            ctx.ref.tell(Note("\n".join(verdict.said), is_hidden=True, origin=HOOK), LANE_OF[Source.LEAD])
+        return verdict.goes_on
+
+    def _tell_board(self, message: Join | Idle | Busy | GiveBack | TurnOver) -> None:
+        # Lane `now`: a board that is full of commands must not miss who can work on them.
+        self._roster.board.tell(message, Lane.NOW)
+
+
+def _mail(ctx: Context) -> list[object]:
+    """Return what waits for an actor, save what somebody asks: that may be given up before it is taken."""
+    found: list[object] = []
+
+    def look(waiting: Sequence[Envelope[Any]]) -> Sequence[Envelope[Any]]:
+        found.extend(one.message for one in waiting if one.reply is None)
+        return ()
+
+    if ctx.has_mail:
+        with ctx.pick(look):
+            pass
+    return found
+
+
+def _is_crash(error: Exception) -> bool:
+    if isinstance(error, ExceptionGroup):
+        return error.subgroup(InternalError) is not None
+    return isinstance(error, InternalError)

@@ -1,0 +1,425 @@
+"""How a mate is asked to end: a request, its model's answer, and a deadline behind both (agents 7J).
+
+Rule 1: each request comes to exactly one outcome. Rule 2: an answer is a `shutdown_response`; a plain text is none. Rule 3: who has
+approved has not ended yet: the outcome follows the actor. Rule 4: where there is a deadline, the mate has ended soon after it,
+whatever its model says: its turn is aborted, it is stopped, it is killed. Rule 5: a mate that has approved ends also where its answer
+cannot be put on record.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from enum import StrEnum
+from functools import partial
+from typing import Any, Final, final
+
+import attrs
+import trio
+
+from greenroom.actors import Behavior, Context, Down, Ref
+from greenroom.agents.crew import SendRefused, Told, not_recorded
+from greenroom.agents.delegation import Letter
+from greenroom.core import IllegalTransition, JournalError, Stopping, UsageError
+from greenroom.mailbox import Lane
+from greenroom.supervisor import ChildSpec, Restart, Supervisor
+from greenroom.teams._lifecycle import MateStep, MemberStatus
+from greenroom.teams._mail import TeamMail
+from greenroom.teams._names import LEAD
+from greenroom.teams._protocol import AnswerShutdown, AskShutdown, ShutdownApproved, ShutdownRejected, ShutdownRequest
+from greenroom.teams._request_events import ShutdownAnswered, ShutdownAsked, ShutdownSettled
+from greenroom.teams._roster import Member
+from greenroom.teams._wire import write_text
+
+DEADLINE_S: Final = 60.0
+"""Seconds that a mate has by default that the host wants to end."""
+FINISH_S: Final = 60.0
+"""Seconds for the turn in which a mate has approved; then it is aborted."""
+FORCE_S: Final = 2.0
+"""Seconds for what a mate does after the deadline; then it is killed."""
+_ROUNDING_S: Final = 1e-6
+_HOW: Final = (
+    "Your lead asks you to end. Answer with {tool}, to {lead}, with the message "
+    '{{"type": "shutdown_response", "request_id": "{id}", "approve": true}}; or with "approve": false and a "reason", if you have to '
+    "go on. Any other text is no answer."
+)
+
+
+# --- the states of a request, pure --------------------------------------------------------------------------------------
+
+
+class ShutdownState(StrEnum):
+    """Where a request stands; the last five are its outcomes."""
+
+    ASKED = "asked"
+    AGREED = "agreed"
+    """Its mate has approved, and has not ended yet."""
+    OVERDUE = "overdue"
+    """The deadline has come, and the mate is being ended."""
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    FORCED = "forced"
+    ENDED = "ended"
+    """The mate ended before it answered: it was killed, it crashed for good, or its team was closed."""
+    WITHDRAWN = "withdrawn"
+    """It could not be handed over; the mate knows nothing of it."""
+
+
+class ShutdownStep(StrEnum):
+    """What happens to a request."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+    DEADLINE = "deadline"
+    WITHDRAW = "withdraw"
+    END = "end"
+    """The mate has ended."""
+
+
+_S, _E = ShutdownState, ShutdownStep
+TRANSITIONS: Final[Mapping[ShutdownState, Mapping[ShutdownStep, ShutdownState]]] = {
+    _S.ASKED: {
+        _E.APPROVE: _S.AGREED,
+        _E.REJECT: _S.REJECTED,
+        _E.DEADLINE: _S.OVERDUE,
+        _E.WITHDRAW: _S.WITHDRAWN,
+        _E.END: _S.ENDED,
+    },
+    _S.AGREED: {_E.DEADLINE: _S.OVERDUE, _E.END: _S.APPROVED},
+    _S.OVERDUE: {_E.END: _S.FORCED},
+    _S.APPROVED: {},
+    _S.REJECTED: {},
+    _S.FORCED: {},
+    _S.ENDED: {},
+    _S.WITHDRAWN: {},
+}
+_ENDING: Final = frozenset((_S.AGREED, _S.OVERDUE))
+OUTCOMES: Final = frozenset(state for state, row in TRANSITIONS.items() if not row)
+
+
+def step(state: ShutdownState, event: ShutdownStep) -> ShutdownState:
+    """Return the state that follows, or refuse.
+
+    Raises:
+        IllegalTransition: The table has no cell for this pair.
+    """
+    try:
+        return TRANSITIONS[state][event]
+    except KeyError:
+        raise IllegalTransition(state=state, event=event) from None
+
+
+# --- one request --------------------------------------------------------------------------------------------------------
+
+
+@final
+@attrs.define(kw_only=True, eq=False, repr=False)
+class ShutdownAsk:
+    """One request, as it stands. Made by `Shutdowns.ask`."""
+
+    id: str
+    name: str
+    """Of the mate."""
+    reason: str
+    deadline_s: float = math.inf
+    """When it is ended whatever it answers, on the run's clock."""
+    state: ShutdownState = ShutdownState.ASKED
+    answer: str = ""
+    """Why the mate goes on."""
+    settled: trio.Event = attrs.field(factory=trio.Event)
+
+    def __repr__(self) -> str:
+        return f"<ShutdownAsk {self.id}: {self.state}>"
+
+    def can(self, event: ShutdownStep) -> bool:
+        """Whether that can happen to it now."""
+        return event in TRANSITIONS[self.state]
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ShutdownOutcome:
+    """What a request to end came to.
+
+    Attributes:
+        state: `approved`, `rejected`, `forced`, `ended` or `withdrawn`.
+        reason: Why the mate goes on; empty where it does not.
+    """
+
+    state: ShutdownState
+    reason: str = ""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the mate has ended."""
+        return self.state not in {ShutdownState.REJECTED, ShutdownState.WITHDRAWN}
+
+
+# --- the requests of a team ---------------------------------------------------------------------------------------------
+
+
+@final
+class Shutdowns:
+    """The requests to end of one team.
+
+    Args:
+        mail: What they and the answers travel by.
+        supervisor: That of the team.
+        wall: The date and time in UTC.
+    """
+
+    def __init__(self, mail: TeamMail, supervisor: Supervisor, wall: Callable[[], datetime]) -> None:
+        self.requests: dict[str, ShutdownAsk] = {}
+        """Those that are open, by their ids."""
+        self._mail = mail
+        self._roster = mail.roster
+        self._supervisor = supervisor
+        self._wall = wall
+        self._deadlines: Ref[Any] | None = None
+        self._last_ms = 0
+        mail.handlers[AskShutdown] = self._ask_by_tool
+        mail.handlers[AnswerShutdown] = self._answer
+
+    def open_for(self, name: str) -> ShutdownAsk | None:
+        """Return the request to a mate that has come to no outcome."""
+        return next((one for one in self.requests.values() if one.name == name), None)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether a mate is about to end, because it has approved or because its deadline has come."""
+        return any(one.state in _ENDING for one in self.requests.values())
+
+    async def ask(self, member: Member, reason: str = "", *, deadline_s: float = math.inf) -> ShutdownAsk:
+        """Ask a mate to end; where it was asked already, that request counts, with the earlier of the deadlines.
+
+        Args:
+            member: The mate.
+            reason: What it reads.
+            deadline_s: Seconds until it is ended whatever it says.
+
+        Raises:
+            JournalError: The request could not be put on record; nobody was asked.
+            SendRefused: It has ended.
+            UsageError: The seconds are no number above 0, or it is the lead.
+        """
+        if not deadline_s > 0:
+            raise UsageError(f"deadline_s has to be more than 0 seconds, not {deadline_s!r}")
+        if member.is_lead:
+            raise UsageError("the lead cannot be shut down: it is the session's main agent")
+        request = self.open_for(member.name)
+        if request is None:
+            request = await self._send(member, reason)
+        await self._bring_forward(request, deadline_s)
+        return request
+
+    async def end(self, member: Member, reason: str, deadline_s: float) -> ShutdownOutcome:
+        """Ask a mate to end and wait for what comes of it; one that cannot be asked is ended at once.
+
+        Cancelled, the request stands.
+        """
+        try:
+            request = await self.ask(member, reason, deadline_s=deadline_s)
+        except JournalError:  # a disk that refuses keeps nobody alive
+            request = self.open_for(member.name) or self._register(member, reason)
+            self._force(request)
+        except SendRefused:
+            return ShutdownOutcome(state=ShutdownState.ENDED)
+        await request.settled.wait()
+        return ShutdownOutcome(state=request.state, reason=request.answer)
+
+    # --- asking ----------------------------------------------------------------------------------------------------
+
+    async def _ask_by_tool(self, me: Member, letter: Letter, said: AskShutdown) -> Told:
+        if not me.is_lead:
+            raise SendRefused("not_yours", "only the lead asks a member to end")
+        (member,) = self._mail.targets(letter, me)
+        try:
+            request = await self.ask(member, said.reason)
+        except JournalError as error:
+            raise not_recorded(letter, member.name) from error
+        text = f"Shutdown request {request.id} sent to {member.name}. It answers itself; TaskStop ends it at once."
+        return Told(text=text, target=member.name, sender=me.name, more={"request_id": request.id})
+
+    async def _send(self, member: Member, reason: str) -> ShutdownAsk:
+        request = self._register(member, reason)
+        message = ShutdownRequest(
+            sender=LEAD, request_id=request.id, reason=reason, timestamp=self._wall().isoformat(timespec="milliseconds")
+        )
+        how = _HOW.format(tool="SendMessage", lead=LEAD, id=request.id)
+        try:
+            failed = await self._mail.hand_over(
+                LEAD,
+                [member],
+                f"{write_text(message)}\n{how}",
+                f"shutdown request: {reason}" if reason else "shutdown request",
+                lane=Lane.NOW,
+                message=message,
+            )
+            if failed:
+                raise SendRefused("ended", f"{member.name} {failed[member.name]}")
+        except BaseException:
+            if request.can(ShutdownStep.WITHDRAW):
+                self._settle(request, step(request.state, ShutdownStep.WITHDRAW), "it could not be handed over")
+            raise
+        if member.status is not MemberStatus.ENDED:
+            member.take(MateStep.SHUTDOWN_ASKED)
+        return request
+
+    def _register(self, member: Member, reason: str) -> ShutdownAsk:
+        """Make a request and watch its mate; there is no checkpoint between looking for an open one and this."""
+        self._last_ms = max(self._last_ms + 1, int(self._wall().timestamp() * 1000))
+        request = ShutdownAsk(id=f"shutdown-{self._last_ms}@{member.name}", name=member.name, reason=reason)
+        self.requests[request.id] = request
+        self._roster.emit(
+            ShutdownAsked(
+                actor=member.home.id, team=self._roster.team, request=request.id, to=member.name, reason=reason
+            )
+        )
+        member.ref.watch(partial(self._note_end, request))
+        return request
+
+    # --- answering -------------------------------------------------------------------------------------------------
+
+    async def _answer(self, me: Member, letter: Letter, said: AnswerShutdown) -> Told:
+        request = self.requests.get(said.request_id)
+        if request is None or request.name != me.name:
+            mine = self.open_for(me.name)
+            hint = f"; the request to you is {mine.id!r}" if mine is not None else "; nobody asks you to end"
+            raise SendRefused("unreadable", f"there is no shutdown request {said.request_id!r} to you{hint}")
+        if said.approve:
+            return await self._approve(me, letter, request)
+        if not said.reason.strip():
+            raise SendRefused("unreadable", "a refusal needs a reason; say why you go on")
+        return await self._reject(me, letter, request, said.reason.strip())
+
+    async def _approve(self, me: Member, letter: Letter, request: ShutdownAsk) -> Told:
+        text = "You have approved, and end when this turn is over."
+        if request.can(ShutdownStep.APPROVE):
+            request.state = step(request.state, ShutdownStep.APPROVE)
+            self._note_answer(me, request, is_approved=True)
+            me.ref.stop(grace_s=FINISH_S, why="it has approved of its shutdown")
+            message = ShutdownApproved(
+                sender=me.name, request_id=request.id, timestamp=self._now(), backend_type="in-process"
+            )
+            try:
+                await self._mail.hand_over(
+                    me.name, [self._roster.lead], write_text(message), "shutdown approved", message=message
+                )
+            except JournalError:
+                text += " The confirmation could not be written to team-lead's inbox."
+        return Told(text=text, target=LEAD, sender=me.name, more={"request_id": request.id})
+
+    async def _reject(self, me: Member, letter: Letter, request: ShutdownAsk, reason: str) -> Told:
+        late = SendRefused("unreadable", "it is too late to refuse: you are being ended")
+        if not request.can(ShutdownStep.REJECT):
+            raise late
+        message = ShutdownRejected(sender=me.name, request_id=request.id, timestamp=self._now(), reason=reason)
+        try:
+            await self._mail.hand_over(
+                me.name,
+                [self._roster.lead],
+                write_text(message),
+                f"shutdown rejected: {reason}",
+                lane=Lane.NEXT,
+                message=message,
+            )
+        except JournalError as error:
+            raise not_recorded(letter, LEAD) from error
+        if not request.can(ShutdownStep.REJECT):  # the deadline came while it was put on record
+            raise late
+        request.answer = reason
+        if me.status is MemberStatus.SHUTDOWN_REQUESTED:
+            me.take(MateStep.SHUTDOWN_REFUSED)
+        self._note_answer(me, request, is_approved=False)
+        self._settle(request, step(request.state, ShutdownStep.REJECT), reason)
+        text = f"Your lead is told that you go on: {reason}"
+        return Told(text=text, target=LEAD, sender=me.name, more={"request_id": request.id})
+
+    def _note_answer(self, me: Member, request: ShutdownAsk, *, is_approved: bool) -> None:
+        self._roster.emit(
+            ShutdownAnswered(
+                actor=me.home.id,
+                team=self._roster.team,
+                request=request.id,
+                by=me.name,
+                is_approved=is_approved,
+                reason=request.answer,
+            )
+        )
+
+    def _now(self) -> str:
+        return self._wall().isoformat(timespec="milliseconds")
+
+    # --- ends ------------------------------------------------------------------------------------------------------
+
+    def _note_end(self, request: ShutdownAsk, _: Down) -> None:
+        if request.can(ShutdownStep.END):
+            self._settle(request, step(request.state, ShutdownStep.END), "")
+
+    def _settle(self, request: ShutdownAsk, outcome: ShutdownState, reason: str) -> None:
+        request.state = outcome
+        self.requests.pop(request.id, None)
+        self._roster.emit(
+            ShutdownSettled(
+                team=self._roster.team, request=request.id, to=request.name, outcome=outcome.value, reason=reason
+            )
+        )
+        request.settled.set()
+
+    async def _bring_forward(self, request: ShutdownAsk, deadline_s: float) -> None:
+        at_s = trio.current_time() + deadline_s
+        if at_s >= request.deadline_s or request.state in OUTCOMES:
+            return
+        request.deadline_s = at_s
+        if self._deadlines is None or self._deadlines.is_gone:
+            spec = ChildSpec(restart=Restart.TEMPORARY)
+            try:
+                self._deadlines = await self._supervisor.spawn(Deadlines, self._on_deadline, spec=spec)
+            except Stopping:  # all of them are being ended
+                return
+        self._deadlines.tell(_Set(request, max(0.0, at_s - trio.current_time())), Lane.NOW)
+
+    def _on_deadline(self, request: ShutdownAsk) -> None:
+        if trio.current_time() + _ROUNDING_S >= request.deadline_s:  # else it was for a later one
+            self._force(request)
+
+    def _force(self, request: ShutdownAsk) -> None:
+        """End a mate: its turn, then itself, then by force; nothing waits here."""
+        if not request.can(ShutdownStep.DEADLINE):
+            return
+        request.state = step(request.state, ShutdownStep.DEADLINE)
+        member = self._roster.members.get(request.name)
+        if member is None:
+            return
+        why = f"it had not ended at the deadline of {request.id}"
+        member.ref.abort_turn(why=why)
+        member.ref.stop(grace_s=FORCE_S, why=why)
+
+
+@final
+@attrs.frozen
+class _Set:
+    request: ShutdownAsk
+    after_s: float
+
+
+@final
+@attrs.frozen
+class _Due:
+    request: ShutdownAsk
+
+
+@final
+class Deadlines(Behavior[_Set | _Due]):
+    """Says when the deadline of a request has come."""
+
+    def __init__(self, on_due: Callable[[ShutdownAsk], None]) -> None:
+        self._on_due = on_due
+
+    def on_message(self, message: _Set | _Due, ctx: Context) -> None:
+        """Set a timer, or say that it has rung."""
+        if isinstance(message, _Set):
+            ctx.send_after(message.after_s, _Due(message.request), lane=Lane.NOW)
+        else:
+            self._on_due(message.request)

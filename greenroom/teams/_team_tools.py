@@ -1,0 +1,117 @@
+"""The tools TeamCreate and TeamDelete: a model's way to make a team that it leads, and to close it again.
+
+Rule 1: only a lead has them. Rule 2: a team whose members are at work, or were asked to end and have not, is not closed. Rule 3: a
+name that was taken comes back as another one (agents 7.4).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final, Protocol, final
+
+import attrs
+
+from greenroom.core import GreenroomError
+from greenroom.teams._lifecycle import MemberStatus
+from greenroom.teams._names import LEAD, NAME_CHARACTERS, member_id
+from greenroom.teams._team import Team
+from greenroom.tools import Tool, ToolContext, ToolError, tool
+
+ACTIVE: Final = "Cannot cleanup team with {count} active member(s): {names}. Use requestShutdown to gracefully terminate teammates first."
+_OTHER: Final = re.compile(r"[^\w.-]+")
+
+
+class TeamMaker(Protocol):
+    """Opens and closes the team of a session; filled from above."""
+
+    @property
+    def current(self) -> Team | None:
+        """The team that is open."""
+        ...
+
+    async def create(self, name: str, description: str) -> Team:
+        """Open a team for a model, under that name or another one.
+
+        Raises:
+            ToolError: There is one already.
+        """
+        ...
+
+    async def delete(self) -> None:
+        """Close the team that is open.
+
+        Raises:
+            ToolError: It is the program's.
+        """
+        ...
+
+
+@final
+@attrs.frozen
+class TeamTools:
+    """Makes the two tools of a lead."""
+
+    maker: TeamMaker
+
+    def both(self) -> tuple[Tool, ...]:
+        """Return them."""
+        return (self._create(), self._delete())
+
+    def _create(self) -> Tool:
+        maker = self.maker
+
+        @tool(name="TeamCreate")
+        async def create(team_name: str, ctx: ToolContext, description: str = "", agent_type: str = "") -> str:  # noqa: ARG001 - older callers give it
+            """Make a team that you lead, with an empty list of tasks that its members share.
+
+            Teammates join by the tool Agent with `name` and `team_name`. They are not told of your conversation; what they are to
+            know stands in the prompt. They write to you with SendMessage, take tasks of the list by themselves, and are idle when
+            there is nothing for them to do. You lead one team at a time.
+
+            Args:
+                team_name: What it is called; the result has the name that it got.
+                description: What it is for.
+                agent_type: What kind of agent you are in it.
+            """
+            ctx.progress(f"Making the team {team_name}")
+            try:
+                team = await maker.create(plain_team_name(team_name), description)
+            except GreenroomError as error:
+                raise ToolError(f"the team was not made: {error}") from error
+            made = {"team_name": team.name, "lead_agent_id": member_id(LEAD, team.name)}
+            ctx.attach(made)
+            return json.dumps(made, ensure_ascii=False)
+
+        return create
+
+    def _delete(self) -> Tool:
+        maker = self.maker
+
+        @tool(name="TeamDelete")
+        async def delete(ctx: ToolContext) -> str:
+            """Close the team that you lead, when its work is done: its idle members end, its list of tasks goes.
+
+            Members that work have to be asked to end first, with SendMessage and a shutdown_request.
+            """
+            team = maker.current
+            if team is None:
+                return _said(ctx, success=True, message="There is no team, so there is nothing to close.")
+            active = [one.name for one in team.roster.mates if one.status is not MemberStatus.IDLE]
+            if active:
+                raise ToolError(ACTIVE.format(count=len(active), names=", ".join(active)))
+            await maker.delete()
+            return _said(ctx, success=True, message=f"The team {team.name} was closed.", team_name=team.name)
+
+        return delete
+
+
+def plain_team_name(name: str) -> str:
+    """Return a name for a team that means the same and can be one."""
+    plain = _OTHER.sub("-", name).strip("-.")[:NAME_CHARACTERS]
+    return plain or "team"
+
+
+def _said(ctx: ToolContext, **answer: object) -> str:
+    ctx.attach(answer)
+    return json.dumps(answer, ensure_ascii=False)

@@ -1,0 +1,329 @@
+"""A lead asks a mate to end: the mate's model decides, a deadline stands behind it, and every request comes to one outcome."""
+
+from __future__ import annotations
+
+import math
+import re
+import tempfile
+from pathlib import Path
+
+import attrs
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trio.testing import MockClock
+
+from greenroom.agents.crew import SendRefused
+from greenroom.core import IllegalTransition, JournalError, UsageError
+from greenroom.models import AnswerLike, Call, ModelRequest
+from greenroom.session import Session
+from greenroom.teams import LEAD, MemberStatus, ShutdownOutcome, ShutdownSettled, ShutdownState, Team
+from greenroom.teams._shutdown import OUTCOMES, TRANSITIONS, ShutdownStep, step
+from greenroom.testing import run_virtual, virtual_ports
+from tests.session.teamwork import Page, in_order, kind, last_texts, mail, open_teamwork, send_as, told, violations
+from tests.session.test_full_disk import FillingDisk
+from tests.session.test_team_mail import mail_texts, member
+
+
+def request_in(request: ModelRequest) -> str:
+    """Return the id of the latest request to end that a mate has read; empty for none."""
+    found = re.findall(r"shutdown-\d+@[\w-]+", last_texts(request))
+    return found[-1] if found else ""
+
+
+def answering(*, approve: bool, reason: str = "", otherwise: AnswerLike = "Done.") -> Page:
+    """Return a mate that answers a request to end."""
+
+    def page(request: ModelRequest) -> AnswerLike:
+        asked = request_in(request)
+        if asked and "shutdown_request" in last_texts(request):
+            said = {"type": "shutdown_response", "request_id": asked, "approve": approve}
+            return mail(LEAD, {**said, "reason": reason} if reason else said)
+        return otherwise
+
+    return page
+
+
+def outcomes(session: Session) -> list[tuple[str, str]]:
+    """Return how requests ended, as the record says: mate and outcome."""
+    return [(one.to, one.outcome) for one in told(session, ShutdownSettled)]
+
+
+async def test_a_mate_that_approves_finishes_and_is_no_member_any_more(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Agents 7.95: its items come back, and the lead reads that it has ended."""
+    asking = mail("ann", {"type": "shutdown_request", "reason": "The work is done."})
+    pages = {"ann": answering(approve=True)}
+    async with (
+        open_teamwork(tmp_path, in_order(asking, "Asked."), pages=pages) as session,
+        session.open_team("t") as team,
+    ):
+        mate = await team.spawn("ann", definition=kind("ann"))
+        await session.run("end ann")
+        await session.wait_quiet()
+        assert mate.ref.is_gone
+        assert list(team.roster.members) == [LEAD]
+        heard = "\n".join(mail_texts(team, LEAD))
+        assert not team.shutdowns.requests
+
+    assert outcomes(session) == [("ann", "approved")]
+    assert "shutdown_approved" in heard
+    assert "teammate_terminated" in heard
+    assert heard.index("shutdown_approved") < heard.index("teammate_terminated")
+    assert violations(session) == []
+
+
+async def test_the_lead_is_told_the_id_of_its_request(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Agents 7.42: `shutdown-<ms>@<name>`; who is asked twice has one request."""
+    async with (
+        open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}) as session,
+        session.open_team("t") as team,
+    ):
+        await team.spawn("ann", definition=kind("ann"))
+        first, second = [await send_as(member(team, LEAD), "ann", {"type": "shutdown_request"}) for _ in range(2)]
+        await session.wait_quiet()
+        read = mail_texts(team, "ann")
+        assert member(team, "ann").status is MemberStatus.SHUTDOWN_REQUESTED, "a plain text is no answer"
+        assert list(team.shutdowns.requests) == [first["request_id"]]
+
+    assert re.fullmatch(r"shutdown-\d{13}@ann", first["request_id"])
+    assert first["request_id"] == second["request_id"]
+    assert len(read) == 1
+    assert outcomes(session) == [("ann", "ended")]
+
+
+async def test_a_mate_that_refuses_goes_on_and_the_lead_reads_why(tmp_path: Path, autojump_clock: MockClock) -> None:
+    pages = {"ann": answering(approve=False, reason="Half of it is missing.")}
+    async with open_teamwork(tmp_path, in_order(), pages=pages) as session, session.open_team("t") as team:
+        mate = await team.spawn("ann", definition=kind("ann"))
+        outcome = await mate.shutdown("Are you done?")
+        await session.wait_quiet()
+        heard = mail_texts(team, LEAD)
+        assert not mate.ref.is_gone
+        assert member(team, "ann").status is MemberStatus.IDLE
+
+    assert outcome == ShutdownOutcome(state=ShutdownState.REJECTED, reason="Half of it is missing.")
+    assert not outcome.has_ended
+    assert any("shutdown_rejected" in text and "Half of it is missing." in text for text in heard)
+    assert outcomes(session) == [("ann", "rejected")]
+    assert violations(session) == []
+
+
+async def test_acknowledging_is_not_yet_the_end(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """RC-52: until its actor has ended it is a member, and the outcome is open."""
+
+    def ann(request: ModelRequest) -> AnswerLike:
+        asked = request_in(request)
+        if "shutdown_request" in last_texts(request):
+            return mail(LEAD, {"type": "shutdown_response", "request_id": asked, "approve": True})
+        return "Good bye."
+
+    async with (
+        open_teamwork(tmp_path, in_order(), pages={"ann": ann}, wait_s=10.0) as session,
+        session.open_team("t") as team,
+    ):
+        mate = await team.spawn("ann", definition=kind("ann"))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(mate.shutdown)
+            await trio.sleep(15)
+            (request,) = team.shutdowns.requests.values()
+            assert request.state is ShutdownState.AGREED
+            assert "ann" in team.roster.members
+            assert not mate.ref.is_gone
+        assert mate.ref.is_gone
+        assert member(team, LEAD).name == LEAD
+        assert "ann" not in team.roster.members
+
+    assert outcomes(session) == [("ann", "approved")]
+
+
+def _busy(_: ModelRequest) -> AnswerLike:
+    return Call("Glob", {"pattern": "*"})
+
+
+@pytest.mark.parametrize(
+    "page", [_busy, in_order("ok"), answering(approve=True, otherwise=Call("Glob", {"pattern": "*"}))]
+)
+async def test_at_the_deadline_a_mate_is_ended_whatever_it_does(
+    page: Page, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-51, RC-53: it loops, it says ok and nothing else, it approves and does not come to its end."""
+    async with (
+        open_teamwork(tmp_path, in_order(), pages={"ann": page}, wait_s=1.0) as session,
+        session.open_team("t") as team,
+    ):
+        mate = await team.spawn("ann", definition=kind("ann", max_turns=10_000), prompt="Work.")
+        await trio.sleep(3)
+        began = trio.current_time()
+        with trio.fail_after(100):
+            outcome = await mate.shutdown(deadline_s=20)
+        took = trio.current_time() - began
+        assert mate.ref.is_gone
+
+    assert outcome.state is ShutdownState.FORCED
+    assert took <= 30
+    assert outcomes(session) == [("ann", "forced")]
+    assert violations(session) == []
+
+
+async def test_a_mate_whose_end_cannot_be_put_on_record_ends_all_the_same(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-51, agents 7.31: a full disk keeps nobody alive."""
+    disk = FillingDisk()
+    ports = attrs.evolve(virtual_ports(), disk=disk)
+    with pytest.raises(JournalError):
+        async with (
+            open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}, ports=ports) as session,
+            session.open_team("t") as team,
+        ):
+            mate = await team.spawn("ann", definition=kind("ann"))
+            disk.is_full = True
+            with pytest.raises(SendRefused) as caught:
+                await send_as(member(team, LEAD), "ann", {"type": "shutdown_request"})
+            assert str(caught.value) == "Failed to write the shutdown request to ann's inbox — nothing was sent"
+            assert member(team, "ann").status is MemberStatus.IDLE
+            outcome = await mate.shutdown(deadline_s=20)
+            assert outcome.state is ShutdownState.FORCED
+            assert mate.ref.is_gone
+
+
+async def test_only_the_lead_asks_and_only_who_was_asked_answers(tmp_path: Path, autojump_clock: MockClock) -> None:
+    async with (
+        open_teamwork(tmp_path, in_order(), pages={"ann": in_order(), "bob": in_order()}) as session,
+        session.open_team("t") as team,
+    ):
+        for name in ("ann", "bob"):
+            await team.spawn(name, definition=kind(name))
+        asked = await send_as(member(team, LEAD), "ann", {"type": "shutdown_request"})
+        answer = {"type": "shutdown_response", "request_id": asked["request_id"], "approve": True}
+        caught = []
+        for sender, to, said in [
+            ("bob", "ann", {"type": "shutdown_request"}),
+            ("bob", LEAD, answer),
+            ("ann", LEAD, {**answer, "request_id": "shutdown-1@ann"}),
+            ("ann", LEAD, {**answer, "approve": False}),
+            ("ann", LEAD, {**answer, "approve": "ok"}),
+            (LEAD, LEAD, {"type": "shutdown_request"}),
+        ]:
+            with pytest.raises(SendRefused) as refused:
+                await send_as(member(team, sender), to, said)
+            caught.append(refused.value)
+        assert team.roster.members.keys() == {LEAD, "ann", "bob"}
+        with pytest.raises(UsageError):
+            await team.mates["ann"].shutdown(deadline_s=0)
+
+    assert [one.kind for one in caught] == [
+        "not_yours",
+        "unreadable",
+        "unreadable",
+        "unreadable",
+        "unreadable",
+        "yourself",
+    ]
+    assert asked["request_id"] in str(caught[2])
+    assert "needs a reason" in str(caught[3])
+
+
+# --- any order ----------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.sampled_from(ShutdownStep), max_size=12))
+def test_whatever_happens_a_request_comes_to_one_outcome_and_stays_there(events: list[ShutdownStep]) -> None:
+    state = ShutdownState.ASKED
+    for event in events:
+        before = state
+        try:
+            state = step(state, event)
+        except IllegalTransition:
+            assert state is before
+        else:
+            assert before not in OUTCOMES
+    if ShutdownStep.END in events:
+        assert state in OUTCOMES
+
+
+def test_the_end_of_a_mate_is_in_every_row_that_is_open() -> None:
+    """RC-51: whatever happened before, its end settles the request."""
+    assert all(ShutdownStep.END in row for row in TRANSITIONS.values() if row)
+    assert all(ShutdownStep.DEADLINE in TRANSITIONS[one] for one in (ShutdownState.ASKED, ShutdownState.AGREED))
+
+
+ACTS = st.lists(
+    st.tuples(
+        st.sampled_from(["tool", "host", "patient", "approve", "reject", "abort", "kill", "stop", "mail"]),
+        st.sampled_from([0.0, 0.0, 0.3, 2.0]),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=30)
+@given(acts=ACTS, choices=st.lists(st.integers(0, 5), max_size=30), wait_s=st.sampled_from([0.0, 0.5]))
+def test_under_any_interleaving_each_request_has_exactly_one_outcome(
+    acts: list[tuple[str, float]], choices: list[int], wait_s: float
+) -> None:
+    """RC-51, RC-52: requests of lead and host, answers, aborts, kills and deadlines, under any schedule."""
+
+    async def run() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            await _negotiate(Path(folder), acts, wait_s)
+
+    run_virtual(run, choices=choices)
+
+
+async def _negotiate(folder: Path, acts: list[tuple[str, float]], wait_s: float) -> None:
+    results: list[ShutdownOutcome] = []
+    asked: set[str] = set()
+    async with open_teamwork(folder, in_order(), pages={"ann": in_order()}, wait_s=wait_s) as session:
+        async with session.open_team("t") as team, trio.open_nursery() as nursery:
+            mate = await team.spawn("ann", definition=kind("ann"))
+            for act, pause_s in acts:
+                nursery.start_soon(_do, team, act, results, asked)
+                await trio.sleep(pause_s)
+            await trio.sleep(40)
+            mate.kill()
+            with trio.fail_after(60):
+                await mate.wait_ended()
+        settled = told(session, ShutdownSettled)
+
+    by_request = {one.request: one.outcome for one in settled}
+    assert len(by_request) == len(settled), "exactly one"
+    assert asked <= set(by_request)
+    assert all(ShutdownState(one) in OUTCOMES for one in by_request.values())
+    assert len(results) == sum(act in {"host", "patient"} for act, _ in acts)
+    assert not team.shutdowns.requests
+    assert violations(session) == []
+
+
+async def _do(team: Team, act: str, results: list[ShutdownOutcome], asked: set[str]) -> None:
+    mate = team.mates["ann"]
+    one = team.roster.members.get("ann")
+    request = team.shutdowns.open_for("ann")
+    said = {"type": "shutdown_response", "request_id": request.id if request else "none", "reason": "Not yet."}
+    try:
+        match act:
+            case "host" | "patient":
+                outcome = await mate.shutdown(deadline_s=1.0 if act == "host" else math.inf)
+                results.append(outcome)
+                assert outcome.has_ended == (outcome.state not in {ShutdownState.REJECTED, ShutdownState.WITHDRAWN})
+                if outcome.has_ended:
+                    assert mate.ref.is_gone
+            case "tool":
+                result = await send_as(member(team, LEAD), "ann", {"type": "shutdown_request"})
+                asked.add(result["request_id"])
+            case "approve" | "reject" if one is not None:
+                await send_as(one, LEAD, {**said, "approve": act == "approve"})
+            case "mail":
+                await send_as(member(team, LEAD), "ann", "Hello.")
+            case "abort":
+                mate.abort_turn()
+            case "kill":
+                mate.kill()
+            case "stop":
+                mate.ref.stop()
+    except SendRefused:
+        pass

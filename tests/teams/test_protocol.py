@@ -1,0 +1,226 @@
+"""The messages of a team and their wire form: what is written is read, and nothing that comes in makes reading fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greenroom.teams._protocol import (
+    MESSAGES,
+    AnswerPlan,
+    AnswerShutdown,
+    AskShutdown,
+    IdleNotification,
+    IdleReason,
+    Message,
+    Outcome,
+    PermissionRequest,
+    PermissionResponse,
+    PlanApprovalResponse,
+    ShutdownRejected,
+    ShutdownRequest,
+    TeammateTerminated,
+)
+from greenroom.teams._wire import InboxEntry, Problem, read, read_inbox, read_spoken, write, write_entry, write_text
+
+WORDS = st.text(min_size=1, max_size=8).filter(str.strip)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+OBJECTS = st.dictionaries(st.text(max_size=4), st.text(max_size=4), max_size=2)
+OF_TYPE: dict[Any, st.SearchStrategy[Any]] = {
+    "str": WORDS,
+    "bool": st.booleans(),
+    "IdleReason": st.sampled_from(IdleReason),
+    "Outcome": st.sampled_from(Outcome),
+    "Mapping[str, Any]": OBJECTS,
+    "Mapping[str, Any] | None": st.none() | OBJECTS,
+    "tuple[Any, ...]": st.lists(WORDS, max_size=3).map(tuple),
+}
+
+
+@st.composite
+def messages(draw: st.DrawFn) -> Message:
+    """Any message, with any of what is optional left out."""
+    owner = draw(st.sampled_from(sorted(MESSAGES.values(), key=lambda one: one.type)))
+    arguments = {
+        field.name: draw(OF_TYPE[field.type])
+        for field in attrs.fields(owner)
+        if field.default is attrs.NOTHING or draw(st.booleans())
+    }
+    return owner(**arguments)
+
+
+def snaked(wire: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object as the variant in snake_case spells it."""
+    return {"".join(f"_{one.lower()}" if one.isupper() else one for one in key): wire[key] for key in wire}
+
+
+@given(messages())
+def test_what_is_written_is_read(message: Message) -> None:
+    assert read(write(message)) == message
+    assert read(write_text(message)) == message
+
+
+@given(messages())
+def test_snake_case_is_read_as_well(message: Message) -> None:
+    assert read(snaked(write(message))) == message
+
+
+@given(messages(), st.data())
+def test_without_what_is_needed_nothing_is_read_and_what_is_optional_never_matters(
+    message: Message, data: st.DataObject
+) -> None:
+    wire = write(message)
+    key = data.draw(st.sampled_from(sorted(set(wire) - {"type"})))
+    names = {one.name: one for one in attrs.fields(type(message))}
+    field = names.get(key) or names.get("".join(f"_{c.lower()}" if c.isupper() else c for c in key)) or names["sender"]
+
+    found = read({**wire, key: object()})
+
+    if field.default is attrs.NOTHING:
+        assert isinstance(found, Problem)
+        assert found.kind == "invalid"
+        assert read({one: wire[one] for one in wire if one != key}) == Problem(
+            "missing", f"{message.type}: {key} is missing"
+        )
+    else:
+        assert found == attrs.evolve(message, **{field.name: field.default})
+
+
+@given(JSON | st.dictionaries(st.sampled_from(["type", "requestId", "from", "approved", "reason"]), JSON))
+def test_whatever_comes_in_reading_says_a_message_or_a_problem(value: Any) -> None:
+    for one in (value, json.dumps(value)):
+        found = read(one)
+
+        assert isinstance(found, Message | Problem)
+        if isinstance(found, Problem):
+            assert "\n" not in found.text
+
+
+@given(st.sampled_from(sorted(MESSAGES)), st.dictionaries(st.text(max_size=10), JSON, max_size=4))
+def test_whatever_a_typed_object_holds_reading_says_a_message_or_a_problem(name: str, rest: dict[str, Any]) -> None:
+    assert isinstance(read({**rest, "type": name}), Message | Problem)
+
+
+@given(st.text(max_size=40))
+def test_a_text_that_is_no_json_is_a_problem(text: str) -> None:
+    found = read(text)
+
+    assert isinstance(found, Problem)
+    assert found.kind in {"not_json", "not_an_object"}
+
+
+def test_what_is_too_deep_to_be_read_is_a_problem() -> None:
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+
+    assert isinstance(read("[" * 100_000), Problem)
+    assert isinstance(read(deep), Problem)
+
+
+def test_half_a_character_does_not_get_in() -> None:
+    found = read('{"type": "teammate_terminated", "message": "\\ud83d bye"}')
+
+    assert found == TeammateTerminated(message="� bye")
+
+
+def test_the_wire_form_is_the_one_that_others_know() -> None:
+    request = ShutdownRequest(sender="team-lead", request_id="shutdown-7@ann", reason="done", timestamp="2026-11-21")
+    idle = IdleNotification(sender="ann", idle_reason=IdleReason.FAILED, failure_reason="529", completed_task_id="3")
+
+    assert write(request) == {
+        "type": "shutdown_request",
+        "from": "team-lead",
+        "timestamp": "2026-11-21",
+        "requestId": "shutdown-7@ann",
+        "reason": "done",
+    }
+    assert write(idle) == {
+        "type": "idle_notification",
+        "from": "ann",
+        "idleReason": "failed",
+        "completedTaskId": "3",
+        "failureReason": "529",
+    }
+
+
+def test_older_names_are_read() -> None:
+    asked = {"type": "permission_request", "request_id": "r1", "agent_id": "ann@t", "tool_name": "Bash", "input": {}}
+    answered = {"type": "permission_response", "requestId": "r1", "approved": "true"}
+
+    assert read(asked) == PermissionRequest(request_id="r1", worker_id="ann@t", tool_name="Bash", input={})
+    assert read(answered) == PermissionResponse(request_id="r1", behavior=Outcome.ALLOW)
+    assert read({"type": "plan_approval_response", "requestId": "p1", "approve": False}) == PlanApprovalResponse(
+        request_id="p1", approved=False
+    )
+
+
+@pytest.mark.parametrize("approve", [True, "true", " True "])
+def test_a_word_for_yes_is_a_yes(approve: object) -> None:
+    found = read_spoken({"type": "shutdown_response", "request_id": "s1", "approve": approve})
+
+    assert found == AnswerShutdown(request_id="s1", approve=True)
+
+
+@pytest.mark.parametrize("approve", ["ok", "yes", 1, None, [], "sure, I approve"])
+def test_nothing_else_is(approve: object) -> None:
+    assert isinstance(read_spoken({"type": "shutdown_response", "request_id": "s1", "approve": approve}), Problem)
+
+
+def test_what_a_model_may_say_with_an_object() -> None:
+    assert read_spoken({"type": "shutdown_request"}) == AskShutdown()
+    assert read_spoken({"type": "plan_approval_response", "requestId": "p", "approved": True}) == AnswerPlan(
+        request_id="p", approve=True
+    )
+    refused = read_spoken({"type": "shutdown_approved", "requestId": "s", "from": "ann"})
+    assert isinstance(refused, Problem)
+    assert refused.kind == "unknown_type"
+
+
+def test_a_blank_reason_is_none() -> None:
+    found = read({"type": "shutdown_rejected", "from": "ann", "requestId": "s", "reason": "  "})
+
+    assert found == Problem("invalid", "shutdown_rejected: reason is blank")
+    assert read({**write(ShutdownRejected(sender="ann", request_id="s", reason="busy"))}) == ShutdownRejected(
+        sender="ann", request_id="s", reason="busy"
+    )
+
+
+ENTRIES = st.builds(
+    InboxEntry, sender=WORDS, text=st.text(max_size=5), timestamp=WORDS, is_read=st.booleans(), summary=WORDS
+)
+
+
+@given(st.lists(ENTRIES.map(write_entry) | JSON, max_size=8))
+def test_one_bad_entry_keeps_nothing_from_the_others(entries: list[Any]) -> None:
+    """CL-26."""
+    alone = [read_inbox([one]) for one in entries]
+
+    good, bad = read_inbox(entries)
+
+    assert good == tuple(one for read_one, _ in alone for one in read_one)
+    assert len(good) + len(bad) == len(entries)
+    assert all(problem.text.startswith("entry ") and "\n" not in problem.text for problem in bad)
+
+
+@given(st.lists(ENTRIES, max_size=4))
+def test_an_inbox_that_is_written_is_read(entries: list[InboxEntry]) -> None:
+    assert read_inbox([write_entry(one) for one in entries]) == (tuple(entries), ())
+
+
+@given(JSON.filter(lambda value: not isinstance(value, list)))
+def test_an_inbox_that_is_no_list_is_one_problem(value: Any) -> None:
+    good, bad = read_inbox(value)
+
+    assert good == ()
+    assert len(bad) == 1
