@@ -15,7 +15,7 @@ from greenroom.agents import AgentDefinition
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.teams import CreateItem, ItemStatus, MemberStatus, Team
-from greenroom.testing import virtual_ports
+from greenroom.testing import CancelAt, cancel_sweep, virtual_ports
 from greenroom.trace import JOURNAL, check_journal, read_journal
 from tests.session.crashes import RecordingDisk, recording_ports
 from tests.session.teamwork import in_order, main_messages, open_teamwork, violations
@@ -282,3 +282,24 @@ async def test_a_new_run_knows_nothing_of_the_teams_of_another(tmp_path: Path, a
             async with session.open_team("crew") as team:
                 assert not team.board.items()
                 await put(team, "one")
+
+
+def test_wherever_a_reopening_is_cancelled_nobody_is_lost(tmp_path: Path) -> None:
+    """CL-10: a member that was about to come back comes back with the next opening."""
+    count = iter(range(10_000))
+
+    async def scenario(at: CancelAt) -> None:
+        folder = tmp_path / f"run-{next(count)}"
+        folder.mkdir()
+        async with open_teamwork(folder, in_order(), pages={"Explore": remembers}, wait_s=0) as session:
+            async with session.open_team("crew") as team:
+                await team.spawn("ann", definition=MATE)
+            with trio.CancelScope() as scope:
+                at.aim(scope.cancel)
+                async with session.open_team("crew"):
+                    await trio.lowlevel.checkpoint()
+            at.aim(lambda: None)
+            async with session.open_team("crew") as team:
+                assert list(team.mates) == ["ann"]
+
+    assert len(cancel_sweep(scenario)) > 10
