@@ -9,6 +9,7 @@ Must not know: how teams are opened and closed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -17,12 +18,13 @@ import attrs
 from greenroom.actors import Down, Edge, Ref, State
 from greenroom.agents import AgentDefinition, AgentHome, Lineage
 from greenroom.agents.crew import ChildWish, words_of
-from greenroom.core import Cause, Disk, Ports
+from greenroom.core import Cause, Disk, Ports, UsageError
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation
 from greenroom.session._main import MAIN
+from greenroom.session._resume import load_agent
 from greenroom.tasks import TEAMMATE, Progress, Task, TaskInfo
-from greenroom.teams import EXIT_PLAN_MODE, LEAD, MateWish, Member, Team
+from greenroom.teams import EXIT_PLAN_MODE, LEAD, MateView, MateWish, Member, Team
 
 PLANS: Final = "plans"
 """The folder of a run that holds the plans of mates."""
@@ -73,6 +75,8 @@ class SessionMates:
         self._run_folder = run_folder
         self._ended: dict[str, str] = {}
         """Ids of the agents of mates that have ended and are not released, by those of their tasks."""
+        self._definitions: dict[tuple[str, str], AgentDefinition] = {}
+        """By team and name, of the mates that this process has started."""
         self.lead: tuple[Ref[Any], AgentHome] | None = None
         self.team: Team | None = None
         self._take_part()
@@ -112,14 +116,27 @@ class SessionMates:
                 is_background=False,
                 is_teammate=True,
                 is_planning=wish.is_plan_required,
+                exact_model=None if wish.former is None else wish.former.model,
             ),
         )
         home.label, home.must_plan = wish.name, wish.is_plan_required
         if definition.effort is None:
             home.effort = lead_home.effort
+        if wish.former is not None:
+            home.id = wish.former.agent
+            with suppress(UsageError):  # it had not said anything
+                home.loaded = await load_agent(self._run_folder, home.id, self._ports.blocking)
         if home.admit is not None:
             await home.admit()
+        self._definitions[wish.team, wish.name] = definition
         return home
+
+    async def definition_of(self, team: str, former: MateView) -> AgentDefinition | None:
+        """Return what kind of agent a mate of an earlier time was; None where nobody knows any more."""
+        kept = self._definitions.get((team, former.name))
+        if kept is not None:
+            return kept
+        return (await self._composition.definitions.refresh()).get(former.definition)
 
     async def write_plan(self, agent: str, number: int, plan: str) -> Path:
         """Write a plan of an agent into the run folder, and return the file.
@@ -136,8 +153,9 @@ class SessionMates:
     def adopt(self, member: Member) -> None:
         """Take note of a teammate that was started: it stands in the table of tasks."""
         home, ref = member.home, member.ref
+        if self._ended.pop(member.id, None) is not None:  # what it used before counts on
+            self._drop(home.id)
         self._adopt(ref, home)
-        earlier = self._tasks.find(member.id)
         info = TaskInfo(
             id=member.id,
             kind=TEAMMATE,
@@ -146,7 +164,7 @@ class SessionMates:
             output_file=self._run_folder / "tasks" / f"{home.id}.output",
             agent_type=home.definition.name,
             depth=home.lineage.depth,
-            run=1 if earlier is None else earlier.info.run + 1,
+            run=member.run,
         )
         task = self._tasks.open(info, is_background=True, kill=lambda cause: ref.kill(cause.why))
         task.is_silent = True  # the lead hears of it otherwise

@@ -60,7 +60,7 @@ def read_left(run_folder: Path) -> Left:
     views, took_ms = _fold_tasks(run_folder / JOURNAL)
     if not views:
         return Left()
-    told = _read_told(run_folder / TRANSCRIPTS)
+    told = read_told(run_folder / TRANSCRIPTS)
     events: list[Event] = []
     due: list[Due] = []
     for key, left in list(views.items()):
@@ -92,7 +92,7 @@ def read_left(run_folder: Path) -> Left:
 def read_record(run_folder: Path, agent_id: str) -> Mapping[str, Any]:
     """Return what is kept of a sub-agent beside its transcript, as of its latest run; empty where there is nothing."""
     found: Mapping[str, Any] = {}
-    for values in _objects(run_folder / record_path(agent_id), b"{"):
+    for values in objects_of(run_folder / record_path(agent_id), b"{"):
         found = values  # the last whole one counts
     return found
 
@@ -105,7 +105,7 @@ def _fold_tasks(journal: Path) -> tuple[dict[tuple[str, int], TaskView], dict[tu
     codec, world = Codec(tasks.EVENTS), World(tasks.FOLDS)
     began: dict[tuple[str, int], float] = {}
     took: dict[tuple[str, int], int] = {}
-    for values in _objects(journal, b'"task.'):
+    for values in objects_of(journal, b'"task.'):
         if values.get("ev") not in codec.kinds:
             continue
         try:
@@ -120,11 +120,11 @@ def _fold_tasks(journal: Path) -> tuple[dict[tuple[str, int], TaskView], dict[tu
     return dict(world.section("tasks")), took
 
 
-def _read_told(transcripts: Path) -> dict[str, str]:
+def read_told(transcripts: Path) -> dict[str, str]:
     """Return the notices that stand in any transcript, and how each of these tasks ended."""
     told: dict[str, str] = {}
     for path in sorted(transcripts.glob("*.jsonl")):
-        for values in _objects(path, f'"{NOTICES}":'.encode()):
+        for values in objects_of(path, f'"{NOTICES}":'.encode()):
             notices = values.get(NOTICES)
             if values.get("type") == "user" and isinstance(notices, dict):
                 told |= {str(notice): str(state) for notice, state in notices.items()}
@@ -170,7 +170,7 @@ def _last_text(path: Path) -> str:
     return next((one.text for one in reversed(messages) if one.role == "assistant" and one.text.strip()), "")
 
 
-def _objects(path: Path, mark: bytes) -> Iterator[Mapping[str, Any]]:
+def objects_of(path: Path, mark: bytes) -> Iterator[Mapping[str, Any]]:
     """Yield the JSON objects of those lines of a file in which some bytes stand; of a file that is not there, none."""
     try:
         lines = path.open("rb")

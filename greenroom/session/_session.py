@@ -119,7 +119,7 @@ class Session(BesideTurns, OfHost, OfTeams):
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)
         self._adopt(self._main, home)
         self.delegation.crew.main, self.delegation.crew.main_home = self._main, home
-        await self.teams.start(self._main, home, self.id)
+        await self.teams.start(self._main, home, self.id, is_resumed=loaded is not None)
         self.inbox = SessionInbox(
             self._main,
             home,

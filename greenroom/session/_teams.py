@@ -25,12 +25,14 @@ from greenroom.session._delegation import Delegation
 from greenroom.session._main import MAIN
 from greenroom.session._mates import SessionMates
 from greenroom.session._recording import Recording
-from greenroom.supervisor import StopOrder, Strategy, Supervisor, SupervisorSpec
+from greenroom.session._team_records import read_team_records
+from greenroom.supervisor import Restart, StopOrder, Strategy, Supervisor, SupervisorSpec
 from greenroom.teams import (
     Member,
     MemberStatus,
     Team,
     TeamClosed,
+    TeamRecord,
     TeamSettings,
     TeamTools,
     delegate_tools,
@@ -90,6 +92,8 @@ class SessionTeams:
         self._delegates = False
         self._narrow: Callable[[Sequence[str]], Collection[str]] | None = None
         """What takes tools from the lead in any case."""
+        self._records: dict[str, TeamRecord] = {}
+        """What is known of teams that are not open."""
         self._tools_of_team: tuple[Tool, ...] = ()
         self._tools_of_maker = TeamTools(self).both()
         self.current: Team | None = None
@@ -105,13 +109,20 @@ class SessionTeams:
         """The name of the team that is open; None where there is none."""
         return None if self.current is None else self.current.name
 
-    async def start(self, lead: Ref[Any], home: AgentHome, session_id: str) -> None:
-        """Take the main agent as lead; where the session is a team by itself, open that."""
+    async def start(self, lead: Ref[Any], home: AgentHome, session_id: str, *, is_resumed: bool) -> None:
+        """Take the main agent as lead; where the session is a team by itself, open that, and open again what its model had open."""
         self._mates.lead = (lead, home)
         self._narrow = home.narrow
         settings = self.settings
+        if is_resumed:
+            self._records = await self._ports.blocking.run(read_team_records, self._run_folder)
+            self._names |= self._records.keys()
         if settings.enabled and settings.implicit and self._composition.delegation.interactive:
             await self._open(f"session-{session_id[:8]}", Strategy.ONE_FOR_ONE, "")
+        elif settings.enabled:
+            left = [one.view for one in self._records.values() if one.view.is_open and not one.view.is_of_program]
+            if left:  # the model believes that it leads this team
+                await self._open(left[-1].team, Strategy.ONE_FOR_ONE, "")
         self._equip()
 
     # --- opening and closing ---------------------------------------------------------------------------------------
@@ -149,6 +160,7 @@ class SessionTeams:
             supervisor = await (await self._open_branch()).spawn_supervisor(name, spec)
             try:
                 team = await self._make_team(name, supervisor, description)
+                await self._bring_back(team)
             except BaseException:
                 supervisor.ref.kill("its team could not be opened")
                 with trio.CancelScope(shield=True):  # bounded by its kill grace; then its name can be taken again
@@ -164,8 +176,21 @@ class SessionTeams:
         self._equip()
         return team
 
-    async def _close(self) -> None:
-        """End the members side by side, within the deadline of the team; what is known of it stays."""
+    async def _bring_back(self, team: Team) -> None:
+        """Start the mates that a team had when it was closed, or its process ended: idle, with their conversations and items."""
+        self._mates.team = team
+        for former in team.parked:
+            definition = await self._mates.definition_of(team.name, former)
+            if definition is None:
+                self._composition.problems.append(
+                    f"{former.name} of the team {team.name} is not back: there is no agent {former.definition!r}; spawn it under its name"
+                )
+            else:
+                await team.spawn(former.name, definition=definition, restart=former.restart or Restart.TRANSIENT)
+        team.settle_record()
+
+    async def _close(self, *, is_deleted: bool = False) -> None:
+        """End the members side by side, within the deadline of the team; what is known of it stays, unless it is deleted."""
         team, self.current, self._tools_of_team = self.current, None, ()
         self._delegation.post.team = None
         self._delegates, self._lead[1].refusals = False, None
@@ -176,7 +201,7 @@ class SessionTeams:
         with trio.CancelScope(shield=True):  # bounded by the supervisor's stop budget
             team.supervisor.ref.stop(why="the team was closed")
             await team.supervisor.ref.wait_ended()
-        team.roster.emit(TeamClosed(actor=team.board.ref.id, team=team.name))
+        team.roster.emit(TeamClosed(actor=team.board.ref.id, team=team.name, is_deleted=is_deleted))
         self._mates.team = None
 
     async def _open_branch(self) -> Supervisor:
@@ -198,11 +223,22 @@ class SessionTeams:
             one_each=self.settings.agent_busy,
             wall=self._ports.clock.wall,
             description=description,
+            is_of_program=self._is_of_program,
+            record=await self._record_of(name),
         )
         self._tools_of_team = (*lead_tools, self._delegation.send_message(has_team=True))
         if self._is_of_program:
             self._tools_of_team += (report_tool(self._run_folder / "report.md", self._ports.disk),)
         return team
+
+    async def _record_of(self, name: str) -> TeamRecord | None:
+        """Return what is known of a team that was open before; None for a new one."""
+        if name not in self._names:
+            return None
+        if name not in self._records:  # it was opened and closed since the records were read
+            await self._recording.commit()
+            self._records = await self._ports.blocking.run(read_team_records, self._run_folder)
+        return self._records.pop(name, None)
 
     def _equip(self) -> None:
         """Give the lead the tools that it has now."""
@@ -241,7 +277,10 @@ class SessionTeams:
         """
         if self._is_of_program:
             raise ToolError("this team was opened by the program, which closes it as well")
-        await self._close()
+        assert self.current is not None
+        for mate in self.current.mates.values():
+            mate.kill("its team was closed for good")
+        await self._close(is_deleted=True)
 
     async def join(self, route: TeammateRoute, call: AgentCall) -> TeammateSpawned:
         """Let a teammate join, for a call of the tool Agent.

@@ -40,14 +40,17 @@ from greenroom.teams._mate_events import (
     MateIdled,
     MateJoined,
     MateLeft,
+    MateParked,
     MateView,
     MateWoke,
     TeamClosed,
     TeamOpened,
+    TeamView,
 )
 from greenroom.teams._names import LEAD, free_name
 from greenroom.teams._plans import EXIT_PLAN_MODE, PlanRequest, Plans
 from greenroom.teams._protocol import IdleReason
+from greenroom.teams._record import TeamRecord, records_of
 from greenroom.teams._request_events import (
     PlanAnswered,
     PlanSubmitted,
@@ -111,6 +114,7 @@ __all__ = [
     "MateIdled",
     "MateJoined",
     "MateLeft",
+    "MateParked",
     "MateView",
     "MateWish",
     "MateWoke",
@@ -135,8 +139,10 @@ __all__ = [
     "TeamClosed",
     "TeamMail",
     "TeamOpened",
+    "TeamRecord",
     "TeamSettings",
     "TeamTools",
+    "TeamView",
     "TurnOver",
     "apply",
     "delegate_tools",
@@ -144,6 +150,7 @@ __all__ = [
     "make_team",
     "member_tools",
     "plan_edit",
+    "records_of",
     "refuse_completion",
     "refuse_creation",
     "refuse_idling",

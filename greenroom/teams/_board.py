@@ -136,11 +136,6 @@ class Assignment:
     item: Item
     by: str
 
-    @property
-    def text(self) -> str:
-        """What its owner reads of it."""
-        return f"{self.by} gave you task #{self.item.id} ({self.item.subject}). You are handed it when you are free."
-
 
 @final
 @attrs.define(kw_only=True, eq=False)
@@ -166,10 +161,12 @@ class BoardHome:
     freed: dict[str, None] = attrs.field(factory=dict)
     """Members of whose own items one can be begun now, still to be looked after."""
     tell_lead: Callable[[Note], Delivery] | None = None
-    tell_owner: Callable[[Assignment], object] | None = None
-    """Tells a member that works on something else what it was given; None sends it a note."""
+    tell_owner: Callable[[Assignment], object] = attrs.field(default=lambda _: None)
+    """Tells a member what it was given and cannot begin with at once."""
     settle: Callable[[str], None] | None = None
     """Called in the step in which a member said that it had nothing to do and the board had nothing for it."""
+    is_closing: Callable[[], bool] = attrs.field(default=lambda: False)
+    """Whether all members end together: what they own, they own still when the team is opened again."""
     was_done: bool = False
     board: Ref[Any] | None = None
     """The board itself, once it was spawned."""
@@ -240,7 +237,7 @@ class Board(Behavior[BoardMessage]):
 
     def on_signal(self, signal: Signal, ctx: Context) -> None:
         """Take back the items of a member that has ended."""
-        if isinstance(signal, Down):
+        if isinstance(signal, Down) and not self._home.is_closing():
             self._watched.discard(signal.actor)
             member = self._home.names.pop(signal.actor, None)
             if member is not None:
@@ -296,14 +293,7 @@ class Board(Behavior[BoardMessage]):
         is_handed_out = item.owner in home.waiting and home.state.startable(item.owner) == item
         if is_handed_out or item.status is not ItemStatus.PENDING:
             return
-        assignment = Assignment(owner=item.owner, item=item, by=by)
-        ref = home.members.get(item.owner)
-        if home.tell_owner is not None:
-            home.tell_owner(assignment)
-        elif ref is not None:
-            ref.tell(Note(assignment.text, by), Lane.LATER, size_bytes=len(assignment.text))
-        else:
-            self._tell(assignment.text)
+        home.tell_owner(Assignment(owner=item.owner, item=item, by=by))
 
     def _note_turn_over(self, member: str, item_id: str) -> None:
         if self._home.holds(member, item_id):

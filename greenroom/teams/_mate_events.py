@@ -7,6 +7,7 @@ from typing import ClassVar, Final, final
 import attrs
 
 from greenroom.core import Event
+from greenroom.teams._request_events import PlanAnswered
 
 
 @final
@@ -20,6 +21,8 @@ class TeamOpened(Event):
     """Its name."""
     description: str = ""
     """What it is for."""
+    is_of_program: bool = True
+    """Whether the program opened it, and not the lead's model or the session itself."""
 
 
 @final
@@ -31,6 +34,8 @@ class TeamClosed(Event):
 
     team: str
     """Its name."""
+    is_deleted: bool = False
+    """Whether nothing of it comes back under this name."""
 
 
 @attrs.frozen(kw_only=True)
@@ -89,6 +94,14 @@ class MateIdled(MateEvent):
 
 @final
 @attrs.frozen(kw_only=True)
+class MateParked(MateEvent):
+    """A teammate's actor has ended with its team; it comes back when that is opened again."""
+
+    kind: ClassVar[str] = "mate.parked"
+
+
+@final
+@attrs.frozen(kw_only=True)
 class MateLeft(MateEvent):
     """A teammate is there no more; nobody else gets its name."""
 
@@ -100,7 +113,8 @@ class MateLeft(MateEvent):
     """Who asked for that and why, or the error."""
 
 
-EVENTS: Final = (TeamOpened, TeamClosed, MateJoined, MateWoke, MateIdled, MateLeft)
+ENDED: Final = "ended"
+EVENTS: Final = (TeamOpened, TeamClosed, MateJoined, MateWoke, MateIdled, MateParked, MateLeft)
 
 
 # --- what these events add up to ----------------------------------------------------------------------------------------
@@ -121,12 +135,19 @@ class MateView:
     is_plan_required: bool
     restart: str
     status: str
-    """`working`, `idle` or `ended`."""
+    """`working`, `idle`, `parked` or `ended`."""
     reason: str = ""
     """Why it is idle, or how it ended."""
+    run: int = 1
+    """How often it has joined: once, and once more each time its team was opened again."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is there no more, and does not come back."""
+        return self.status == ENDED
 
 
-def joined(_: MateView | None, event: MateJoined) -> MateView:
+def joined(before: MateView | None, event: MateJoined) -> MateView:
     """Return a teammate that has just joined, or came back when its team was opened again."""
     return MateView(
         team=event.team,
@@ -139,10 +160,11 @@ def joined(_: MateView | None, event: MateJoined) -> MateView:
         is_plan_required=event.is_plan_required,
         restart=event.restart,
         status="idle",
+        run=1 if before is None else before.run + 1,
     )
 
 
-def changed(before: MateView | None, event: MateEvent) -> MateView | None:
+def changed(before: MateView | None, event: Event) -> MateView | None:
     """Return a teammate after an event; None for one that is not there."""
     if before is None:
         return None
@@ -151,16 +173,47 @@ def changed(before: MateView | None, event: MateEvent) -> MateView | None:
             return attrs.evolve(before, status="working", reason="")
         case MateIdled(reason=reason):
             return attrs.evolve(before, status="idle", reason=reason)
+        case MateParked():
+            return attrs.evolve(before, status="parked", reason="")
         case MateLeft(state=state):
-            return attrs.evolve(before, status="ended", reason=state)
+            return attrs.evolve(before, status=ENDED, reason=state)
+        case PlanAnswered(is_approved=True):
+            return attrs.evolve(before, is_plan_required=False)
         case _:
             return before
+
+
+@final
+@attrs.frozen(kw_only=True)
+class TeamView:
+    """What is known of a team."""
+
+    team: str
+    description: str = ""
+    is_open: bool = True
+    """Whether nobody has closed it; the end of its process is no closing."""
+    is_of_program: bool = True
+    is_deleted: bool = False
+
+
+def opened(_: TeamView | None, event: TeamOpened) -> TeamView:
+    """Return a team that has just been opened, or opened again."""
+    return TeamView(team=event.team, description=event.description, is_of_program=event.is_of_program)
+
+
+def closed(before: TeamView | None, event: TeamClosed) -> TeamView | None:
+    """Return a team that was closed."""
+    return None if before is None else attrs.evolve(before, is_open=False, is_deleted=event.is_deleted)
 
 
 FOLDS: Final = (
     ("mates", MateJoined, ("team", "name"), joined),
     ("mates", MateWoke, ("team", "name"), changed),
     ("mates", MateIdled, ("team", "name"), changed),
+    ("mates", MateParked, ("team", "name"), changed),
     ("mates", MateLeft, ("team", "name"), changed),
+    ("mates", PlanAnswered, ("team", "to"), changed),
+    ("teams", TeamOpened, ("team",), opened),
+    ("teams", TeamClosed, ("team",), closed),
 )
 """`(section, event class, key fields, function)`, as `greenroom.trace` reads them."""

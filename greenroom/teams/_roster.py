@@ -41,6 +41,8 @@ class Member:
     """There once its actor has started."""
     status: MemberStatus = MemberStatus.IDLE
     """Of a teammate; nobody keeps count of the lead."""
+    run: int = 1
+    """How often it has joined: once, and once more each time its team was opened again."""
     item: str = ""
     """The item that it was handed and whose turn has not ended; empty for none."""
     idling: Idling | None = None

@@ -16,17 +16,21 @@ from greenroom.core import Event, UsageError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import Usage
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
-from greenroom.teams._board import Board, BoardHome
-from greenroom.teams._items import Item
+from greenroom.teams._assignments import tell_assignment
+from greenroom.teams._board import Board, BoardHome, GiveBack
+from greenroom.teams._board_state import BoardState
+from greenroom.teams._items import Item, ItemStatus
 from greenroom.teams._lifecycle import MateStep, MemberStatus
 from greenroom.teams._mail import TeamMail
+from greenroom.teams._mail_events import Mail
 from greenroom.teams._mate import MateAgent
-from greenroom.teams._mate_events import MateJoined, TeamOpened
+from greenroom.teams._mate_events import MateJoined, MateView, TeamOpened
 from greenroom.teams._names import LEAD, check_name, color_of
 from greenroom.teams._plans import Plans
+from greenroom.teams._record import TeamRecord
 from greenroom.teams._roster import Member, Roster
 from greenroom.teams._shutdown import DEADLINE_S, ShutdownOutcome, Shutdowns, ShutdownState
-from greenroom.teams._telling import settle, tell_end
+from greenroom.teams._telling import park, settle, tell_end
 from greenroom.teams._tools import member_tools
 from greenroom.tools import Tool
 
@@ -46,6 +50,8 @@ class MateWish:
     """An alias or an id; None: as its definition says, else the lead's."""
     is_plan_required: bool = False
     """Whether it plans first, and works when the lead has approved of that."""
+    former: MateView | None = None
+    """What it was, where it comes back: it has its id, its conversation and its model again."""
 
 
 class MateGround(Protocol):
@@ -180,9 +186,15 @@ class Team:
     """A board and its mates. Made by `session.open_team`."""
 
     def __init__(
-        self, *, supervisor: Supervisor, roster: Roster, ground: MateGround, wall: Callable[[], datetime]
+        self,
+        *,
+        supervisor: Supervisor,
+        roster: Roster,
+        ground: MateGround,
+        wall: Callable[[], datetime],
+        record: TeamRecord | None,
     ) -> None:
-        self.mail = TeamMail(roster)
+        self.mail = TeamMail(roster, last=0 if record is None else record.last_mail)
         """What members send each other."""
         self.shutdowns = Shutdowns(self.mail, supervisor, wall)
         """The requests to end that are open."""
@@ -194,7 +206,11 @@ class Team:
         self.roster = roster
         self._ground = ground
         self._mates: dict[str, Mate] = {}
-        self._joined = 0
+        self._joined = 0 if record is None else len(record.mates)
+        self._parked = {} if record is None else {one.name: one for one in record.parked}
+        self._coming: set[str] = set()
+        """Names of those that are just being started."""
+        self._unread = [] if record is None else list(record.mail)
 
     def __repr__(self) -> str:
         return f"<Team {self.name!r}: {len(self._mates)} mates>"
@@ -228,7 +244,8 @@ class Team:
     ) -> Mate:
         """Start a teammate; without a prompt it waits for mail or for an item that it can claim.
 
-        A name that a member of the team ever had comes with a number; `name` of the result is the one it has.
+        A name that a member of the team ever had comes with a number; `name` of the result is the one it has. The name of one that
+        is `parked` brings that one back, as it was.
 
         Args:
             name: What the others call it.
@@ -243,23 +260,40 @@ class Team:
             JournalError: The spawn could not be put on record.
             Stopping: The team is closing.
         """
-        check_name(name)
         spec = ChildSpec(restart=restart)
-        roster = self.roster
-        name = roster.reserve(name)
+        former = self._parked.get(name) if name not in self._coming else None
+        if former is None:
+            check_name(name)
+            name = self.roster.reserve(name)
+        else:  # it has all that it had, and reads what it has not read
+            model, plan_required = None, former.is_plan_required
+        wish = MateWish(
+            name=name,
+            team=self.name,
+            definition=definition,
+            tools=(*member_tools(self.roster, name), *([self.plans.tool(name)] if plan_required else [])),
+            model=model,
+            is_plan_required=plan_required,
+            former=former,
+        )
+        self._coming.add(name)
         try:
-            wish = MateWish(
-                name=name,
-                team=self.name,
-                definition=definition,
-                tools=(*member_tools(roster, name), *([self.plans.tool(name)] if plan_required else [])),
-                model=model,
-                is_plan_required=plan_required,
-            )
+            mate = await self._start(wish, spec)
+        finally:
+            self._coming.discard(name)
+        self._parked.pop(name, None)
+        self.mail.take_up(self._take_unread(name))
+        if prompt:
+            mate.tell(prompt)
+        return mate
+
+    async def _start(self, wish: MateWish, spec: ChildSpec) -> Mate:
+        """Start a teammate, and return when it is on record that there is one."""
+        name, roster, former = wish.name, self.roster, wish.former
+        try:
             home = await self._ground.make_mate(wish)
-            member = Member(name=name, id=roster.id_of(name), color=color_of(self._joined), home=home)
-            self._joined += 1
-            admit = partial(self._admit, member, plan_required=plan_required, restart=spec.restart)
+            member = self._make_member(name, home, former)
+            admit = partial(self._admit, member, plan_required=wish.is_plan_required, restart=spec.restart)
             ref: Ref[Any] = await self.supervisor.spawn(MateAgent, member, roster, admit, name=name, spec=spec)
         except BaseException:
             if name not in roster.joined:
@@ -271,9 +305,18 @@ class Team:
             ref.kill("its start could not be put on record")
             raise
         mate = self._mates[name] = Mate(member, self.shutdowns)
-        if prompt:
-            mate.tell(prompt)
         return mate
+
+    def _make_member(self, name: str, home: AgentHome, former: MateView | None) -> Member:
+        color, run = (color_of(self._joined), 1) if former is None else (former.color, former.run + 1)
+        self._joined += former is None
+        return Member(name=name, id=self.roster.id_of(name), color=color, home=home, run=run)
+
+    def _take_unread(self, name: str) -> list[Mail]:
+        """Return what a member had not read when its team was closed, or its process ended."""
+        mine = [one for one in self._unread if one.to == name]
+        self._unread = [one for one in self._unread if one.to != name]
+        return mine
 
     def _admit(self, member: Member, *, plan_required: bool, restart: Restart) -> None:
         """Let a teammate belong to the team, in the step in which it can begin."""
@@ -299,15 +342,33 @@ class Team:
         member.take(MateStep.LIFE_ENDED)
         self.roster.leave(member)
         mate = self._mates.get(member.name)  # none: its start was taken back, and the lead never heard of it
-        tell_end(self.roster, member, down, is_told=mate is not None and not self._is_closing)
+        ends_with_team = self._is_closing and (down.cause is None or down.cause.who == self.supervisor.id)
+        if ends_with_team or member.name in self._parked:
+            park(self.roster, member)
+        else:
+            tell_end(self.roster, member, down, is_told=mate is not None and not self._is_closing)
         self._ground.let_go(member, down)
         if mate is not None:
             mate.let_go()
 
+    # --- what was there before ---------------------------------------------------------------------------------------
+
+    @property
+    def parked(self) -> tuple[MateView, ...]:
+        """Teammates of an earlier time that have not come back; `spawn` under such a name brings that one back."""
+        return tuple(self._parked.values())
+
+    def settle_record(self) -> None:
+        """Hand the lead what it has not read, and put back on the board what belongs to nobody who is there or may come back."""
+        self.mail.take_up(self._take_unread(LEAD))
+        there = {LEAD, *self._mates, *self._parked}
+        for item in self.board.items():
+            if item.owner and item.owner not in there and item.status is not ItemStatus.COMPLETED:
+                self.board.ref.tell(GiveBack(member=item.owner, item=item.id, why="it has ended", is_failure=False))
+
     @property
     def _is_closing(self) -> bool:
-        cell = self.supervisor.cell
-        return cell.stop_cause is not None or cell.kill_cause is not None
+        return _is_ending(self.supervisor)
 
 
 async def make_team(
@@ -322,10 +383,16 @@ async def make_team(
     wall: Callable[[], datetime],
     one_each: bool = False,
     description: str = "",
+    is_of_program: bool = True,
+    record: TeamRecord | None = None,
 ) -> tuple[Team, tuple[Tool, ...]]:
-    """Start a board below `supervisor`; returns the team and the tools of its lead."""
+    """Start a board below `supervisor`; returns the team, whose mates of an earlier time are still to be started, and its lead's tools."""
+    state = BoardState() if record is None else BoardState(record.items, record.last_id)
     home = BoardHome(
         team=name,
+        state=state,
+        was_done=state.is_done,  # nobody is told of that again
+        is_closing=partial(_is_ending, supervisor),
         one_each=one_each,
         tell_lead=lambda note: lead.tell(note, Lane.LATER, size_bytes=len(note.text)),
         check_open=check_open,
@@ -337,6 +404,18 @@ async def make_team(
     leading = Member(name=LEAD, id=roster.id_of(LEAD), color="", home=lead_home)
     leading.ref = lead
     roster.join(leading)
+    if record is not None:
+        names = {one.name for one in record.mates}
+        roster.used |= names
+        roster.joined |= names
     home.settle = partial(settle, roster)
-    emit(TeamOpened(actor=board.id, team=name, description=description))
-    return Team(supervisor=supervisor, roster=roster, ground=ground, wall=wall), member_tools(roster, LEAD)
+    home.tell_owner = partial(tell_assignment, roster, wall)
+    description = description or (record.view.description if record is not None else "")
+    emit(TeamOpened(actor=board.id, team=name, description=description, is_of_program=is_of_program))
+    team = Team(supervisor=supervisor, roster=roster, ground=ground, wall=wall, record=record)
+    return team, member_tools(roster, LEAD)
+
+
+def _is_ending(supervisor: Supervisor) -> bool:
+    cell = supervisor.cell
+    return cell.stop_cause is not None or cell.kill_cause is not None

@@ -13,7 +13,7 @@ from greenroom.agents import Note
 from greenroom.mailbox import Lane
 from greenroom.teams._items import ItemStatus
 from greenroom.teams._lifecycle import Idling, MateStep, MemberStatus, is_news
-from greenroom.teams._mate_events import MateIdled, MateLeft
+from greenroom.teams._mate_events import MateIdled, MateLeft, MateParked
 from greenroom.teams._protocol import IdleNotification, IdleReason, Message, TeammateTerminated
 from greenroom.teams._roster import Member, Roster
 from greenroom.teams._wire import write_text
@@ -63,8 +63,13 @@ def tell_idling(roster: Roster, member: Member, idling: Idling) -> None:
     _tell(roster, member, message, idling)
 
 
+def park(roster: Roster, member: Member) -> None:
+    """Put on record that a mate's actor has ended with its team."""
+    roster.emit(MateParked(actor=member.ref.id, team=roster.team, name=member.name))
+
+
 def tell_end(roster: Roster, member: Member, down: Down, *, is_told: bool) -> None:
-    """Put on record that a mate is there no more, and tell the lead unless the whole team ends."""
+    """Put on record that a mate is there no more, and tell the lead if it ever heard of that mate."""
     why = f"{down.cause.who}: {down.cause.why}" if down.cause is not None else str(down.error or "")
     roster.emit(MateLeft(actor=member.ref.id, team=roster.team, name=member.name, state=down.state.value, why=why))
     if not is_told:

@@ -252,7 +252,7 @@ async def test_what_a_mate_started_in_the_background_outlives_its_turn_and_ends_
 
 
 async def test_a_mate_has_no_mates_and_no_agents_in_the_background(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """CL-45; behaviours (7), line 9; agents 7.18."""
+    """CL-45; Behaviours (7), line 9; agents 7.18."""
     refused: list[str] = []
     calls: list[AnswerLike] = [
         agent("x", run_in_background=True),

@@ -68,7 +68,7 @@ async def test_a_model_makes_a_team_and_closes_it(tmp_path: Path, autojump_clock
 async def test_a_teammate_is_there_within_the_call_and_knows_nothing_of_the_leads_conversation(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 7.10, 7.12; behaviours (7), line 1."""
+    """Agents 7.10, 7.12; Behaviours (7), line 1."""
     seen: list[ModelRequest] = []
 
     def explorer(request: ModelRequest) -> AnswerLike:

@@ -106,9 +106,6 @@ class Scene:
         """Return the items that a member was handed."""
         return [one.label for one in self.given[name] if isinstance(one, Work)]
 
-    def notes(self, name: str) -> list[str]:
-        return [one.text for one in self.given[name] if isinstance(one, Note)]
-
     @property
     def items(self) -> tuple[Item, ...]:
         return tuple(self.home.state.in_order())

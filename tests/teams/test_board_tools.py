@@ -170,7 +170,7 @@ async def test_a_list_of_many_is_in_the_order_of_numbers_with_open_blockers_only
 
 
 async def test_what_is_refused_is_said_with_its_reason(tmp_path: Path) -> None:
-    """Agents 7.75."""
+    """Agents 7.75. Behaviours (7), line 2: of two that claim one item, one gets it and the other hears whose it is."""
     async with open_desk(tmp_path) as desk:
         for subject in ("one", "two"):
             await desk.call(LEAD, "TaskCreate", subject=subject, description="")
@@ -192,6 +192,43 @@ async def test_what_is_refused_is_said_with_its_reason(tmp_path: Path) -> None:
         assert unknown["error"] == "task_not_found: there is no task #7"
         assert nobody["error"].startswith("no_such_member: ")
         assert cycle["error"] == "cycle: then task #1 would wait for itself: #1 waits for #2, #2 waits for #1"
+
+
+async def test_what_changes_while_a_hook_runs_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hook lets it pass, and meanwhile the lead has given the item to somebody else."""
+    async with open_desk(tmp_path) as desk:
+        await desk.call(LEAD, "TaskCreate", subject="one", description="")
+        await desk.call("ann", "TaskUpdate", taskId="1", status="in_progress")
+
+        async def let_pass(*_: object) -> str:
+            await desk.scene.edit("1", LEAD, owner=LEAD)
+            return ""
+
+        monkeypatch.setattr("greenroom.teams._board_tools.has_hooks", lambda *_: True)
+        monkeypatch.setattr("greenroom.teams._board_tools.refuse_completion", let_pass)
+        refused = await desk.refusal("ann", "TaskUpdate", taskId="1", status="completed")
+
+        assert refused["error"].startswith("already_claimed: ")
+        assert desk.scene.items[0].status == "pending"
+
+
+async def test_completing_frees_deleting_clears_and_no_id_comes_back(tmp_path: Path) -> None:
+    """Behaviours (7), line 3."""
+    async with open_desk(tmp_path) as desk:
+        for subject in ("one", "two", "three"):
+            await desk.call(LEAD, "TaskCreate", subject=subject, description="")
+        await desk.call(LEAD, "TaskUpdate", taskId="2", addBlockedBy=["1", "3"])
+        await desk.call("ann", "TaskUpdate", taskId="1", status="completed")
+        await desk.call(LEAD, "TaskUpdate", taskId="3", status="deleted")
+
+        claimed = await desk.call("bob", "TaskUpdate", taskId="2", status="in_progress")
+        made = await desk.call(LEAD, "TaskCreate", subject="four", description="")
+
+        assert claimed["success"]
+        assert desk.scene.items[1].blocked_by == ("1",)
+        assert made["task"]["id"] == "4"
 
 
 async def test_nothing_is_promised_that_cannot_be_put_on_record(tmp_path: Path) -> None:

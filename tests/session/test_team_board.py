@@ -1,16 +1,20 @@
-"""Hooks around the items of a team's board, through whole turns: real commands that refuse what is to be created or completed."""
+"""The board of a team in a session: whose an item is, what its owner is told, and the hooks that refuse to have it created or done."""
 
 from __future__ import annotations
 
+import html
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
+from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import open_session
-from greenroom.teams import Item, refuse_idling
+from greenroom.teams import Edit, Edited, EditItem, Item, Team, refuse_idling
 from tests.session.test_hooks import answering, hook, told
 from tests.session.test_permissions import home, project, results
 
@@ -21,7 +25,7 @@ MATE = AgentDefinition(name="mate", system_prompt="You help.")
 NO = {"decision": "block", "reason": "not without a test"}
 
 
-def calling(*calls: Call) -> Any:
+def calling(*calls: Call) -> Callable[[ModelRequest], AnswerLike]:
     """Return a role that makes these calls, one after the other, and says what it read last."""
 
     def answer(request: ModelRequest) -> AnswerLike:
@@ -48,7 +52,7 @@ async def run(project: Path, settings: dict[str, Any], *calls: Call) -> tuple[li
 
 @pytest.mark.parametrize("command", ["echo 'not without a test' >&2; exit 2", None])
 async def test_a_hook_refuses_an_item_before_anybody_can_be_handed_it(project: Path, command: str | None) -> None:
-    """Row 3.7 (agents 3.38): it is never on the board, the model reads why, and its id is nobody's ever after."""
+    """Behaviours (3), line 7; agents 3.38: it is never on the board, the model reads why, and its id is nobody's ever after."""
     settings = hook("TaskCreated", command or answering(project, NO))
     both = [CREATE, Call("TaskCreate", {"subject": "two", "description": ""})]
 
@@ -70,7 +74,7 @@ async def test_what_a_hook_lets_pass_is_created_with_the_id_that_it_was_told(pro
 
 
 async def test_a_hook_keeps_an_item_from_being_completed(project: Path) -> None:
-    """Row 3.7 (agents 3.38): it stays as it is, and the model reads why."""
+    """Behaviours (3), line 7; agents 3.38: it stays as it is, and the model reads why."""
     settings = hook("TaskCompleted", "cat >> told; echo >> told; echo 'run the tests' >&2; exit 2")
 
     texts, items = await run(project, settings, CREATE, COMPLETE)
@@ -110,3 +114,79 @@ async def test_at_the_end_of_a_turn_hooks_are_asked_about_all_that_a_mate_works_
             assert told(project)[before]["teammate_name"] == "ann"
             assert team.board.items()[0].status == "in_progress"
             assert await refuse_idling(team.roster, "team-lead") == ""
+
+
+async def test_twins_are_never_handed_what_is_anothers(project: Path, autojump_clock: MockClock) -> None:
+    """RC-96: three that want one name, one item: one of them has it, and its end gives back nothing of the others."""
+    model = PlaybookModel({"lead": calling(CREATE), "mate": lambda _: "I look at it."}, wait_s=1.0)
+    async with open_session(main=LEAD, model=model, cwd=project, runs=project.parent / "runs") as session:
+        async with session.open_team("crew") as team:
+            mates = [await team.spawn("Writer", definition=MATE) for _ in range(3)]
+            await session.run("Go.")
+            await session.wait_quiet()
+            (item,) = team.board.items()
+            owners = [mate for mate in mates if mate.name == item.owner]
+
+            for mate in mates:
+                if mate not in owners:
+                    mate.kill()
+            await session.wait_quiet()
+
+            assert [mate.name for mate in mates] == ["Writer", "Writer-2", "Writer-3"]
+            assert len(owners) == 1
+            assert team.board.items() == (item,)
+
+
+async def test_a_mate_that_is_given_an_item_reads_whose_it_is(project: Path, autojump_clock: MockClock) -> None:
+    """Agents 7.55, 7.76: a `task_assignment` from who gave it, while it cannot begin with it."""
+    seen: list[str] = []
+
+    def mate(request: ModelRequest) -> AnswerLike:
+        seen.append(request.messages[-1].text)
+        return "I look at it."
+
+    def lead(request: ModelRequest) -> AnswerLike:
+        is_on = any(message.text == "Go on." for message in request.messages)
+        return calling(CREATE, two, own, *([give] if is_on else []))(request)
+
+    own = Call("TaskUpdate", {"taskId": "1", "status": "in_progress", "addBlocks": ["2"]})
+    two = Call("TaskCreate", {"subject": "two", "description": "later"})
+    give = Call("TaskUpdate", {"taskId": "2", "owner": "ann"})
+    model = PlaybookModel({"lead": lead, "mate": mate}, wait_s=1.0)
+    async with open_session(main=LEAD, model=model, cwd=project, runs=project.parent / "runs") as session:
+        async with session.open_team("crew") as team:
+            await session.run("Go.")
+            await team.spawn("ann", definition=MATE)
+            await session.run("Go on.")
+            await session.wait_quiet()
+
+            assert team.board.items()[1].owner == "ann"
+    read = html.unescape(seen[0])
+    assert '"type": "task_assignment", "taskId": "2", "subject": "two", "description": "later"' in read
+
+
+async def test_an_item_that_was_taken_back_before_its_turn_begins_begins_none(
+    project: Path, autojump_clock: MockClock
+) -> None:
+    """It waits behind what its owner works on; by then it is somebody else's."""
+    seen: list[str] = []
+
+    def mate(request: ModelRequest) -> AnswerLike:
+        seen.append(request.messages[-1].text.split(":")[0])
+        return "I look at it."
+
+    async def lead(team: Team, **changes: Any) -> None:
+        answer = await team.board.ref.ask(EditItem(edit=Edit(by="team-lead", **changes)))
+        assert isinstance(answer, Edited), answer
+
+    model = PlaybookModel({"lead": calling(CREATE, CREATE), "mate": mate}, wait_s=10.0)
+    async with open_session(main=LEAD, model=model, cwd=project, runs=project.parent / "runs") as session:
+        async with session.open_team("crew") as team:
+            await session.run("Go.")
+            await team.spawn("ann", definition=MATE)
+            await trio.sleep(5)
+            await lead(team, item="2", owner="ann", status="in_progress")
+            await lead(team, item="2", owner="team-lead", status="in_progress")
+            await session.wait_quiet()
+
+    assert seen == ["Task #1 is yours"]

@@ -1,0 +1,305 @@
+"""Teams that are opened again: in the same session, by a process that goes on with a run, and wherever a crash was."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+from trio.testing import MockClock
+
+from greenroom.agents import AgentDefinition
+from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
+from greenroom.session import EVENTS, FOLDS, Session, open_session
+from greenroom.teams import CreateItem, ItemStatus, MemberStatus, Team
+from greenroom.testing import CancelAt, cancel_sweep, virtual_ports
+from greenroom.trace import JOURNAL, check_journal, read_journal
+from tests.session.crashes import RecordingDisk, recording_ports
+from tests.session.teamwork import in_order, main_messages, open_teamwork, violations
+
+MATE = AgentDefinition(name="Explore", system_prompt="You help.")
+SLOW: Final = 20.0
+
+
+async def put(team: Team, subject: str) -> None:
+    await team.board.ref.ask(CreateItem(subject=subject, description="", by="host"))
+
+
+def remembers(request: ModelRequest) -> AnswerLike:
+    """Say what was said to it before, or complete the item that it was handed."""
+    last = request.messages[-1].text
+    if last.startswith("Task #"):
+        return Call("TaskUpdate", {"taskId": last[6:].split()[0], "status": "completed"})
+    return "I know: " + " / ".join(one.text for one in request.messages if one.role == "user" and one.text)
+
+
+def said_by(session: Session, name: str) -> str:
+    assert session.teams.current is not None
+    member = session.teams.current.roster.find(name)
+    assert member is not None
+    assert member.home.conversation is not None
+    return member.home.conversation.messages[-1].text
+
+
+async def test_a_team_that_is_opened_again_is_as_it_was(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """DESIGN 12.35; CL-10: board, names, colors, conversations; nothing is said, and nothing begins by itself."""
+    async with open_teamwork(tmp_path, in_order(), pages={"Explore": remembers}) as session:
+        async with session.open_team("crew") as team:
+            ann = await team.spawn("ann", definition=MATE, prompt="The word is BLUE.")
+            gone = await team.spawn("bob", definition=MATE)
+            await put(team, "one")
+            await session.wait_quiet()
+            gone.kill()
+            await gone.wait_ended()
+            before = team.board.items()
+            agent, color = ann.ref.id, ann.color
+            await session.wait_quiet()
+        said = len(main_messages(session))
+
+        async with session.open_team("crew") as team:
+            await session.wait_quiet()
+            assert team.board.items() == before
+            assert list(team.mates) == ["ann"]
+            ann = team.mates["ann"]
+            assert (ann.status, ann.color) == (MemberStatus.IDLE, color)
+            assert len(main_messages(session)) == said
+            ann.tell("What is the word?")
+            await session.wait_quiet()
+            assert "The word is BLUE." in said_by(session, "ann")
+            other = await team.spawn("bob", definition=MATE)
+            assert other.name == "bob-2", "the name of one that has ended is nobody else's"
+            await put(team, "two")
+            await session.wait_quiet()
+            assert [one.id for one in team.board.items()] == ["1", "2"]
+            assert {one.id: one for one in session.agents()}.keys() >= {agent}
+        usage = session.usage
+
+    assert usage.total > 0
+    assert violations(session) == []
+    assert len(list((session.run_folder / "transcripts").glob(f"agent-{agent}.jsonl"))) == 1
+
+
+async def test_a_process_that_goes_on_with_a_run_has_the_team_again(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """DESIGN 12.35: an item in progress stays its owner's, mail that nobody read is read, ids go on."""
+    async with open_teamwork(tmp_path, in_order(), pages={"Explore": remembers}, wait_s=SLOW) as first:
+        await first.run("You lead.")
+        async with first.open_team("crew") as team:
+            ann = await team.spawn("ann", definition=MATE)
+            await put(team, "one")
+            await trio.sleep(1)
+            assert ann.status is MemberStatus.WORKING
+            await team.mail.hand_over("team-lead", [team.roster.members["ann"]], "Read me later.", "later")
+        assert team.board.items()[0].owner == "ann"
+
+    read: list[str] = []
+
+    def looks(request: ModelRequest) -> AnswerLike:
+        read.append(request.messages[-1].text)
+        return "Noted."
+
+    async with open_teamwork(
+        tmp_path, in_order(), pages={"Explore": looks}, resume=first.run_folder, ports=virtual_ports(1)
+    ) as second:
+        async with second.open_team("crew") as team:
+            (item,) = team.board.items()
+            assert (item.owner, item.status) == ("ann", ItemStatus.IN_PROGRESS)
+            await second.wait_quiet()
+            assert len(read) == 1
+            assert "Read me later." in read[0]
+            await put(team, "two")
+            await second.wait_quiet()
+            assert [(one.id, one.owner) for one in team.board.items()] == [("1", "ann"), ("2", "ann")]
+
+    assert violations(second) == []
+
+
+async def test_a_mate_of_a_definition_that_nobody_knows_waits_for_its_name(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    private = AgentDefinition(name="private", system_prompt="You help.")
+    pages = {"private": remembers}
+    async with open_teamwork(tmp_path, in_order(), pages=pages) as first:
+        async with first.open_team("crew") as team:
+            await team.spawn("ann", definition=private, prompt="The word is BLUE.")
+            await first.wait_quiet()
+
+    async with open_teamwork(
+        tmp_path, in_order(), pages=pages, resume=first.run_folder, ports=virtual_ports(1)
+    ) as second:
+        async with second.open_team("crew") as team:
+            assert not team.mates
+            assert [one.name for one in team.parked] == ["ann"]
+            assert any("ann of the team crew is not back" in one for one in second.problems)
+            ann = await team.spawn("ann", definition=private, prompt="What is the word?")
+            await second.wait_quiet()
+            assert ann.name == "ann"
+            assert "The word is BLUE." in said_by(second, "ann")
+            assert not team.parked
+
+    assert violations(second) == []
+
+
+async def test_a_team_that_a_model_made_is_there_again_and_one_that_it_closed_is_not(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    settings: dict[str, Any] = {"teams": {"enabled": True}}
+    join = Call("Agent", {"description": "x", "prompt": "look", "name": "ann", "subagent_type": "Explore"})
+    main = in_order(Call("TeamCreate", {"team_name": "crew"}), join, "Ready.")
+    async with open_teamwork(tmp_path, main, settings=settings) as first:
+        await first.run("Go.")
+        await first.wait_quiet()
+
+    run = first.run_folder
+
+    def closing(request: ModelRequest) -> AnswerLike:
+        return Call("TeamDelete", {}) if request.messages[-1].text == "Close it." else "Noted."
+
+    async with open_teamwork(tmp_path, closing, settings=settings, resume=run, ports=virtual_ports(1)) as second:
+        assert second.teams.team_name == "crew"
+        assert "TaskList" in second.tools
+        await second.run("Close it.")
+        assert second.teams.current is None
+    async with open_teamwork(tmp_path, closing, settings=settings, resume=run, ports=virtual_ports(2)) as third:
+        assert third.teams.current is None
+        async with third.open_team("crew") as team:
+            assert not team.mates
+            assert not team.parked
+            assert (await team.spawn("ann", definition="Explore")).name == "ann-2"
+
+    assert violations(third) == []
+
+
+async def test_a_team_comes_back_wherever_the_crash_was(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """DESIGN 12.35, 9: at every line about a team; each item has its owner there or nobody, each name one member."""
+    disk = RecordingDisk()
+    pages = {"Explore": remembers}
+    async with open_teamwork(tmp_path, in_order(), pages=pages, ports=recording_ports(disk)) as first:
+        async with first.open_team("crew") as team:
+            for name in ("ann", "bob"):
+                await team.spawn(name, definition=MATE, prompt="Look.")
+            for subject in ("one", "two", "three"):
+                await put(team, subject)
+            await trio.sleep(0.5)
+            team.mates["bob"].kill()
+            await first.wait_quiet()
+        async with first.open_team("crew"):
+            await first.wait_quiet()
+
+    marks = (b'"item.', b'"mate.', b'"team.', b'"mail.')
+    tried = 0
+    for count in range(1, len(disk.writes) + 1):
+        path, line, _ = disk.writes[count - 1]
+        if path.name == JOURNAL and not any(mark in line for mark in marks):
+            continue
+        run = disk.restore(count, first.run_folder, tmp_path / "crashed")
+        if not (run / "transcripts/main.jsonl").is_file():
+            continue
+        tried += 1
+        async with open_teamwork(tmp_path, in_order(), pages=pages, resume=run, ports=virtual_ports(count)) as again:
+            async with again.open_team("crew") as team:
+                await again.wait_quiet()
+                there = {*team.mates, ""}
+                assert {one.owner for one in team.board.items() if one.status is not ItemStatus.COMPLETED} <= there
+                assert {one.status for one in team.roster.mates} <= {MemberStatus.IDLE}, count
+                ids = [one.home.id for one in team.roster.mates]
+                assert len(set(ids)) == len(ids)
+        journal = read_journal(run / JOURNAL, EVENTS)
+        assert [one.text for one in check_journal(journal.entries, folds=FOLDS)] == [], count
+    assert tried > 20
+
+
+# --- two processes ------------------------------------------------------------------------------------------------------
+
+CHILD: Final = """
+import sys
+from pathlib import Path
+import trio
+from greenroom.models import PlaybookModel
+from greenroom.session import open_session
+from greenroom.teams import CreateItem
+
+def mate(request):
+    return "I have heard."
+
+async def run():
+    cwd, runs = map(Path, sys.argv[1:])
+    model = PlaybookModel({"main": lambda _: "Noted.", "Explore": mate})
+    with trio.fail_after(60):
+        async with open_session(model=model, cwd=cwd, runs=runs) as session:
+            await session.run("You lead.")
+            async with session.open_team("crew") as team:
+                await team.spawn("ann", definition="Explore", prompt="The word is BLUE.")
+                await session.wait_quiet()
+                await team.board.ref.ask(CreateItem(subject="one", description="", by="host"))
+                await session.wait_quiet()
+                await session._recording.commit()
+                print(session.id, flush=True)
+                await trio.sleep_forever()
+
+trio.run(run)
+"""
+
+
+def test_a_team_outlives_the_kill_of_its_process(tmp_path: Path) -> None:
+    """DESIGN 12.35; RC-87: kill -9."""
+    cwd, runs = tmp_path / "project", tmp_path / "runs"
+    cwd.mkdir()
+    child = subprocess.Popen([sys.executable, "-c", CHILD, str(cwd), str(runs)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout is not None
+        session_id = child.stdout.readline().strip()
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.wait(10)
+        assert child.stdout is not None
+        child.stdout.close()
+
+    async def go_on() -> tuple[list[str], list[tuple[str, str]], str]:
+        model = PlaybookModel({"main": lambda _: "Noted.", "Explore": remembers})
+        with trio.fail_after(60):
+            async with open_session(model=model, cwd=cwd, runs=runs, resume=session_id) as session:
+                async with session.open_team("crew") as team:
+                    items = [(one.id, one.owner) for one in team.board.items()]
+                    team.mates["ann"].tell("What is the word?")
+                    await session.wait_quiet()
+                    return list(team.mates), items, said_by(session, "ann")
+
+    mates, items, said = trio.run(go_on)
+
+    assert mates == ["ann"]
+    assert items == [("1", "ann")]
+    assert "The word is BLUE." in said
+    journal = read_journal(runs / session_id / JOURNAL, EVENTS)
+    assert [one.text for one in check_journal(journal.entries, folds=FOLDS)] == []
+
+
+async def test_a_new_run_knows_nothing_of_the_teams_of_another(tmp_path: Path, autojump_clock: MockClock) -> None:
+    for seed in range(2):
+        async with open_teamwork(tmp_path, in_order(), ports=virtual_ports(seed)) as session:
+            async with session.open_team("crew") as team:
+                assert not team.board.items()
+                await put(team, "one")
+
+
+def test_wherever_a_reopening_is_cancelled_nobody_is_lost(tmp_path: Path) -> None:
+    """CL-10: a member that was about to come back comes back with the next opening."""
+    count = iter(range(10_000))
+
+    async def scenario(at: CancelAt) -> None:
+        folder = tmp_path / f"run-{next(count)}"
+        folder.mkdir()
+        async with open_teamwork(folder, in_order(), pages={"Explore": remembers}, wait_s=0) as session:
+            async with session.open_team("crew") as team:
+                await team.spawn("ann", definition=MATE)
+            with trio.CancelScope() as scope:
+                at.aim(scope.cancel)
+                async with session.open_team("crew"):
+                    await trio.lowlevel.checkpoint()
+            at.aim(lambda: None)
+            async with session.open_team("crew") as team:
+                assert list(team.mates) == ["ann"]
+
+    assert len(cancel_sweep(scenario)) > 10
