@@ -19,6 +19,7 @@ from greenroom.testing import CancelAt, cancel_sweep, virtual_ports
 from greenroom.trace import JOURNAL, check_journal, read_journal
 from tests.session.crashes import RecordingDisk, recording_ports
 from tests.session.teamwork import in_order, main_messages, open_teamwork, violations
+from tests.teams.situations import open_scene
 
 MATE = AgentDefinition(name="Explore", system_prompt="You help.")
 SLOW: Final = 20.0
@@ -209,6 +210,21 @@ async def test_a_team_comes_back_wherever_the_crash_was(tmp_path: Path, autojump
         journal = read_journal(run / JOURNAL, EVENTS)
         assert [one.text for one in check_journal(journal.entries, folds=FOLDS)] == [], count
     assert tried > 20
+
+
+async def test_what_ends_together_keeps_what_it_owns(autojump_clock: MockClock) -> None:
+    """The board hears of the end of a member only where others go on."""
+    is_closing = False
+    async with open_scene(is_closing=lambda: is_closing) as scene:
+        for name in ("ann", "bob"):
+            await scene.join(name)
+            await scene.create(name)
+        await trio.testing.wait_all_tasks_blocked()
+        for is_closing in (True, False):
+            scene.refs["ann" if is_closing else "bob"].kill()
+            await trio.testing.wait_all_tasks_blocked()
+
+        assert [item.owner for item in scene.items] == ["ann", ""]
 
 
 # --- two processes ------------------------------------------------------------------------------------------------------
