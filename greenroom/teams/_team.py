@@ -208,6 +208,8 @@ class Team:
         self._mates: dict[str, Mate] = {}
         self._joined = 0 if record is None else len(record.mates)
         self._parked = {} if record is None else {one.name: one for one in record.parked}
+        self._coming: set[str] = set()
+        """Names of those that are just being started."""
         self._unread = [] if record is None else list(record.mail)
 
     def __repr__(self) -> str:
@@ -259,31 +261,42 @@ class Team:
             Stopping: The team is closing.
         """
         spec = ChildSpec(restart=restart)
-        roster = self.roster
-        former = self._parked.pop(name, None)
+        former = self._parked.get(name) if name not in self._coming else None
         if former is None:
             check_name(name)
-            name = roster.reserve(name)
+            name = self.roster.reserve(name)
         else:  # it has all that it had, and reads what it has not read
             model, plan_required = None, former.is_plan_required
+        wish = MateWish(
+            name=name,
+            team=self.name,
+            definition=definition,
+            tools=(*member_tools(self.roster, name), *([self.plans.tool(name)] if plan_required else [])),
+            model=model,
+            is_plan_required=plan_required,
+            former=former,
+        )
+        self._coming.add(name)
         try:
-            wish = MateWish(
-                name=name,
-                team=self.name,
-                definition=definition,
-                tools=(*member_tools(roster, name), *([self.plans.tool(name)] if plan_required else [])),
-                model=model,
-                is_plan_required=plan_required,
-                former=former,
-            )
+            mate = await self._start(wish, spec)
+        finally:
+            self._coming.discard(name)
+        self._parked.pop(name, None)
+        self.mail.take_up(self._take_unread(name))
+        if prompt:
+            mate.tell(prompt)
+        return mate
+
+    async def _start(self, wish: MateWish, spec: ChildSpec) -> Mate:
+        """Start a teammate, and return when it is on record that there is one."""
+        name, roster, former = wish.name, self.roster, wish.former
+        try:
             home = await self._ground.make_mate(wish)
             member = self._make_member(name, home, former)
-            admit = partial(self._admit, member, plan_required=plan_required, restart=spec.restart)
+            admit = partial(self._admit, member, plan_required=wish.is_plan_required, restart=spec.restart)
             ref: Ref[Any] = await self.supervisor.spawn(MateAgent, member, roster, admit, name=name, spec=spec)
         except BaseException:
-            if former is not None:
-                self._parked[name] = former
-            elif name not in roster.joined:
+            if name not in roster.joined:
                 roster.used.discard(name)  # nobody ever had it
             raise
         try:
@@ -292,9 +305,6 @@ class Team:
             ref.kill("its start could not be put on record")
             raise
         mate = self._mates[name] = Mate(member, self.shutdowns)
-        self.mail.take_up(self._take_unread(name))
-        if prompt:
-            mate.tell(prompt)
         return mate
 
     def _make_member(self, name: str, home: AgentHome, former: MateView | None) -> Member:
@@ -332,7 +342,8 @@ class Team:
         member.take(MateStep.LIFE_ENDED)
         self.roster.leave(member)
         mate = self._mates.get(member.name)  # none: its start was taken back, and the lead never heard of it
-        if self._is_closing and (down.cause is None or down.cause.who == self.supervisor.id):
+        ends_with_team = self._is_closing and (down.cause is None or down.cause.who == self.supervisor.id)
+        if ends_with_team or member.name in self._parked:
             park(self.roster, member)
         else:
             tell_end(self.roster, member, down, is_told=mate is not None and not self._is_closing)

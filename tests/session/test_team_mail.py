@@ -57,6 +57,7 @@ async def test_members_write_to_each_other_and_to_the_lead_by_all_its_names(
         heard = {name: mail_texts(team, name) for name in ("ann", "bob", LEAD)}
         idle = [text for text in notices_of(team, LEAD) if "idle_notification" in text]
         sent, read = told(session, MailSent), told(session, MailRead)
+        assert not team.mail.waiting
 
     assert result == {
         "success": True,
@@ -398,6 +399,63 @@ async def test_an_interrupted_send_reaches_nobody(tmp_path: Path, autojump_clock
     assert [text.splitlines()[1] for text in heard] == ["second"]
     assert [(one.mail, one.why) for one in told(session, MailReturned)] == [(1, "its sender was interrupted")]
     assert violations(session) == []
+
+
+async def test_one_who_ends_while_a_message_is_put_on_record_gets_none_and_its_sender_is_told(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-48: the others get theirs."""
+    pages = {"ann": in_order(), "bob": in_order()}
+    async with open_teamwork(tmp_path, in_order(), pages=pages) as session, session.open_team("t") as team:
+        for name in pages:
+            await team.spawn(name, definition=kind(name))
+        durable = team.roster.wait_durable
+        results: list[Any] = []
+
+        async def slowly() -> None:
+            await trio.sleep(5)
+            await durable()
+
+        async def send(to: str) -> None:
+            try:
+                results.append(await send_as(member(team, LEAD), to, "hello"))
+            except SendRefused as error:
+                results.append(error)
+
+        team.roster.wait_durable = slowly
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(send, "*")
+            nursery.start_soon(send, "ann")
+            await trio.sleep(1)
+            team.mates["ann"].kill()
+        await session.wait_quiet()
+        heard, returned = mail_texts(team, "bob"), told(session, MailReturned)
+
+    one = next(one for one in results if isinstance(one, SendRefused))
+    other = next(one for one in results if not isinstance(one, SendRefused))
+    assert one.kind == "ended"
+    assert other["message"] == "Message sent to bob. Not to ann: it has ended and reads nothing any more."
+    assert len(heard) == 1
+    assert [one.to for one in returned] == ["ann", "ann"]
+    assert violations(session) == []
+
+
+async def test_a_full_mailbox_refuses_and_says_so(tmp_path: Path, autojump_clock: MockClock) -> None:
+    async with (
+        open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}) as session,
+        session.open_team("t") as team,
+    ):
+        await team.spawn("ann", definition=kind("ann"))
+        mate = team.mates["ann"].ref
+        mate.suspend()
+        for _ in range(1_000):
+            team.mates["ann"].tell("More.")
+        with pytest.raises(SendRefused) as caught:
+            await send_as(member(team, LEAD), "ann", "hello")
+        assert [one.to for one in told(session, MailReturned)] == ["ann"]
+        team.mates["ann"].kill()
+
+    assert caught.value.kind == "full"
 
 
 async def test_two_messages_of_one_answer_arrive_in_their_order(tmp_path: Path, autojump_clock: MockClock) -> None:

@@ -18,9 +18,9 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import State
-from greenroom.agents import AgentDefinition, Note
+from greenroom.agents import AgentDefinition, Note, Work
 from greenroom.core import Event, InternalError, ProviderError
-from greenroom.mailbox import Delivery
+from greenroom.mailbox import Delivery, Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
 from greenroom.supervisor import Restart
@@ -169,6 +169,41 @@ async def test_idle_mates_keep_no_session_from_being_quiet(tmp_path: Path, autoj
         assert {one.state for one in scene.session.tasks()} == {TaskState.RUNNING}
 
 
+async def test_an_item_is_for_whoever_is_idle_and_not_for_whoever_reads_mail(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Agents 7.61."""
+    async with opened(tmp_path, in_order(otherwise="Hm."), wait_s=10.0) as scene:
+        ann, _ = [await scene.team.spawn(name, definition=MATE) for name in ("ann", "bob")]
+        await trio.sleep(1)
+        ann.tell("Think about it.")
+        await trio.sleep(1)
+        await scene.item()
+
+        assert [one.owner for one in scene.team.board.items()] == ["bob"]
+
+
+async def test_mail_that_came_first_is_read_before_an_item(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Agents 7.61: an item that was handed out in the same moment waits behind what was said."""
+    read: list[str] = []
+
+    def mate(request: ModelRequest) -> AnswerLike:
+        read.append(last_texts(request))
+        return "Hm."
+
+    async with opened(tmp_path, mate) as scene:
+        ann = await scene.team.spawn("ann", definition=MATE)
+        await scene.session.wait_quiet()
+        ann.ref.suspend()
+        ann.ref.tell(Work("Task #9 is yours", "9"), Lane.LATER)
+        ann.ref.tell(Note("Wait!", "bob"), Lane.LATER)
+        ann.ref.resume()
+        await scene.session.wait_quiet()
+
+        assert ["Wait!" in text for text in read] == [True, False]
+        assert "Task #9" in read[1]
+
+
 # --- two scopes ---------------------------------------------------------------------------------------------------------
 
 
@@ -315,6 +350,26 @@ async def test_the_lead_is_told_of_a_turn_that_failed_and_a_message_wakes_the_ma
 
         assert [one["idleReason"] for one in scene.notices] == ["failed", "available"]
         assert not answers
+
+
+async def test_the_lead_is_told_of_a_failure_also_where_the_item_is_tried_again_at_once(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """CL-48, DESIGN 12.3: the item comes back, and whoever is idle takes it, which may be the same mate."""
+    answers: list[Exception] = [ProviderError("too much", kind="overloaded_error", status=529)]
+
+    def mate(request: ModelRequest) -> AnswerLike:
+        if answers:
+            raise answers.pop()
+        return completes(request)
+
+    async with opened(tmp_path, mate) as scene:
+        await scene.team.spawn("ann", definition=MATE)
+        await scene.item()
+        await scene.session.wait_quiet()
+
+        assert [(one["from"], one["idleReason"]) for one in scene.notices] == [("ann", "failed"), ("ann", "available")]
+        assert {one.status for one in scene.team.board.items()} == {ItemStatus.COMPLETED}
 
 
 def crashing(times: int, rest: Page) -> tuple[Page, Callable[[], int]]:

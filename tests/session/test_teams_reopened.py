@@ -15,10 +15,11 @@ from greenroom.agents import AgentDefinition
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.teams import CreateItem, ItemStatus, MemberStatus, Team
-from greenroom.testing import virtual_ports
+from greenroom.testing import CancelAt, cancel_sweep, virtual_ports
 from greenroom.trace import JOURNAL, check_journal, read_journal
 from tests.session.crashes import RecordingDisk, recording_ports
 from tests.session.teamwork import in_order, main_messages, open_teamwork, violations
+from tests.teams.situations import open_scene
 
 MATE = AgentDefinition(name="Explore", system_prompt="You help.")
 SLOW: Final = 20.0
@@ -211,6 +212,21 @@ async def test_a_team_comes_back_wherever_the_crash_was(tmp_path: Path, autojump
     assert tried > 20
 
 
+async def test_what_ends_together_keeps_what_it_owns(autojump_clock: MockClock) -> None:
+    """The board hears of the end of a member only where others go on."""
+    is_closing = False
+    async with open_scene(is_closing=lambda: is_closing) as scene:
+        for name in ("ann", "bob"):
+            await scene.join(name)
+            await scene.create(name)
+        await trio.testing.wait_all_tasks_blocked()
+        for is_closing in (True, False):
+            scene.refs["ann" if is_closing else "bob"].kill()
+            await trio.testing.wait_all_tasks_blocked()
+
+        assert [item.owner for item in scene.items] == ["ann", ""]
+
+
 # --- two processes ------------------------------------------------------------------------------------------------------
 
 CHILD: Final = """
@@ -282,3 +298,24 @@ async def test_a_new_run_knows_nothing_of_the_teams_of_another(tmp_path: Path, a
             async with session.open_team("crew") as team:
                 assert not team.board.items()
                 await put(team, "one")
+
+
+def test_wherever_a_reopening_is_cancelled_nobody_is_lost(tmp_path: Path) -> None:
+    """CL-10: a member that was about to come back comes back with the next opening."""
+    count = iter(range(10_000))
+
+    async def scenario(at: CancelAt) -> None:
+        folder = tmp_path / f"run-{next(count)}"
+        folder.mkdir()
+        async with open_teamwork(folder, in_order(), pages={"Explore": remembers}, wait_s=0) as session:
+            async with session.open_team("crew") as team:
+                await team.spawn("ann", definition=MATE)
+            with trio.CancelScope() as scope:
+                at.aim(scope.cancel)
+                async with session.open_team("crew"):
+                    await trio.lowlevel.checkpoint()
+            at.aim(lambda: None)
+            async with session.open_team("crew") as team:
+                assert list(team.mates) == ["ann"]
+
+    assert len(cancel_sweep(scenario)) > 10
