@@ -60,7 +60,7 @@ from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_o
 from greenroom.session._settings import SessionSettings, Settings, SettingSource, load_settings, read_sources
 from greenroom.skills import SkillSource
 from greenroom.supervisor import Supervisor
-from greenroom.tasks import TaskNotice, Tasks, open_tasks, record_new, record_settled, record_task
+from greenroom.tasks import TaskNotice, Tasks, open_tasks, record_new, record_settled, record_task, record_undelivered
 from greenroom.teams import teams_from_environment
 from greenroom.tools import AskUser, SystemProcesses, ToolSet, open_processes
 from greenroom.trace import Journal
@@ -275,6 +275,7 @@ async def open_surroundings(
                 watch=partial(record_task, recorder),
                 note_new=partial(record_new, recorder),
                 note_settled=partial(record_settled, recorder),
+                note_undelivered=partial(record_undelivered, recorder),
                 release_s=plan.settings.scalars.delegation.release_s,
             ) as around.tasks:
                 yield around

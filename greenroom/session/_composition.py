@@ -227,6 +227,10 @@ class Composition:
         hidden = hidden_tools(policy, [one.name for one in tools]) if policy is not None else frozenset()
         return ToolSet(one for one in tools if one.name not in hidden)
 
+    def own_tools(self, home: AgentHome) -> list[Tool]:
+        """Return what an agent has besides the session's tools and Skill, such as the tools of its MCP servers."""
+        return [one for name, one in home.tools.items() if name not in self._tools and one is not home.skill_tool]
+
     def _missing_tools(self, home: AgentHome, more: Sequence[Tool]) -> list[str]:
         """Return what its definition says about tools that are not there, in one line; nothing where all are."""
         there = [*self._tools, *(one.name for one in more), *([home.skill_tool.name] if home.skill_tool else [])]

@@ -37,6 +37,8 @@ class TaskResult:
     """The worktree that was kept, because there is something in it; empty where there is none."""
     worktree_branch: str
     """The branch that is checked out there."""
+    is_undelivered: bool = False
+    """Whether an agent was to be told of its end, and nobody was there any more: neither that one nor one above it."""
 
 
 @final
@@ -126,6 +128,7 @@ class TaskHandle:
             run=task.info.run,
             worktree=task.worktree,
             worktree_branch=task.worktree_branch,
+            is_undelivered=task.is_undelivered,
         )
 
     def kill(self, why: str = "killed") -> bool:

@@ -75,6 +75,6 @@ def status_of(task: Task) -> TaskStatus:
         last_activity=progress.last_activity if progress is not None else "",
         attention=task.attention,
         error=task.error,
-        is_told=task.is_notified,
+        is_told=task.is_notified and not task.is_undelivered,
         output_file=str(info.output_file),
     )

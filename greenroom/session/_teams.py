@@ -95,6 +95,8 @@ class SessionTeams:
         self._records: dict[str, TeamRecord] = {}
         """What is known of teams that are not open."""
         self._tools_of_team: tuple[Tool, ...] = ()
+        self._given: set[str] = set()
+        """Names of the tools that the lead has from here."""
         self._tools_of_maker = TeamTools(self).both()
         self.current: Team | None = None
         delegation.elsewhere.host = self
@@ -246,9 +248,10 @@ class SessionTeams:
         settings = self.settings
         is_maker = settings.enabled and not settings.implicit
         home.narrow = delegate_tools if self._delegates and self._narrow is None else self._narrow
-        home.tools = self._composition.tools_for(
-            home, (*(self._tools_of_maker if is_maker else ()), *self._tools_of_team)
-        )
+        mine = (*(self._tools_of_maker if is_maker else ()), *self._tools_of_team)
+        kept = [one for one in self._composition.own_tools(home) if one.name not in self._given]
+        self._given = {one.name for one in mine}
+        home.tools = self._composition.tools_for(home, (*kept, *mine))
         home.survivors = () if self.current is None else (self.current.describe_mates,)
 
     @property

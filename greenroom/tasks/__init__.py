@@ -11,9 +11,11 @@ from greenroom.tasks._events import (
     TaskMoved,
     TaskRegistered,
     TaskSettled,
+    TaskUndelivered,
     record_new,
     record_settled,
     record_task,
+    record_undelivered,
 )
 from greenroom.tasks._fold import FOLDS, TaskView, lost
 from greenroom.tasks._notice import TaskNotice, TaskUsage, escaped
@@ -44,6 +46,7 @@ __all__ = [
     "TaskRegistered",
     "TaskSettled",
     "TaskState",
+    "TaskUndelivered",
     "TaskUsage",
     "TaskView",
     "Tasks",
@@ -54,5 +57,6 @@ __all__ = [
     "record_new",
     "record_settled",
     "record_task",
+    "record_undelivered",
     "step",
 ]

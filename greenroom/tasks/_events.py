@@ -8,6 +8,7 @@ import attrs
 
 from greenroom.actors import Edge
 from greenroom.core import Event, Level, Recorder
+from greenroom.tasks._notice import TaskNotice
 from greenroom.tasks._task import Task
 
 
@@ -120,7 +121,37 @@ class TaskSettled(_TaskEvent):
     kind: ClassVar[str] = "task.settled"
 
 
-EVENTS: Final = (TaskRegistered, TaskBegan, TaskEnded, TaskDropped, TaskLost, TaskMoved, TaskSettled)
+@final
+@attrs.frozen(kw_only=True)
+class TaskUndelivered(Event):
+    """Nobody is there any more who could be told how a task has ended: neither who asked for it nor anybody above."""
+
+    kind: ClassVar[str] = "task.undelivered"
+    level: ClassVar[Level] = Level.TURNS
+
+    task: str
+    """Its id."""
+    run: int = 1
+    """Number of the run."""
+    status: str
+    """How it ended, as the notice says it."""
+
+
+EVENTS: Final = (
+    TaskRegistered,
+    TaskBegan,
+    TaskEnded,
+    TaskDropped,
+    TaskLost,
+    TaskMoved,
+    TaskSettled,
+    TaskUndelivered,
+)
+
+
+def record_undelivered(recorder: Recorder, notice: TaskNotice) -> None:
+    """Put on record that nobody could be told of an end."""
+    recorder.emit(TaskUndelivered(actor=notice.owner, task=notice.task_id, run=notice.run, status=str(notice.status)))
 
 
 def record_settled(recorder: Recorder, task: Task) -> None:

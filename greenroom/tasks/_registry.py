@@ -46,6 +46,7 @@ class Tasks:
         watch: Watch,
         note_new: Callable[[Task], None],
         note_settled: Callable[[Task], None],
+        note_undelivered: Callable[[TaskNotice], None],
         release_s: float,
     ) -> None:
         self._nursery = nursery
@@ -53,6 +54,7 @@ class Tasks:
         self._watch = watch
         self._note_new = note_new
         self._note_settled = note_settled
+        self._note_undelivered = note_undelivered
         self._release_s = release_s
         self._tasks: dict[str, Task] = {}
         self._running: dict[str, dict[Task, None]] = {}
@@ -173,6 +175,13 @@ class Tasks:
             self._is_releasing, self._sweeping = True, trio.CancelScope()
             self._nursery.start_soon(self._release_in_time, name="release of tasks")
 
+    def give_up(self, notice: TaskNotice) -> None:
+        """Note that nobody is there any more who could be told of an end; what the task came to stays for whoever asks."""
+        task = self._tasks.get(notice.task_id)
+        if task is not None and task.info.run == notice.run:
+            task.is_undelivered = True
+        self._note_undelivered(notice)  # on record, it wakes whoever waits for quiet
+
     async def _release_in_time(self) -> None:
         with self._sweeping:
             while self._releases:
@@ -285,6 +294,7 @@ async def open_tasks(
     watch: Watch = lambda _task, _edge: None,
     note_new: Callable[[Task], None] = lambda _: None,
     note_settled: Callable[[Task], None] = lambda _: None,
+    note_undelivered: Callable[[TaskNotice], None] = lambda _: None,
     release_s: float = RELEASE_S,
 ) -> AsyncIterator[Tasks]:
     """Open the tasks of a session; leaving ends what runs.
@@ -294,10 +304,11 @@ async def open_tasks(
         watch: Called at each edge that a task takes, and at its move to the background, in the same step; for the record.
         note_new: Called with each task in the step in which it is known.
         note_settled: Called with each that had to be looked after, when that is done.
+        note_undelivered: Called with each notice that nobody is there for.
         release_s: Seconds after its end for which a task counts as looked at.
     """
     async with open_bare_nursery() as nursery:
-        tasks = Tasks(nursery, tell, watch, note_new, note_settled, release_s)
+        tasks = Tasks(nursery, tell, watch, note_new, note_settled, note_undelivered, release_s)
         try:
             yield tasks
         finally:

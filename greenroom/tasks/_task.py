@@ -84,6 +84,8 @@ class Task:
     """Whether its work ever began."""
     is_silent: bool = False
     """Whether its end is told to nobody: whoever started it looks at the task itself."""
+    is_undelivered: bool = False
+    """Whether nobody was there any more who could be told of its end."""
     is_quiet: bool = False
     """Whether the notice of its end begins no turn, and is read with whatever comes next."""
     retain: bool = False
@@ -174,6 +176,7 @@ class Task:
     def mark_notified(self) -> None:
         """Its end is being told by the result of a call: no notice tells it again, and one that waits is not read."""
         self.is_notified = self.is_answered = True
+        self.is_undelivered = False
 
     def move(self, edge: Edge) -> None:
         """Take an edge; the end of a background task that nobody claims is told in the same step."""

@@ -279,6 +279,8 @@ def _plan_move(state: BoardState, item: Item, edit: Edit, *, one_each: bool) -> 
 
 
 def _plan_claim(state: BoardState, item: Item, owner: str, by: str, *, one_each: bool) -> list[ItemEvent]:
+    if item.status is ItemStatus.IN_PROGRESS and item.owner == owner:
+        return []
     _check_blockers(state, item)
     busy_with = tuple(one.id for one in state.in_progress(owner) if one.id != item.id) if one_each else ()
     if busy_with:

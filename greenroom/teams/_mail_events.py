@@ -13,7 +13,7 @@ from typing import ClassVar, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.core import Event
+from greenroom.core import Event, IllegalTransition
 
 
 @attrs.frozen(kw_only=True)
@@ -119,14 +119,22 @@ def sent(_: Mail | None, event: MailSent) -> Mail:
     )
 
 
-def read(before: Mail | None, _: MailRead) -> Mail | None:
-    """Note that it was read."""
-    return None if before is None else attrs.evolve(before, state=MailState.READ)
+def read(before: Mail | None, event: MailRead) -> Mail | None:
+    """Note that it was read; once, and never one that went back."""
+    return _ended(before, event, MailState.READ)
 
 
-def returned(before: Mail | None, _: MailReturned) -> Mail | None:
-    """Note that nobody reads it."""
-    return None if before is None else attrs.evolve(before, state=MailState.RETURNED)
+def returned(before: Mail | None, event: MailReturned) -> Mail | None:
+    """Note that nobody reads it; never one that was read, and not twice."""
+    return _ended(before, event, MailState.RETURNED)
+
+
+def _ended(before: Mail | None, event: MailEvent, state: MailState) -> Mail | None:
+    if before is None:  # to one who had ended: it was never on its way
+        return None
+    if before.state is not MailState.SENT:
+        raise IllegalTransition(state=before.state, event=event.kind)
+    return attrs.evolve(before, state=state)
 
 
 Mails: TypeAlias = Mapping[tuple[str, int], Mail]

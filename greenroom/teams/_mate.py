@@ -79,6 +79,9 @@ class MateAgent(Agent):
             return
         if source is Source.ITEM and self._puts_behind(message, ctx):
             return
+        if isinstance(message, Work) and not self._roster.home.holds(mate.name, message.label):
+            self._rest(ctx)  # it was taken back before its turn began
+            return
         if mate.answered:
             ctx.enter(mate.answered)  # what was postponed for the sake of a plan comes back when that was answered
         self._begin(message, source)

@@ -18,8 +18,9 @@ from greenroom.session import Session
 from greenroom.store import read_transcript
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
-from tests.session.crashes import RecordingDisk, recording_ports
-from tests.session.teamwork import Page, agent, last_texts, notices, open_teamwork, violations
+from tests.session.crashes import RecordingDisk, recording_ports, tasks_of
+from tests.session.teamwork import Page, agent, last_texts, make_repository, notices, open_teamwork, violations
+from tests.worktrees.repositories import NEEDS_GIT
 
 LONG: Final = "The parent knows a lot. " * 200
 SETTINGS: Final = {"delegation": {"fork": "explicit"}}
@@ -110,6 +111,7 @@ async def test_a_fork_goes_on_in_another_process_with_the_bytes_that_it_sent_bef
     assert after.messages[: len(before.messages)] == before.messages
     assert [one.role for one in after.messages[len(before.messages) :]] == ["assistant", "user"]
     assert (after.system, after.tools, after.model) == (before.system, before.tools, before.model)
+    assert [view.agent for key, view in tasks_of(first.run_folder).items() if key[0] == agent_id] == [FORK, FORK]
     assert len(list(read_transcript(paths[0]))) == 8
     assert violations(third) == []
 
@@ -186,3 +188,72 @@ async def test_the_text_of_a_fork_that_was_lost_is_not_its_parents(tmp_path: Pat
     (notice,) = notices(second)
     assert "the process that ran it ended" in notice
     assert "The parent's words." not in notice
+
+
+async def test_a_fork_of_a_child_goes_on_as_what_its_parent_was(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """CL-32, CL-33: system prompt, tools and model are its parent's, also when that one is not in memory."""
+    requests: list[ModelRequest] = []
+    agents = {"scout": {"description": "Looks.", "prompt": "You scout.", "tools": ["Glob", "Agent"]}}
+
+    def main(request: ModelRequest) -> AnswerLike:
+        told = last_texts(request)
+        if "Go on with " in told:
+            return Call("SendMessage", {"to": told.partition("Go on with ")[2][:17], "message": "And now?"})
+        return agent("scout it", subagent_type="scout") if told == "go" else "Noted."
+
+    def scout(request: ModelRequest) -> AnswerLike:
+        return agent("dig", subagent_type="fork") if len(request.messages) == 1 else "It is scouted."
+
+    options: dict[str, Any] = {
+        "settings": SETTINGS,
+        "agents": agents,
+        "pages": {"scout": scout, FORK: remembering(requests)},
+    }
+    async with open_teamwork(tmp_path, main, **options) as first:
+        await first.run("go")
+        await first.wait_quiet()
+    before = requests[-1]
+    async with open_teamwork(tmp_path, main, resume=first.run_folder, ports=virtual_ports(1), **options) as second:
+        await second.run(f"Go on with {before.agent}")
+        await second.wait_quiet()
+
+    after = requests[-1]
+    assert after.agent == before.agent
+    assert after.messages[: len(before.messages)] == before.messages
+    assert [one.name for one in after.tools] == [one.name for one in before.tools]
+    assert (after.system, after.tools, after.model) == (before.system, before.tools, before.model)
+
+
+@NEEDS_GIT
+async def test_a_fork_in_a_worktree_goes_on_there(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Agents 6.58: after a restart it works in its own checkout, and not in its parent's folder."""
+    make_repository(tmp_path / "project")
+    where = Call("Bash", {"command": "pwd; echo more >> kept.txt; cat kept.txt", "description": "look"})
+    heard: list[str] = []
+
+    def main(request: ModelRequest) -> AnswerLike:
+        told = last_texts(request)
+        if "Go on with " in told:
+            return Call("SendMessage", {"to": told.partition("Go on with ")[2][:17], "message": "And now?"})
+        return agent("dig", subagent_type="fork", isolation="worktree") if told == "go" else "Noted."
+
+    def fork(request: ModelRequest) -> AnswerLike:
+        told = request.messages[-1].content[-1]
+        if isinstance(told, ToolResultBlock):
+            heard.append(told.content)
+            return "I looked."
+        return where
+
+    options: dict[str, Any] = {"settings": SETTINGS, "pages": {FORK: fork}}
+    async with open_teamwork(tmp_path, main, **options) as first:
+        await first.run("go")
+        await first.wait_quiet()
+        (agent_id,) = first.delegation.crew.members
+    async with open_teamwork(tmp_path, main, resume=first.run_folder, ports=virtual_ports(1), **options) as second:
+        await second.run(f"Go on with {agent_id}")
+        await second.wait_quiet()
+
+    before, after = (text.split() for text in heard)
+    assert "worktrees" in before[0]
+    assert after[0] == before[0]
+    assert (before[1:], after[1:]) == (["more"], ["more", "more"])

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import open_session
-from greenroom.teams import Item, refuse_idling
+from greenroom.teams import Edit, Edited, EditItem, Item, Team, refuse_idling
 from tests.session.test_hooks import answering, hook, told
 from tests.session.test_permissions import home, project, results
 
@@ -162,3 +163,30 @@ async def test_a_mate_that_is_given_an_item_reads_whose_it_is(project: Path, aut
             assert team.board.items()[1].owner == "ann"
     read = html.unescape(seen[0])
     assert '"type": "task_assignment", "taskId": "2", "subject": "two", "description": "later"' in read
+
+
+async def test_an_item_that_was_taken_back_before_its_turn_begins_begins_none(
+    project: Path, autojump_clock: MockClock
+) -> None:
+    """It waits behind what its owner works on; by then it is somebody else's."""
+    seen: list[str] = []
+
+    def mate(request: ModelRequest) -> AnswerLike:
+        seen.append(request.messages[-1].text.split(":")[0])
+        return "I look at it."
+
+    async def lead(team: Team, **changes: Any) -> None:
+        answer = await team.board.ref.ask(EditItem(edit=Edit(by="team-lead", **changes)))
+        assert isinstance(answer, Edited), answer
+
+    model = PlaybookModel({"lead": calling(CREATE, CREATE), "mate": mate}, wait_s=10.0)
+    async with open_session(main=LEAD, model=model, cwd=project, runs=project.parent / "runs") as session:
+        async with session.open_team("crew") as team:
+            await session.run("Go.")
+            await team.spawn("ann", definition=MATE)
+            await trio.sleep(5)
+            await lead(team, item="2", owner="ann", status="in_progress")
+            await lead(team, item="2", owner="team-lead", status="in_progress")
+            await session.wait_quiet()
+
+    assert seen == ["Task #1 is yours"]

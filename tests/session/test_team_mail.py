@@ -57,6 +57,7 @@ async def test_members_write_to_each_other_and_to_the_lead_by_all_its_names(
         heard = {name: mail_texts(team, name) for name in ("ann", "bob", LEAD)}
         idle = [text for text in notices_of(team, LEAD) if "idle_notification" in text]
         sent, read = told(session, MailSent), told(session, MailRead)
+        assert not team.mail.waiting
 
     assert result == {
         "success": True,
@@ -372,3 +373,111 @@ async def test_an_interrupt_while_hooks_look_at_the_users_words_loses_no_mail_th
     assert sum("The user's words." in text for text in said) == 1
     assert len(read) == 1
     assert violations(session) == []
+
+
+async def test_an_interrupted_send_reaches_nobody(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Until it is on record it is on no way: who is cut off there has sent nothing, and that is on record."""
+    async with (
+        open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}) as session,
+        session.open_team("t") as team,
+    ):
+        await team.spawn("ann", definition=kind("ann"))
+        durable = team.roster.wait_durable
+
+        async def slowly() -> None:
+            await trio.sleep(5)
+            await durable()
+
+        team.roster.wait_durable = slowly
+        with trio.move_on_after(1) as scope:
+            await send_as(member(team, LEAD), "ann", "first")
+        await send_as(member(team, LEAD), "ann", "second")
+        await session.wait_quiet()
+        heard = mail_texts(team, "ann")
+
+    assert scope.cancelled_caught
+    assert [text.splitlines()[1] for text in heard] == ["second"]
+    assert [(one.mail, one.why) for one in told(session, MailReturned)] == [(1, "its sender was interrupted")]
+    assert violations(session) == []
+
+
+async def test_one_who_ends_while_a_message_is_put_on_record_gets_none_and_its_sender_is_told(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-48: the others get theirs."""
+    pages = {"ann": in_order(), "bob": in_order()}
+    async with open_teamwork(tmp_path, in_order(), pages=pages) as session, session.open_team("t") as team:
+        for name in pages:
+            await team.spawn(name, definition=kind(name))
+        durable = team.roster.wait_durable
+        results: list[Any] = []
+
+        async def slowly() -> None:
+            await trio.sleep(5)
+            await durable()
+
+        async def send(to: str) -> None:
+            try:
+                results.append(await send_as(member(team, LEAD), to, "hello"))
+            except SendRefused as error:
+                results.append(error)
+
+        team.roster.wait_durable = slowly
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(send, "*")
+            nursery.start_soon(send, "ann")
+            await trio.sleep(1)
+            team.mates["ann"].kill()
+        await session.wait_quiet()
+        heard, returned = mail_texts(team, "bob"), told(session, MailReturned)
+
+    one = next(one for one in results if isinstance(one, SendRefused))
+    other = next(one for one in results if not isinstance(one, SendRefused))
+    assert one.kind == "ended"
+    assert other["message"] == "Message sent to bob. Not to ann: it has ended and reads nothing any more."
+    assert len(heard) == 1
+    assert [one.to for one in returned] == ["ann", "ann"]
+    assert violations(session) == []
+
+
+async def test_a_full_mailbox_refuses_and_says_so(tmp_path: Path, autojump_clock: MockClock) -> None:
+    async with (
+        open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}) as session,
+        session.open_team("t") as team,
+    ):
+        await team.spawn("ann", definition=kind("ann"))
+        mate = team.mates["ann"].ref
+        mate.suspend()
+        for _ in range(1_000):
+            team.mates["ann"].tell("More.")
+        with pytest.raises(SendRefused) as caught:
+            await send_as(member(team, LEAD), "ann", "hello")
+        assert [one.to for one in told(session, MailReturned)] == ["ann"]
+        team.mates["ann"].kill()
+
+    assert caught.value.kind == "full"
+
+
+async def test_two_messages_of_one_answer_arrive_in_their_order(tmp_path: Path, autojump_clock: MockClock) -> None:
+    calls = [mail("ann", f"message {number}.") for number in range(5)]
+    pages = {"ann": in_order(), "bob": in_order(calls, "Sent.")}
+    async with open_teamwork(tmp_path, in_order(), pages=pages) as session, session.open_team("t") as team:
+        await team.spawn("ann", definition=kind("ann"))
+        await team.spawn("bob", definition=kind("bob"), prompt="Go.")
+        await session.wait_quiet()
+        heard = mail_texts(team, "ann")
+
+    assert [text.splitlines()[1] for text in heard] == [f"message {number}." for number in range(5)]
+
+
+@given(st.lists(st.sampled_from([MailRead, MailReturned]), max_size=4))
+def test_a_message_comes_to_one_end_on_record(ends: list[type[MailRead | MailReturned]]) -> None:
+    """CL-24: a journal that tells of two is not sound."""
+    world = World(FOLDS)
+    sent = MailSent(team="t", mail=1, sender="a", to="b", summary="", text="x")
+    world.apply(Entry(seq=1, t=0.0, kind=sent.kind, event=sent))
+    for number, end in enumerate(ends):
+        event = end(team="t", mail=1, to="b") if end is MailRead else end(team="t", mail=1, sender="a", to="b", why="")
+        world.apply(Entry(seq=2 + number, t=0.0, kind=event.kind, event=event))
+    assert [one.seq for one in world.faults] == list(range(3, 2 + len(ends)))
+    assert unread(world.section("mail"), "t") == ([] if ends else list(world.section("mail").values()))

@@ -199,6 +199,63 @@ async def test_a_mate_whose_end_cannot_be_put_on_record_ends_all_the_same(
             assert mate.ref.is_gone
 
 
+async def test_an_approval_that_cannot_be_put_on_record_counts_all_the_same(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Agents 7.31: it ends, and reads that its lead may not hear of it."""
+    disk = FillingDisk()
+    ports = attrs.evolve(virtual_ports(), disk=disk)
+    with pytest.raises(JournalError):
+        async with (
+            open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}, ports=ports) as session,
+            session.open_team("t") as team,
+        ):
+            mate = await team.spawn("ann", definition=kind("ann"))
+            asked = await send_as(member(team, LEAD), "ann", {"type": "shutdown_request"})
+            await session.wait_quiet()
+            disk.is_full = True
+            said = {"type": "shutdown_response", "request_id": asked["request_id"], "approve": True}
+            result = await send_as(member(team, "ann"), LEAD, said)
+            with trio.fail_after(90):
+                await mate.wait_ended()
+
+    assert result["message"].endswith("The confirmation could not be written to team-lead's inbox.")
+
+
+async def test_a_refusal_that_is_on_record_after_the_deadline_is_too_late(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-51: a slow disk gives nobody more time, and there is one outcome."""
+    async with (
+        open_teamwork(tmp_path, in_order(), pages={"ann": in_order()}) as session,
+        session.open_team("t") as team,
+    ):
+        mate = await team.spawn("ann", definition=kind("ann"))
+        one = member(team, "ann")
+        results: list[ShutdownOutcome] = []
+        durable = team.roster.wait_durable
+
+        async def slowly() -> None:
+            await trio.sleep(5)
+            await durable()
+
+        async def wait() -> None:
+            results.append(await mate.shutdown(deadline_s=3))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wait)
+            await trio.sleep(2)
+            request = team.shutdowns.open_for("ann")
+            assert request is not None
+            team.roster.wait_durable = slowly
+            said = {"type": "shutdown_response", "request_id": request.id, "approve": False, "reason": "Not yet."}
+            with pytest.raises(SendRefused, match="too late"):
+                await send_as(one, LEAD, said)
+
+    assert [outcome.state for outcome in results] == [ShutdownState.FORCED]
+    assert outcomes(session) == [("ann", "forced")]
+
+
 async def test_only_the_lead_asks_and_only_who_was_asked_answers(tmp_path: Path, autojump_clock: MockClock) -> None:
     async with (
         open_teamwork(tmp_path, in_order(), pages={"ann": in_order(), "bob": in_order()}) as session,

@@ -194,6 +194,26 @@ async def test_what_is_refused_is_said_with_its_reason(tmp_path: Path) -> None:
         assert cycle["error"] == "cycle: then task #1 would wait for itself: #1 waits for #2, #2 waits for #1"
 
 
+async def test_what_changes_while_a_hook_runs_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hook lets it pass, and meanwhile the lead has given the item to somebody else."""
+    async with open_desk(tmp_path) as desk:
+        await desk.call(LEAD, "TaskCreate", subject="one", description="")
+        await desk.call("ann", "TaskUpdate", taskId="1", status="in_progress")
+
+        async def let_pass(*_: object) -> str:
+            await desk.scene.edit("1", LEAD, owner=LEAD)
+            return ""
+
+        monkeypatch.setattr("greenroom.teams._board_tools.has_hooks", lambda *_: True)
+        monkeypatch.setattr("greenroom.teams._board_tools.refuse_completion", let_pass)
+        refused = await desk.refusal("ann", "TaskUpdate", taskId="1", status="completed")
+
+        assert refused["error"].startswith("already_claimed: ")
+        assert desk.scene.items[0].status == "pending"
+
+
 async def test_completing_frees_deleting_clears_and_no_id_comes_back(tmp_path: Path) -> None:
     """Behaviours (7), line 3."""
     async with open_desk(tmp_path) as desk:

@@ -83,6 +83,7 @@ def test_who_is_told_to_begin_has_it_in_progress() -> None:
 
     assert (state.items["1"].status, state.items["1"].owner) == (ItemStatus.IN_PROGRESS, "ann")
     assert plan_edit(state, Edit(item="1", by="ann", status="in_progress")) == []
+    assert plan_edit(state, Edit(item="1", by=LEAD, status="in_progress", owner="")) == []
 
 
 def test_what_waits_for_something_open_cannot_be_begun() -> None:
@@ -122,6 +123,7 @@ def test_nothing_comes_to_wait_for_itself() -> None:
     assert refused(state, "3", LEAD, add_blocked_by=("1",)).items == ("3", "1", "2", "3")
     assert refused(state, "1", LEAD, add_blocks=("3",)).items == ("1", "2", "3", "1")
     assert refused(state, "1", LEAD, add_blocked_by=("1",)).items == ("1", "1")
+    assert refused(board("one"), "1", LEAD, add_blocks=("1",)).items == ("1", "1")
     no = refused(board("one", "two"), "1", LEAD, add_blocks=("2",), add_blocked_by=("2",))
     assert (no.reason, no.items) == ("cycle", ("1", "2", "1"))
 

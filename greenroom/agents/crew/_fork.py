@@ -15,7 +15,7 @@ import attrs
 
 from greenroom.agents._services import AgentHome, Lineage
 from greenroom.models import Message, TextBlock, ToolResultBlock
-from greenroom.permissions import Mode
+from greenroom.permissions import Mode, Policy
 from greenroom.tools import ToolSet, Workspace
 
 FORK: Final = "fork"
@@ -74,9 +74,6 @@ def fork_home(parent: AgentHome, lineage: Lineage) -> AgentHome:
     tools = [
         skill_tool if one is parent.skill_tool and skill_tool is not None else one for one in parent.tools.values()
     ]
-    policy = parent.policy
-    if policy is not None and policy.mode is not Mode.BYPASS:  # there nobody is asked anything
-        policy = policy.with_mode(Mode.BUBBLE)
     return AgentHome(
         definition=attrs.evolve(parent.definition, name=FORK, initial_prompt="", hooks={}, mcp_servers=()),
         services=parent.services,
@@ -87,7 +84,7 @@ def fork_home(parent: AgentHome, lineage: Lineage) -> AgentHome:
         shared=parent.conversation.shared,
         model=parent.grants.model or parent.model,
         effort=parent.grants.effort or parent.effort,
-        policy=policy,
+        policy=_bubbling(parent.policy),
         hooks=parent.hooks,
         is_child=True,
         lineage=lineage,
@@ -99,3 +96,15 @@ def fork_home(parent: AgentHome, lineage: Lineage) -> AgentHome:
         grants=parent.grants,
         renew=parent.renew,
     )
+
+
+def as_fork(home: AgentHome, lineage: Lineage) -> AgentHome:
+    """Return what was made as its parent is made again, for a fork that is gone on with while that one is not in memory."""
+    home.definition = attrs.evolve(home.definition, name=FORK, initial_prompt="")
+    home.lineage, home.policy = lineage, _bubbling(home.policy)
+    return home
+
+
+def _bubbling(policy: Policy | None) -> Policy | None:
+    """Return rules under which questions go up; in the mode in which nobody is asked anything, that stays so."""
+    return policy if policy is None or policy.mode is Mode.BYPASS else policy.with_mode(Mode.BUBBLE)

@@ -8,19 +8,22 @@ Rule 3: an agent that a person stopped is gone on with by a person only. Rule 4:
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias, final
 
 import attrs
 
+from greenroom.agents._definition import AgentDefinition
 from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
 from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.crew._agent_tool import is_one_shot
 from greenroom.agents.crew._crew import Crew
-from greenroom.agents.crew._fork import fork_home
+from greenroom.agents.crew._fork import FORK, as_fork, fork_home
 from greenroom.agents.crew._orders import ChildWish, Member, Order
+from greenroom.agents.definitions import Definitions
 from greenroom.agents.delegation._letter import EVERYBODY, Letter
 from greenroom.core import PeerError, UsageError
 from greenroom.inbox import COORDINATOR
@@ -308,36 +311,16 @@ class Post:
         record, loaded = await self.archive.load(agent_id)
         crew = self.crew
         definitions = await crew.ground.find_definitions()
-        lineage = Lineage(
-            parent=str(record.get("parent") or ""),
-            above=tuple(record.get("above") or ()),
-            skills=tuple(record.get("skills") or ()),
-        )
         main = crew.main_home
         assert main is not None
-        place = Path(record.get("worktree") or record.get("cwd") or main.cwd)
-        named = record.get("roots")
-        roots = None if named is None else tuple(map(Path, named))
         is_fork = bool(record.get("isFork"))
-        is_worker = bool(record.get("isWorker"))
-        definition = main.definition if is_fork else definitions.find(str(record.get("agentType")))
-
-        def make(lineage: Lineage) -> AgentHome:
-            if is_fork:
-                return fork_home(main, lineage)
-            return crew.ground.make_child(
-                ChildWish(
-                    definition=definition,
-                    parent=main,
-                    lineage=lineage,
-                    exact_model=str(record.get("model") or ""),
-                    is_background=True,
-                    is_worker=is_worker,
-                    place=place,
-                    own_roots=roots,
-                )
-            )
-
+        lineage = _lineage_of(record)
+        if is_fork:
+            make = await self._fork_again(record, self.archive, definitions, main)
+            definition = attrs.evolve(main.definition, name=FORK)
+        else:
+            definition = definitions.find(str(record.get("agentType")))
+            make = partial(self._child_again, record, definition, main)
         order = Order(
             home=make,
             definition=definition,
@@ -345,7 +328,7 @@ class Post:
             description=str(record.get("description") or definition.name),
             is_background=True,
             is_fork=is_fork,
-            is_worker=is_worker,
+            is_worker=bool(record.get("isWorker")),
             in_worktree=bool(record.get("inWorktree")),
             name=str(record.get("name") or ""),
         )
@@ -353,6 +336,74 @@ class Post:
         member.task.is_stopped_by_user = bool(record.get("isStoppedByUser"))
         member.kept_path, member.kept_branch = str(record.get("worktree") or ""), str(record.get("branch") or "")
         return member
+
+    async def _fork_again(
+        self, record: Mapping[str, Any], archive: Archive, definitions: Definitions, main: AgentHome
+    ) -> Callable[[Lineage], AgentHome]:
+        """Return what makes a fork as its parent is: its system prompt, tools and limits are that one's, not main's.
+
+        Raises:
+            UsageError: Nothing is left of the parent.
+        """
+        named = str(record.get("parent") or "")
+        parent = self.crew.find_home(named) if named else main
+        above: Mapping[str, Any] = {}
+        definition = main.definition
+        if parent is None or parent.conversation is None:
+            above, _ = await archive.load(named)
+            definition = definitions.find(str(above.get("agentType")))
+
+        def make(lineage: Lineage) -> AgentHome:
+            if parent is not None and parent.conversation is not None:
+                home = fork_home(parent, lineage)
+            else:
+                is_background = bool(above.get("isBackground", True))
+                made = self._child_again(above, definition, main, _lineage_of(above), is_background=is_background)
+                home = as_fork(made, lineage)
+            home.place, home.own_roots = _place_of(record, main), _roots_of(record)
+            return home
+
+        return make
+
+    def _child_again(
+        self,
+        record: Mapping[str, Any],
+        definition: AgentDefinition,
+        main: AgentHome,
+        lineage: Lineage,
+        *,
+        is_background: bool = True,
+    ) -> AgentHome:
+        """Return what belongs to an agent that its record tells of."""
+        return self.crew.ground.make_child(
+            ChildWish(
+                definition=definition,
+                parent=main,
+                lineage=lineage,
+                exact_model=str(record.get("model") or ""),
+                is_background=is_background,
+                is_worker=bool(record.get("isWorker")),
+                place=_place_of(record, main),
+                own_roots=_roots_of(record),
+            )
+        )
+
+
+def _place_of(record: Mapping[str, Any], main: AgentHome) -> Path:
+    return Path(record.get("worktree") or record.get("cwd") or main.cwd)
+
+
+def _roots_of(record: Mapping[str, Any]) -> tuple[Path, ...] | None:
+    roots = record.get("roots")
+    return None if roots is None else tuple(map(Path, roots))
+
+
+def _lineage_of(record: Mapping[str, Any]) -> Lineage:
+    return Lineage(
+        parent=str(record.get("parent") or ""),
+        above=tuple(record.get("above") or ()),
+        skills=tuple(record.get("skills") or ()),
+    )
 
 
 def _accepted(delivery: Delivery, to: str) -> None:

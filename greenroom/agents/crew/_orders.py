@@ -212,6 +212,7 @@ class Member:
             "skills": list(self.lineage.skills),
             "isFork": self.order.is_fork,
             "isWorker": self.order.is_worker,
+            "isBackground": self.order.is_background,
             "inWorktree": self.order.in_worktree,
             "worktree": str(self.hold.worktree.path) if self.hold is not None else self.kept_path,
             "branch": self.hold.worktree.branch if self.hold is not None else self.kept_branch,

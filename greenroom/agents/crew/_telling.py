@@ -1,7 +1,8 @@
 """Who hears of the end of a run: whoever asked for it, else the nearest living ancestor, at last main (DESIGN 12.19).
 
 Rule 1: a notice is handed over in the step in which the run ended. Rule 2: what an agent was told and has not read when its
-own run ends goes on to the next one that it is for. Must not know: how runs end, what notices say.
+own run ends goes on to the next one that it is for. Rule 3: a notice that nobody takes is given up, and that is on record; it
+holds nobody up. Must not know: how runs end, what notices say.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Telling:
     """Hands notices over.
 
     Args:
-        tasks: Says whose end was told meanwhile by an answer.
+        tasks: Says whose end was told meanwhile by an answer, and notes what nobody could be told of.
         ground: Finds teammates.
         members: The crew.
     """
@@ -53,8 +54,8 @@ class Telling:
         other = self._ground.find(notice.owner)  # a teammate
         if other is not None and not other[0].is_gone and self._hand_over(notice, *other):
             return
-        if main is not None:
-            self._hand_over(notice, *main, is_main=True)
+        if main is None or not self._hand_over(notice, *main, is_main=True):
+            self._tasks.give_up(notice)
 
     def _above(self, notice: TaskNotice) -> tuple[str, ...]:
         for agent_id in (notice.task_id, notice.owner):
@@ -74,8 +75,9 @@ class Telling:
             is_answered=None if task is None else lambda: task.is_answered,
         )
         if not notice.wakes:
-            home.quiet.append(note)
-            return True
+            if not ref.is_gone:
+                home.quiet.append(note)
+            return not ref.is_gone
         if is_main:  # its mailbox may be full of notices, and none of them may be lost
             return ref.notify(note) is Delivery.ACCEPTED
         return ref.tell(note, Lane.LATER) is Delivery.ACCEPTED

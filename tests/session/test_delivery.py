@@ -1,0 +1,353 @@
+"""Ends and who hears of them when something goes wrong on the way: attempts, readers that are gone, approvals in the depth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+import trio
+from trio.testing import MockClock
+
+from greenroom.agents import AgentDefinition
+from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.core import TurnKilled
+from greenroom.models import AnswerLike, Call, ModelRequest, ModelStream, PlaybookModel, ScriptedModel, ScriptStep
+from greenroom.permissions import Allow, Deny
+from greenroom.session import Session, open_session
+from greenroom.tasks import TaskEnded, TaskNotice, TaskState, TaskUndelivered
+from greenroom.testing import virtual_ports
+from greenroom.tools import Tool, tool
+from greenroom.tools.builtin import STANDARD_TOOLS
+from tests.session.crashes import RecordingDisk, recording_ports, tasks_of, told_in
+from tests.session.teamwork import (
+    Page,
+    agent,
+    asked,
+    in_order,
+    last_texts,
+    main_messages,
+    notices,
+    open_teamwork,
+    violations,
+)
+
+# --- attempts ---------------------------------------------------------------------------------------------------------
+
+
+class Stalling:
+    """A model whose first attempts at each request of a kind of agent stand still for ever."""
+
+    def __init__(self, model: PlaybookModel, definition: str, *, stalls: int) -> None:
+        self.name = model.name
+        self.open = model.open
+        self.attempts: Counter[tuple[str, int]] = Counter()
+        self._model = model
+        self._definition = definition
+        self._stalls = stalls
+
+    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
+        place = (request.definition, len(request.messages))
+        self.attempts[place] += 1
+        if request.definition == self._definition and self.attempts[place] <= self._stalls:
+            return ScriptedModel([ScriptStep(answer="Never heard.", wait_s=1e6)]).stream(request)
+        return self._model.stream(request)
+
+
+@pytest.mark.parametrize(("stalls", "state"), [(1, "completed"), (2, "completed"), (3, "failed")])
+async def test_a_notice_is_of_the_run_and_its_attempts_are_nobodys_to_hear_of(
+    stalls: int, state: str, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-27. Mechanism: retries are a layer around the model, below the turn; a task ends once, with its actor."""
+    book = {"main": in_order(agent("job", run_in_background=True), "It runs."), "general-purpose": in_order("Done.")}
+    model = Stalling(PlaybookModel(book), "general-purpose", stalls=stalls)
+    models = {"deadlines": {"first_token_s": 60.0}, "retries": {"attempts": 3}}
+    async with open_session(
+        model=model,
+        cwd=tmp_path,
+        runs=tmp_path / "runs",
+        main=AgentDefinition(name="main"),
+        tools=AGENT_TOOLS,
+        settings={"models": models},
+        ports=virtual_ports(),
+    ) as session:
+        events = session.events()
+        await session.run("go")
+        await session.wait_quiet()
+
+    assert model.attempts["general-purpose", 1] == min(stalls + 1, 3)
+    (notice,) = notices(session)
+    assert f"<status>{state}</status>" in notice
+    assert ("timeout" in notice) == (state == "failed")
+    assert [one.state async for one in events if isinstance(one, TaskEnded)] == [state]
+    assert violations(session) == []
+
+
+# --- readers that are gone --------------------------------------------------------------------------------------------
+
+
+def slowly(request: ModelRequest) -> AnswerLike:
+    """Look at something for a while, and report."""
+    return Call("Wait", {"seconds": 100.0}) if len(request.messages) == 1 else f"Report on: {asked(request)}"
+
+
+@tool(name="Wait", read_only=True)
+async def wait(seconds: float) -> str:
+    """Wait.
+
+    Args:
+        seconds: How long.
+    """
+    await trio.sleep(seconds)
+    return "waited"
+
+
+async def test_what_nobody_is_there_to_be_told_of_is_on_record_and_holds_nobody_up(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-29, RC-32. Mechanism: waiters wait for the end itself; a notice that nobody takes is given up, on record.
+
+    What it came to is kept: for the handle, in its output file, and for the next process, which tells it once.
+    """
+    pages = {"general-purpose": slowly}
+    async with open_teamwork(tmp_path, in_order("Fine."), pages=pages, tools=(wait,)) as session:
+        events = session.events()
+        await session.run("go")
+        handle = await session.spawn("general-purpose", "job", background=True, notify="main")
+        await trio.sleep(50)
+        session.main.kill("it has had enough")
+        with trio.fail_after(200):
+            result = await handle.wait_finished()
+            await session.wait_quiet()
+        (status,) = session.tasks()
+    seen = [one async for one in events if isinstance(one, TaskUndelivered)]
+
+    assert (result.state, result.text, result.is_undelivered) == (TaskState.COMPLETED, "Report on: job", True)
+    assert [(one.task, one.run, one.status) for one in seen] == [(handle.id, 1, "completed")]
+    assert not status.is_told
+    assert "Report on: job" in await trio.Path(status.output_file).read_text()
+    assert violations(session) == []
+
+    async with open_teamwork(tmp_path, in_order("Fine."), resume=session.run_folder, ports=virtual_ports(1)) as second:
+        await second.wait_quiet()
+    (notice,) = notices(second)
+    assert "<result>Report on: job</result>" in notice
+    assert told_in(second.run_folder) == {f"{handle.id}.1": 1}
+
+
+async def test_a_notice_that_begins_no_turn_is_not_lost_without_a_word_either(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-32: it lies with its reader until that says something, so a reader that is gone has not got it."""
+    pages = {"general-purpose": slowly}
+    async with open_teamwork(tmp_path, in_order("Fine."), pages=pages, tools=(wait,)) as session:
+        events = session.events()
+        handle = await session.spawn("general-purpose", "job", background=True, notify="main")
+        handle.task.is_quiet = True
+        session.main.kill("it has had enough")
+        assert (await handle.wait_finished()).is_undelivered
+    assert len([one async for one in events if isinstance(one, TaskUndelivered)]) == 1
+
+
+async def test_a_parent_that_waits_goes_on_although_nobody_can_be_told_any_more(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-29: it waits for the end of its child, not for a delivery; that main is gone is on record of the parent's own end."""
+
+    def parent(request: ModelRequest) -> AnswerLike:
+        if asked(request) == "job":
+            return slowly(request)
+        return agent("job") if len(request.messages) == 1 else f"It says: {last_texts(request)}"
+
+    pages = {"general-purpose": parent}
+    async with open_teamwork(tmp_path, in_order("Fine."), pages=pages, tools=(wait,)) as session:
+        events = session.events()
+        handle = await session.spawn("general-purpose", "lead", background=True, notify="main")
+        await trio.sleep(50)
+        session.main.kill("it has had enough")
+        with trio.fail_after(200):
+            result = await handle.wait_finished()
+            await session.wait_quiet()
+    assert "It says: Report on: job" in result.text
+    assert result.is_undelivered
+    assert [one.task async for one in events if isinstance(one, TaskUndelivered)] == [handle.id]
+    assert violations(session) == []
+
+
+async def test_a_reader_that_nobody_knows_is_no_reason_to_say_nothing(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-32: the notice goes to the nearest one above, at last to main; and if that is gone, it is on record."""
+    lost = TaskNotice(task_id="b0", output_file="", status="completed", summary="It ended", owner="a0123456789abcdef")
+    async with open_teamwork(tmp_path, in_order("Fine.")) as session:
+        events = session.events()
+        session.delegation.crew.deliver(lost)
+        await session.wait_quiet()
+        session.main.kill("it has had enough")
+        await trio.sleep(1)
+        session.delegation.crew.deliver(attrs.evolve(lost, run=2))
+        await session.wait_quiet()
+    assert len(notices(session)) == 1
+    seen = [(one.actor, one.task, one.run) async for one in events if isinstance(one, TaskUndelivered)]
+    assert seen == [("a0123456789abcdef", "b0", 2)]
+
+
+async def test_that_the_session_ends_is_no_delivery_that_failed(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """RC-32: main outlives those that it is told of; what it has no time to read, the next process tells."""
+    pages = {"general-purpose": slowly}
+    async with open_teamwork(tmp_path, in_order("Fine."), pages=pages, tools=(wait,)) as session:
+        events = session.events()
+        await session.run("go")
+        handle = await session.spawn("general-purpose", "job", background=True, notify="main")
+    assert [one async for one in events if isinstance(one, TaskUndelivered)] == []
+    async with open_teamwork(tmp_path, in_order("Fine."), resume=session.run_folder, ports=virtual_ports(1)) as second:
+        await second.wait_quiet()
+    assert len(notices(second)) == 1
+    assert told_in(second.run_folder) == {f"{handle.id}.1": 1}
+
+
+# --- approvals in the depth -------------------------------------------------------------------------------------------
+
+
+class Effects:
+    """What was done in the world, and the tools that do it."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """`Effect` asks nobody, `Ask` asks first."""
+
+        @tool(name="Effect", read_only=True)
+        async def effect(name: str) -> str:
+            """Do something at once.
+
+            Args:
+                name: What.
+            """
+            self.done.append(name)
+            return f"did {name}"
+
+        @tool(name="Ask")
+        async def ask(name: str) -> str:
+            """Do something that somebody has to allow.
+
+            Args:
+                name: What.
+            """
+            self.done.append(name)
+            return f"did {name}"
+
+        return (effect, ask)
+
+
+def dives(request: ModelRequest) -> AnswerLike:
+    """At depth 1 start an agent and wait for it; at depth 2 do something, ask for something, do something."""
+    said = sum(one.role == "assistant" for one in request.messages)
+    told, name = last_texts(request), asked(request)
+    if name.startswith("top"):
+        return agent(f"deep{name[3:]}") if said == 0 else f"It says: {told}"
+    asks = Call("Ask", {"name": f"{name} allowed"})
+    if "Go on." in told:
+        return asks
+    steps = [Call("Effect", {"name": f"{name} before"}), asks, Call("Effect", {"name": f"{name} after"})]
+    return steps[said] if said < len(steps) else f"{name} is done."
+
+
+@asynccontextmanager
+async def diving(folder: Path, main: Page, effects: Effects, **options: Any) -> AsyncIterator[Session]:
+    """Open a session whose questions wait until they are answered."""
+    (folder / "project").mkdir(exist_ok=True)
+    options.setdefault("ports", virtual_ports())
+    async with open_session(
+        model=PlaybookModel({"main": main, "general-purpose": dives}, wait_s=1.0),
+        cwd=folder / "project",
+        runs=folder / "runs",
+        main=AgentDefinition(name="main"),
+        tools=(*STANDARD_TOOLS, *AGENT_TOOLS, *effects.tools),
+        settings={"child_permission": "inherit", "permissions": {"ask": ["Ask"]}},
+        has_approver=True,
+        permission_mode="default",
+        **options,
+    ) as session:
+        yield session
+
+
+async def wait_asked(session: Session, count: int) -> None:
+    """Wait until so many questions wait."""
+    with trio.fail_after(10_000):
+        while len(session.approvals.waiting()) < count:
+            await session.approvals.wait_changed()
+
+
+async def test_an_answer_in_the_depth_goes_on_where_it_was_asked_for(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """RC-89. Mechanism: a call that waits for an answer is a call that runs; neither it nor its parents begin anew.
+
+    Two agents of depth 2 ask for the same thing; each gets its own answer.
+    """
+    effects = Effects()
+    main = in_order([agent("top 1"), agent("top 2")], "Fine.")
+    async with diving(tmp_path, main, effects) as session, trio.open_nursery() as nursery:
+        nursery.start_soon(session.run, "go")
+        await wait_asked(session, 2)
+        await trio.sleep(60)
+        first, second = sorted(session.approvals.waiting(), key=lambda one: str(one.input))
+        assert first.agent != second.agent
+        session.approvals.answer(second.id, Deny(message="not that one"))
+        await trio.sleep(100)
+        session.approvals.answer(first.id, Allow())
+
+    assert Counter(effects.done) == Counter(
+        ["deep 1 before", "deep 1 allowed", "deep 1 after", "deep 2 before", "deep 2 after"]
+    )
+    depths = [view.depth for view in tasks_of(session.run_folder).values()]
+    assert sorted(depths) == [1, 1, 2, 2]
+    assert "not that one" not in main_messages(session)[1]
+    assert violations(session) == []
+
+
+async def test_what_was_done_before_a_question_in_the_depth_is_not_done_again_by_another_process(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-89, RC-88: killed while the question waits. Mechanism: each agent has a transcript of its own, by its id."""
+    effects, disk = Effects(), RecordingDisk()
+    async with (
+        diving(tmp_path, in_order(agent("top 1"), "Fine."), effects, ports=recording_ports(disk)) as first,
+        trio.open_nursery() as nursery,
+    ):
+
+        async def run() -> None:
+            with pytest.raises(TurnKilled):
+                await first.run("go")
+
+        nursery.start_soon(run)
+        await wait_asked(first, 1)
+        await trio.sleep(10)
+        count = len(disk.writes)
+        first.kill()
+    assert effects.done == ["deep 1 before"]
+    left = disk.restore(count, first.run_folder, tmp_path / "crashed")
+    (deep,) = (view.task for view in tasks_of(left).values() if view.depth == 2)
+
+    def main(request: ModelRequest) -> AnswerLike:
+        is_asked = last_texts(request).endswith("Let it go on.")
+        return Call("SendMessage", {"to": deep, "message": "Go on."}) if is_asked else "Noted."
+
+    async with diving(tmp_path, main, effects, resume=left, ports=virtual_ports(1)) as second:
+        await second.wait_quiet()
+        assert effects.done == ["deep 1 before"], "nothing begins by itself"
+        assert second.approvals.waiting() == ()
+        await second.run("Let it go on.")
+        await wait_asked(second, 1)
+        second.approvals.answer(second.approvals.waiting()[0].id, Allow())
+        await second.wait_quiet()
+
+    assert effects.done == ["deep 1 before", "deep 1 allowed"]
+    ends = {(view.depth, view.run): (view.state.value, view.cause) for view in tasks_of(left).values()}
+    assert ends == {(1, 1): ("failed", "lost"), (2, 1): ("failed", "lost"), (2, 2): ("completed", "")}
+    assert violations(second) == []
