@@ -23,9 +23,9 @@ from greenroom.inbox import AUTO_CONTINUATION
 from greenroom.mailbox import Delivery, Lane
 from greenroom.teams._mail_events import Mail, MailQuarantined, MailRead, MailReturned, MailSent
 from greenroom.teams._names import EVERYBODY, LEAD, plain_name
-from greenroom.teams._protocol import Message, Spoken
+from greenroom.teams._protocol import Message, PlanApprovalRequest, ShutdownRequest, Spoken
 from greenroom.teams._roster import Member, Roster
-from greenroom.teams._wire import Problem, read_inbox, read_spoken, write_text
+from greenroom.teams._wire import Problem, read, read_inbox, read_spoken, write_text
 
 MOST_CHARS: Final = 100_000
 """A longer text is cut: all of it would be most of what its reader can hold; what is long belongs into a file."""
@@ -33,6 +33,8 @@ CUT: Final = "\n[cut: {left} characters more]"
 
 Handler: TypeAlias = Callable[[Member, Letter, Any], Awaitable[Told]]
 """Does what an object of the protocol says: whose it is, the letter, the object."""
+_ENDS_WITH_TEAM: Final = (ShutdownRequest, PlanApprovalRequest)
+"""What nobody waits for any more when the team is open again."""
 _FULL: Final = "its mailbox is full; send it again when it has read what is there"
 _ENDED: Final = "it has ended and reads nothing any more"
 
@@ -313,7 +315,11 @@ class TeamMail:
             self._last = max(self._last, mail.mail)
             member = self.roster.members.get(mail.to)
             lane = Lane.NEXT if mail.sender == LEAD else Lane.LATER
-            why = _ENDED if member is None else self._deliver(member, mail, mail.text, lane)
+            why = _ENDED if member is None else ""
+            if isinstance(read(mail.text), _ENDS_WITH_TEAM):
+                why = "its team was closed meanwhile"
+            if member is not None and not why:
+                why = self._deliver(member, mail, mail.text, lane)
             if why:
                 self._return(mail, why)
 

@@ -20,6 +20,8 @@ from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.store import read_transcript
 from greenroom.teams import FOLDS, LEAD, MailQuarantined, MailRead, MailReturned, MailSent, Team, unread
+from greenroom.teams._protocol import ShutdownRequest
+from greenroom.teams._wire import write_text
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.trace import Entry, World
 from tests.session.teamwork import in_order, kind, mail, open_teamwork, send_as, texts_of, told, violations
@@ -266,6 +268,8 @@ async def test_what_is_unread_when_the_team_is_closed_waits(tmp_path: Path, auto
             await again.spawn("ann", definition=kind("ann"))
             again.mail.take_up(left)
             again.mail.take_up([attrs.evolve(left[0], mail=9, to="nobody")])
+            request = ShutdownRequest(sender=LEAD, request_id="s")
+            again.mail.take_up([attrs.evolve(left[0], mail=8, text=write_text(request))])
             await session.wait_quiet()
             heard, read = mail_texts(again, "ann"), told(session, MailRead)
             lost = told(session, MailReturned)
@@ -276,7 +280,7 @@ async def test_what_is_unread_when_the_team_is_closed_waits(tmp_path: Path, auto
     assert unread(mails, "t", told={left[0].mark}) == []
     assert len(heard) == 1
     assert [(one.team, one.mail) for one in read] == [("t", 1)]
-    assert [(one.mail, one.to) for one in lost] == [(9, "nobody")]
+    assert [(one.mail, one.to) for one in lost] == [(9, "nobody"), (8, "ann")]
 
 
 WAYS = st.lists(

@@ -157,6 +157,20 @@ async def test_notices_of_many_mates_are_one_turn_of_the_lead(tmp_path: Path, au
         )
 
 
+async def test_the_lead_reads_only_the_latest_word_about_a_mate(tmp_path: Path, autojump_clock: MockClock) -> None:
+    async with opened(tmp_path, in_order(otherwise="Hm."), main=in_order("Ready.", otherwise="Noted.")) as scene:
+        ann = await scene.team.spawn("ann", definition=MATE)
+        scene.session.main.suspend()
+        for _ in range(3):
+            ann.tell("And now?")
+            await trio.sleep(10)
+        scene.session.main.resume()
+        await scene.session.wait_quiet()
+
+        assert len(scene.of(MateIdled)) == 3
+        assert len(scene.notices) == 1
+
+
 async def test_idle_mates_keep_no_session_from_being_quiet(tmp_path: Path, autojump_clock: MockClock) -> None:
     """CL-20."""
     async with opened(tmp_path, in_order("Done.")) as scene:
@@ -311,12 +325,19 @@ async def test_a_mate_has_no_mates_and_no_agents_in_the_background(tmp_path: Pat
     assert "Report on: what is here?" in refused[2]
 
 
-async def test_a_foreground_agent_of_a_mate_ends_with_it(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """DESIGN 12.18."""
+@pytest.mark.parametrize("is_let_go", [False, True])
+async def test_an_agent_of_a_mate_ends_with_it(
+    is_let_go: bool,
+    tmp_path: Path,
+    autojump_clock: MockClock,
+) -> None:
+    """DESIGN 12.18: also one that a person has moved to the background meanwhile."""
     async with opened(tmp_path, in_order(agent("what is here?"), "Done."), wait_s=10.0) as scene:
         mate = await scene.team.spawn("ann", definition=MATE, prompt="Look.")
         await trio.sleep(15)
         assert sorted(one.kind for one in scene.session.tasks()) == ["in_process_teammate", "local_agent"]
+        assert len(scene.session.background_all() if is_let_go else []) == is_let_go
+        await trio.sleep(1)
         mate.kill()
         await mate.wait_ended()
         await scene.session.wait_quiet()
