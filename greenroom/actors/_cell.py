@@ -379,9 +379,9 @@ class Cell(Generic[M]):
         return (self.id, self.incarnation, self.turn)
 
     def request_abort(self, cause: Cause) -> None:
-        """Cancel the current turn; the caller has checked that there is one."""
+        """Cancel the current turn, unless it is being committed; the caller has checked that there is one."""
         assert self.turn_scope is not None
-        if self.abort_cause is None:
+        if self.abort_cause is None and not self.is_committing:
             self.abort_cause = cause
             if self.level is not Level.LIFECYCLE:  # below that the journal has no turns
                 self.recorder.emit_fields(AbortRequested, self.id, self.incarnation, self.here(), self.turn, cause)

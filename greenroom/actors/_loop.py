@@ -216,10 +216,11 @@ async def _with_nursery(cell: Cell[Any], behavior: Behavior[Any], envelope: Enve
             finally:
                 end_links(cell)
             nursery.cancel_scope.cancel("the turn has ended")
-        # Leaving a nursery is a shielded checkpoint: what was asked for meanwhile came before the commit (DESIGN 12.10).
-        await checkpoint_if_cancelled()
+            # Trio yields where it leaves a nursery, and can cancel nothing there if no task is left: Rule 3 all the same.
+            cell.is_committing = not nursery.child_tasks
     finally:
         context.turn.nursery = None
+        cell.is_committing = False
 
 
 def _requested(cell: Cell[Any]) -> Cause | None:

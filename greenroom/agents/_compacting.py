@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 import attrs
+from trio.lowlevel import checkpoint_if_cancelled
 
 from greenroom.agents._compaction import (
     Compacted,
@@ -86,6 +87,7 @@ async def compact(turn: CompactingTurn, trigger: CompactionTrigger, focus: str =
         started = SessionStartInput(source="compact", agent_type=home.definition.name)
         contexts = () if home.is_child else await _contexts_of(turn, started)
         survivors = [*_survivors(turn), *map(reminder, contexts)]
+        await checkpoint_if_cancelled()
         conversation.compact(
             beginning_after(summary, said=said, survivors=survivors),
             trigger=trigger.value,

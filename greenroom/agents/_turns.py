@@ -132,11 +132,14 @@ class AgentTurn:
             return
         if isinstance(message, Item) and message.kind in ALONE:
             if not await carry_out(self, message):
+                await checkpoint_if_cancelled()
                 return
         else:
             conversation.close_open_calls()
             if isinstance(message, Compact):
-                self.ctx.reply(await compact(self, CompactionTrigger.MANUAL, message.text))
+                compacted = await compact(self, CompactionTrigger.MANUAL, message.text)
+                await checkpoint_if_cancelled()
+                self.ctx.reply(compacted)
                 return
             if origin_of(message).is_consent and self.hooking.has(HookEvent.USER_PROMPT_SUBMIT):
                 await self._submit(message.text)
@@ -173,6 +176,7 @@ class AgentTurn:
         """Let a skill run in the place of the model."""
         assert not isinstance(message, Compact)
         text = await run_skill(self, message, rendered)
+        await checkpoint_if_cancelled()
         return Answer(text=text, usage=self.usage, rounds=0, stop_reason="")
 
     # --- hooks of the turn -----------------------------------------------------------------------------------------

@@ -206,7 +206,7 @@ class TeamMail:
         """
         roster = self.roster
         roster.check_open()
-        mails = []
+        mails: list[Mail] = []
         writer = roster.members.get(sender)
         for member in targets:
             self._last += 1
@@ -221,7 +221,8 @@ class TeamMail:
                     sender=sender,
                     to=mail.to,
                     summary=mail.summary,
-                    text=text,
+                    text=text if not mails else "",
+                    text_of=mails[0].mail if mails else 0,
                 )
             )
             mails.append(mail)

@@ -41,6 +41,8 @@ class MailSent(MailEvent):
     """What it is about; without one, its first 80 characters."""
     text: str = ""
     """All of it; of a message of the protocol, its wire form."""
+    text_of: int = 0
+    """Number of the message that says the same and has the text, where one goes to many; 0 for this one."""
 
 
 @final
@@ -104,6 +106,7 @@ class Mail:
     to: str
     summary: str
     text: str
+    text_of: int = 0
     state: MailState = MailState.SENT
 
     @property
@@ -115,7 +118,13 @@ class Mail:
 def sent(_: Mail | None, event: MailSent) -> Mail:
     """Put a message down."""
     return Mail(
-        team=event.team, mail=event.mail, sender=event.sender, to=event.to, summary=event.summary, text=event.text
+        team=event.team,
+        mail=event.mail,
+        sender=event.sender,
+        to=event.to,
+        summary=event.summary,
+        text=event.text,
+        text_of=event.text_of,
     )
 
 
@@ -157,4 +166,10 @@ def unread(mails: Mails, team: str, told: Collection[str] = ()) -> list[Mail]:
         told: The marks that stand in transcripts: what a transcript holds was read, whatever the journal got to say (DESIGN 12.16).
     """
     waiting = [one for one in mails.values() if one.team == team and one.state is MailState.SENT and one.mail]
-    return [one for one in waiting if one.mark not in told]
+    return [_in_full(one, mails) for one in waiting if one.mark not in told]
+
+
+def _in_full(mail: Mail, mails: Mails) -> Mail:
+    """Return a message with its text."""
+    first = mails.get((mail.team, mail.text_of))
+    return mail if first is None else attrs.evolve(mail, text=first.text, text_of=0)

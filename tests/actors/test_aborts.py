@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 import pytest
 import trio
+from trio.lowlevel import checkpoint
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import AbortResult, AbortStatus, Context, State, TurnEnded
+from greenroom.actors import AbortResult, AbortStatus, Context, Ref, State, TurnEnded
 from greenroom.core import TurnKilled
 from greenroom.mailbox import DeadReason, MessageAcked
 from tests.actors.situations import Do, Doer, Gate, Oops, Quiet, Survivor, Teamster, dead, events, runtime
@@ -155,8 +156,8 @@ async def test_a_turn_that_returns_in_spite_of_an_abort_is_completed_with_late_c
 
 
 @pytest.mark.promise("I-29")
-async def test_an_abort_in_the_step_in_which_a_turn_leaves_its_nursery_kills_the_turn() -> None:
-    """DESIGN 12.10: the request came before the commit, and leaving a nursery is a step of the turn's own."""
+async def test_an_abort_in_the_step_in_which_a_turn_leaves_its_nursery_says_what_became_of_the_turn() -> None:
+    """DESIGN 12.10: what was asked for in time kills the turn, and what is told to be too late changes nothing of it."""
     results: list[AbortResult] = []
     async with runtime() as opened, trio.open_nursery() as outside:
 
@@ -247,3 +248,41 @@ async def test_an_abort_of_one_actor_leaves_the_one_it_asked_alone() -> None:
 
         assert gate.is_through
         assert asked.state is State.RUNNING
+
+
+@final
+class Strike(trio.abc.Instrument):
+    """Aborts the turn of an actor before the first step of any task after its handler has returned."""
+
+    def __init__(self, actor: Ref[Any]) -> None:
+        self.actor = actor
+        self.has_returned = False
+        self.results: list[AbortResult] = []
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        if self.has_returned and not self.results:
+            self.results.append(self.actor.abort_turn())
+
+
+@pytest.mark.promise("I-28", "I-29")
+@pytest.mark.parametrize("has_tasks", [False, True])
+async def test_after_the_handler_an_abort_finds_only_what_the_turn_has_left_running(has_tasks: bool) -> None:
+    """Trio yields where a nursery is left, even an empty one: between the handler and the commit others run."""
+    async with runtime() as opened:
+        actor = await opened.spawn(Teamster)
+        strike = Strike(actor)
+
+        async def return_at_once(ctx: Context) -> None:
+            if has_tasks:
+                ctx.turn.start_soon(trio.sleep_forever)
+                await checkpoint()
+            strike.has_returned = True
+
+        trio.lowlevel.add_instrument(strike)
+        actor.tell(return_at_once)
+        await wait_all_tasks_blocked()
+        trio.lowlevel.remove_instrument(strike)
+
+    assert [one.status for one in strike.results] == [AbortStatus.ABORTED if has_tasks else AbortStatus.TOO_LATE]
+    (turn,) = events(opened, TurnEnded)
+    assert (turn.state, turn.late_cancel) == ("killed" if has_tasks else "completed", False)

@@ -17,7 +17,8 @@ import trio
 
 from greenroom.cli.survey import play_lead, play_mate
 from greenroom.models import Answer, Call, Message, ModelRequest, TextBlock, ToolResultBlock, ToolUseBlock, as_answer
-from greenroom.testing import ErrorReply, ReceivedRequest, open_messages_server
+from greenroom.testing import ErrorReply, ReceivedRequest, StreamReply, open_messages_server
+from greenroom.testing._messages_script import ReplyLike
 from tests.cli.small_repo import make_small_repo
 
 
@@ -87,8 +88,46 @@ async def test_with_a_key_the_team_runs_on_claude(tmp_path: Path) -> None:
     looking = ("Read", "Glob", "Grep")
     assert {tuple(sorted(names)) for names in script.tools} == {
         tuple(sorted((*looking, "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "SendMessage", "WriteReport"))),
-        tuple(sorted((*looking, "TaskGet", "TaskList", "TaskUpdate", "SendMessage"))),
+        tuple(sorted((*looking, "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "SendMessage"))),
     }
+
+
+class TroubledServer:
+    """Answers as the playbook would, but refuses two of three requests for a while, and then cuts calls off in the middle."""
+
+    def __init__(self, *, refusals: int, cuts: int) -> None:
+        self.playbook = PlaybookServer()
+        self.refusals, self.cuts = refusals, cuts
+        self.asked = 0
+
+    def __call__(self, received: ReceivedRequest) -> ReplyLike:
+        self.asked += 1
+        if self.refusals and self.asked % 3:
+            self.refusals -= 1
+            return ErrorReply(status=529, type="overloaded_error", message="Overloaded", headers={"retry-after": "0"})
+        answer = self.playbook(received)
+        if self.cuts and self.asked % 2 and isinstance(answer.parts[0], Call):
+            self.cuts -= 1
+            return StreamReply(answer=Answer(answer.parts[:1]), ending="cut", events=3)
+        return answer
+
+
+async def test_a_storm_of_refusals_and_calls_that_are_cut_off_change_nothing_of_the_outcome(tmp_path: Path) -> None:
+    script = TroubledServer(refusals=6, cuts=4)
+    async with open_messages_server(script) as server:
+        done = await run_swarm(tmp_path, server.url)
+        asked = len(server.requests)
+
+    out = done.stdout.decode()
+    assert (done.returncode, done.stderr) == (0, b""), out
+    assert (script.refusals, script.cuts) == (0, 0)
+    assert "Done: 4 of 4 items by 4 mates" in out
+    (report,) = (tmp_path / "runs").glob("2*/report.md")
+    assert "# Code health survey: small" in report.read_text(encoding="utf-8")
+    (journal,) = (tmp_path / "runs").glob("2*/journal.jsonl")
+    events = journal.read_text(encoding="utf-8").splitlines()
+    assert asked == sum('"model.begin"' in line for line in events) + 6 + 4
+    assert not any('"tool.end"' in line and '"failed"' in line for line in events)  # no half of a call was run
 
 
 @pytest.mark.parametrize("arguments", [(), ("--model", "claude-opus-5")])

@@ -55,7 +55,7 @@ async def test_a_child_has_its_memory_in_its_prompt_and_may_write_there(
         name="scout", tools=("Read",), memory=MemoryScope.PROJECT, permission_mode="acceptEdits"
     )
     notes = {"file_path": str(folder / "more.md"), "content": "x"}
-    model = ScriptedModel({"scout": [Call("Write", notes), "noted"], "*": []}, keeps_requests=True)
+    model = ScriptedModel({"scout": [Call("Write", notes), "noted"], "main": ["I see."]}, keeps_requests=True)
     async with (
         open_session(
             model=model,

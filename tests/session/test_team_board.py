@@ -15,6 +15,7 @@ from greenroom.agents import AgentDefinition
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import open_session
 from greenroom.teams import Edit, Edited, EditItem, Item, Team, refuse_idling
+from greenroom.testing import virtual_ports
 from tests.session.test_hooks import answering, hook, told
 from tests.session.test_permissions import home, project, results
 
@@ -119,7 +120,7 @@ async def test_at_the_end_of_a_turn_hooks_are_asked_about_all_that_a_mate_works_
 async def test_twins_are_never_handed_what_is_anothers(project: Path, autojump_clock: MockClock) -> None:
     """RC-96: three that want one name, one item: one of them has it, and its end gives back nothing of the others."""
     model = PlaybookModel({"lead": calling(CREATE), "mate": lambda _: "I look at it."}, wait_s=1.0)
-    async with open_session(main=LEAD, model=model, cwd=project, runs=project.parent / "runs") as session:
+    async with open_session(main=LEAD, model=model, cwd=project, ports=virtual_ports()) as session:
         async with session.open_team("crew") as team:
             mates = [await team.spawn("Writer", definition=MATE) for _ in range(3)]
             await session.run("Go.")
@@ -153,7 +154,7 @@ async def test_a_mate_that_is_given_an_item_reads_whose_it_is(project: Path, aut
     two = Call("TaskCreate", {"subject": "two", "description": "later"})
     give = Call("TaskUpdate", {"taskId": "2", "owner": "ann"})
     model = PlaybookModel({"lead": lead, "mate": mate}, wait_s=1.0)
-    async with open_session(main=LEAD, model=model, cwd=project, runs=project.parent / "runs") as session:
+    async with open_session(main=LEAD, model=model, cwd=project, ports=virtual_ports()) as session:
         async with session.open_team("crew") as team:
             await session.run("Go.")
             await team.spawn("ann", definition=MATE)
@@ -180,7 +181,7 @@ async def test_an_item_that_was_taken_back_before_its_turn_begins_begins_none(
         assert isinstance(answer, Edited), answer
 
     model = PlaybookModel({"lead": calling(CREATE, CREATE), "mate": mate}, wait_s=10.0)
-    async with open_session(main=LEAD, model=model, cwd=project, runs=project.parent / "runs") as session:
+    async with open_session(main=LEAD, model=model, cwd=project, ports=virtual_ports()) as session:
         async with session.open_team("crew") as team:
             await session.run("Go.")
             await team.spawn("ann", definition=MATE)

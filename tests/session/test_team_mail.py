@@ -180,7 +180,13 @@ async def test_a_broadcast_is_a_text_for_all_but_the_sender(tmp_path: Path, auto
             await send_as(member(team, LEAD), "*", {"type": "shutdown_request"})
         await session.wait_quiet()
         heard = {name: len(mail_texts(team, name)) for name in ("ann", "bob", "cid", LEAD)}
+        sent = told(session, MailSent)
 
+    assert [(one.text, one.text_of) for one in sent] == [("All is well.", 0), ("", 1), ("", 1)], "the text once"
+    world = World(FOLDS)
+    for event in sent:
+        world.apply(Entry(seq=1, t=0.0, kind=event.kind, event=event))
+    assert [one.text for one in unread(world.section("mail"), "t")] == ["All is well."] * 3
     assert heard == {"ann": 0, "bob": 1, "cid": 1, LEAD: 1}
     assert result["routing"] == {"sender": "ann", "target": "*", "summary": "All is well."}
     assert caught.value.kind == "broadcast"

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents import Question
+from greenroom.agents import AgentHome, Question
 from greenroom.agents.crew import SendRefused
 from greenroom.core import JournalError, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow, Deny
-from greenroom.teams import LEAD, MemberStatus, PlanAnswered
-from greenroom.testing import virtual_ports
+from greenroom.teams import LEAD, MemberStatus, PlanAnswered, PlanSubmitted, Team
+from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import ToolError
 from tests.session.teamwork import (
     Page,
@@ -207,3 +210,70 @@ async def test_a_plan_that_cannot_be_put_on_record_is_not_handed_in(tmp_path: Pa
             assert home.must_plan
             assert not team.plans.requests
             assert member(team, "ann").status is MemberStatus.IDLE
+
+
+ACTS = st.lists(
+    st.tuples(
+        st.sampled_from(["submit", "submit", "approve", "reject", "lead", "abort", "kill", "mail", "shutdown"]),
+        st.sampled_from([0.0, 0.0, 0.3]),
+    ),
+    min_size=1,
+    max_size=9,
+)
+
+
+@settings(max_examples=25)
+@given(acts=ACTS, choices=st.lists(st.integers(0, 5), max_size=30))
+def test_under_any_interleaving_a_plan_has_one_answer_at_most_and_only_an_approval_lets_anything_be_changed(
+    acts: list[tuple[str, float]], choices: list[int]
+) -> None:
+    """Agents 7.85, 7.86: plans, answers of lead and host at once, aborts, kills, under any schedule."""
+
+    async def run() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            await _plan(Path(folder), acts)
+
+    run_virtual(run, choices=choices)
+
+
+async def _plan(folder: Path, acts: list[tuple[str, float]]) -> None:
+    async with open_teamwork(folder, in_order(), pages={"ann": in_order()}, wait_s=0.2) as session:
+        async with session.open_team("t") as team:
+            await team.spawn("ann", definition=kind("ann"), plan_required=True)
+            home = member(team, "ann").home
+            async with trio.open_nursery() as nursery:
+                for act, pause_s in acts:
+                    nursery.start_soon(_do, team, home, act)
+                    await trio.sleep(pause_s)
+            await session.wait_quiet()
+            answered, handed_in = told(session, PlanAnswered), told(session, PlanSubmitted)
+            assert home.must_plan == (not any(one.is_approved for one in answered))
+
+    assert len({one.request for one in answered}) == len(answered)
+    assert {one.request for one in answered} <= {one.request for one in handed_in}
+    assert violations(session) == []
+
+
+async def _do(team: Team, home: AgentHome, act: str) -> None:
+    mate = team.mates["ann"]
+    request = team.plans.open_for("ann")
+    number = "none" if request is None else request.id
+    said = {"type": "plan_approval_response", "request_id": number, "approve": False}
+    try:
+        match act:
+            case "submit":
+                await home.tools["ExitPlanMode"].call({"plan": PLAN}, home.tool_context().for_call("c"))
+            case "approve" | "reject":
+                await team.plans.answer(number, approve=act == "approve")
+            case "lead":
+                await send_as(member(team, LEAD), "ann", said)
+            case "mail":
+                await send_as(member(team, LEAD), "ann", "Hello.")
+            case "abort":
+                mate.abort_turn()
+            case "kill":
+                mate.kill()
+            case "shutdown":
+                await mate.shutdown(deadline_s=1)
+    except (ToolError, UsageError):
+        pass
