@@ -87,8 +87,8 @@ def _read(said: object, known: Mapping[str, type[Message]]) -> Message | Problem
     owner = known.get(name) if isinstance(name, str) else None
     if owner is None:
         return Problem("unknown_type", f"the type {_shown(name)} is none of {', '.join(known)}")
-    values = {_snake(key): value for key, value in said.items() if isinstance(key, str)}
-    values |= {key: value for key, value in said.items() if isinstance(key, str) and key == _snake(key)}
+    keys = [key for key in said if isinstance(key, str)]
+    values = {_snake(key): said[key] for key in sorted(keys, key=lambda key: key != _snake(key))}  # camelCase wins
     arguments: dict[str, Any] = {}
     for field in attrs.fields(owner):
         reader = _readers(owner)[field.name]

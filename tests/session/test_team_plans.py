@@ -190,6 +190,29 @@ async def test_what_peers_say_meanwhile_is_read_after_the_answer(tmp_path: Path,
     assert [("plan is approved" in text, "By the way." in text) for text in after] == [(True, False), (False, True)]
 
 
+async def test_what_peers_said_is_not_lost_with_a_turn_in_which_the_answer_came(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """An aborted turn changes no state of an actor; the next one does."""
+    pages = {"ann": in_order(Call("ExitPlanMode", {"plan": PLAN}), "I wait."), "bob": in_order()}
+    async with open_teamwork(tmp_path, in_order(), pages=pages, wait_s=10.0) as session, session.open_team("t") as team:
+        mate = await team.spawn("ann", definition=kind("ann"), prompt="Plan.", plan_required=True)
+        await team.spawn("bob", definition=kind("bob"))
+        await session.wait_quiet()
+        await send_as(member(team, "bob"), "ann", "By the way.")
+        await trio.sleep(1)
+        mate.tell("How is it going?")
+        await trio.sleep(3)
+        (request,) = team.plans.requests
+        await team.plans.answer(request, approve=True)
+        mate.abort_turn()
+        await session.wait_quiet()
+        heard = mail_texts(team, "ann")
+
+    assert ["By the way." in text for text in heard] == [False, True]
+    assert violations(session) == []
+
+
 async def test_a_plan_that_cannot_be_put_on_record_is_not_handed_in(tmp_path: Path, autojump_clock: MockClock) -> None:
     """Agents 7.31: it stays in plan mode, and reads so."""
     disk = FillingDisk()

@@ -23,6 +23,7 @@ from greenroom.teams._protocol import (
     PermissionRequest,
     PermissionResponse,
     PlanApprovalResponse,
+    ShutdownApproved,
     ShutdownRejected,
     ShutdownRequest,
     TeammateTerminated,
@@ -175,6 +176,15 @@ def test_a_word_for_yes_is_a_yes(approve: object) -> None:
 @pytest.mark.parametrize("approve", ["ok", "yes", 1, None, [], "sure, I approve"])
 def test_nothing_else_is(approve: object) -> None:
     assert isinstance(read_spoken({"type": "shutdown_response", "request_id": "s1", "approve": approve}), Problem)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_of_two_spellings_that_of_today_counts(backwards: bool) -> None:
+    pairs = [("type", "shutdown_approved"), ("from", "ann"), ("request_id", "old"), ("requestId", "new")]
+
+    found = read(dict(reversed(pairs) if backwards else pairs))
+
+    assert found == ShutdownApproved(sender="ann", request_id="new")
 
 
 def test_what_a_model_may_say_with_an_object() -> None:
