@@ -8,7 +8,6 @@ Must not know: how models call it, what the host is.
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -31,6 +30,7 @@ from greenroom.agents.crew._places import Places, confined
 from greenroom.agents.crew._reports import readable, report_of, with_denials, words_of
 from greenroom.agents.crew._telling import Telling
 from greenroom.core import Cause, JournalError, Ports, Stopping, actor_id
+from greenroom.store import encode_line
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
 from greenroom.worktrees import Hold, Worktrees
@@ -441,13 +441,18 @@ class Crew:
     # --- on disk ---------------------------------------------------------------------------------------------------
 
     def _keep_record(self, member: Member) -> None:
-        path = Path("transcripts") / f"agent-{member.id}.meta.json"
-        line = json.dumps(member.record(), ensure_ascii=False).encode() + b"\n"
+        """Write what has to be known to go on with an agent, if it is not what was written last."""
+        record = member.record()
+        if record == member.kept_record:
+            return
+        path = self._run_folder / "transcripts" / f"agent-{member.id}.meta.json"
         try:
-            self._write(path, line)
+            self._write(path, encode_line(record))
         except JournalError:
             if not member.task.is_finished:
                 raise
+        else:
+            member.kept_record = record
 
     def _write_output(self, member: Member, appended: Appended) -> None:
         text = readable(appended.message)
