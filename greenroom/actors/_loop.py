@@ -215,7 +215,8 @@ async def _with_nursery(cell: Cell[Any], behavior: Behavior[Any], envelope: Enve
                     await waiting
             finally:
                 end_links(cell)
-            nursery.cancel_scope.cancel("the turn has ended")
+            if nursery.child_tasks:
+                nursery.cancel_scope.cancel("the turn has ended")
     finally:
         context.turn.nursery = None
 
