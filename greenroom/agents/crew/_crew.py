@@ -81,7 +81,8 @@ class Crew:
         self.main_home: AgentHome | None = None
         self._open_branch = open_branch
         self._ids = ports.ids
-        self._run_folder = run_folder
+        self._outputs = run_folder / "tasks"
+        self._transcripts = run_folder / "transcripts"
         self._write = write
         self._starting = self._reserved = self._running = 0
         self._branch: Supervisor | None = None
@@ -216,7 +217,7 @@ class Crew:
             description=order.description,
             owner=order.owner,
             tool_use_id=order.call,
-            output_file=self._run_folder / "tasks" / f"{agent_id}.output",
+            output_file=self._outputs / f"{agent_id}.output",
             agent_type=order.definition.name,
             depth=home.lineage.depth,
             run=run,
@@ -445,7 +446,7 @@ class Crew:
         record = member.record()
         if record == member.kept_record:
             return
-        path = self._run_folder / "transcripts" / f"agent-{member.id}.meta.json"
+        path = self._transcripts / f"agent-{member.id}.meta.json"
         try:
             self._write(path, encode_line(record))
         except JournalError:

@@ -3,13 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final, final
 
 import attrs
 
+from greenroom.agents._definition import AgentDefinition
 from greenroom.agents._services import AgentHome
 from greenroom.agents.crew._orders import ChildWish, DelegationSettings
 from greenroom.agents.delegation._tool_pool import tools_for_child, worker_tools
 from greenroom.permissions import Mode
+
+# What a definition says is looked at elsewhere, when all tools are there.
+_ANYTHING: Final = AgentDefinition(name="anything")
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ToolLimits:
+    """Which tools an agent may have because of what it was started for; equal ones leave the same of the same."""
+
+    is_worker: bool
+    is_simple: bool
+    is_background: bool
+    can_spawn: bool
+    mode: Mode
+
+    def __call__(self, names: Sequence[str]) -> list[str]:
+        """Return those of the tools that are left."""
+        return tools_for_child(
+            worker_tools(names, is_simple=self.is_simple) if self.is_worker else names,
+            _ANYTHING,
+            is_background=self.is_background,
+            can_spawn=self.can_spawn,
+            mode=self.mode,
+        )
 
 
 def furnish(home: AgentHome, wish: ChildWish, settings: DelegationSettings) -> None:
@@ -20,16 +47,15 @@ def furnish(home: AgentHome, wish: ChildWish, settings: DelegationSettings) -> N
         wish: What it was started for.
         settings: How agents start others, and what all of them are told.
     """
-    prompts = (home.definition.system_prompt, settings.append_system_prompt.strip())
-    home.definition = attrs.evolve(home.definition, system_prompt="\n\n".join(one for one in prompts if one))
+    appended = settings.append_system_prompt.strip()
+    if appended:
+        prompts = (home.definition.system_prompt, appended)
+        home.definition = attrs.evolve(home.definition, system_prompt="\n\n".join(one for one in prompts if one))
     home.lineage, home.place, home.own_roots = wish.lineage, wish.place, wish.own_roots
-    mode = home.policy.mode if home.policy is not None else Mode.DEFAULT
-    # What the definition says is looked at elsewhere, when all tools are there.
-    anything = attrs.evolve(home.definition, tools=None, disallowed_tools=())
-
-    def narrow(names: Sequence[str]) -> list[str]:
-        offered = worker_tools(names, is_simple=settings.simple_workers) if wish.is_worker else list(names)
-        can_spawn = wish.lineage.depth < settings.max_depth
-        return tools_for_child(offered, anything, is_background=wish.is_background, can_spawn=can_spawn, mode=mode)
-
-    home.narrow = narrow
+    home.narrow = ToolLimits(
+        is_worker=wish.is_worker,
+        is_simple=settings.simple_workers,
+        is_background=wish.is_background,
+        can_spawn=wish.lineage.depth < settings.max_depth,
+        mode=home.policy.mode if home.policy is not None else Mode.DEFAULT,
+    )
