@@ -20,7 +20,15 @@ import attrs
 
 from greenroom.models._assembly import read_object
 from greenroom.models._clean_text import clean, clean_json
-from greenroom.models._types import ModelRequest, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock, Usage
+from greenroom.models._types import (
+    ModelRequest,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolSchema,
+    ToolUseBlock,
+    Usage,
+)
 
 
 @attrs.frozen
@@ -118,7 +126,7 @@ def estimate_tokens(characters: int) -> int:
 def estimate_usage(request: ModelRequest, answer: Answer | None = None) -> Usage:
     """Return the estimated usage of a request and its answer: all that is sent counts as input, nothing is cached."""
     sent = len(request.system) + sum(_written(block) for message in request.messages for block in message.content)
-    tools = sum(len(tool.name) + len(tool.description) + _json_size(tool.input_schema) for tool in request.tools)
+    tools = sum(_size_of(tool) for tool in request.tools)
     said = sum(_written(part) for part in answer.parts) if answer is not None else 0
     return Usage(estimate_tokens(sent + tools), estimate_tokens(said))
 
@@ -159,7 +167,28 @@ _TO_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).en
 
 
 def _json_size(value: Mapping[str, Any]) -> int:
-    return len(to_json(value))
+    """Return the characters of `to_json`; what is plain is counted with the faster writer, ten times as fast."""
+    import orjson
+
+    try:
+        return len(orjson.dumps(value).decode())
+    except TypeError:
+        return len(to_json(value))
+
+
+_SCHEMA_SIZES: Final[dict[int, tuple[Mapping[str, Any], int]]] = {}
+"""By the identity of a schema, which is kept with it; requests hold the same ones again and again."""
+_MOST_SCHEMAS: Final = 1_024
+
+
+def _size_of(tool: ToolSchema) -> int:
+    schema = tool.input_schema
+    known = _SCHEMA_SIZES.get(id(schema))
+    if known is None:
+        if len(_SCHEMA_SIZES) >= _MOST_SCHEMAS:
+            _SCHEMA_SIZES.clear()
+        known = _SCHEMA_SIZES[id(schema)] = (schema, _json_size(schema))
+    return len(tool.name) + len(tool.description) + known[1]
 
 
 def _written(item: Part | TextBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock) -> int:

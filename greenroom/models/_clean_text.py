@@ -29,7 +29,7 @@ def clean_json(value: Any) -> Any:
     """Return JSON-like `value` with every text clean, every mapping a dict and every sequence a list."""
     if isinstance(value, str):
         return clean(value)
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):  # the abstract class alone is dear to ask
         return {
             clean_json(key): item if type(item) in _WITHOUT_TEXT else clean_json(item) for key, item in value.items()
         }

@@ -144,7 +144,7 @@ class Transcript:
         return line
 
     def _now(self) -> str:
-        return f"{self._wall().isoformat(timespec='milliseconds')[:23]}Z"
+        return f"{self._wall().isoformat('T', 'milliseconds')[:23]}Z"
 
     def _store(self, lines: Sequence[Line]) -> str:
         """Write lines in one piece and return the uuid of the last."""
