@@ -241,8 +241,10 @@ class Composition:
 
     def _missing_tools(self, home: AgentHome, more: Sequence[Tool]) -> list[str]:
         """Return what its definition says about tools that are not there, in one line; nothing where all are."""
+        if not home.definition.tools:
+            return []
         there = [*self._tools, *(one.name for one in more), *([home.skill_tool.name] if home.skill_tool else [])]
-        named = [one.partition("(")[0] for one in home.definition.tools or () if one != "*"]
+        named = [one.partition("(")[0] for one in home.definition.tools if one != "*"]
         missing = [repr(one) for one in named if not any(names({one}, name) for name in there)]
         if not missing:
             return []
