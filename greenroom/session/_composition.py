@@ -49,9 +49,10 @@ from greenroom.core.sources import Places
 from greenroom.hooks import HookServices
 from greenroom.mcp import McpServers, McpTool, MissingServers, ServerStatus
 from greenroom.models import Budget, ModelNames, choose_model, read_effort
-from greenroom.permissions import Mode, Policy, Scope, Update, apply_updates, hidden_tools, parse_mode, updated_settings
+from greenroom.permissions import Policy, Scope, Update, apply_updates, hidden_tools, updated_settings
 from greenroom.session._agent_hooks import AgentHooks
 from greenroom.session._leading import as_coordinator, give_scratchpad, open_folders, workers_in_words
+from greenroom.session._policy import policy_of
 from greenroom.session._settings import Settings, SettingSource, settings_path
 from greenroom.session._skill_ports import skill_ports
 from greenroom.session._tool_lists import check_tool_list, names
@@ -297,21 +298,10 @@ class Composition:
         return known[2]
 
     def _make_policy(self, definition: AgentDefinition, *, is_child: bool, wish: ChildWish | None = None) -> Policy:
-        said = None if definition.permission_mode is None else parse_mode(definition.permission_mode)
-        deny = [one for one in definition.disallowed_tools if "(" in one]
-        if wish is not None and wish.is_teammate and wish.parent is not None and wish.parent.policy is not None:
-            # As its lead is treated, whatever its definition says (agents 7.14).
-            leading = wish.parent.policy
-            mode = Mode.PLAN if wish.is_planning else leading.mode
-            policy, problems = leading.for_child(mode, deny=deny, agent=definition.name)
-        elif is_child:
-            setting = self._settings.scalars.child_permission or "definition"
-            policy, problems = self.policy.for_child(said, setting=setting, deny=deny, agent=definition.name)
-        else:
-            mode = self.policy.mode if self._has_mode or said is None else said
-            policy, problems = self.policy.for_child(mode, deny=deny, agent=definition.name)
-        self.problems += map(str, problems)
-        return attrs.evolve(policy, directories=(*policy.directories, *map(str, definition.more_roots)))
+        setting = (self._settings.scalars.child_permission or "definition") if is_child else None
+        policy, problems = policy_of(self.policy, definition, setting=setting, has_mode=self._has_mode, wish=wish)
+        self.problems += problems
+        return policy
 
     @property
     def _trusted(self) -> tuple[Path, ...]:

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import attrs
 
+from greenroom.agents import AgentDefinition
+from greenroom.agents.crew import ChildWish
 from greenroom.permissions import (
+    ChildPermission,
     Effect,
+    Mode,
     Policy,
     Rule,
     Scope,
@@ -42,3 +46,35 @@ def make_policy(
     rules = [parse_rule(name, Effect.ALLOW, source)[0] for name in own]
     kept: list[Rule] = [rule for rule in rules if rule is not None]
     return attrs.evolve(policy, rules=(*policy.rules, *kept)), [str(one) for one in problems]
+
+
+def policy_of(
+    policy: Policy,
+    definition: AgentDefinition,
+    *,
+    setting: ChildPermission | None,
+    has_mode: bool,
+    wish: ChildWish | None,
+) -> tuple[Policy, list[str]]:
+    """Return what decides about the calls of an agent, and what in its definition could not be used.
+
+    Args:
+        policy: The session's.
+        definition: The agent's.
+        setting: The setting `child_permission`; None for the main agent.
+        has_mode: Whether the program named the session's mode, which the main agent's definition then does not change.
+        wish: What a child was started for.
+    """
+    said = None if definition.permission_mode is None else parse_mode(definition.permission_mode)
+    deny = [one for one in definition.disallowed_tools if "(" in one]
+    name = definition.name
+    if wish is not None and wish.is_teammate and wish.parent is not None and wish.parent.policy is not None:
+        # As its lead is treated, whatever its definition says (agents 7.14).
+        leading = wish.parent.policy
+        made, problems = leading.for_child(Mode.PLAN if wish.is_planning else leading.mode, deny=deny, agent=name)
+    elif setting is not None:
+        made, problems = policy.for_child(said, setting=setting, deny=deny, agent=name)
+    else:
+        made, problems = policy.for_child(policy.mode if has_mode or said is None else said, deny=deny, agent=name)
+    directories = (*made.directories, *map(str, definition.more_roots))
+    return attrs.evolve(made, directories=directories), [str(one) for one in problems]
