@@ -8,7 +8,6 @@ code 1; a swarm whose reader has gone ends without a word and with 1, a replay a
 from __future__ import annotations
 
 import io
-import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,7 +34,18 @@ that would need somebody's permission are refused, and the agent goes on.
 Ctrl+C ends the turn. Exit codes: 0 done, 1 not done, 2 misuse,
 130 interrupted, 143 terminated; --resume goes on after either.
 """
-MOST_AGENTS: Final = 1_000
+SWARM_HELP: Final = """Let a team of agents survey a folder and write a report.
+
+A lead looks at the folder and puts items on a shared board; teammates
+claim them, read and search the files, and send their findings to the lead,
+who writes report.md into the run folder. Nothing in the folder is changed.
+
+With ANTHROPIC_API_KEY set the team runs on Claude: tokens are billed to
+that key, and their total is shown at the end. Without it, or with
+--model playbook, it runs on fixed rules, which need no network.
+
+Ctrl+C stops it: turns may end within a few seconds. Twice kills them.
+"""
 _ONE_OF_THEM: Final = {
     "run": "the prompt is one argument, in quotes",
     "swarm": "one folder at a time",
@@ -117,8 +127,8 @@ def _make_app() -> App:
         # A switch that is off says nothing; there is no `--no-json`.
         default_parameter=Parameter(negative=(), show_default=_show_default, converter=_converted),
     )
-    app.command(swarm_command, name="swarm")
     # Named, not imported: what replays runs is loaded when a run is replayed, and so on.
+    app.command("greenroom.cli._swarm_command:swarm_command", name="swarm", help=SWARM_HELP)
     app.command("greenroom.cli._run:run_command", name="run", help=RUN_HELP)
     app.command(
         "greenroom.cli._replay:replay_command", name="replay", help="Show what a run did, check it, compare it."
@@ -146,61 +156,3 @@ def _converted(wanted: Any, tokens: Sequence[Token]) -> Any:
 def _show_default(value: object) -> str | None:
     """Return the default that help shows, None for one that goes without saying."""
     return None if value in (None, False, 0.0) else str(value)
-
-
-def swarm_command(
-    path: Path = Path(),
-    /,
-    *,
-    task: str | None = None,
-    agents: int = 4,
-    model: str | None = None,
-    runs: Path | None = None,
-    json: bool = False,
-    latency: float = 0.0,
-) -> int:
-    """Let a team of agents survey a folder and write a report.
-
-    A lead looks at the folder and puts items on a shared board; teammates
-    claim them, read and search the files, and send their findings to the lead,
-    who writes report.md into the run folder. Nothing in the folder is changed.
-
-    With ANTHROPIC_API_KEY set the team runs on Claude: tokens are billed to
-    that key, and their total is shown at the end. Without it, or with
-    --model playbook, it runs on fixed rules, which need no network.
-
-    Ctrl+C stops it: turns may end within a few seconds. Twice kills them.
-
-    Parameters
-    ----------
-    path
-        The folder to survey.
-    task
-        What to do there; by default a survey of its code. The playbook searches for the words of any other task.
-    agents
-        Number of teammates beside the lead.
-    model
-        "playbook", or the name of a Claude model.
-    runs
-        Where run folders go; by default GREENROOM_RUNS, or .greenroom/runs of the project around the current folder.
-    json
-        Print each event as one JSON object a line.
-    latency
-        Seconds that the playbook waits before each answer, to watch it work.
-    """
-    from greenroom.cli._swarm import SwarmOptions, run_swarm
-
-    if not 1 <= agents <= MOST_AGENTS:
-        raise UsageError(f"--agents has to be between 1 and {MOST_AGENTS}, not {agents}")
-    if not (math.isfinite(latency) and latency >= 0):
-        raise UsageError(f"--latency has to be a number of seconds from 0, not {latency}")
-    options = SwarmOptions(
-        path=path,
-        task=(task or "").strip(),
-        agents=agents,
-        model=(model or "").strip(),
-        runs=runs,
-        is_json=json,
-        latency_s=latency,
-    )
-    return run_swarm(options)

@@ -6,6 +6,7 @@ that is surveyed. Rule 3: whatever ends it, the run folder can be replayed.
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 from collections.abc import Iterator
@@ -18,10 +19,11 @@ import attrs
 import trio
 
 from greenroom.agents import AgentDefinition
+from greenroom.agents.definitions import builtin_definitions, load_definitions
 from greenroom.cli._output import is_terminal, program, typed
 from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._view import JsonView, LinesView, Opening, Summary, View
-from greenroom.cli.survey import CLOSING, LEAD_SYSTEM, MATE_SYSTEM, SURVEY_TASK, lead_prompt, play_lead, play_mate
+from greenroom.cli.recipes import BUILTINS, SURVEY, TOOL_NAMES, Recipe, find_recipe
 from greenroom.core import (
     ActorEnded,
     GreenroomError,
@@ -34,9 +36,23 @@ from greenroom.core import (
     UsageError,
     calm_collector,
 )
-from greenroom.models import DEFAULT_CLAUDE_MODEL, AnthropicModel, Model, PlaybookModel, retrying
+from greenroom.core.sources import find_places
+from greenroom.models import (
+    DEFAULT_CLAUDE_MODEL,
+    AnthropicModel,
+    Faults,
+    Model,
+    PlannedCrash,
+    PlaybookModel,
+    RetryPolicy,
+    chaotic,
+    retrying,
+)
 from greenroom.session import Session, open_session
+from greenroom.supervisor import Restart
 from greenroom.teams import Team
+from greenroom.tools import Tool
+from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import runs_folder
 
 PLAYBOOK: Final = "playbook"
@@ -44,19 +60,10 @@ KEY: Final = "ANTHROPIC_API_KEY"
 RUNS: Final = "GREENROOM_RUNS"
 REPORT: Final = "report.md"
 TEAM: Final = "swarm"
+DEFAULT_AGENTS: Final = 4
+DEFAULT_RECIPE: Final = SURVEY.name
+LEAD: Final = SURVEY.lead.name
 
-_LOOKING: Final = ("Read", "Glob", "Grep")
-LEAD: Final = AgentDefinition(
-    name="lead",
-    system_prompt=LEAD_SYSTEM,
-    tools=(*_LOOKING, "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "SendMessage", "WriteReport"),
-    max_tokens=16_384,
-)
-MATE: Final = AgentDefinition(
-    name="mate",
-    system_prompt=MATE_SYSTEM,
-    tools=(*_LOOKING, "TaskGet", "TaskList", "TaskUpdate", "SendMessage"),
-)
 # The playbook knows what its conversation shows and nothing else; it has no window that a conversation has to fit.
 PLAYBOOK_SETTINGS: Final = {"compaction": {"auto": False}}
 
@@ -67,11 +74,39 @@ class SwarmOptions:
 
     path: Path
     task: str = ""
-    agents: int = 4
+    agents: int = DEFAULT_AGENTS
     model: str = ""
     runs: Path | None = None
     is_json: bool = False
     latency_s: float = 0.0
+    recipe: str = DEFAULT_RECIPE
+    seed: int | None = None
+    """Of the failures that are put into the run; None for none."""
+
+
+@attrs.frozen(kw_only=True)
+class PlannedMate:
+    """A mate that is to be spawned."""
+
+    name: str
+    definition: AgentDefinition
+    prompt: str
+    """What it is told first; empty: it waits for an item."""
+    restart: Restart
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """A recipe with what the command line said: everything is settled before anything starts."""
+
+    recipe: Recipe
+    task: str
+    folder: Path
+    lead: AgentDefinition
+    mates: tuple[PlannedMate, ...]
+    prompt: str
+    """What the lead is told."""
+    tools: tuple[Tool, ...]
 
 
 @attrs.define
@@ -95,20 +130,46 @@ def run_swarm(options: SwarmOptions) -> int:
     """Run a swarm and return the exit code.
 
     Raises:
-        UsageError: The folder, the model or the place for runs cannot be used.
+        UsageError: The recipe, the folder, the model or the place for runs cannot be used.
     """
+    recipe = find_recipe(options.recipe)
     folder = checked_folder(options.path)
-    model = chosen_model(options)
+    model = chosen_model(options, recipe)
+    if options.seed is not None:
+        model = troubled(model, options.seed, is_rule_based=is_playbook(options))
+    plan = make_plan(options, recipe, folder)
     runs = prepared_runs(options.runs)
     opening = Opening(
         model=model.name,
         is_rule_based=is_playbook(options),
         folder=str(folder),
-        task=options.task or SURVEY_TASK,
-        mates=options.agents,
+        task=plan.task,
+        mates=len(plan.mates),
     )
-    with calm_collector():
-        return trio.run(_swarm, options, opening, model, folder, runs)
+    with calm_collector(), _quiet_about_planned_crashes():
+        return trio.run(_swarm, options, opening, model, plan, runs)
+
+
+@contextmanager
+def _quiet_about_planned_crashes() -> Iterator[None]:
+    """Keep the stacks of crashes that were asked for from the terminal; the run folder has them."""
+
+    def is_news(record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], PlannedCrash))
+
+    log = logging.getLogger("greenroom")
+    log.addFilter(is_news)
+    try:
+        yield
+    finally:
+        log.removeFilter(is_news)
+
+
+def list_recipes() -> None:
+    """Print the recipes that come with greenroom."""
+    for recipe in BUILTINS.values():
+        key = "" if recipe.playbook else " Needs a model."
+        print(f"{recipe.name:<10}{recipe.description}{key}")
 
 
 # --- what the user said -----------------------------------------------------------------------------------------------
@@ -139,14 +200,16 @@ def is_playbook(options: SwarmOptions) -> bool:
     return options.model == PLAYBOOK or (not options.model and not os.environ.get(KEY))
 
 
-def chosen_model(options: SwarmOptions) -> Model:
+def chosen_model(options: SwarmOptions, recipe: Recipe) -> Model:
     """Return the model that a swarm runs on.
 
     Raises:
-        UsageError: There is no such model, or no key for it.
+        UsageError: There is no such model, or no key for it; or the recipe has no rules and needs one.
     """
     if is_playbook(options):
-        return PlaybookModel({LEAD.name: play_lead, MATE.name: play_mate}, name=PLAYBOOK, wait_s=options.latency_s)
+        if not recipe.playbook:
+            raise UsageError(f"the recipe {recipe.name!r} has no rules and needs a model: set {KEY}")
+        return PlaybookModel(recipe.playbook, name=PLAYBOOK, wait_s=options.latency_s)
     name = options.model or DEFAULT_CLAUDE_MODEL
     if not name.startswith("claude-"):
         raise UsageError(
@@ -157,6 +220,46 @@ def chosen_model(options: SwarmOptions) -> Model:
     if options.latency_s:
         raise UsageError(f"--latency is for the model {PLAYBOOK!r}")
     return retrying(AnthropicModel(name))
+
+
+def troubled(model: Model, seed: int, *, is_rule_based: bool) -> Model:
+    """Return a model that fails on purpose, and is asked again where that may help; the lead alone does not crash."""
+    policy = RetryPolicy(first_wait_s=0.05, longest_wait_s=1.0) if is_rule_based else RetryPolicy()
+    return retrying(chaotic(model, seed, Faults(spared=frozenset({LEAD}))), policy)
+
+
+def make_plan(options: SwarmOptions, recipe: Recipe, folder: Path) -> Plan:
+    """Settle who works and what they are told.
+
+    Raises:
+        UsageError: The task or a definition is missing, or what the recipe looks up cannot be had.
+    """
+    task = options.task or recipe.task
+    if not task:
+        raise UsageError(f"the recipe {recipe.name!r} needs a task: say with --task what is to be done")
+    mates = tuple(recipe.mates(options.agents))
+    uses_files = any(role.definition for role in (recipe.lead, *recipe.roles))
+    known = load_definitions(find_places(Path.cwd()) if uses_files else None, builtins=builtin_definitions(os.environ))
+    lead = recipe.lead.made(known.find)
+    made = {role.name: role.made(known.find) for role in recipe.roles}
+    needed = {name for one in (lead, *made.values()) for name in (TOOL_NAMES if one.tools is None else one.tools)}
+    return Plan(
+        recipe=recipe,
+        task=task,
+        folder=folder,
+        lead=lead,
+        mates=tuple(
+            PlannedMate(name=name, definition=made[role.name], prompt=role.prompt, restart=role.restart)
+            for name, role in mates
+        ),
+        prompt=recipe.lead_prompt(
+            task=task,
+            folder=folder.name or str(folder),
+            mates=[name for name, _ in mates],
+            facts=recipe.look(folder) if recipe.look else "",
+        ),
+        tools=tuple(one for one in STANDARD_TOOLS if one.name in needed),
+    )
 
 
 def prepared_runs(given: Path | None) -> Path:
@@ -195,7 +298,7 @@ def make_view(options: SwarmOptions) -> View:
 # --- the work ---------------------------------------------------------------------------------------------------------
 
 
-async def _swarm(options: SwarmOptions, opening: Opening, model: Model, folder: Path, runs: Path) -> int:
+async def _swarm(options: SwarmOptions, opening: Opening, model: Model, plan: Plan, runs: Path) -> int:
     view = make_view(options)
     began = trio.current_time()
     view.begin(opening)
@@ -207,13 +310,20 @@ async def _swarm(options: SwarmOptions, opening: Opening, model: Model, folder: 
             with ladder.stop_scope:
                 settings = PLAYBOOK_SETTINGS if opening.is_rule_based else None
                 async with open_session(
-                    model=model, cwd=folder, runs=runs, main=LEAD, settings=settings, has_approver=view.can_answer
+                    model=model,
+                    cwd=plan.folder,
+                    runs=runs,
+                    main=plan.lead,
+                    tools=plan.tools,
+                    settings=settings,
+                    permission_mode=plan.recipe.permission_mode,
+                    has_approver=view.can_answer,
                 ) as session:
                     ladder.stop, ladder.kill = partial(_stop, session), session.kill
                     _start_view(watchers, view, session)
                     run.folder = session.run_folder
                     with _noted(run, session), _ended_by(ladder):
-                        await _work(session, options, opening, view, run)
+                        await _work(session, plan, view, run)
     except BaseExceptionGroup as group:
         run.error = _why(group, has_begun=run.folder is not None)
     if run.folder is None:
@@ -234,18 +344,16 @@ def _start_view(watchers: trio.Nursery, view: View, session: Session) -> None:
     watchers.start_soon(view.watch, session, session.events(from_start=True), name="greenroom view")
 
 
-async def _work(session: Session, options: SwarmOptions, opening: Opening, view: View, run: _Run) -> None:
-    names = [f"mate-{number}" for number in range(1, options.agents + 1)]
-    async with session.open_team(TEAM) as team:
+async def _work(session: Session, plan: Plan, view: View, run: _Run) -> None:
+    async with session.open_team(TEAM, strategy=plan.recipe.strategy) as team:
         view.show_team(team)
         with _counted(run, team):
-            for name in names:
-                await team.spawn(name, definition=MATE)
-            folder = Path(opening.folder)
-            await session.run(lead_prompt(opening.task, folder.name or str(folder), names))
+            for mate in plan.mates:
+                await team.spawn(mate.name, definition=mate.definition, prompt=mate.prompt, restart=mate.restart)
+            await session.run(plan.prompt)
             await session.wait_quiet()
             if not (run.has_report or session.was_stopped or session.was_killed):
-                await session.run(CLOSING)
+                await session.run(plan.recipe.closing)
                 await session.wait_quiet()
 
 
@@ -316,7 +424,7 @@ def _summary(state: str, run: _Run, opening: Opening, options: SwarmOptions, *, 
         replay=f"{program()} replay {_run_name(folder, options)}",
         items=run.items,
         completed=run.completed,
-        mates=options.agents,
+        mates=opening.mates,
         input_tokens=run.input_tokens,
         output_tokens=run.output_tokens,
         is_estimate=opening.is_rule_based,

@@ -3,6 +3,7 @@
 from greenroom.models._answers import Answer, AnswerLike, Call, Part, Say, Think, as_answer, estimate_tokens
 from greenroom.models._anthropic import AnthropicModel
 from greenroom.models._budget import Budget, BudgetExceeded, BudgetOf, Limited, Limits, Spent, Taken, budgeted
+from greenroom.models._chaos import Faults, PlannedCrash, chaotic
 from greenroom.models._choice import (
     DEFAULT_ALIASES,
     INHERIT,
@@ -78,6 +79,7 @@ __all__ = [
     "Delta",
     "Effort",
     "Exchange",
+    "Faults",
     "GiveUp",
     "GoOn",
     "KindPolicy",
@@ -95,6 +97,7 @@ __all__ = [
     "Notice",
     "Part",
     "Phase",
+    "PlannedCrash",
     "Play",
     "PlaybookModel",
     "Price",
@@ -130,6 +133,7 @@ __all__ = [
     "Wait",
     "as_answer",
     "budgeted",
+    "chaotic",
     "choose_main_model",
     "choose_model",
     "estimate_tokens",

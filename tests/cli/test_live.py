@@ -162,7 +162,7 @@ def test_a_whole_swarm_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "├─ mate-1" in shown
     assert "completed #1: Read" in shown
     assert "lead: The report is written." in shown
-    assert "Done: 4 of 4 items by 4 mates" in shown
+    assert "Done: 5 of 5 items by 4 mates" in shown
     assert shown.rstrip().split("\n")[-2].startswith("Report: ")
 
 

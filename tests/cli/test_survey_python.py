@@ -9,7 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from greenroom.cli.survey._facts import FileFacts, Marker, Measured, Named
-from greenroom.cli.survey._patterns import KINDS
 from greenroom.cli.survey._python import survey_python
 
 
@@ -22,37 +21,39 @@ def kinds(source: str, path: str = "shop/prices.py") -> list[str]:
 
 
 SUSPICIOUS = [
-    ("eval('1')", ["eval"]),
+    ("eval(input_text)", ["eval"]),
     ("exec(text)", ["eval"]),
-    ("import os\nos.system('ls')", ["shell"]),
-    ("from os import system as run\nrun('ls')", ["shell"]),
-    ("import subprocess as sp\nsp.run('ls', shell=True)", ["shell"]),
-    ("import requests\nrequests.get(url, verify=False)", ["tls"]),
+    ("import os\nos.system(f'ls {name}')", ["shell"]),
+    ("from os import system as run\nrun('ls ' + name)", ["shell"]),
+    ("import subprocess as sp\nsp.run(line, shell=True)", ["shell"]),
+    ("import requests\nrequests.get(url, timeout=5, verify=False)", ["tls"]),
     ("assert (x, 'why')", ["assert-tuple"]),
     ("breakpoint()", ["debugger"]),
     ("import pdb; pdb.set_trace()", ["debugger"]),
     ("try:\n    f()\nexcept:\n    g()", ["bare-except"]),
     ("try:\n    f()\nexcept Exception:\n    pass", ["swallowed"]),
     ("try:\n    f()\nexcept (ValueError, Exception):\n    ...", ["swallowed"]),
-    ("try:\n    f()\nexcept BaseException:\n    g()", ["base-exception"]),
-    ("def f(a, b=[]): ...", ["mutable-default"]),
-    ("def f(*, b={}): ...", ["mutable-default"]),
-    ("def f(b=dict()): ...", ["mutable-default"]),
-    ("f = lambda x=[]: x", ["mutable-default"]),
+    ("try:\n    f()\nexcept BaseException:\n    x = 1", ["base-exception"]),
+    ("def f(a, b=[]): g(b)", ["mutable-read"]),
+    ("def f(*, b={}): b['x'] = 1", ["mutable-default"]),
+    ("def f(b=[]): b += [1]", ["mutable-default"]),
+    ("def f(b=[]):\n    b = b or [1]\n    b.append(2)", ["mutable-read"]),
+    ("def f(b=dict()): self.b = b", ["mutable-kept"]),
+    ("f = lambda x=[]: x", ["mutable-kept"]),
     ("import pickle\npickle.loads(b)", ["unpickle"]),
-    ("import yaml\nyaml.load(text)", ["unpickle"]),
+    ("import yaml\nyaml.load(text)", ["yaml-load"]),
+    ("import yaml\nyaml.load(text, yaml.Loader)", ["unpickle"]),
     ("import tempfile\ntempfile.mktemp()", ["mktemp"]),
-    ("x is 'text'", ["is-literal"]),
+    ("y = x is 'text'", ["is-literal"]),
     ("def f():\n    try:\n        g()\n    finally:\n        return 1", ["finally-return"]),
     ("raise NotImplemented", ["not-implemented"]),
     ("raise NotImplemented('later')", ["not-implemented"]),
     ("x = {'a': 1, 'a': 2}", ["same-key"]),
     ("def f(): ...\ndef f(): ...", ["redefined"]),
     ("import time\nasync def f():\n    time.sleep(1)", ["async-blocks"]),
-    ("from os import *", ["star-import"]),
+    ("from os import *\ndef f(): ...", ["star-import"]),
     ("print('here')", ["print"]),
-    ("x == None", ["none-compare"]),
-    (f"def f({', '.join(f'a{n}' for n in range(11))}): ...", ["parameters"]),
+    ("y = x == None", ["none-compare"]),
     ("def f():\n" + "".join("    " * n + "if x:\n" for n in range(1, 8)) + "    " * 8 + "y", ["depth"]),
 ]
 
@@ -60,10 +61,6 @@ SUSPICIOUS = [
 @pytest.mark.parametrize(("source", "expected"), SUSPICIOUS)
 def test_a_suspicious_pattern_is_spotted(source: str, expected: list[str]) -> None:
     assert kinds(source) == expected
-
-
-def test_every_kind_has_an_example() -> None:
-    assert {kind for _, expected in SUSPICIOUS for kind in expected} == set(KINDS)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +77,7 @@ def test_every_kind_has_an_example() -> None:
         "try:\n    f()\nexcept ValueError:\n    pass",
         "def f(a=(), b=None): ...",
         "import time\ndef f():\n    time.sleep(1)",
+        "import time\nasync def f():\n    await run(lambda: time.sleep(1))",
         "import time\nasync def f():\n    def g():\n        time.sleep(1)\n    await run(g)",
         "x is None or x is True",
         "def f():\n    try:\n        g()\n    finally:\n        for x in y:\n            break",
@@ -179,7 +177,7 @@ def test_a_file_that_does_not_parse_says_where_and_keeps_its_markers() -> None:
     assert facts.lines == 2
 
 
-def test_imports_are_kept_for_tests_and_packages_with_relative_ones_resolved() -> None:
+def test_imports_are_kept_with_relative_ones_resolved() -> None:
     source = "import os.path\nfrom . import prices\nfrom ..stock import count\nfrom shop import *"
 
     assert survey(source, "a/b/__init__.py").imports == (
@@ -193,7 +191,15 @@ def test_imports_are_kept_for_tests_and_packages_with_relative_ones_resolved() -
     assert survey(source, "a/tests/test_b.py").imports == (
         *("a.stock", "a.stock.count", "a.tests", "a.tests.prices", "os.path", "shop"),
     )
-    assert survey(source, "a/b.py").imports == ()
+    assert survey(source, "a/b.py").imports == ("a", "a.prices", "os.path", "shop", "stock", "stock.count")
+
+
+def test_modules_that_a_text_names_count_as_imported() -> None:
+    source = "patch('shop.stock.count')\nrun([python, '-m', 'shop'])\nload('shop.prices:price')\nsay('e.g. this')"
+
+    assert survey(source, "tests/test_a.py").imports == (*("shop", "shop.__main__", "shop.prices", "shop.stock.count"),)
+    assert survey(source, "shop/cli.py").imports == ("shop.prices", "shop.stock.count")
+    assert survey(source, "other/cli.py").imports == ()
 
 
 def test_lines_of_code_are_neither_blank_nor_only_a_comment() -> None:

@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.agents import Note, render
+from greenroom.cli.recipes import SURVEY
 from greenroom.cli.survey._facts import FileFacts, Hit, Marker, SearchFacts, Spotted, parse_findings, write_findings
 from greenroom.cli.survey._items import FileToRead, Item, Search, describe, item_number, parse_item
 from greenroom.cli.survey._keywords import keywords_of
 from greenroom.cli.survey._partition import MOST_FILES, MOST_LINES, plan_reading
-from greenroom.cli.survey._prompts import SURVEY_TASK, Assignment, lead_prompt, parse_assignment
+from greenroom.cli.survey._prompts import SURVEY_TASK, Assignment, parse_assignment
 from greenroom.cli.survey._tool_answers import (
     BoardItem,
     Match,
@@ -217,7 +218,7 @@ def test_what_is_damaged_is_left_out_and_the_rest_is_kept() -> None:
 
 
 def test_the_assignment_is_read_back() -> None:
-    prompt = lead_prompt("Find\n\nthe bug", "shop", ["mate-1", "mate-2"])
+    prompt = SURVEY.lead_prompt(task="Find\n\nthe bug", folder="shop", mates=["mate-1", "mate-2"])
 
     assert parse_assignment(prompt) == Assignment("Find\n\nthe bug", "shop")
     assert not Assignment("Find the bug", "shop").is_survey

@@ -14,13 +14,14 @@ from typing import Any
 
 import pytest
 
-from greenroom.cli import _swarm as swarm_module
 from greenroom.cli import main
+from greenroom.cli.recipes import SURVEY
 from greenroom.cli.survey import play_mate
 from greenroom.cli.survey._conversation import read_conversation
 from greenroom.models import AnswerLike, ModelRequest
 from tests.cli.small_repo import make_small_repo
 
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "greenroom")
 
@@ -61,7 +62,7 @@ def test_the_command_surveys_a_folder_and_its_run_replays(repo: Path, tmp_path: 
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
     assert lines[0] == "greenroom swarm: model playbook (rule-based: fixed rules, no language model)"
-    assert re.match(r"Done: 4 of 4 items by 4 mates in ", lines[-4])
+    assert re.match(r"Done: 5 of 5 items by 4 mates in ", lines[-4])
     (report,) = runs.glob("2*/report.md")
     assert lines[-2] == f"Report: {report}"
     hint = shlex.split(lines[-1].removeprefix("Replay: "))
@@ -97,7 +98,7 @@ def test_json_is_one_object_a_line(repo: Path, tmp_path: Path) -> None:
 
     first, *events, last = [json.loads(line) for line in done.stdout.splitlines()]
     assert (first["ev"], first["model"], first["is_rule_based"]) == ("swarm.begin", "playbook", True)
-    assert (last["ev"], last["state"], last["completed"], last["items"]) == ("swarm.end", "done", 4, 4)
+    assert (last["ev"], last["state"], last["completed"], last["items"]) == ("swarm.end", "done", 5, 5)
     numbers = [event["seq"] for event in events]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     assert events[-1]["ev"] == "session.end"
@@ -115,6 +116,8 @@ def test_json_is_one_object_a_line(repo: Path, tmp_path: Path) -> None:
         (["swarm", "--model", "claude-sonnet-5"], "the model 'claude-sonnet-5' needs a key: set ANTHROPIC_API_KEY"),
         (["swarm", "--runs", "README.md"], "is not a folder; give another one with --runs"),
         (["swarm", "--what"], "Unknown option: --what"),
+        (["swarm", "--seed", "3"], "--seed says which failures --chaos puts into the run; give both, or neither"),
+        (["swarm", "--chaos", "--seed", "x"], "Invalid value for --seed: 'x' is no whole number"),
         (["dance"], 'Unknown command "dance"'),
     ],
 )
@@ -186,10 +189,12 @@ def test_the_report_names_what_is_in_the_folder(repo: Path, runs: Path) -> None:
     report = report_of(runs)
     for line in [
         "# Code health survey: small",
-        "1. `shop/broken.py` does not parse (line 1: invalid syntax)",
-        "2. `shop/prices.py:8`: `eval` or `exec`, `return eval(item)`",
-        "3. `shop/prices.py:9`: bare `except:`, `except:`",
-        "4. `shop/prices.py:4`: mutable default argument, `def price(item, seen=[]):`",
+        "- **Findings:** 1 place to mend first, 2 likely mistakes and risks, 3 matters of tidiness.",
+        f"1. `shop/broken.py:1`: A file does not parse, `invalid syntax (as Python {PYTHON})`",
+        "2. `shop/prices.py:9`: Bare `except:`, `except:`",
+        "3. `shop/prices.py:8`: `eval` or `exec`, `return eval(item)`",
+        "### A mutable default argument (1)",
+        "- `shop/prices.py:4` `def price(item, seen=[]):`",
         "- **Long functions:** 1 of 5 have more than 60 lines; the longest is `very_long` with 73 (`shop/long.py:4`).",
         "- **To do:** 2 markers (1 FIXME, 1 TODO).",
         "| `very_long` | `shop/long.py:4` | 73 | 1 |",
@@ -203,7 +208,7 @@ def test_the_report_names_what_is_in_the_folder(repo: Path, runs: Path) -> None:
         "- Binary: 1 file (shop/picture.png)",
     ]:
         assert line in report.splitlines(), line
-    tests = report[report.index("## Files without tests") : report.index("## Debugging left")]
+    tests = report[report.index("## Files that no test imports") : report.index("## What was looked")]
     assert "shop/prices.py" not in tests
     assert "shop/stock.py" in tests
 
@@ -317,9 +322,9 @@ def test_a_survey_of_this_repository_is_right(runs: Path) -> None:
 
     report = report_of(runs)
     assert re.search(r"^\| `greenroom/(cli/(survey/)?)?` \| \d+ \| ", report, re.MULTILINE)
-    assert "does not parse" not in report
+    assert "### A file does not parse" not in report
     assert ".venv" not in report
-    tests = report[report.index("## Files without tests") : report.index("## What was left out")]
+    tests = report[report.index("## Files that no test imports") : report.index("## What was looked")]
     assert "greenroom/cli/survey/_python.py" not in tests
 
 
@@ -332,7 +337,7 @@ def test_a_lead_that_fails_is_reported_in_a_line(
     def fail(_: ModelRequest) -> AnswerLike:
         raise ValueError("no idea")
 
-    monkeypatch.setattr(swarm_module, "play_lead", fail)
+    monkeypatch.setitem(SURVEY.playbook, "lead", fail)
 
     assert main(["swarm", str(repo)]) == 1
 
@@ -350,10 +355,10 @@ def test_items_that_no_mate_can_do_are_named_in_the_report(
             raise ValueError("I cannot read")
         return play_mate(request)
 
-    monkeypatch.setattr(swarm_module, "play_mate", play)
+    monkeypatch.setitem(SURVEY.playbook, "mate", play)
 
     assert main(["swarm", str(repo)]) == 1
 
-    assert "Done, but not with everything: 3 of 4 items" in capsys.readouterr().out
+    assert "Done, but not with everything: 4 of 5 items" in capsys.readouterr().out
     assert "- Item 1 of the board: no findings reached the lead" in report_of(runs)
     assert "- `shop/prices.py`: no mate reported on it" in report_of(runs)

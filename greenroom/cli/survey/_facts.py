@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
 
@@ -83,9 +83,23 @@ class FileFacts:
     accepted_count: int = 0
     """Patterns on lines that carry a `noqa` or `nosec`: somebody has looked at them."""
     imports: tuple[str, ...] = ()
-    """For tests and packages: what they import."""
+    """What it imports, or names in a text as if to import it."""
     problem: str = ""
     """Why it was not analysed, or not wholly."""
+
+
+@attrs.frozen(kw_only=True)
+class TextFacts:
+    """What there is to say about a document: Markdown, or `pyproject.toml`."""
+
+    path: str
+    lines: int = 0
+    links: tuple[Spotted, ...] = ()
+    """Links to files beside it: the kind is the file that is meant, from the top; the text is as written."""
+    spotted: tuple[Spotted, ...] = ()
+    requires_python: str = ""
+    problem: str = ""
+    """Why it was not read, or not wholly."""
 
 
 @attrs.frozen
@@ -110,7 +124,9 @@ class SearchFacts:
     problem: str = ""
 
 
-Facts: TypeAlias = FileFacts | SearchFacts
+Facts: TypeAlias = FileFacts | TextFacts | SearchFacts
+_CLASSES: Final[Mapping[str, type[Facts]]] = {"file": FileFacts, "text": TextFacts, "search": SearchFacts}
+_TAGS: Final = {kind: tag for tag, kind in _CLASSES.items()}
 
 
 @attrs.frozen
@@ -143,9 +159,8 @@ def _parse_findings(text: str) -> Iterator[Findings]:
 
 
 def _plain(fact: Facts) -> dict[str, Any]:
-    tag = "file" if isinstance(fact, FileFacts) else "search"
     plain: dict[str, Any] = _converter().unstructure(fact)
-    return {"facts": tag, **plain}
+    return {"facts": _TAGS[type(fact)], **plain}
 
 
 def _fact(line: str) -> Facts | None:
@@ -165,13 +180,12 @@ def _fact(line: str) -> Facts | None:
 
 
 def _structure(kind: str, plain: dict[str, Any]) -> Facts | None:
-    classes: dict[str, type[FileFacts | SearchFacts]] = {"file": FileFacts, "search": SearchFacts}
     from cattrs.errors import BaseValidationError
 
-    if kind not in classes:
+    if kind not in _CLASSES:
         return None
     try:
-        fact: Facts = _converter().structure(plain, classes[kind])
+        fact: Facts = _converter().structure(plain, _CLASSES[kind])
         return fact
     except BaseValidationError:
         return None

@@ -11,8 +11,18 @@ from typing import Final
 
 import attrs
 
+from greenroom.cli.survey._documents import is_document
+
 _FILE: Final = re.compile(r"^- (.+) \((?:(\d[\d,]*) lines?|size unknown)\)$", re.MULTILINE)
 _SEARCH: Final = re.compile(r"^- (.+): search for `(.+)` in `(.+?)`( \(upper or lower case\))?$", re.MULTILINE)
+_PYTHON: Final = (
+    "Read these files and report on each: its size, its longest functions, TODO and FIXME comments, public functions "
+    "without documentation, likely mistakes and risks, and what it imports."
+)
+_DOCUMENTS: Final = (
+    "Read these documents and report links to files that are not in the folder; of pyproject.toml, whether it names a "
+    "licence, a README that is there and the Pythons that it is for."
+)
 _NUMBER: Final = re.compile(r"\b(?:item|task)\b\W{0,3}(\d+)\b", re.IGNORECASE)
 
 
@@ -41,6 +51,8 @@ class Item:
     subject: str
     files: tuple[FileToRead, ...] = ()
     searches: tuple[Search, ...] = ()
+    head: str = ""
+    """What is asked, where that is not what the files themselves suggest. It is not read back."""
 
 
 def describe(item: Item) -> str:
@@ -53,10 +65,7 @@ def describe(item: Item) -> str:
             for one in item.searches
         ]
     else:
-        head = (
-            "Read these files and report on each: its size, its longest functions, TODO and FIXME comments, public "
-            "functions without documentation, suspicious patterns, and what it imports if it is a test."
-        )
+        head = item.head or (_DOCUMENTS if any(is_document(one.path) for one in item.files) else _PYTHON)
         lines = [f"- {one.path} ({_size(one.lines)})" for one in item.files]
     return "\n".join([head, "", *lines])
 

@@ -12,7 +12,7 @@ from greenroom.cli.survey._markdown import code, escaped, more, table
 from greenroom.cli.survey._paths import DATA_SUFFIXES, is_test
 
 if TYPE_CHECKING:
-    from greenroom.cli.survey._report import Survey
+    from greenroom.cli.survey._survey import Survey
 
 MOST_KEYWORDS: Final = 8
 _MOST_FILES: Final = 15

@@ -7,10 +7,12 @@ every finding is here, or when it is told that nothing more will come.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import attrs
 
 from greenroom.cli.survey._conversation import Conversation, ToolCall, read_conversation
+from greenroom.cli.survey._documents import is_document
 from greenroom.cli.survey._facts import Facts, parse_findings
 from greenroom.cli.survey._items import Item, describe
 from greenroom.cli.survey._keywords import plan_keywords, write_keyword_report
@@ -18,10 +20,16 @@ from greenroom.cli.survey._listing import Listing, next_looks, read_listing
 from greenroom.cli.survey._partition import plan_reading
 from greenroom.cli.survey._prompts import CLOSING, Assignment, parse_assignment
 from greenroom.cli.survey._python import shortened
-from greenroom.cli.survey._report import Survey, write_report
+from greenroom.cli.survey._report import write_report
+from greenroom.cli.survey._review import plan_review, write_review
 from greenroom.cli.survey._searches import CONFLICTS, KEYS, LEFTOVERS, MARKERS
+from greenroom.cli.survey._survey import Survey
 from greenroom.cli.survey._tool_answers import parse_items
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
+
+MOST_DOCUMENTS: Final = 400
+WANTED_DOCUMENT_ITEMS: Final = 3
+_KEYS_AND_CONFLICTS: Final = Item(subject="Search for keys and merge conflicts", searches=(KEYS, CONFLICTS))
 
 
 @attrs.frozen
@@ -41,21 +49,25 @@ def play_lead(request: ModelRequest) -> AnswerLike:
     if looks:
         return [Say("First a look at the folder."), *looks] if len(looks) > 1 else looks
     listing = read_listing(conversation)
-    items = _plan(assignment, listing)
     created = conversation.calls_of("TaskCreate")
-    if items and not created:
+    items = () if created else _plan(assignment, listing)
+    if items:
         return [
             Say(f"{listing.total:,} files. I put {_count(len(items), 'item')} on the board."),
             *(Call("TaskCreate", {"subject": item.subject, "description": describe(item)}) for item in items),
         ]
-    return _go_on(conversation, assignment, listing, has_items=bool(items))
+    return _go_on(conversation, assignment, listing, has_items=bool(created))
 
 
 def _plan(assignment: Assignment, listing: Listing) -> tuple[Item, ...]:
     has_text = bool(listing.python or listing.others)
+    if assignment.changes is not None:
+        return (*plan_review(assignment.changes, listing), *((_KEYS_AND_CONFLICTS,) if has_text else ()))
     if not assignment.is_survey:
         return plan_keywords(assignment.task) if has_text else ()
     items = list(plan_reading(listing.python))
+    documents = {path: lines for path, lines in listing.others.items() if is_document(path)}
+    items += plan_reading(dict(sorted(documents.items())[:MOST_DOCUMENTS]), wanted_items=WANTED_DOCUMENT_ITEMS)
     if listing.others:
         items.append(Item(subject="Search for to-do markers outside Python", searches=(MARKERS,)))
     if has_text:
@@ -126,6 +138,8 @@ def _write(
     # By number, so that the report does not depend on who was faster.
     facts = [one for item in sorted(findings, key=lambda number: (len(number), number)) for one in findings[item]]
     survey = Survey.gather(assignment.folder, listing, facts, left)
+    if assignment.changes is not None:
+        return write_review(survey, assignment.changes)
     if assignment.is_survey:
         return write_report(survey)
     return write_keyword_report(assignment.task, survey)

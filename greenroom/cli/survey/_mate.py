@@ -13,10 +13,11 @@ from typing import Any, Final
 import attrs
 
 from greenroom.cli.survey._conversation import Conversation, Received, ToolCall, read_conversation
-from greenroom.cli.survey._facts import Facts, FileFacts, Hit, SearchFacts, write_findings
+from greenroom.cli.survey._documents import is_document, survey_document
+from greenroom.cli.survey._facts import Facts, FileFacts, Hit, SearchFacts, TextFacts, write_findings
 from greenroom.cli.survey._items import FileToRead, Item, Search, item_number, parse_item
 from greenroom.cli.survey._python import shortened, survey_python
-from greenroom.cli.survey._searches import KEYS
+from greenroom.cli.survey._searches import KEYS, may_be_key
 from greenroom.cli.survey._tool_answers import next_offset_of, parse_matches, parse_page
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
 
@@ -135,22 +136,26 @@ def _facts(item: Item, calls: Sequence[ToolCall]) -> Iterator[Facts]:
         yield search_facts(search, _calls_for(calls, "Grep", **_search_input(search)))
 
 
-def file_facts(path: str, pages: Sequence[ToolCall]) -> FileFacts:
+def file_facts(path: str, pages: Sequence[ToolCall]) -> FileFacts | TextFacts:
     """Return the facts of a file from the answers of Read."""
     last = pages[-1] if pages else None
     if last is None or last.result is None:
-        return FileFacts(path=path, problem="it was not read")
+        return _facts_class(path)(path=path, problem="it was not read")
     if last.is_error:
         problem = shortened(last.result.removeprefix(f"{path} "))
         if "\\" in path and problem.startswith("does not exist"):  # the search wrote the name as it cannot be asked for
             problem = "not read: its name holds a line break or another character that is shown as an escape"
-        return FileFacts(path=path, problem=problem)
+        return _facts_class(path)(path=path, problem=problem)
     return _analysed(path, tuple(page.result or "" for page in pages))
+
+
+def _facts_class(path: str) -> type[FileFacts | TextFacts]:
+    return TextFacts if is_document(path) else FileFacts
 
 
 # The same pages come again in every request of a turn; the function stays pure.
 @lru_cache(maxsize=512)
-def _analysed(path: str, answers: tuple[str, ...]) -> FileFacts:
+def _analysed(path: str, answers: tuple[str, ...]) -> FileFacts | TextFacts:
     pages = [parse_page(answer) for answer in answers]
     lines = [line for page in pages for line in page.lines]
     cut = [number for page in pages for number in page.cut_lines]
@@ -159,6 +164,8 @@ def _analysed(path: str, answers: tuple[str, ...]) -> FileFacts:
         problem = f"only the first {len(lines):,} lines were read"
     elif cut:
         problem = f"line {cut[0]} is too long to be read whole"
+    if is_document(path):
+        return survey_document(path, lines, problem)
     facts = survey_python(path, lines, problem)
     if not all(page.is_utf8 for page in pages) and not facts.problem:
         facts = attrs.evolve(facts, problem="not UTF-8: the bytes that are not were replaced")
@@ -175,7 +182,7 @@ def search_facts(search: Search, pages: Sequence[ToolCall]) -> SearchFacts:
     matches = [match for page in pages for match in parse_matches(page.result or "")]
     if search.label == KEYS.label:
         # Keys that a manual shows say so themselves.
-        hits = [Hit(one.path, one.line, "") for one in matches if "EXAMPLE" not in one.text]
+        hits = [Hit(one.path, one.line, "") for one in matches if may_be_key(one.path, one.text)]
     else:
         hits = [Hit(one.path, one.line, shortened(one.text)) for one in matches]
     return SearchFacts(

@@ -20,14 +20,15 @@ WANTED_ITEMS: Final = 12
 """Where the tree is large enough for so many: a few for each mate, so that nobody waits long for the last one."""
 
 
-def plan_reading(sizes: Mapping[str, int | None]) -> tuple[Item, ...]:
+def plan_reading(sizes: Mapping[str, int | None], *, wanted_items: int = WANTED_ITEMS) -> tuple[Item, ...]:
     """Return the items that read all files.
 
     Args:
         sizes: Lines of each file, by path; None where that is not known.
+        wanted_items: Into how many a large tree is cut, or more where one would get too long.
     """
     total = sum(size or 0 for size in sizes.values())
-    budget = min(max(total // WANTED_ITEMS, LEAST_LINES), MOST_LINES)
+    budget = min(max(total // wanted_items, LEAST_LINES), MOST_LINES)
     files = [FileToRead(path, sizes[path]) for path in sorted(sizes)]
     return tuple(Item(subject=_subject(chunk), files=tuple(chunk)) for chunk in _chunks(files, depth=0, budget=budget))
 

@@ -54,7 +54,7 @@ _LANGUAGE_OF: Final[Mapping[str, str]] = {
 }
 DATA_SUFFIXES: Final = "csv,tsv,jsonl,ndjson,log,lock,svg,map,parquet,sql,dump,geojson,po"
 """Files of these kinds are listed and not searched: they are large, and a match in them is no finding."""
-_TEST_FOLDERS: Final = frozenset({"test", "tests"})
+_TEST_FOLDERS: Final = frozenset({"_tests", "test", "tests", "type_tests", "unittests"})
 _LOOSE_FOLDERS: Final = frozenset({
     *("benchmark", "benchmarks", "bin", "demo", "demos", "doc", "docs", "example", "examples", "sample", "samples"),
     *("script", "scripts", "tool", "tools", "tutorial", "tutorials"),
@@ -95,16 +95,20 @@ def dotted_path(path: str) -> str:
     return ".".join(pure.parts[:-1] if pure.name == "__init__" else pure.parts)
 
 
-def import_names(path: str, paths: Collection[str]) -> frozenset[str]:
+def import_names(path: str, paths: Collection[str], folder: str = "") -> frozenset[str]:
     """Return the names under which a file may be imported: from the top, and from where its packages begin.
 
     Args:
         path: The file.
         paths: All files, which say what is a package.
+        folder: What the top itself is called, which may be a package too.
     """
     whole = dotted_path(path)
     top = PurePosixPath(path).parent
     while top.name and f"{top}/__init__.py" in paths:
         top = top.parent
     inner = dotted_path(path if str(top) == "." else str(PurePosixPath(path).relative_to(top)))
-    return frozenset({whole, inner} - {""})
+    names = {whole, inner}
+    if folder and "__init__.py" in paths:
+        names.add(f"{folder}.{whole}".rstrip("."))
+    return frozenset(names - {""})

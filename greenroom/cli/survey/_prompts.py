@@ -6,16 +6,19 @@ Rule 1: the same texts go to Claude and to the playbook.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
 import attrs
 
+from greenroom.cli.survey._changes import Changes, parse_changes
+
 SURVEY_TASK: Final = (
-    "Survey the health of the code in this folder, for its maintainers: size and shape of the tree, longest functions, "
-    "TODO and FIXME comments with their context, public functions without documentation, files without tests, and "
-    "suspicious patterns (bare except, mutable default arguments, eval and exec, shell=True, print left from debugging, "
-    "star imports, very long files). Say where each thing is, as path:line, and what to do first."
+    "Survey the health of the code in this folder, for its maintainers: likely mistakes and risks that the text itself "
+    "shows (swallowed errors, coroutines that nobody awaits, blocking calls in async code, calls without a timeout, names "
+    "that are not there, commands and data from outside that are run), size and shape of the tree, longest functions, TODO "
+    "and FIXME comments with their context, public functions without documentation, links that lead nowhere, files that no "
+    "test imports. Say where each thing is, as path:line, why it matters and what to do, the heaviest first; a wrong finding "
+    "costs more than a missed one."
 )
 
 LEAD_SYSTEM: Final = """\
@@ -58,6 +61,17 @@ CLOSING: Final = (
 )
 """Said to the lead where a team came to rest without its report."""
 
+REVIEW_TASK: Final = (
+    "Review the changes named below, for whoever has to decide about them: mistakes, risks, missing tests, and what will "
+    "make the code harder to maintain. Judge new lines; what was there before is no finding. Say where each thing is, as "
+    "path:line, how sure you are, and what to do."
+)
+REVIEWER_SYSTEM: Final = f"""\
+{MATE_SYSTEM}
+
+You are a reviewer: each item names one concern and the lines that changed. Read the whole of each changed function and
+look up who calls it before you judge it. Report what you can show in the text; say of the rest that it is a guess."""
+
 _TASK: Final = re.compile(r"Task: (.*?)\n\nFolder: (.*?)\nMates: ", re.DOTALL)
 
 
@@ -67,6 +81,8 @@ class Assignment:
 
     task: str
     folder: str
+    changes: Changes | None = None
+    """What a review is about."""
 
     @property
     def is_survey(self) -> bool:
@@ -74,12 +90,7 @@ class Assignment:
         return " ".join(self.task.split()) == " ".join(SURVEY_TASK.split())
 
 
-def lead_prompt(task: str, folder: str, mates: Sequence[str]) -> str:
-    """Return the first message to the lead."""
-    return f"Task: {task}\n\nFolder: {folder}\nMates: {', '.join(mates)}"
-
-
 def parse_assignment(text: str) -> Assignment | None:
     """Read the first message to the lead."""
     found = _TASK.search(text)
-    return Assignment(found[1], found[2]) if found else None
+    return Assignment(found[1], found[2], parse_changes(text[found.end() :])) if found else None

@@ -9,65 +9,43 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-import attrs
-
-from greenroom.cli.survey._facts import Facts, FileFacts, Hit, SearchFacts, Spotted
-from greenroom.cli.survey._listing import Listing
+from greenroom.cli.survey._findings import Finding, findings_of
+from greenroom.cli.survey._kinds import KINDS, WEIGHTS
 from greenroom.cli.survey._markdown import code, count, escaped, more, percent, table
 from greenroom.cli.survey._paths import is_loose, is_test
-from greenroom.cli.survey._patterns import KINDS
 from greenroom.cli.survey._python import LONG_FUNCTION_LINES, MARKER_WORDS
-from greenroom.cli.survey._searches import CONFLICTS, KEYS, LEFTOVERS, MARKERS
+from greenroom.cli.survey._searches import MARKERS
 from greenroom.cli.survey._shape import shape_sections
+from greenroom.cli.survey._survey import Survey
 from greenroom.cli.survey._testmap import needs_test, untested
 
 _MOST_ROWS: Final = 20
 _MOST_FIRST: Final = 10
 _MOST_OF_KIND: Final = 3
 _MOST_PLACES: Final = 12
-_VERY_LONG_LINES: Final = 150
-
-
-@attrs.frozen
-class Survey:
-    """All that is known when the report is written."""
-
-    folder: str
-    listing: Listing
-    files: Mapping[str, FileFacts]
-    """The Python files, by path."""
-    searches: Mapping[str, SearchFacts]
-    left: tuple[str, ...]
-    """Numbers of the items without findings."""
-
-    @classmethod
-    def gather(cls, folder: str, listing: Listing, facts: Iterable[Facts], left: tuple[str, ...]) -> Survey:
-        """Sort the facts by what they are about."""
-        files: dict[str, FileFacts] = {}
-        searches: dict[str, SearchFacts] = {}
-        for fact in facts:
-            match fact:
-                case FileFacts(path=path):
-                    files[path] = fact
-                case SearchFacts(label=label):
-                    searches[label] = fact
-        return cls(folder, listing, dict(sorted(files.items())), searches, left)
+_WORDS: Final = {
+    3: ("place to mend first", "places to mend first"),
+    2: ("likely mistake or risk", "likely mistakes and risks"),
+    1: ("matter of tidiness", "matters of tidiness"),
+}
 
 
 def write_report(survey: Survey) -> str:
     """Return the report as Markdown."""
-    parts = [f"# Code health survey: {escaped(survey.folder)}", "", *_summary(survey)]
+    findings = findings_of(survey)
+    parts = [f"# Code health survey: {escaped(survey.folder)}", "", *_summary(survey, findings)]
     if survey.listing.total:
+        parts += _findings(survey, findings)
         parts += shape_sections(survey.listing, survey.files)
         if survey.files:
-            parts += [*_long_functions(survey), *_patterns(survey)]
+            parts += _long_functions(survey)
         parts += _markers(survey)
         if survey.files:
             parts += [*_documentation(survey), *_tests(survey)]
-        parts += _other_searches(survey)
+        parts += _looked_at(survey, findings)
     parts += [*_left_out(survey), "", "## How this was made", "", _METHOD]
     return "\n".join(parts) + "\n"
 
@@ -75,7 +53,7 @@ def write_report(survey: Survey) -> str:
 # --- summary ----------------------------------------------------------------------------------------------------------
 
 
-def _summary(survey: Survey) -> list[str]:
+def _summary(survey: Survey, findings: Sequence[Finding]) -> list[str]:
     listing = survey.listing
     if listing.problem:
         return ["## Summary", "", f"The folder could not be listed: {listing.problem}"]
@@ -86,12 +64,9 @@ def _summary(survey: Survey) -> list[str]:
             "The folder is empty, or ignore files name all that it holds. There is nothing to survey.",
         ]
     files = survey.files.values()
-    lines = ["## Summary", "", f"- **Size:** {_size(survey)}"]
+    lines = ["## Summary", "", f"- **Size:** {_size(survey)}", f"- **Findings:** {finding_summary(findings)}"]
     if survey.files:
-        lines += [
-            f"- **Long functions:** {_long_summary(survey)}",
-            f"- **Suspicious patterns:** {_pattern_summary(survey)}",
-        ]
+        lines.append(f"- **Long functions:** {_long_summary(survey)}")
     lines.append(f"- **To do:** {_marker_summary(survey)}")
     if survey.files:
         product = [one for one in files if _is_product(one.path)]
@@ -104,11 +79,10 @@ def _summary(survey: Survey) -> list[str]:
                 f"(not of tests, examples and scripts) have a docstring ({share})."
             )
         lines.append(f"- **Tests:** {_test_summary(survey)}")
-    first = _look_first(survey)
+    first = look_first(findings)
     if first:
         lines += ["", "What to look at first:", ""]
-        lines += [f"{number}. {text}" for number, text in enumerate(first[:_MOST_FIRST], 1)]
-        lines += more(_MOST_FIRST, len(first), "such places, below")
+        lines += [f"{number}. {text}" for number, text in enumerate(first, 1)]
     elif survey.files:
         lines += ["", "Nothing of what was looked for calls for a look at once."]
     return lines
@@ -148,22 +122,14 @@ def _long_summary(survey: Survey) -> str:
     )
 
 
-def _pattern_summary(survey: Survey) -> str:
-    spots = _spots(survey)
-    weights = Counter(KINDS[spot.kind].weight for path, spot in spots if not is_test(path))
-    in_tests = len(spots) - sum(weights.values())
-    if not spots:
-        return "none of those that were looked for."
-    parts = []
-    for weight, one, many in (
-        (3, "to look at first", "to look at first"),
-        (2, "likely mistake", "likely mistakes"),
-        (1, "matter of tidiness", "matters of tidiness"),
-    ):
-        if weights[weight]:
-            parts.append(count(weights[weight], one, many))
-    text = ", ".join(parts) or "none outside the tests"
-    return f"{text}; {in_tests:,} in tests." if in_tests else f"{text}."
+def finding_summary(findings: Sequence[Finding]) -> str:
+    """Return how many findings there are of each weight."""
+    weights = Counter(one.weight for one in findings)
+    parts = [count(weights[weight], *_WORDS[weight]) for weight in WEIGHTS if weights[weight]]
+    in_tests = sum(is_test(one.path) for one in findings)
+    if not parts:
+        return "none of what was looked for."
+    return f"{', '.join(parts)}{f' ({in_tests:,} of all in tests)' if in_tests else ''}."
 
 
 def _marker_summary(survey: Survey) -> str:
@@ -178,62 +144,25 @@ def _test_summary(survey: Survey) -> str:
     if not any(is_test(path) for path in survey.files):
         return "there are none in this folder, so whether files are tested was not looked at."
     wanted = sum(needs_test(one) for one in survey.files.values())
-    missing = len(untested(survey.files))
-    return f"{missing:,} of {count(wanted, 'file')} with code are named or imported by no test."
+    missing = len(untested(survey.files, survey.folder))
+    return f"{missing:,} of {count(wanted, 'file')} with code are imported by no test, not even through other files."
 
 
-def _look_first(survey: Survey) -> list[str]:
-    keys = [hit for hit in _hits(survey, KEYS.label) if not is_test(hit.path)]
-    found = _first_of("looks like a key or password", keys)
-    found += _first_of("holds a merge conflict", _hits(survey, CONFLICTS.label))
-    found += [
-        f"{code(one.path)} does not parse ({one.problem.removeprefix('not parsed: ')})"
-        for one in survey.files.values()
-        if one.problem.startswith("not parsed: ") and not is_test(one.path)
-    ]
-    for weight in (3, 2):
-        for kind in KINDS:
-            if KINDS[kind].weight == weight:
-                found += _first_of_kind(survey, kind)
-    found += [
-        f"{code(f'{path}:{one.line}')}: {code(one.name)} has {one.lines:,} lines and about {one.branches} branches"
-        for path, facts in survey.files.items()
-        for one in facts.measured
-        if one.lines > _VERY_LONG_LINES and not is_test(path)
-    ]
-    return found
-
-
-def _first_of(what: str, hits: Sequence[Hit]) -> list[str]:
-    texts = [f"{code(f'{hit.path}:{hit.line}')} {what}" for hit in hits[:_MOST_OF_KIND]]
-    if len(hits) > _MOST_OF_KIND:
-        texts[-1] += f" (and {len(hits) - _MOST_OF_KIND} more of the kind)"
-    return texts
-
-
-def _first_of_kind(survey: Survey, kind: str) -> list[str]:
-    """Return the first places of a pattern outside the tests, the last with the number of those that follow."""
-    places = [(path, spot) for path, spot in _spots(survey) if spot.kind == kind and not is_test(path)]
-    texts = [
-        f"{code(f'{path}:{spot.line}')}: {KINDS[kind].title}, {code(spot.text)}"
-        for path, spot in places[:_MOST_OF_KIND]
-    ]
-    if len(places) > _MOST_OF_KIND:
-        texts[-1] += f" (and {len(places) - _MOST_OF_KIND} more of the kind)"
-    return texts
+def look_first(findings: Sequence[Finding]) -> list[str]:
+    """Return the places to begin with: of each kind the first ones outside the tests, the last with how many follow."""
+    texts: list[str] = []
+    for kind in (one for one in KINDS if KINDS[one].weight > 1):
+        found = [one for one in findings if one.kind == kind and not is_test(one.path)]
+        for one in found[:_MOST_OF_KIND]:
+            shown = f", {code(one.text)}" if one.text else ""
+            texts.append(f"{code(f'{one.path}:{one.line}')}: {KINDS[kind].title}{shown}")
+        if len(found) > _MOST_OF_KIND:
+            texts[-1] += f" (and {len(found) - _MOST_OF_KIND} more of the kind)"
+    return texts[:_MOST_FIRST]
 
 
 def _is_product(path: str) -> bool:
     return not is_test(path) and not is_loose(path)
-
-
-def _spots(survey: Survey) -> list[tuple[str, Spotted]]:
-    return [(path, one) for path, facts in survey.files.items() for one in facts.spotted if one.kind in KINDS]
-
-
-def _hits(survey: Survey, label: str) -> tuple[Hit, ...]:
-    facts = survey.searches.get(label)
-    return facts.hits if facts else ()
 
 
 # --- sections ---------------------------------------------------------------------------------------------------------
@@ -248,39 +177,33 @@ def _long_functions(survey: Survey) -> list[str]:
     return ["", "## Longest functions", "", *table(("Function", "Where", "Lines", "Branches"), rows)]
 
 
-def _patterns(survey: Survey) -> list[str]:
-    spots = _spots(survey)
-    accepted = sum(one.accepted_count for one in survey.files.values())
-    lines = ["", "## Suspicious patterns", ""]
-    if not spots:
-        lines.append("None of those that were looked for.")
-    by_kind = {kind: [spot for spot in spots if spot[1].kind == kind] for kind in KINDS}
-    rows = [
-        (
-            KINDS[kind].title,
-            sum(not is_test(path) for path, _ in found),
-            sum(is_test(path) for path, _ in found),
-            KINDS[kind].why,
-        )
-        for kind, found in by_kind.items()
-        if found
-    ]
-    lines += table(("Pattern", "In code", "In tests", "Why it matters"), rows)
-    for kind, found in by_kind.items():
-        # Those in the product first; tests do odd things on purpose.
-        shown = sorted(found, key=lambda spot: (is_test(spot[0]), spot[0], spot[1].line))
-        if shown:
-            lines += ["", f"### {KINDS[kind].title[0].upper()}{KINDS[kind].title[1:]}", ""]
-            lines += [f"- {code(f'{path}:{one.line}')} {code(one.text)}" for path, one in shown[:_MOST_PLACES]]
-            lines += more(_MOST_PLACES, len(shown), "places")
-    listed = sum(len(one.spotted) for one in survey.files.values())
-    total = sum(one.spotted_count for one in survey.files.values())
-    lines += more(listed, total, "places in files with very many of them")
-    if accepted:
+def _findings(survey: Survey, findings: Sequence[Finding]) -> list[str]:
+    lines = []
+    for weight, title in WEIGHTS.items():
+        found = [one for one in findings if one.weight == weight]
+        if found:
+            lines += ["", f"## {title}", *finding_lines(found)]
+    unlisted = sum(one.spotted_count - len(one.spotted) for one in survey.files.values())
+    if unlisted:
         lines += [
             "",
-            f"Not counted: {count(accepted, 'place')} where a `noqa` or `nosec` says that somebody has looked.",
+            f"Files with very many findings have {count(unlisted, 'more place')}; the lightest are not listed.",
         ]
+    return lines
+
+
+def finding_lines(findings: Sequence[Finding]) -> list[str]:
+    """Return findings by kind: why it matters, what to do, and the places."""
+    lines = []
+    for kind, known in KINDS.items():
+        places = [one for one in findings if one.kind == kind]
+        if not places:
+            continue
+        in_tests = sum(is_test(one.path) for one in places)
+        amount = f"{len(places):,}, {in_tests:,} in tests" if in_tests else f"{len(places):,}"
+        lines += ["", f"### {known.title} ({amount})", "", f"{known.why} {known.fix}", ""]
+        lines += [f"- {code(f'{one.path}:{one.line}')} {code(one.text)}".rstrip() for one in places[:_MOST_PLACES]]
+        lines += more(_MOST_PLACES, len(places), "places")
     return lines
 
 
@@ -291,7 +214,7 @@ def _all_markers(survey: Survey) -> list[tuple[str, int, str, str, str]]:
         for path, facts in survey.files.items()
         for one in facts.markers
     ]
-    for hit in _hits(survey, MARKERS.label):
+    for hit in survey.hits(MARKERS.label):
         match = re.search(MARKERS.pattern, hit.text)
         word = next((one for one in match.groups() if one in MARKER_WORDS), "TODO") if match else "TODO"
         found.append((hit.path, hit.line, word, hit.text, ""))
@@ -338,35 +261,47 @@ def _documentation(survey: Survey) -> list[str]:
 def _tests(survey: Survey) -> list[str]:
     if not any(is_test(path) for path in survey.files):
         return []
-    missing = sorted(untested(survey.files), key=lambda one: (-one.code_lines, one.path))
-    lines = ["", "## Files without tests", ""]
+    missing = sorted(untested(survey.files, survey.folder), key=lambda one: (-one.code_lines, one.path))
+    lines = ["", "## Files that no test imports", ""]
     if not missing:
-        return [*lines, "Every file with code is named or imported by a test."]
+        return [*lines, "Tests import every file with code, be it through other files."]
     text = (
-        "No test is named after these files, imports them, or imports a package that does; largest first. What tests "
-        "reach only through a command line, a subprocess or a fixture cannot be seen this way, and is listed too."
+        "No test is named after these files or imports them, be it through other files; largest first. What tests reach "
+        "only through a command line cannot be seen this way, and is listed too."
     )
     rows = [(code(one.path), one.code_lines, one.functions) for one in missing[:_MOST_ROWS]]
     lines += [text, "", *table(("File", "Lines of code", "Functions"), rows)]
     return lines + more(_MOST_ROWS, len(missing), "files")
 
 
-def _other_searches(survey: Survey) -> list[str]:
-    lines = []
-    for label, title in (
-        (KEYS.label, "Keys and passwords"),
-        (CONFLICTS.label, "Merge conflicts"),
-        (LEFTOVERS.label, "Debugging left in other languages"),
-    ):
-        hits = _hits(survey, label)
-        if hits:
-            lines += ["", f"## {title}", ""]
-            lines += [f"- {code(f'{hit.path}:{hit.line}')} {code(hit.text)}".rstrip() for hit in hits[:_MOST_ROWS]]
-            lines += more(_MOST_ROWS, len(hits), "places")
-    return lines
-
-
 # --- the end ----------------------------------------------------------------------------------------------------------
+
+
+def _looked_at(survey: Survey, findings: Sequence[Finding]) -> list[str]:
+    listing = survey.listing
+    parsed = [one for one in survey.files.values() if not one.problem]
+    lines = ["", "## What was looked at", ""]
+    if survey.files:
+        lines.append(
+            f"- {count(len(survey.files), 'Python file')} read, {len(parsed):,} of them whole and parsed; findings, size, "
+            "markers, documentation and imports come from there"
+        )
+    if survey.texts:
+        links = sum(len(one.links) for one in survey.texts.values())
+        lines.append(f"- {count(len(survey.texts), 'document')} read, with {count(links, 'link')} to files beside them")
+    if listing.others:
+        lines.append(
+            f"- {count(len(listing.others), 'text file')} outside Python searched for markers, conflicts and keys"
+        )
+    accepted = sum(one.accepted_count for one in survey.files.values())
+    if accepted:
+        lines.append(
+            f"- Not reported: {count(accepted, 'place')} where a `noqa` or `nosec` says that somebody has looked"
+        )
+    absent = [KINDS[kind].title for kind in KINDS if kind not in {one.kind for one in findings}]
+    if survey.files and absent:
+        lines.append(f"- Looked for and not found: {'; '.join(absent)}")
+    return lines
 
 
 def _left_out(survey: Survey) -> list[str]:
@@ -377,6 +312,7 @@ def _left_out(survey: Survey) -> list[str]:
         for path, one in survey.files.items()
         if one.problem and not (path in named and not one.lines)  # else what was skipped names it below
     ]
+    found += [f"{code(path)}: {one.problem}" for path, one in survey.texts.items() if one.problem]
     found += [f"{label}: {one.problem}" for label, one in sorted(survey.searches.items()) if one.problem]
     missing = sorted(set(listing.python) - set(survey.files))
     found += [f"{code(path)}: no mate reported on it" for path in missing[:_MOST_ROWS]]
@@ -408,7 +344,7 @@ def _left_out(survey: Survey) -> list[str]:
 
 _METHOD: Final = (
     "By rules, without a language model: a lead divided the files among a team, the mates read every Python file, parsed "
-    "it and searched the other text files, and the lead put their findings together. Files that ignore files name were "
-    "not looked at. A pattern is a reason to look, not a proof; tests are matched by names and imports, so a file that "
-    "runs only through a command line or a fixture may be listed although it is tested."
+    "it, read the documents and searched the other text files, and the lead put their findings together. Files that "
+    "ignore files name were not looked at. A finding is what the text shows: nothing was run. Tests are matched by names "
+    "and imports, so a file that runs only through a command line may be listed although it is tested."
 )

@@ -1,30 +1,35 @@
 """Which files have no tests, as far as names and imports tell.
 
-Rule 1: a file is tested if a test bears its name, imports it, or imports a package that does. Rule 2: it is a hint and
-says so: what runs through a subprocess or a fixture is not seen.
+Rule 1: a file is tested if a test bears its name, or imports it, be it through other files. Rule 2: it is a hint and
+says so: what runs only through a command line is not seen.
 Must not know: how the facts were found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from pathlib import PurePosixPath
 
 from greenroom.cli.survey._facts import FileFacts
 from greenroom.cli.survey._paths import import_names, is_loose, is_test
 
 
-def untested(facts: Mapping[str, FileFacts]) -> tuple[FileFacts, ...]:
-    """Return the files that no test names or imports, by path; files without functions and classes need none."""
-    tests = [one for path, one in facts.items() if is_test(path)]
-    by_name = _files_by_name(facts)
-    reached = {path for one in tests for path in _reached(one.imports, by_name)}
-    waiting = sorted(path for path in reached if _is_package(path))
-    while waiting:  # a package hands on what it imports
+def untested(facts: Mapping[str, FileFacts], folder: str = "") -> tuple[FileFacts, ...]:
+    """Return the files that no test names or imports, by path; files without functions and classes need none.
+
+    Args:
+        facts: Those of all files, by path.
+        folder: What the folder around all of them is called: it may be a package itself.
+    """
+    by_name = _files_by_name(facts, folder)
+    reached: set[str] = set()
+    waiting = sorted(path for path in facts if is_test(path))
+    while waiting:  # what is imported hands on what it imports itself
         new = _reached(facts[waiting.pop()].imports, by_name) - reached
         reached |= new
-        waiting += sorted(path for path in new if _is_package(path))
-    named = {_test_subject(one.path) for one in tests}
+        waiting += sorted(new)
+    named = {_test_subject(one.path) for one in facts.values() if is_test(one.path)}
     return tuple(
         one
         for path, one in sorted(facts.items())
@@ -39,22 +44,20 @@ def needs_test(facts: FileFacts) -> bool:
     return has_code and path.suffix == ".py" and not is_test(facts.path) and not is_loose(facts.path)
 
 
-def _is_package(path: str) -> bool:
-    return PurePosixPath(path).name == "__init__.py"
-
-
 def _test_subject(path: str) -> str:
     """Return what a test is named after: `test_read.py` and `read_test.py` are about `read`."""
     return PurePosixPath(path).stem.removeprefix("test_").removesuffix("_test").strip("_")
 
 
-def _files_by_name(facts: Mapping[str, FileFacts]) -> Mapping[str, set[str]]:
+def _files_by_name(facts: Mapping[str, FileFacts], folder: str) -> Mapping[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path in facts:
-        for name in import_names(path, facts.keys()):
+        for name in import_names(path, facts.keys(), folder):
             found.setdefault(name, set()).add(path)
     return found
 
 
 def _reached(imports: Iterable[str], by_name: Mapping[str, set[str]]) -> set[str]:
-    return {path for name in imports for path in by_name.get(name, ())}
+    """Return the files that imports run: to import `a.b` runs the package `a` first."""
+    names = {name for whole in imports for name in accumulate(whole.split("."), "{}.{}".format)}
+    return {path for name in names for path in by_name.get(name, ())}

@@ -1,0 +1,124 @@
+"""What a check of one node may know of the place, and the few questions that several checks ask.
+
+Must not know: the checks.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+BUILTINS: Final = frozenset({"eval", "exec", "print", "breakpoint", "input", "open"})
+"""The builtins that a check is about; who binds the name itself means something else by it."""
+
+
+@attrs.frozen(kw_only=True)
+class File:
+    """What holds in all of a file."""
+
+    path: str
+    lines: Sequence[str]
+    names: Mapping[str, str]
+    """What the names of the file stand for: `{"sp": "subprocess", "system": "os.system"}`."""
+    is_test: bool
+    """A test may well do odd things on purpose."""
+    is_product: bool
+    """Neither a test nor beside the product, as scripts and examples are."""
+    may_print: bool
+    may_star: bool
+
+    @property
+    def libraries(self) -> frozenset[str]:
+        """Top names of what is imported."""
+        return frozenset(name.partition(".")[0] for name in self.names.values())
+
+    def has_comment(self, first: int, last: int) -> bool:
+        """Whether a line of a range, numbered from 1, holds something like a comment."""
+        return any("#" in line for line in self.lines[max(0, first - 1) : last])
+
+
+@attrs.frozen(kw_only=True)
+class Around:
+    """What a check may know of the place."""
+
+    file: File
+    is_async: bool = False
+    """Within an `async def`, and not in a function within that one."""
+    function: str = ""
+    """The innermost function; empty outside of all."""
+    public_parameters: frozenset[str] = frozenset()
+    """Parameters of the innermost function, if that is one that users of the package call."""
+    is_collected: bool = True
+    """Where a function is a test if it is called like one: at the top of a file, or in a class of tests there."""
+    expects_error: bool = False
+    """Within `with pytest.raises(...)` or a relative."""
+    is_verbose: bool = False
+    """Within an `if` that asks whether to talk."""
+
+
+@attrs.frozen
+class Spot:
+    """A kind of finding, and where it is."""
+
+    kind: str
+    line: int
+    text: str = ""
+    """What to show; empty: the line."""
+    name: str = ""
+    """It holds only where the file binds this name exactly `bindings` times; `.x` is the attribute `x` of anything."""
+    bindings: int = 0
+
+
+Check: TypeAlias = Callable[[Any, Around], Iterator[Spot]]
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def blocks_of(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements and the clauses right below a node; expressions, most of a tree, hold neither."""
+    for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+        below = getattr(node, field, None)
+        if isinstance(below, list):
+            yield from below
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield all nodes below one, without those of functions and classes within it."""
+    waiting = list(ast.iter_child_nodes(node))
+    while waiting:
+        one = waiting.pop()
+        yield one
+        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            waiting += ast.iter_child_nodes(one)
+
+
+def dotted_name(node: ast.expr, names: Mapping[str, str]) -> str:
+    """Return what an expression such as `sp.run` stands for; empty where it is no plain name."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    first = names.get(node.id)
+    if first is None:
+        # A name that nothing imported: a builtin, or a variable of which nothing is known.
+        first = node.id if not parts and node.id in BUILTINS else f"?{node.id}"
+    return ".".join([first, *reversed(parts)])
+
+
+def keywords_of_call(node: ast.Call) -> dict[str, ast.expr]:
+    """Return the arguments that are given by name."""
+    return {one.arg: one.value for one in node.keywords if one.arg is not None}
+
+
+def has_unknown_arguments(node: ast.Call) -> bool:
+    """Whether a call hands on arguments that cannot be seen: `*args` or `**options`."""
+    return any(one.arg is None for one in node.keywords) or any(isinstance(one, ast.Starred) for one in node.args)
+
+
+def is_constant(node: ast.expr | None, *, value: bool) -> bool:
+    """Whether an expression is this very constant."""
+    return isinstance(node, ast.Constant) and node.value is value
