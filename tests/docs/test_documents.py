@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 import subprocess
@@ -13,7 +14,7 @@ import trio
 from hypothesis import settings
 
 from greenroom.models import AnswerLike, Call
-from greenroom.testing import open_messages_server
+from greenroom.testing import ReceivedRequest, open_messages_server
 
 pytest_plugins = ("pytester",)
 
@@ -35,14 +36,14 @@ def run_python(code: str, *, cwd: Path, **environment: str) -> str:
 
 
 def test_the_actor_of_the_readme_counts(tmp_path: Path) -> None:
-    actor, _ = blocks_of("README.md")
+    actor, _, _ = blocks_of("README.md")
 
     assert run_python(actor, cwd=tmp_path) == "2\n"
 
 
 async def test_the_agent_of_the_readme_answers_over_a_real_socket(tmp_path: Path) -> None:
     (tmp_path / "settings.py").write_text("# reads the settings\n")
-    _, agent = blocks_of("README.md")
+    _, agent, _ = blocks_of("README.md")
     script: list[AnswerLike] = [Call("Grep", {"pattern": "settings"}), "settings.py reads them."]
 
     async with open_messages_server(script) as server:
@@ -51,6 +52,28 @@ async def test_the_agent_of_the_readme_answers_over_a_real_socket(tmp_path: Path
 
     assert shown.startswith("settings.py reads them.\nUsage(")
     assert list((tmp_path / ".greenroom" / "runs").iterdir())
+
+
+async def test_the_team_of_the_readme_reviews_over_a_real_socket(tmp_path: Path) -> None:
+    """A lead with three requests of its own, and two mates of which the first that is handed the task does it."""
+
+    def answer(received: ReceivedRequest) -> AnswerLike:
+        last = json.dumps(received.body["messages"][-1], ensure_ascii=False)
+        if "Put a task" in last:
+            return Call("TaskCreate", {"subject": "parser.py", "description": "Review it."})
+        if "Task #1 is yours" in last:
+            return Call("TaskUpdate", {"taskId": "1", "status": "completed"})
+        return "One file, no complaints." if "Sum up" in last else "Done."
+
+    _, _, team = blocks_of("README.md")
+    async with open_messages_server(answer) as server:
+        environment = {"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": server.url}
+        shown = await trio.to_thread.run_sync(lambda: run_python(team, cwd=tmp_path, **environment))
+
+    reviewed, found = shown.splitlines()
+    assert reviewed in {"parser.py completed ann", "parser.py completed bob"}
+    assert found == "One file, no complaints."
+    assert len([line for line in team.splitlines() if line.strip()]) <= 20
 
 
 def test_the_sessions_of_the_how_to_on_transcripts_are_resumed_and_compacted(tmp_path: Path) -> None:
