@@ -18,7 +18,7 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import State
-from greenroom.agents import AgentDefinition, Note, Work
+from greenroom.agents import AgentDefinition, Note
 from greenroom.core import Event, InternalError, ProviderError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
@@ -209,13 +209,13 @@ async def test_mail_that_came_first_is_read_before_an_item(tmp_path: Path, autoj
         ann = await scene.team.spawn("ann", definition=MATE)
         await scene.session.wait_quiet()
         ann.ref.suspend()
-        ann.ref.tell(Work("Task #9 is yours", "9"), Lane.LATER)
+        await scene.item()
         ann.ref.tell(Note("Wait!", "bob"), Lane.LATER)
         ann.ref.resume()
         await scene.session.wait_quiet()
 
         assert ["Wait!" in text for text in read] == [True, False]
-        assert "Task #9" in read[1]
+        assert "Task #1" in read[1]
 
 
 # --- two scopes ---------------------------------------------------------------------------------------------------------
