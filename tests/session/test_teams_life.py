@@ -209,7 +209,7 @@ async def test_mail_that_came_first_is_read_before_an_item(tmp_path: Path, autoj
         ann = await scene.team.spawn("ann", definition=MATE)
         await scene.session.wait_quiet()
         ann.ref.suspend()
-        await scene.team.board.ref.ask(CreateItem(subject="Count", description="All of it.", by="team-lead"))
+        await scene.item()
         ann.ref.tell(Note("Wait!", "bob"), Lane.LATER)
         ann.ref.resume()
         await scene.session.wait_quiet()
@@ -323,6 +323,16 @@ async def test_a_mate_has_no_mates_and_no_agents_in_the_background(tmp_path: Pat
     assert "in the background" in refused[0]
     assert "always does" in refused[1]
     assert "Report on: what is here?" in refused[2]
+
+
+async def test_a_mate_waits_for_its_agent_however_long_that_takes(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Agents 7.18: nothing moves to the background by itself there."""
+    async with opened(tmp_path, in_order(agent("what is here?"), otherwise="Done."), wait_s=500.0) as scene:
+        await scene.team.spawn("ann", definition=MATE, prompt="Look.")
+        await trio.sleep(900)
+        (child,) = [one for one in scene.session.tasks() if one.kind == "local_agent"]
+        assert (child.state, child.is_background) == (TaskState.RUNNING, False)
+        await scene.session.wait_quiet()
 
 
 @pytest.mark.parametrize("is_let_go", [False, True])
