@@ -284,6 +284,8 @@ class Context:
         """
         mailbox = self._cell.mailbox
         waiting = [] if self._cell.is_suspended else mailbox.waiting()
+        if not waiting:  # as at nearly every turn of an agent
+            return mailbox.drain_nowait(0)
         chosen = {one.number for one in plan([one for one in waiting if not isinstance(one.message, Signal)])}
 
         def is_wanted(envelope: Envelope[Any]) -> bool:

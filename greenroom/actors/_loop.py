@@ -215,9 +215,10 @@ async def _with_nursery(cell: Cell[Any], behavior: Behavior[Any], envelope: Enve
                     await waiting
             finally:
                 end_links(cell)
-            nursery.cancel_scope.cancel("the turn has ended")
-            # Trio yields where it leaves a nursery, and can cancel nothing there if no task is left: Rule 3 all the same.
-            cell.is_committing = not nursery.child_tasks
+            if nursery.child_tasks:
+                nursery.cancel_scope.cancel("the turn has ended")
+            else:  # Trio yields where it leaves a nursery, and can cancel nothing there: Rule 3 all the same
+                cell.is_committing = True
     finally:
         context.turn.nursery = None
         cell.is_committing = False

@@ -69,12 +69,16 @@ class Timers:
         """Fire what falls due, until cancelled."""
         while True:
             self._fire()
-            while self._due and not self._buckets[self._due[0]]:
-                del self._buckets[heapq.heappop(self._due)]
             self._sleeps_until = self._due[0] * TICK_S if self._due else math.inf
-            with trio.CancelScope(deadline=self._sleeps_until):
+            with trio.CancelScope(deadline=self._sleeps_until) as scope:
                 self._sleeper = current_task()
                 await sleep(self._trap)
+            if scope.cancelled_caught:  # not at each new deadline: where many are withdrawn, each would wake it anew
+                self._drop_empty()
+
+    def _drop_empty(self) -> None:
+        while self._due and not self._buckets[self._due[0]]:
+            del self._buckets[heapq.heappop(self._due)]
 
     def _fire(self) -> None:
         while self._due and self._due[0] * TICK_S <= self._now():

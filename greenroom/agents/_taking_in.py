@@ -126,16 +126,20 @@ def _say_results(turn: Taker, results: Sequence[ToolResultBlock]) -> None:
 
 def _take_quiet(turn: Taker) -> list[Note]:
     """Return the notices that waited for a message to be read with; they wait no more."""
-    now_s = trio.current_time()
     home = turn.home
+    if not home.quiet:
+        return []
+    now_s = trio.current_time()
     taken, home.quiet = [one for one in home.quiet if not one.is_expired(now_s)], []
     for one in taken:
         home.unread.pop(one.notice, None)
     return taken
 
 
-async def _admit(turn: Taker, entries: Iterable[Note | Item]) -> list[Note | Item]:
+async def _admit(turn: Taker, entries: Sequence[Note | Item]) -> list[Note | Item]:
     """Return those of the entries that still count, and that hooks let the model see."""
+    if not entries:
+        return []
     now_s = trio.current_time()
     kept: list[Note | Item] = []
     for entry in entries:

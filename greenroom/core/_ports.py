@@ -24,7 +24,7 @@ from greenroom.core._ids import Ids, SystemIds
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MOST_OPEN: Final = 1_024
+MOST_OPEN: Final = 4_096
 """Files that a disk keeps open at most, and never more than a quarter of what the process may have open."""
 
 
@@ -170,7 +170,8 @@ class SystemDisk:
 
     def size(self, path: Path) -> int:
         """Return the length of a file in bytes."""
-        return path.stat().st_size
+        descriptor = self._open.get(path)
+        return (path.stat() if descriptor is None else os.fstat(descriptor)).st_size
 
     def close(self) -> None:
         """Close every descriptor."""

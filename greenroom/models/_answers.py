@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from greenroom.models._assembly import read_object
-from greenroom.models._clean_text import clean, to_json
+from greenroom.models._clean_text import clean, json_size, to_json
 from greenroom.models._types import ModelRequest, TextBlock, ThinkingBlock, Usage
 
 
@@ -153,6 +153,6 @@ def _written(part: Part) -> int:
         case Say(text):
             return len(text)
         case Call(name, value):
-            return len(name) + len(to_json(value))
+            return len(name) + json_size(value)
         case Think(thinking):
             return len(thinking)

@@ -30,7 +30,7 @@ def clean_json(value: Any) -> Any:
     """Return JSON-like `value` with every text clean, every mapping a dict and every sequence a list."""
     if isinstance(value, str):
         return clean(value)
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):  # the abstract class alone is dear to ask
         return {
             clean_json(key): item if type(item) in _WITHOUT_TEXT else clean_json(item) for key, item in value.items()
         }
@@ -46,6 +46,16 @@ _TO_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).en
 def to_json(value: Mapping[str, Any]) -> str:
     """Return a tool's input as the JSON text in which a model would send it."""
     return _TO_JSON(clean_json(value))
+
+
+def json_size(value: Mapping[str, Any]) -> int:
+    """Return the characters of `to_json`; what is plain is counted with the faster writer, ten times as fast."""
+    import orjson
+
+    try:
+        return len(orjson.dumps(value).decode())
+    except TypeError:
+        return len(to_json(value))
 
 
 @final

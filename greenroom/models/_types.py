@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeAlias
 import attrs
 
 from greenroom.core import UsageError
-from greenroom.models._clean_text import to_json
+from greenroom.models._clean_text import json_size
 
 
 @attrs.frozen
@@ -59,7 +59,7 @@ def _characters(block: Block) -> int:
         case ThinkingBlock(thinking):
             return len(thinking)
         case ToolUseBlock(_, name, value):
-            return len(name) + len(to_json(value))
+            return len(name) + json_size(value)
         case ToolResultBlock(_, content):
             return len(content)
 
@@ -108,7 +108,7 @@ class ToolSchema:
     @cached_property
     def characters(self) -> int:
         """How long it is, in characters: what an estimate of tokens goes by."""
-        return len(self.name) + len(self.description) + len(to_json(self.input_schema))
+        return len(self.name) + len(self.description) + json_size(self.input_schema)
 
 
 @attrs.frozen

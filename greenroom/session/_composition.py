@@ -59,6 +59,8 @@ from greenroom.skills import Rendered, SkillFailed, Skills, SkillSource, read_co
 from greenroom.teams import TeamSettings
 from greenroom.tools import Tool, ToolError, ToolSet
 
+MOST_SHARED: Final = 64
+"""Definitions of which is kept what their agents share."""
 SUBAGENT_MODEL: Final = "GREENROOM_SUBAGENT_MODEL"
 _FILES: Final = {
     Scope.LOCAL: SettingSource.LOCAL,
@@ -118,6 +120,9 @@ class Composition:
         self._kept = kept
         self._environ = environ
         self._homes: dict[AgentHome, None] = {}
+        self._policies: dict[tuple[int, bool], tuple[AgentDefinition, Policy, Policy]] = {}
+        """By definition and whether it is a child's: the definition, the session's policy then, and what was made of both."""
+        self._tool_sets: dict[tuple[object, ...], tuple[Policy | None, ToolSet]] = {}
 
     @property
     def delegation(self) -> DelegationSettings:
@@ -191,6 +196,7 @@ class Composition:
     def bind(self, bound: Mapping[str, Tool]) -> None:
         """Put tools in the place of those that stood for them, before the first agent is made."""
         self._tools = ToolSet(bound.get(one.name, one) for one in self._tools.values())
+        self._tool_sets.clear()
 
     def _admission(self, home: AgentHome) -> Callable[[], Awaitable[None]]:
         definition = home.definition
@@ -210,7 +216,19 @@ class Composition:
         return admit
 
     def tools_for(self, home: AgentHome, more: Sequence[Tool] = ()) -> ToolSet:
-        """Return the session's tools and some more, as far as an agent may have them."""
+        """Return the session's tools and some more, as far as an agent may have them; agents of one kind share a set."""
+        if more or home.skill_tool is not None:
+            return self._choose_tools(home, more)
+        listed = home.definition.tools
+        denied = tuple(home.definition.disallowed_tools)
+        key = (id(home.policy), home.narrow, None if listed is None else tuple(listed), denied)
+        if key not in self._tool_sets:
+            if len(self._tool_sets) >= MOST_SHARED:
+                self._tool_sets.clear()
+            self._tool_sets[key] = (home.policy, self._choose_tools(home, ()))
+        return self._tool_sets[key][1]
+
+    def _choose_tools(self, home: AgentHome, more: Sequence[Tool]) -> ToolSet:
         definition, policy = home.definition, home.policy
         taken = {one for one in definition.disallowed_tools if "(" not in one}
         replaced = {one.name for one in more}
@@ -233,8 +251,10 @@ class Composition:
 
     def _missing_tools(self, home: AgentHome, more: Sequence[Tool]) -> list[str]:
         """Return what its definition says about tools that are not there, in one line; nothing where all are."""
+        if not home.definition.tools:
+            return []
         there = [*self._tools, *(one.name for one in more), *([home.skill_tool.name] if home.skill_tool else [])]
-        named = [one.partition("(")[0] for one in home.definition.tools or () if one != "*"]
+        named = [one.partition("(")[0] for one in home.definition.tools if one != "*"]
         missing = [repr(one) for one in named if not any(names({one}, name) for name in there)]
         if not missing:
             return []
@@ -265,6 +285,18 @@ class Composition:
         return "" if chosen.name == own else chosen.name
 
     def _policy_for(self, definition: AgentDefinition, *, is_child: bool, wish: ChildWish | None) -> Policy:
+        """Return what decides about the calls of an agent; those of one definition share it, and what it has found out."""
+        if wish is not None and wish.is_teammate:  # as its lead is treated now
+            return self._make_policy(definition, is_child=is_child, wish=wish)
+        key = (id(definition), is_child)
+        known = self._policies.get(key)
+        if known is None or known[1] is not self.policy:
+            if len(self._policies) >= MOST_SHARED:
+                self._policies.clear()
+            known = self._policies[key] = (definition, self.policy, self._make_policy(definition, is_child=is_child))
+        return known[2]
+
+    def _make_policy(self, definition: AgentDefinition, *, is_child: bool, wish: ChildWish | None = None) -> Policy:
         said = None if definition.permission_mode is None else parse_mode(definition.permission_mode)
         deny = [one for one in definition.disallowed_tools if "(" in one]
         if wish is not None and wish.is_teammate and wish.parent is not None and wish.parent.policy is not None:

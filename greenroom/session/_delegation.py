@@ -173,6 +173,9 @@ class Delegation:
             raise ToolError(f"it was done, and cannot be put on record: {error}") from error
 
     async def _open_branch(self) -> Supervisor:
+        if self._branch is not None and not self._branch.ref.is_gone:
+            await trio.lowlevel.checkpoint_if_cancelled()
+            return self._branch
         async with self._opening:
             if self._branch is None or self._branch.ref.is_gone:
                 try:

@@ -124,14 +124,15 @@ def transcript_opener(
 ) -> Callable[[str], Transcript]:
     """Return what makes the transcript of an agent: `main.jsonl` for the first, `agent-<id>.jsonl` for the others."""
     has_main = False
+    folder, where = run_folder / TRANSCRIPTS, str(cwd)
 
     def open_one(agent_id: str) -> Transcript:
         nonlocal has_main
         is_main, has_main = not has_main, True
         header = TranscriptHeader(
-            session_id=session_id, agent_id=agent_id, is_sidechain=not is_main, cwd=str(cwd), version=version
+            session_id=session_id, agent_id=agent_id, is_sidechain=not is_main, cwd=where, version=version
         )
-        path = run_folder / TRANSCRIPTS / transcript_name(agent_id, is_main=is_main)
+        path = folder / transcript_name(agent_id, is_main=is_main)
         return Transcript(path, header, write=write, ids=ports.ids, wall=ports.clock.wall)
 
     return open_one

@@ -167,7 +167,7 @@ class Transcript:
         return line
 
     def _now(self) -> str:
-        return f"{self._wall().isoformat(timespec='milliseconds')[:23]}Z"
+        return f"{self._wall().isoformat('T', 'milliseconds')[:23]}Z"
 
     def _store(self, lines: Sequence[Line]) -> str:
         """Write lines in one piece and return the uuid of the last."""
@@ -187,7 +187,7 @@ _FIXED_BITS: Final = (0x4000 << 64) | (0x8000 << 48)
 
 def new_uuid(ids: Ids) -> str:
     """Return a version 4 UUID from the run's own ids."""
-    text = f"{ids.bits(128) & _FREE_BITS | _FIXED_BITS:032x}"
+    text = (ids.bits(128) & _FREE_BITS | _FIXED_BITS).to_bytes(16, "big").hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 

@@ -449,15 +449,13 @@ class Supervisor:
                 self._nursery.start_soon(self._end_child, cell, grace, cause)
 
     def drain_child(self, cell: Cell[Any], grace_s: float, cause: Cause) -> None:
-        """Let a child handle what it has, in a Trio task of the supervisor that ends it after `grace_s`."""
+        """Let a child handle what it has; it is stopped after `grace_s`."""
         if self._nursery is not None and not cell.is_gone:
             drain(cell, cause)
-            self._nursery.start_soon(self._drain, cell, grace_s, cause)
+            late = self._house.shared.timers.after(grace_s, functools.partial(self._end_late, cell, cause))
+            Ref[Any](cell).watch(lambda _: late.cancel())
 
-    async def _drain(self, cell: Cell[Any], grace_s: float, cause: Cause) -> None:
-        with trio.move_on_after(grace_s):
-            await cell.wait_gone()
-            return
+    def _end_late(self, cell: Cell[Any], cause: Cause) -> None:
         cell.forswear()
         self.stop_child(cell, None, cause)
 

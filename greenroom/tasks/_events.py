@@ -156,50 +156,38 @@ def record_undelivered(recorder: Recorder, notice: TaskNotice) -> None:
 
 def record_settled(recorder: Recorder, task: Task) -> None:
     """Put on record that what a task left behind was looked after."""
-    recorder.emit(TaskSettled(**_about(task)))
+    info = task.info
+    recorder.emit_fields(TaskSettled, info.owner, 0, 0, info.id, info.run)
 
 
 def record_new(recorder: Recorder, task: Task) -> None:
     """Put on record that a task is known."""
-    recorder.emit(TaskRegistered(**_about(task), **_told(task)))
+    recorder.emit_fields(TaskRegistered, *_told(task))
 
 
 def record_task(recorder: Recorder, task: Task, edge: Edge | None) -> None:
     """Put on record that a task took an edge; None stands for its move to the background."""
-    about = _about(task)
+    info = task.info
     if edge is None:
-        recorder.emit(TaskMoved(**about))
+        recorder.emit_fields(TaskMoved, info.owner, 0, 0, info.id, info.run)
     elif edge is Edge.BEGIN:
-        recorder.emit(TaskBegan(**about, **_told(task)))
+        recorder.emit_fields(TaskBegan, *_told(task))
     elif not task.has_begun:
-        recorder.emit(TaskDropped(**about))
+        recorder.emit_fields(TaskDropped, info.owner, 0, 0, info.id, info.run)
     else:
         usage = task.usage
-        recorder.emit(
-            TaskEnded(
-                **about,
-                state=task.state.value,
-                exit_code=task.exit_code,
-                error=task.error[:500],
-                tokens=usage.total_tokens if usage is not None else 0,
-                tool_uses=usage.tool_uses if usage is not None else 0,
-                cause="" if task.cause is None else task.cause.who,
-            )
+        recorder.emit_fields(
+            TaskEnded,
+            *(info.owner, 0, 0, info.id, task.state.value, task.exit_code, task.error[:500], info.run),
+            *((usage.total_tokens, usage.tool_uses) if usage is not None else (0, 0)),
+            "" if task.cause is None else task.cause.who,
         )
 
 
-def _about(task: Task) -> dict[str, Any]:
+def _told(task: Task) -> tuple[Any, ...]:
+    """Return the fields of `TaskRegistered` and of `TaskBegan`, in their order."""
     info = task.info
-    return {"actor": info.owner, "task": info.id, "run": info.run}
-
-
-def _told(task: Task) -> dict[str, Any]:
-    info = task.info
-    return {
-        "type": info.kind,
-        "description": info.description[:200],
-        "call": info.tool_use_id,
-        "agent": info.agent_type,
-        "depth": info.depth,
-        "is_background": task.is_background,
-    }
+    return (
+        *(info.owner, 0, 0, info.id, info.kind, info.description[:200], info.tool_use_id),
+        *(info.agent_type, info.run, info.depth, task.is_background),
+    )

@@ -26,6 +26,8 @@ MAX_FINISHED: Final = 1_000
 """Finished tasks that are remembered; the one that ended first is forgotten first."""
 RELEASE_S: Final = 30.0
 """Seconds after its end for which what a task holds is kept in memory (agents 6.82, 17.2)."""
+RELEASES_APART_S: Final = 0.05
+"""Where very many tasks end one after the other, those of so many seconds are released together: a sleep for each is dear."""
 AFTER_CARE_S: Final = 60.0
 """Seconds that may pass between an end and its notice, for what is looked after in between."""
 
@@ -184,14 +186,23 @@ class Tasks:
 
     async def _release_in_time(self) -> None:
         with self._sweeping:
+            earliest_s = 0.0
             while self._releases:
-                await trio.sleep_until(self._releases[0][0])
-                task = self._releases.popleft()[1]
-                if task.retain or not task.is_settled:
-                    self._releases.append((trio.current_time() + self._release_s, task))
-                else:
-                    self.on_release(task)
+                await trio.sleep_until(max(self._releases[0][0], earliest_s))
+                now_s = trio.current_time()
+                earliest_s = now_s + RELEASES_APART_S
+                for task in self._take_due(now_s):
+                    if task.retain or not task.is_settled:
+                        self._releases.append((now_s + self._release_s, task))
+                    else:
+                        self.on_release(task)
         self._is_releasing = False
+
+    def _take_due(self, now_s: float) -> list[Task]:
+        due = []
+        while self._releases and self._releases[0][0] <= now_s:
+            due.append(self._releases.popleft()[1])
+        return due
 
     def find(self, task_id: str) -> Task | None:
         """Return a task that runs, or ended not too long ago; by its id, or the name of its agent."""

@@ -2,7 +2,7 @@
 
 Rule 1: within a batch, what the journal points into is written before the journal's lines. Rule 2: what the disk did not
 take stays queued, in order; after a refusal the next try goes on at the byte where the last one stopped. Rule 3: a file
-is never synced before what it points into.
+is never synced before what it points into. Rule 4: nothing is kept of a file that is synced: a run has very many.
 """
 
 from __future__ import annotations
@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, final
+from typing import final
 
 from greenroom.core import Disk, Record
 from greenroom.trace._codec import Codec
-
-MOST_LENGTHS: Final = 1_024
-"""Files whose lengths are remembered."""
 
 
 @final
@@ -28,14 +25,16 @@ class JournalFiles:
         records_bytes: Bytes of journal lines that were encoded so far.
     """
 
-    def __init__(self, disk: Disk, journal: Path, codec: Codec, *, base_t: float, length: int) -> None:
+    def __init__(self, disk: Disk, journal: Path, codec: Codec, *, base_t: float) -> None:
         self._disk = disk
         self._journal = journal
         self._codec = codec
         self._base_t = base_t
-        self._lengths = {journal: length}
+        self._folders = {journal.parent}
+        """Those that are known to be there."""
         self._dirty: dict[Path, None] = {}
-        self._is_torn = False
+        self._length_before: int | None = None
+        """Of the file whose append was refused, before it; None where none was."""
         self._sync_error: OSError | None = None
         self.queued: deque[tuple[Path, bytes]] = deque()
         self.records_bytes = 0
@@ -69,15 +68,16 @@ class JournalFiles:
         Raises:
             OSError: The disk refused; what it did not take is still queued.
         """
-        if self._is_torn:
-            self._resume()
+        if self._length_before is not None:
+            self._resume(self._length_before)
         while self.queued:
             path, content = self.queued[0]
-            length = self._length(path)
-            self._is_torn = True
+            length = self._measure(path)
+            if not length:
+                self._make_folder_of(path)
+            self._length_before = length
             self._disk.append(path, content)
-            self._is_torn = False
-            self._lengths[path] = length + len(content)
+            self._length_before = None
             self._dirty[path] = None
             self.queued.popleft()
 
@@ -102,14 +102,11 @@ class JournalFiles:
         """Close the files."""
         self._disk.close()
 
-    def _length(self, path: Path) -> int:
-        length = self._lengths.get(path)
-        if length is None:
-            if len(self._lengths) > MOST_LENGTHS:  # of most of them nobody hears again; the others are measured anew
-                self._lengths = {self._journal: self._lengths[self._journal]}
-            self._disk.make_folder(path.parent)
-            length = self._lengths[path] = self._measure(path)
-        return length
+    def _make_folder_of(self, path: Path) -> None:
+        folder = path.parent
+        if folder not in self._folders:
+            self._disk.make_folder(folder)
+            self._folders.add(folder)
 
     def _measure(self, path: Path) -> int:
         try:
@@ -117,10 +114,9 @@ class JournalFiles:
         except FileNotFoundError:
             return 0
 
-    def _resume(self) -> None:
-        """After a refused append: leave out what had arrived all the same."""
+    def _resume(self, length: int) -> None:
+        """After a refused append to a file of that length: leave out what had arrived all the same."""
         path, content = self.queued[0]
-        arrived = min(max(0, self._measure(path) - self._lengths[path]), len(content))
-        self._lengths[path] += arrived
+        arrived = min(max(0, self._measure(path) - length), len(content))
         self.queued[0] = (path, content[arrived:])
-        self._is_torn = False
+        self._length_before = None

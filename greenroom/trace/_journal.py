@@ -18,6 +18,7 @@ else is reported as durable. Rule 5: the writer is shielded; a write that has be
 from __future__ import annotations
 
 import math
+import os
 import platform
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
@@ -44,8 +45,6 @@ PENDING_BYTES: Final = 16 * 1024 * 1024
 LINGER_S: Final = 0.005
 """So long the writer gathers a batch that nobody waits for: a thread hop costs as much as encoding 50 events."""
 SYNC_S: Final = 1.0
-MOST_PLACES: Final = 1_024
-"""Files whose whole paths are remembered."""
 GUESSED_BYTES: Final = 200
 """Size of a line before the first was encoded."""
 
@@ -91,7 +90,8 @@ class Journal:
         self._is_power = durability == "power"
         self._records: list[Record] = []
         self._before: list[tuple[Path, bytes]] = []
-        self._places: dict[Path, Path] = {}
+        self._inside = f"{folder.absolute()}{os.sep}"
+        self._own = str(folder.absolute() / JOURNAL)
         self._before_bytes = 0
         self._before_count = 0
         self._waiters: dict[trio.Event, tuple[int, int]] = {}
@@ -126,14 +126,14 @@ class Journal:
         """Queue bytes for the end of a file of the run folder; they are on disk before every event emitted from now on.
 
         Args:
-            path: A file in the run folder, relative to it or absolute.
+            path: A file in the run folder, relative to it or absolute, which is cheaper.
             content: Whole lines, so that a reader finds none torn.
 
         Raises:
             UsageError: The path is not in the run folder, or is the journal's own.
             JournalError: The journal has closed; or the disk has refused, and no more is kept for the last try at the end.
         """
-        place = self._places.get(path) or self._place_of(path)
+        place = self._place_of(path)
         if self._is_closed:
             raise JournalError(str(self.folder), "the journal has closed")
         if self._failure is not None and self.pending_bytes + len(content) > PENDING_BYTES:
@@ -145,13 +145,13 @@ class Journal:
             self._ring()
 
     def _place_of(self, path: Path) -> Path:
-        """Return the whole path of a file, checked once: paths cost more than all the rest of a line."""
+        """Return the whole path of a file. A whole one is looked at as text: else paths cost more than all else of a line."""
+        text = str(path)
+        if text.startswith(self._inside) and text != self._own and os.path.normpath(text) == text:
+            return path
         place = self.folder / path
         if not place.is_relative_to(self.folder) or ".." in place.parts or place == self.folder / JOURNAL:
             raise UsageError(f"not a file that the run {self.header.run!r} may append to: {str(path)!r}")
-        if len(self._places) > MOST_PLACES:
-            self._places.clear()
-        self._places[path] = place
         return place
 
     @property

@@ -70,20 +70,14 @@ def open_files(ports: Ports, path: Path, codec: Codec, header: Header) -> Opened
         raise JournalError(str(path), error.strerror or str(error)) from None
     last_seq, last_t = _last(path, lines)
     now = header.clock
-    files = JournalFiles(
-        disk,
-        path,
-        codec,
-        base_t=now - max(last_t, _wall_s(old, header)),
-        length=len(content) - torn_bytes,
-    )
+    files = JournalFiles(disk, path, codec, base_t=now - max(last_t, _wall_s(old, header)))
     return Opened(files=files, header=old, last_seq=last_seq, was_reopened=True, cut_bytes=torn_bytes)
 
 
 def _begin(disk: Disk, path: Path, codec: Codec, header: Header, *, cut_bytes: int) -> Opened:
     line = codec.encode_header(header)
     disk.write(path, line)
-    files = JournalFiles(disk, path, codec, base_t=header.clock, length=len(line))
+    files = JournalFiles(disk, path, codec, base_t=header.clock)
     return Opened(files=files, header=header, last_seq=0, was_reopened=False, cut_bytes=cut_bytes)
 
 

@@ -100,3 +100,32 @@ def test_an_earlier_deadline_overtakes_one_that_is_slept_for() -> None:
     run_virtual(scenario)
 
     assert fired == [2, 50]
+
+
+def test_deadlines_that_are_withdrawn_at_once_wake_the_wheel_once_and_not_each() -> None:
+    """As the limit of every start is."""
+
+    class Steps(trio.abc.Instrument):
+        count = 0
+
+        def before_task_step(self, task: trio.lowlevel.Task) -> None:
+            self.count += task.name == "wheel"
+
+    steps = Steps()
+
+    async def scenario() -> None:
+        timers = Timers(trio.current_time)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(timers.run, name="wheel")
+            await wait_all_tasks_blocked()
+            trio.lowlevel.add_instrument(steps)
+            for _ in range(100):
+                timers.after(30, lambda: None).cancel()
+                await trio.sleep(0.1)
+            assert len(timers) == 0
+            await trio.sleep(100)
+            nursery.cancel_scope.cancel()
+
+    run_virtual(scenario)
+
+    assert steps.count <= 4  # the first deadline, its time, and the end

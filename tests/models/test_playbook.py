@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
 
 from greenroom.core import UsageError
 from greenroom.models import (
@@ -71,6 +76,26 @@ async def test_usage_is_estimated_from_the_characters() -> None:
     response = await ask(request)
 
     assert response.usage == Usage((38 + 40 + len("ReadReads.{}")) // 4 + 1, (8 + 2 * len('Read{"path":"a"}')) // 4)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(), JSON, max_size=4), st.dictionaries(st.text(), JSON, max_size=4))
+def test_a_call_and_a_tool_count_as_the_characters_of_their_json(
+    values: dict[str, Any], schema: dict[str, Any]
+) -> None:
+    """Whole numbers of more than 64 bits too, which not every writer takes."""
+    call = Message("assistant", (ToolUseBlock("t1", "Read", values),))
+    request = ModelRequest((Message.user("Go"), call), tools=(ToolSchema("Read", "", schema),), definition="silent")
+    sizes = [len(json.dumps(one, ensure_ascii=False, separators=(",", ":"))) for one in (values, schema)]
+
+    for _ in range(2):  # the second time from what is known
+        assert trio.run(ask, request).usage.input_tokens == -(-(len("GoReadRead") + sum(sizes)) // 4)
 
 
 async def test_an_empty_answer_has_no_content() -> None:

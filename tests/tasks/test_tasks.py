@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import Cause, IllegalTransition, InternalError
-from greenroom.tasks import TERMINAL, TRANSITIONS, Edge, Task, TaskNotice, Tasks, TaskState, open_tasks, step
-from greenroom.testing import CancelAt, cancel_sweep
+from greenroom.tasks import TERMINAL, TRANSITIONS, Edge, Task, TaskInfo, TaskNotice, Tasks, TaskState, open_tasks, step
+from greenroom.testing import CancelAt, cancel_sweep, run_virtual
 
+RELEASES_APART_S = 0.05
 ASKED = Cause("user", "enough")
 
 
@@ -191,6 +192,49 @@ async def test_every_edge_is_shown_to_whoever_watches(autojump_clock: object) ->
         await start(tasks, succeed).wait_finished()
 
     assert seen == [("running", "begin"), ("completed", "complete")]
+
+
+@given(st.lists(st.floats(0, 0.2), min_size=1, max_size=12))
+def test_what_has_ended_is_released_in_time_and_together_where_ends_follow_each_other(pauses_s: list[float]) -> None:
+    """Nothing early, the first one on time, the others a twentieth of a second late at most."""
+    due: list[tuple[str, float]] = []
+    released: list[tuple[str, float]] = []
+
+    async def scenario() -> None:
+        async with open_tasks(tell=lambda _: None, release_s=5.0) as tasks:
+            tasks.on_release = lambda task: released.append((task.info.id, trio.current_time()))
+            for number, pause_s in enumerate(pauses_s):
+                await trio.sleep(pause_s)
+                info = TaskInfo(id=f"a{number}", description="", owner="", output_file=Path("/out"))
+                task = tasks.open(info, is_background=True, kill=lambda _: None)
+                tasks.begin(task)
+                tasks.end(task, Edge.COMPLETE)
+                due.append((task.info.id, trio.current_time() + 5.0))
+            await trio.sleep(10)
+
+    run_virtual(scenario)
+
+    assert [one for one, _ in released] == [one for one, _ in due]
+    assert released[0] == due[0]
+    assert all(due_s <= at_s <= due_s + RELEASES_APART_S for (_, due_s), (_, at_s) in zip(due, released, strict=True))
+
+
+async def test_a_task_that_somebody_looks_at_is_released_later(autojump_clock: object) -> None:
+    """Also where nothing is kept after its end at all."""
+    released: list[float] = []
+    async with open_tasks(tell=lambda _: None, release_s=0.0) as tasks:
+        tasks.on_release = lambda _: released.append(trio.current_time())
+        info = TaskInfo(id="a1", description="", owner="", output_file=Path("/out"))
+        task = tasks.open(info, is_background=True, kill=lambda _: None)
+        task.retain = True
+        tasks.begin(task)
+        tasks.end(task, Edge.COMPLETE)
+        await trio.sleep(1)
+        assert released == []
+        task.retain = False
+        await trio.sleep(1)
+
+    assert len(released) == 1
 
 
 # --- foreground, background, and who tells ---------------------------------------------------------------------------

@@ -185,8 +185,9 @@ async def test_a_commit_covers_a_transcript_without_an_event(autojump_clock: Moc
 @pytest.mark.parametrize("path", ["../elsewhere", "/etc/passwd", "tasks/../../x", JOURNAL, "run/../journal.jsonl"])
 async def test_bytes_go_nowhere_but_into_the_run_folder(path: str, autojump_clock: MockClock) -> None:
     async with opened(MemoryDisk()) as journal:
-        with pytest.raises(UsageError):
-            journal.write_before(Path(path), b"x\n")
+        for place in (Path(path), FOLDER / path):
+            with pytest.raises(UsageError):
+                journal.write_before(place, b"x\n")
 
 
 # --- how the block ends -----------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ Must not know: how models call it, what the host is.
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -31,6 +30,7 @@ from greenroom.agents.crew._places import Places, confined
 from greenroom.agents.crew._reports import readable, report_of, with_denials, words_of
 from greenroom.agents.crew._telling import Telling
 from greenroom.core import Cause, JournalError, Ports, Stopping, actor_id
+from greenroom.store import encode_line
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
 from greenroom.worktrees import Hold, Worktrees
@@ -80,7 +80,8 @@ class Crew:
         self.main_home: AgentHome | None = None
         self._open_branch = open_branch
         self._ids = ports.ids
-        self._run_folder = run_folder
+        self._outputs = run_folder / "tasks"
+        self._transcripts = run_folder / "transcripts"
         self._write = write
         self._starting = self._reserved = self._running = 0
         self._branch: Supervisor | None = None
@@ -219,7 +220,7 @@ class Crew:
             description=order.description,
             owner=order.owner,
             tool_use_id=order.call,
-            output_file=self._run_folder / "tasks" / f"{agent_id}.output",
+            output_file=self._outputs / f"{agent_id}.output",
             agent_type=order.definition.name,
             depth=home.lineage.depth,
             run=run,
@@ -426,7 +427,11 @@ class Crew:
     # --- on disk ---------------------------------------------------------------------------------------------------
 
     def _keep_record(self, member: Member) -> None:
-        self._write(record_path(member.id), json.dumps(member.record(), ensure_ascii=False).encode() + b"\n")
+        """Write what has to be known to go on with an agent, if it is not what was written last."""
+        record = member.record()
+        if record != member.kept_record:
+            self._write(record_path(member.id), encode_line(record))
+            member.kept_record = record
 
     def _write_output(self, member: Member, appended: Appended) -> None:
         text = readable(appended.message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import final
 
 import attrs
 
@@ -10,6 +11,29 @@ from greenroom.agents._services import AgentHome
 from greenroom.agents.crew._orders import ChildWish, DelegationSettings
 from greenroom.agents.delegation._tool_pool import possible_tools, worker_tools
 from greenroom.permissions import Mode
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ToolLimits:
+    """Which tools an agent may have because of what it was started for; equal ones leave the same of the same."""
+
+    is_worker: bool
+    is_simple: bool
+    is_background: bool
+    can_spawn: bool
+    mode: Mode
+    is_teammate: bool
+
+    def __call__(self, names: Sequence[str]) -> list[str]:
+        """Return those of the tools that are left; what the definition says is looked at elsewhere, when all tools are there."""
+        return possible_tools(
+            worker_tools(names, is_simple=self.is_simple) if self.is_worker else names,
+            is_background=self.is_background,
+            can_spawn=self.can_spawn,
+            mode=self.mode,
+            is_teammate=self.is_teammate,
+        )
 
 
 def furnish(home: AgentHome, wish: ChildWish, settings: DelegationSettings) -> None:
@@ -20,23 +44,18 @@ def furnish(home: AgentHome, wish: ChildWish, settings: DelegationSettings) -> N
         wish: What it was started for.
         settings: How agents start others, and what all of them are told.
     """
-    prompts = (home.definition.system_prompt, settings.append_system_prompt.strip())
-    home.definition = attrs.evolve(home.definition, system_prompt="\n\n".join(one for one in prompts if one))
+    appended = settings.append_system_prompt.strip()
+    if appended:
+        prompts = (home.definition.system_prompt, appended)
+        home.definition = attrs.evolve(home.definition, system_prompt="\n\n".join(one for one in prompts if one))
     home.lineage, home.place, home.own_roots = wish.lineage, wish.place, wish.own_roots
     if wish.parent is not None:
         home.stand_under(wish.parent)
-    mode = home.policy.mode if home.policy is not None else Mode.DEFAULT
-
-    def narrow(names: Sequence[str]) -> list[str]:
-        offered = worker_tools(names, is_simple=settings.simple_workers) if wish.is_worker else list(names)
-        can_spawn = wish.lineage.depth < settings.max_depth
-        # What the definition says is looked at elsewhere, when all tools are there.
-        return possible_tools(
-            offered,
-            is_background=wish.is_background,
-            can_spawn=can_spawn,
-            mode=mode,
-            is_teammate=wish.is_teammate,
-        )
-
-    home.narrow = narrow
+    home.narrow = ToolLimits(
+        is_worker=wish.is_worker,
+        is_simple=settings.simple_workers,
+        is_background=wish.is_background,
+        can_spawn=wish.lineage.depth < settings.max_depth,
+        mode=home.policy.mode if home.policy is not None else Mode.DEFAULT,
+        is_teammate=wish.is_teammate,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, final
 
@@ -175,6 +175,8 @@ class Member:
     kept_path: str = ""
     """The worktree that was kept at the end of a run."""
     kept_branch: str = ""
+    kept_record: dict[str, Any] | None = None
+    """What was written last of it; None before anything was."""
 
     def __repr__(self) -> str:
         return f"<Member {self.id} of {self.definition.name}: run {self.task.info.run}, {self.task.state}>"
@@ -194,7 +196,7 @@ class Member:
         """Whether a run of it has not ended."""
         return not self.task.is_finished
 
-    def record(self) -> Mapping[str, Any]:
+    def record(self) -> dict[str, Any]:
         """Return what is kept of it on disk, to go on with it when nothing of it is in memory (agents 6.58)."""
         home = self.home
         roots = home.own_roots

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 from pathlib import Path
 
 import attrs
@@ -14,9 +15,11 @@ from benchmarks.agents.spawned import WORKER, Load, run
 from greenroom.agents import AgentHome
 from greenroom.agents.crew import Crew
 from greenroom.models import PlaybookModel
+from greenroom.permissions import Effect, Scope, Update
 from greenroom.session import open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools import ToolError
+from greenroom.tools.builtin import STANDARD_TOOLS
 
 AGENTS = 300
 
@@ -99,3 +102,43 @@ async def test_who_waits_for_a_place_gets_the_one_that_somebody_else_gives_back(
         assert not crew.is_quiet
         with trio.fail_after(60):
             assert (await waiting.wait_finished()).text == "done"
+
+
+async def test_the_agents_of_one_definition_share_their_rules_and_their_tools(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Until an answer of somebody changes those of one."""
+    model = PlaybookModel({"worker": lambda _: "done", "reader": lambda _: "done"}, wait_s=1.0)
+    reader = attrs.evolve(WORKER, name="reader", tools=("Read",))
+    async with open_session(
+        model=model, cwd=tmp_path, runs=tmp_path / "runs", tools=STANDARD_TOOLS, ports=virtual_ports()
+    ) as session:
+        crew = session.delegation.crew
+        handles = [await session.spawn(one, "Work.", background=True) for one in (WORKER, WORKER, reader)]
+        first, second, other = (crew.members[handle.id].home for handle in handles)
+
+        assert first.tools is second.tools
+        assert first.policy is second.policy
+        assert list(other.tools) == ["Read"] != list(first.tools)
+
+        rule = Update(kind="addRules", destination=Scope.SESSION, behavior=Effect.DENY, rules=("Bash",))
+        await session._composition.keep_updates(first, [rule])
+        later = crew.members[(await session.spawn(WORKER, "Work.", background=True)).id].home
+        assert "Bash" in first.tools
+        assert "Bash" not in later.tools
+
+
+async def test_what_is_kept_of_an_agent_is_written_again_when_it_has_changed(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    model = PlaybookModel({"worker": lambda _: "done"}, wait_s=1.0)
+    async with open_session(model=model, cwd=tmp_path, runs=tmp_path / "runs", ports=virtual_ports()) as session:
+        ended, stopped = [await session.spawn(WORKER, "Work.", background=True) for _ in range(2)]
+        stopped.kill()
+        for handle in (ended, stopped):
+            await handle.wait_finished()
+        folder = session.run_folder / "transcripts"
+
+    lines = {one.id: (folder / f"agent-{one.id}.meta.json").read_bytes().splitlines() for one in (ended, stopped)}
+    assert [json.loads(line)["isStoppedByUser"] for line in lines[ended.id]] == [False]
+    assert [json.loads(line)["isStoppedByUser"] for line in lines[stopped.id]] == [False, True]
