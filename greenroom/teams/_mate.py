@@ -86,20 +86,18 @@ class MateAgent(Agent):
             ctx.enter(mate.answered)  # what was postponed for the sake of a plan comes back when that was answered
         self._begin(message, source)
         calls = self._calls
-        goes_on = isinstance(message, Note) and message.origin in _OWN
-        has_item = mate.item != "" and (source is Source.ITEM or goes_on)
         is_cut = not isinstance(message, Prompt)
         try:
             await super().on_message(message, ctx)
             is_cut = False
             mate.was_active = mate.was_active or self._calls != calls
             if not await self._is_kept_going(ctx):
-                self._end_well(ctx, has_item=has_item)
+                self._end_well(ctx)
         except trio.Cancelled:
             if ctx.is_ending:
                 self._home.is_cut = is_cut  # if this is a restart, the next incarnation goes on with it
                 raise
-            self._end_badly(Idling(reason=IdleReason.INTERRUPTED, item=mate.item), ctx, has_item=has_item)
+            self._end_badly(Idling(reason=IdleReason.INTERRUPTED, item=mate.item), ctx)
             raise
         except Exception as error:
             if _is_crash(error):
@@ -108,7 +106,7 @@ class MateAgent(Agent):
             idling = Idling(reason=IdleReason.FAILED, item=mate.item, failure=str(error) or type(error).__name__)
             mate.was_active = mate.was_active or self._calls != calls
             tell_idling(self._roster, mate, idling)
-            self._end_badly(idling, ctx, has_item=has_item)
+            self._end_badly(idling, ctx)
             raise
 
     # --- the turn ---------------------------------------------------------------------------------------------------
@@ -134,16 +132,16 @@ class MateAgent(Agent):
             self._roster.emit(MateWoke(actor=mate.ref.id, team=self._roster.team, name=mate.name))
         mate.take(MateStep.TURN_TAKEN)
 
-    def _end_well(self, ctx: Context, *, has_item: bool) -> None:
-        mate = self._mate
+    def _end_well(self, ctx: Context) -> None:
+        mate, has_item = self._mate, self._is_done_with_item(ctx)
         mate.idling = Idling(reason=IdleReason.AVAILABLE, item=mate.item if has_item else "")
         if has_item:
             self._tell_board(TurnOver(member=mate.name, item=mate.item))
             mate.item = ""
         self._rest(ctx)
 
-    def _end_badly(self, idling: Idling, ctx: Context, *, has_item: bool) -> None:
-        mate = self._mate
+    def _end_badly(self, idling: Idling, ctx: Context) -> None:
+        mate, has_item = self._mate, self._is_done_with_item(ctx)
         mate.idling = idling if has_item else attrs.evolve(idling, item="")
         if has_item:
             is_failure = idling.reason is IdleReason.FAILED
@@ -151,6 +149,11 @@ class MateAgent(Agent):
             self._tell_board(GiveBack(member=mate.name, item=mate.item, why=why, is_failure=is_failure))
             mate.item = ""
         self._rest(ctx)
+
+    def _is_done_with_item(self, ctx: Context) -> bool:
+        """Whether it had an item, and no turn is still to come that goes on with it."""
+        goes_on = any(isinstance(one, Note) and one.origin in _OWN for one in _mail(ctx))
+        return self._mate.item != "" and not goes_on
 
     def _rest(self, ctx: Context) -> None:
         """Ask the board for something to do, unless something waits, or this is the end."""

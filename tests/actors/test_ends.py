@@ -56,6 +56,24 @@ async def test_stop_lets_the_turn_finish_and_leaves_the_rest_unread() -> None:
         assert actor.tell("later") is Delivery.CLOSED
 
 
+@pytest.mark.parametrize("way", ["abort_turn", "stop", "kill"])
+async def test_a_turn_can_see_whether_it_is_the_last_one(way: str) -> None:
+    """An abort is for the turn alone."""
+    seen: list[bool] = []
+
+    async def look(ctx: Context) -> None:
+        seen.append(ctx.is_ending)
+        getattr(ctx.ref, way)()
+        seen.append(ctx.is_ending)
+
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer)
+        actor.tell(look)
+        await wait_all_tasks_blocked()
+
+    assert seen == [False, way != "abort_turn"]
+
+
 async def test_stop_ends_an_idle_actor_at_once() -> None:
     async with runtime() as opened:
         actor = await opened.spawn(Doer)

@@ -325,6 +325,16 @@ async def test_a_mate_has_no_mates_and_no_agents_in_the_background(tmp_path: Pat
     assert "Report on: what is here?" in refused[2]
 
 
+async def test_a_mate_waits_for_its_agent_however_long_that_takes(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Agents 7.18: nothing moves to the background by itself there."""
+    async with opened(tmp_path, in_order(agent("what is here?"), otherwise="Done."), wait_s=500.0) as scene:
+        await scene.team.spawn("ann", definition=MATE, prompt="Look.")
+        await trio.sleep(900)
+        (child,) = [one for one in scene.session.tasks() if one.kind == "local_agent"]
+        assert (child.state, child.is_background) == (TaskState.RUNNING, False)
+        await scene.session.wait_quiet()
+
+
 @pytest.mark.parametrize("is_let_go", [False, True])
 async def test_an_agent_of_a_mate_ends_with_it(
     is_let_go: bool,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import trio
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition, Note
@@ -126,6 +126,7 @@ async def scenario(steps: Sequence[Step], plays: Sequence[str]) -> Session:
         return session
 
 
+@example(steps=[("item", 0), ("pause", 1), ("tell", 0), ("tell", 1), ("tell", 2)], plays=["crash"], seed=0)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS, plays=PLAYS, seed=st.integers(0, 1_000))
 def test_whatever_happens_who_lives_is_idle_in_the_end_and_nothing_waits_for_ever(

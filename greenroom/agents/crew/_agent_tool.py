@@ -154,7 +154,7 @@ class AgentTool:
             is_main=not caller.is_child,
             is_fork=member is not None and member.order.is_fork,
             has_fork_tag=conversation is not None and is_told_to_be_a_fork(conversation.messages),
-            is_teammate=caller.is_child and member is None,
+            is_teammate=self._is_teammate(actor, caller),
             has_team_context=self.elsewhere is not None and self.elsewhere.teams().team is not None,
         )
         denied, allowed = denied_types(caller), _allowed_types(caller.definition)
@@ -241,11 +241,15 @@ class AgentTool:
             )
         return name
 
+    def _is_teammate(self, actor: str, caller: AgentHome) -> bool:
+        return caller.is_child and actor not in self.crew.members
+
     # --- waiting and answering -------------------------------------------------------------------------------------
 
     async def _wait(self, member: Member, ctx: ToolContext, caller: AgentHome) -> str:
         task, settings = member.task, self.crew.settings
-        limit_ms = settings.auto_background_ms if settings.background else 0
+        may_leave = settings.background and not self._is_teammate(ctx.actor, caller)
+        limit_ms = settings.auto_background_ms if may_leave else 0
         # A call that was cut has no result to tell of the end: its owner reads of it with what comes next.
         if not await wait_linked(member, caller, cut=task.abandon, limit_s=limit_ms / 1000 if limit_ms else math.inf):
             self.crew.take_name(member)
