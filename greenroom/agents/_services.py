@@ -22,7 +22,7 @@ from greenroom.hooks import HookRunner
 from greenroom.inbox import UNCLASSIFIED, Origin
 from greenroom.mailbox import Lane
 from greenroom.models import ContinuationPolicy, Effort, Message, Model, Thinking, ToolResultBlock, ToolSchema, Usage
-from greenroom.permissions import Allow, ApprovalQueue, Deny, Policy, Refusals, Update, Verdict
+from greenroom.permissions import Allow, ApprovalQueue, Deny, Mode, Policy, Refusals, Update, Verdict
 from greenroom.skills import Rendered
 from greenroom.store import SharedPrefix, Transcript
 from greenroom.tasks import Progress, TaskNotice
@@ -231,6 +231,13 @@ class AgentHome:
     is_cut: bool = False
     """Whether the last turn ended with the incarnation, so that the next one has to go on with it."""
     _schemas: tuple[ToolSet, tuple[ToolSchema, ...]] | None = None
+
+    def stand_under(self, parent: AgentHome) -> None:
+        """Take over what holds for the agent that starts this one and for all below it: a plan that is missing, refusals."""
+        self.refusals = parent.refusals
+        if parent.must_plan:
+            self.must_plan = True
+            self.policy = None if self.policy is None else self.policy.with_mode(Mode.PLAN)
 
     def tool_context(self) -> ToolContext:
         """Return what all tool calls of this agent have in common; each call gets its own with `for_call`."""

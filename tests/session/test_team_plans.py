@@ -24,6 +24,7 @@ from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import ToolError
 from tests.session.teamwork import (
     Page,
+    agent,
     in_order,
     kind,
     last_texts,
@@ -99,6 +100,35 @@ async def test_a_mate_changes_nothing_before_its_plan_is_approved(tmp_path: Path
     (plan,) = (session.run_folder / "plans").iterdir()
     assert plan.read_text() == PLAN
     assert violations(session) == []
+
+
+@pytest.mark.parametrize("fork", [False, True])
+async def test_what_a_planning_mate_starts_changes_nothing_either(
+    fork: bool, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Agents 7.85: an agent of its own is no way around, whatever mode that would have."""
+
+    def ann(request: ModelRequest) -> AnswerLike:
+        if request.definition == "fork" or "Write it" in last_texts(request):
+            return "Done." if "is not approved yet" in last_texts(request) else write("early.txt")
+        said = sum(one.role == "assistant" for one in request.messages)
+        kind_of = {"subagent_type": "fork"} if fork else {}
+        return "Done." if said else agent("Write it", **kind_of)
+
+    pages = {"ann": ann, "fork": ann, "general-purpose": in_order(write("early.txt"), "Done.")}
+    settings = {"delegation": {"fork": "explicit"}, "permissions": {"allow": ["Write"]}}
+    async with (
+        open_teamwork(
+            tmp_path, in_order(), pages=pages, mode="acceptEdits", settings=settings, can_use_tool=allow_all
+        ) as session,
+        session.open_team("t") as team,
+    ):
+        await team.spawn("ann", definition=kind("ann"), prompt="Plan.", plan_required=True)
+        await session.wait_quiet()
+        children = [one for one in session.agents() if one.definition in {"general-purpose", "fork"}]
+
+    assert len(children) == 1
+    assert not (tmp_path / "project/early.txt").exists()
 
 
 async def test_a_plan_that_is_rejected_is_made_anew(tmp_path: Path, autojump_clock: MockClock) -> None:

@@ -74,7 +74,7 @@ def fork_home(parent: AgentHome, lineage: Lineage) -> AgentHome:
     tools = [
         skill_tool if one is parent.skill_tool and skill_tool is not None else one for one in parent.tools.values()
     ]
-    return AgentHome(
+    home = AgentHome(
         definition=attrs.evolve(parent.definition, name=FORK, initial_prompt="", hooks={}, mcp_servers=()),
         services=parent.services,
         tools=ToolSet(tools),
@@ -96,6 +96,8 @@ def fork_home(parent: AgentHome, lineage: Lineage) -> AgentHome:
         grants=parent.grants,
         renew=parent.renew,
     )
+    home.stand_under(parent)
+    return home
 
 
 def as_fork(home: AgentHome, lineage: Lineage) -> AgentHome:

@@ -49,7 +49,8 @@ def furnish(home: AgentHome, wish: ChildWish, settings: DelegationSettings) -> N
         prompts = (home.definition.system_prompt, appended)
         home.definition = attrs.evolve(home.definition, system_prompt="\n\n".join(one for one in prompts if one))
     home.lineage, home.place, home.own_roots = wish.lineage, wish.place, wish.own_roots
-    home.refusals = None if wish.parent is None else wish.parent.refusals
+    if wish.parent is not None:
+        home.stand_under(wish.parent)
     home.narrow = ToolLimits(
         is_worker=wish.is_worker,
         is_simple=settings.simple_workers,
