@@ -330,4 +330,5 @@ class _Left:
     def _may_follow(self, entry: Entry) -> bool:
         """Whether something of an actor may be told when nobody is there: commands end with the session, after its actors."""
         is_session_over = self.over is not None and self.over.kind == "session.end"
-        return entry.kind == "watch.failed" or (entry.kind == "task.end" and not is_session_over)
+        is_of_command = entry.kind in {"task.end", "task.undelivered"}
+        return entry.kind == "watch.failed" or (is_of_command and not is_session_over)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import types
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Final, Union, get_args, get_origin, get_type_hints
 
@@ -47,6 +48,8 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
         return st.one_of(*map(values_of, get_args(hint)))
     if get_origin(hint) is tuple:
         return st.lists(values_of(get_args(hint)[0]), max_size=3).map(tuple)
+    if get_origin(hint) is Mapping:  # JSON's values
+        return st.dictionaries(TEXT, st.one_of(TEXT, st.booleans(), st.none(), st.lists(TEXT, max_size=2)), max_size=3)
     return SIMPLE[hint]
 
 
