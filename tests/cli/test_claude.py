@@ -81,7 +81,7 @@ async def test_with_a_key_the_team_runs_on_claude(tmp_path: Path) -> None:
     out = done.stdout.decode()
     assert (done.returncode, done.stderr) == (0, b""), out
     assert out.startswith("greenroom swarm: model claude-sonnet-5 (through Anthropic's API)\n")
-    assert "Done: 4 of 4 items by 4 mates" in out
+    assert "Done: 5 of 5 items by 4 mates" in out
     assert "(estimated)" not in out
     (report,) = (tmp_path / "runs").glob("2*/report.md")
     assert "# Code health survey: small" in report.read_text(encoding="utf-8")
@@ -121,7 +121,7 @@ async def test_a_storm_of_refusals_and_calls_that_are_cut_off_change_nothing_of_
     out = done.stdout.decode()
     assert (done.returncode, done.stderr) == (0, b""), out
     assert (script.refusals, script.cuts) == (0, 0)
-    assert "Done: 4 of 4 items by 4 mates" in out
+    assert "Done: 5 of 5 items by 4 mates" in out
     (report,) = (tmp_path / "runs").glob("2*/report.md")
     assert "# Code health survey: small" in report.read_text(encoding="utf-8")
     (journal,) = (tmp_path / "runs").glob("2*/journal.jsonl")
