@@ -22,6 +22,7 @@ from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import builtin_definitions, load_definitions
 from greenroom.cli._output import is_terminal, program, typed
 from greenroom.cli._signals import Ladder, climbing
+from greenroom.cli._swarm_resume import Beginning, hand_out_again, lead_on, read_beginning
 from greenroom.cli._view import JsonView, LinesView, Opening, Summary, View
 from greenroom.cli.recipes import BUILTINS, SURVEY, TOOL_NAMES, Recipe, find_recipe
 from greenroom.core import (
@@ -82,6 +83,8 @@ class SwarmOptions:
     recipe: str = DEFAULT_RECIPE
     seed: int | None = None
     """Of the failures that are put into the run; None for none."""
+    resume: Path | None = None
+    """The folder of the run that is gone on with; None for a new one."""
 
 
 @attrs.frozen(kw_only=True)
@@ -163,6 +166,18 @@ def _quiet_about_planned_crashes() -> Iterator[None]:
         yield
     finally:
         log.removeFilter(is_news)
+
+
+def resumed(options: SwarmOptions, run: str) -> SwarmOptions:
+    """Return the options with which a run is gone on with.
+
+    Raises:
+        UsageError: There is no such run, or it is no swarm's.
+    """
+    folder, began = read_beginning(run, runs_folder(options.runs))
+    return attrs.evolve(
+        options, path=Path(began.path), task=began.task, agents=began.agents, recipe=began.recipe, resume=folder
+    )
 
 
 def list_recipes() -> None:
@@ -318,12 +333,13 @@ async def _swarm(options: SwarmOptions, opening: Opening, model: Model, plan: Pl
                     settings=settings,
                     permission_mode=plan.recipe.permission_mode,
                     has_approver=view.can_answer,
+                    resume=options.resume,
                 ) as session:
                     ladder.stop, ladder.kill = partial(_stop, session), session.kill
                     _start_view(watchers, view, session)
                     run.folder = session.run_folder
                     with _noted(run, session), _ended_by(ladder):
-                        await _work(session, plan, view, run)
+                        await _work(session, options, plan, view, run)
     except BaseExceptionGroup as group:
         run.error = _why(group, has_begun=run.folder is not None)
     if run.folder is None:
@@ -344,13 +360,23 @@ def _start_view(watchers: trio.Nursery, view: View, session: Session) -> None:
     watchers.start_soon(view.watch, session, session.events(from_start=True), name="greenroom view")
 
 
-async def _work(session: Session, plan: Plan, view: View, run: _Run) -> None:
+async def _work(session: Session, options: SwarmOptions, plan: Plan, view: View, run: _Run) -> None:
+    if options.resume is None:
+        beginning = Beginning(path=str(plan.folder), task=options.task, agents=options.agents, recipe=options.recipe)
+        beginning.write(session.run_folder, SystemDisk())
     async with session.open_team(TEAM, strategy=plan.recipe.strategy) as team:
         view.show_team(team)
         with _counted(run, team):
             for mate in plan.mates:
-                await team.spawn(mate.name, definition=mate.definition, prompt=mate.prompt, restart=mate.restart)
-            await session.run(plan.prompt)
+                if mate.name not in team.mates:
+                    is_former = any(one.name == mate.name for one in team.parked)
+                    prompt = "" if is_former else mate.prompt
+                    await team.spawn(mate.name, definition=mate.definition, prompt=prompt, restart=mate.restart)
+            if options.resume is None:
+                await session.run(plan.prompt)
+            elif not run.has_report:
+                await hand_out_again(team)
+                await lead_on(session, plan.prompt)
             await session.wait_quiet()
             if not (run.has_report or session.was_stopped or session.was_killed):
                 await session.run(plan.recipe.closing)

@@ -59,6 +59,12 @@ class SwarmFlags:
         int | None,
         _flag("With --chaos: which failures; the same ones for the same number, as far as the agents say the same."),
     ] = None
+    resume: Annotated[
+        str | None,
+        _flag(
+            "Go on with a swarm that was cut short: its id, its run folder, or `last`; with the folder and the recipe it had."
+        ),
+    ] = None
 
 
 def swarm_command(
@@ -68,7 +74,7 @@ def swarm_command(
     flags: SwarmFlags = SwarmFlags(),
 ) -> int:
     """Run a swarm and return the exit code."""
-    from greenroom.cli._swarm import DEFAULT_RECIPE, SwarmOptions, list_recipes, run_swarm
+    from greenroom.cli._swarm import DEFAULT_RECIPE, SwarmOptions, list_recipes, resumed, run_swarm
 
     if flags.recipes:
         list_recipes()
@@ -90,4 +96,8 @@ def swarm_command(
         recipe=flags.recipe or DEFAULT_RECIPE,
         seed=(flags.seed or 0) if flags.chaos else None,
     )
+    if flags.resume is not None:
+        if path != Path() or flags.task or flags.recipe:
+            raise UsageError("--resume goes on with what a run was begun as: leave out the folder, --task and --recipe")
+        options = resumed(options, flags.resume)
     return run_swarm(options)

@@ -203,7 +203,8 @@ class SessionTeams:
         with trio.CancelScope(shield=True):  # bounded by the supervisor's stop budget
             team.supervisor.ref.stop(why="the team was closed")
             await team.supervisor.ref.wait_ended()
-        team.roster.emit(TeamClosed(actor=team.board.ref.id, team=team.name, is_deleted=is_deleted))
+        # Of no actor: where the session was stopped, all of them have ended.
+        team.roster.emit(TeamClosed(actor="", team=team.name, is_deleted=is_deleted))
         self._mates.team = None
 
     async def _open_branch(self) -> Supervisor:

@@ -28,7 +28,7 @@ class TeamOpened(Event):
 @final
 @attrs.frozen(kw_only=True)
 class TeamClosed(Event):
-    """A team's members were ended; what is known of it stays. The actor of the event is its board."""
+    """A team's members were ended; what is known of it stays. The event is of no actor: those of the team are gone."""
 
     kind: ClassVar[str] = "team.closed"
 

@@ -1,6 +1,7 @@
 """What an agent of the playbook can know: its conversation, read as calls with their results and texts that came in.
 
-Rule 1: nothing else is remembered, so the same conversation always gets the same answer.
+Rule 1: nothing else is remembered, so the same conversation always gets the same answer. Rule 2: a call that was interrupted was
+not made: what it did, if anything, has to be looked at.
 Must not know: who the agent is, and what its calls are for.
 """
 
@@ -11,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from greenroom.agents import INTERRUPTED
 from greenroom.models import Message, TextBlock, ToolResultBlock, ToolUseBlock
 
 
@@ -40,6 +42,8 @@ class Conversation:
 
     calls: tuple[ToolCall, ...]
     received: tuple[Received, ...]
+    cut_at: int = -1
+    """Place of the last call that was interrupted."""
 
     def calls_of(self, name: str, *, since: int = -1) -> tuple[ToolCall, ...]:
         """Return the calls of one tool that came after a place."""
@@ -59,9 +63,12 @@ def read_conversation(messages: Iterable[Message]) -> Conversation:
                 results[block.tool_use_id] = block
             case TextBlock(text) if role == "user":
                 received.append(Received(at, text))
-    calls = []
+    calls, cut_at = [], -1
     for at, use in uses:
         result = results.get(use.id)
+        if result is not None and result.is_error and result.content == INTERRUPTED:
+            cut_at = at
+            continue
         content = None if result is None else result.content
         calls.append(ToolCall(at, use.name, use.input, content, result is not None and result.is_error))
-    return Conversation(tuple(calls), tuple(received))
+    return Conversation(tuple(calls), tuple(received), cut_at)

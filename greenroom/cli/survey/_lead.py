@@ -41,22 +41,30 @@ class _Board:
 def play_lead(request: ModelRequest) -> AnswerLike:
     """Return what the lead does next."""
     conversation = read_conversation(request.messages)
-    found = (parse_assignment(one.text) for one in conversation.received)
-    assignment = next((one for one in found if one is not None), None)
-    if assignment is None:
+    told = [(one.at, parse_assignment(one.text)) for one in conversation.received]
+    assigned = [(at, one) for at, one in told if one is not None]
+    if not assigned:
         return "I am rule-based and was given no task that I know: a task, a folder and the names of the mates."
+    at, assignment = assigned[-1]
     looks = next_looks(conversation)
     if looks:
         return [Say("First a look at the folder."), *looks] if len(looks) > 1 else looks
     listing = read_listing(conversation)
-    created = conversation.calls_of("TaskCreate")
+    created = conversation.calls_of("TaskCreate", since=at)
     items = () if created else _plan(assignment, listing)
+    has_items = bool(created)
+    if items and (len(assigned) > 1 or conversation.cut_at >= 0):  # this is gone on with: some items may be there
+        lists = conversation.calls_of("TaskList", since=max(at, conversation.cut_at))
+        if not lists:
+            return Call("TaskList")
+        there = {one.subject for one in parse_items(lists[-1].result or "")}
+        items, has_items = tuple(one for one in items if one.subject not in there), bool(there)
     if items:
         return [
             Say(f"{listing.total:,} files. I put {_count(len(items), 'item')} on the board."),
             *(Call("TaskCreate", {"subject": item.subject, "description": describe(item)}) for item in items),
         ]
-    return _go_on(conversation, assignment, listing, has_items=bool(created))
+    return _go_on(conversation, assignment, listing, has_items=has_items)
 
 
 def _plan(assignment: Assignment, listing: Listing) -> tuple[Item, ...]:
@@ -86,7 +94,7 @@ def _go_on(conversation: Conversation, assignment: Assignment, listing: Listing,
     created = conversation.calls_of("TaskCreate")
     if has_items:
         last = conversation.received[-1].at
-        if last < created[-1].at:
+        if created and last < created[-1].at:
             return _after_planning(created)
         lists = conversation.calls_of("TaskList", since=last)
         if not lists:

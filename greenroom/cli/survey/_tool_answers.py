@@ -152,6 +152,8 @@ class BoardItem:
     id: str
     status: str
     owner: str
+    subject: str = ""
+    """Empty where the answer does not say."""
 
 
 def parse_items(answer: str) -> tuple[BoardItem, ...]:
@@ -169,7 +171,8 @@ def parse_items(answer: str) -> tuple[BoardItem, ...]:
 def _items_of(entries: list[Any]) -> Iterator[BoardItem]:
     for entry in entries:
         if isinstance(entry, dict) and "id" in entry:
-            yield BoardItem(str(entry["id"]), str(entry.get("status", "")), str(entry.get("owner") or ""))
+            words = [str(entry.get(key) or "") for key in ("status", "owner", "subject")]
+            yield BoardItem(str(entry["id"]), *words)
 
 
 def _split_notes(answer: str) -> tuple[list[str], list[str]]:

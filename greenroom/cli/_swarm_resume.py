@@ -1,0 +1,84 @@
+"""Going on with a swarm that was cut short: what it was begun as, and what its team does first.
+
+Rule 1: a swarm is gone on with as it was begun: same recipe, folder, task and number of mates; only the model may be another.
+Rule 2: an item that somebody was at goes back to the board, which hands it out anew: nobody knows how far it was.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from greenroom.core import Disk, UsageError
+from greenroom.session import Session, find_session
+from greenroom.teams import LEAD, Edit, EditItem, ItemStatus, Team
+from greenroom.trace import JOURNAL, find_run
+
+BEGINNING: Final = "swarm.json"
+"""The file of a run folder that says what a swarm was begun as."""
+
+GOES_ON: Final = (
+    "This run was stopped, and goes on now. The board has what was put there before, and your team is there with all that it knew: look "
+    "at TaskList first, and add only what is missing."
+)
+
+
+@attrs.frozen(kw_only=True)
+class Beginning:
+    """What a swarm was begun as."""
+
+    path: str
+    task: str
+    agents: int
+    recipe: str
+
+    def write(self, run_folder: Path, disk: Disk) -> None:
+        """Leave it in the run folder.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        disk.write(run_folder / BEGINNING, json.dumps(attrs.asdict(self), ensure_ascii=False).encode() + b"\n")
+
+
+def read_beginning(run: str, runs: Path) -> tuple[Path | None, Beginning]:
+    """Return the folder of a run that is gone on with, None where nothing was said in it; and what its swarm was begun as.
+
+    Args:
+        run: A run folder, an id, or `last`.
+        runs: Where runs lie.
+
+    Raises:
+        UsageError: There is no such run, or it is no swarm's.
+    """
+    place = find_run(run, runs)
+    folder = place.parent if place.name == JOURNAL else place
+    try:
+        values: dict[str, Any] = json.loads((folder / BEGINNING).read_bytes())
+        began = Beginning(**values)
+    except (OSError, ValueError, TypeError) as error:
+        raise UsageError(
+            f"{folder.name} cannot be gone on with as a swarm: its {BEGINNING} is missing or broken; begin a new one"
+        ) from error
+    try:
+        return find_session(folder, runs), began
+    except UsageError:
+        return None, began
+
+
+async def hand_out_again(team: Team) -> None:
+    """Give back what members were at when the process ended; the board hands it out to whoever is free."""
+    for item in team.board.items():
+        if item.status is ItemStatus.IN_PROGRESS:
+            await team.board.ref.ask(EditItem(edit=Edit(item=item.id, by=LEAD, status="pending")))
+
+
+async def lead_on(session: Session, prompt: str) -> None:
+    """Let the lead go on where it was cut; one whose turn was over hears once more what it is about."""
+    if session.was_cut:
+        await session.go_on()
+    else:
+        await session.run(f"{prompt}\n\n{GOES_ON}")
