@@ -173,7 +173,7 @@ def read_until(end: int, *words: str, limit_s: float = 60.0) -> str:
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no terminals of this kind")
 def test_a_mate_is_told_and_killed_by_keys_and_the_terminal_is_left_as_it_was(tmp_path: Path) -> None:
     repo, runs = make_small_repo(tmp_path / "small"), tmp_path / "runs"
-    with on_a_terminal("swarm", str(repo), "--runs", str(runs), "--agents", "2", "--latency", "0.7") as (process, end):
+    with on_a_terminal("swarm", str(repo), "--runs", str(runs), "--agents", "2", "--latency", "0.4") as (process, end):
         before = termios.tcgetattr(end)[3]
         read_until(end, "mate-2", "m message")
         os.write(end, b"\x1b[B")
