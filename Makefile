@@ -31,7 +31,7 @@ swarm: setup ## set up, then let a team of agents survey this folder
 	@$(BIN)/greenroom swarm $(FOLDER) $(ARGS)
 
 test: setup-dev ## set up, then run all tests
-	@$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
 
 # flake8 reads only what can hold an async mistake: its parser is by far the slowest part of the check.
 check: setup-dev ## format, lint, types, architecture

@@ -15,7 +15,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.actors import Down, Edge, Ref, State
+from greenroom.actors import EDGE_TO, Down, Ref, State
 from greenroom.agents import AgentDefinition, AgentHome, Lineage
 from greenroom.agents.crew import ChildWish, words_of
 from greenroom.core import Cause, Disk, Ports, UsageError
@@ -28,7 +28,6 @@ from greenroom.teams import EXIT_PLAN_MODE, LEAD, MateView, MateWish, Member, Te
 
 PLANS: Final = "plans"
 """The folder of a run that holds the plans of mates."""
-_EDGES: Final = {State.COMPLETED: Edge.COMPLETE, State.FAILED: Edge.FAIL, State.KILLED: Edge.KILL}
 _GIVEN: Final = ("SendMessage", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate")
 """What a mate has whatever its definition lists (agents 2.26)."""
 _ABOUT: Final = (
@@ -185,7 +184,7 @@ class SessionMates:
                 task.cause = down.cause
             if down.state is State.FAILED:
                 task.error = words_of(down.error)
-            self._tasks.end(task, _EDGES[down.state])
+            self._tasks.end(task, EDGE_TO[down.state])
         home.context = None
         self._composition.let_go(home)
         self._ended[member.id] = home.id

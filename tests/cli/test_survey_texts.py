@@ -114,7 +114,7 @@ async def test_grep_matches_are_places(tmp_path: Path) -> None:
 def test_task_lists_are_read_as_json_and_as_lines() -> None:
     tasks = {"tasks": [{"id": "1", "subject": "x", "status": "completed", "owner": "mate-1", "blockedBy": []}]}
 
-    assert parse_items(json.dumps(tasks)) == (BoardItem("1", "completed", "mate-1"),)
+    assert parse_items(json.dumps(tasks)) == (BoardItem("1", "completed", "mate-1", "x"),)
     assert parse_items("#2 [pending] Read x\nnonsense") == (BoardItem("2", "pending", ""),)
     assert parse_items('{"tasks": 3}') == parse_items("") == parse_items("[]") == ()
 

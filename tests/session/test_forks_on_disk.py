@@ -225,7 +225,9 @@ async def test_a_fork_of_a_child_goes_on_as_what_its_parent_was(tmp_path: Path, 
 
 
 @NEEDS_GIT
-async def test_a_fork_in_a_worktree_goes_on_there(tmp_path: Path, autojump_clock: MockClock) -> None:
+async def test_a_fork_in_a_worktree_goes_on_there(
+    tmp_path: Path,
+) -> None:  # commands are real: no clock leaps ahead of them
     """Agents 6.58: after a restart it works in its own checkout, and not in its parent's folder."""
     make_repository(tmp_path / "project")
     where = Call("Bash", {"command": "pwd; echo more >> kept.txt; cat kept.txt", "description": "look"})
