@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -21,7 +22,7 @@ from greenroom.agents.crew import record_path
 from greenroom.core import Event, UsageError
 from greenroom.session._resume import TRANSCRIPTS, transcript_name
 from greenroom.tasks import AGENT, LOST, TaskLost, TaskState, TaskUsage, TaskView
-from greenroom.trace import JOURNAL, Codec, World
+from greenroom.trace import JOURNAL, Codec, Entry, World
 
 WHY_LOST: Final = "the process that ran it ended before it did"
 
@@ -105,19 +106,21 @@ def _fold_tasks(journal: Path) -> tuple[dict[tuple[str, int], TaskView], dict[tu
     codec, world = Codec(tasks.EVENTS), World(tasks.FOLDS)
     began: dict[tuple[str, int], float] = {}
     took: dict[tuple[str, int], int] = {}
-    for values in objects_of(journal, b'"task.'):
-        if values.get("ev") not in codec.kinds:
-            continue
-        try:
-            entry = codec.decode(values)
-        except ValueError:  # damage; `greenroom replay --check` says so
-            continue
+    for entry in entries_of(journal, b'"task.', codec):
         world.apply(entry)
         event: Any = entry.event
         key = (event.task, event.run)
         began.setdefault(key, entry.t)
         took[key] = round((entry.t - began[key]) * 1000)
     return dict(world.section("tasks")), took
+
+
+def entries_of(journal: Path, mark: bytes, codec: Codec) -> Iterator[Entry]:
+    """Yield the entries of a journal that a codec knows, from the lines that bear a mark; damaged ones are passed over."""
+    for values in objects_of(journal, mark):
+        if values.get("ev") in codec.kinds:
+            with suppress(ValueError):  # damage; `greenroom replay --check` says so
+                yield codec.decode(values)
 
 
 def read_told(transcripts: Path) -> dict[str, str]:

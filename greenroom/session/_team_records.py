@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from greenroom import teams
-from greenroom.session._recovery import objects_of, read_told
+from greenroom.session._recovery import entries_of, read_told
 from greenroom.session._resume import TRANSCRIPTS
 from greenroom.teams import TeamRecord, records_of
 from greenroom.trace import JOURNAL, Codec, World
@@ -16,12 +16,6 @@ SECTIONS = ("teams", "mates", "items", "boards", "mail")
 def read_team_records(run_folder: Path) -> dict[str, TeamRecord]:
     """Return what is known of each team of a run, by name."""
     codec, world = Codec(teams.EVENTS), World(teams.FOLDS)
-    for values in objects_of(run_folder / JOURNAL, b'"team"'):
-        if values.get("ev") not in codec.kinds:
-            continue
-        try:
-            entry = codec.decode(values)
-        except ValueError:  # damage; `greenroom replay --check` says so
-            continue
+    for entry in entries_of(run_folder / JOURNAL, b'"team"', codec):
         world.apply(entry)
     return records_of({one: world.section(one) for one in SECTIONS}, read_told(run_folder / TRANSCRIPTS))
