@@ -10,7 +10,7 @@ used stays used, however the call ended, and may be more than was taken.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager
 from decimal import Decimal
 from typing import Final, Literal, TypeAlias, final
 
@@ -19,10 +19,10 @@ import trio
 
 from greenroom.core import PeerError, SystemClock, UsageError
 from greenroom.models._answers import estimate_usage
-from greenroom.models._layer import Layer
+from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._pricing import Pricing
-from greenroom.models._types import Delta, ModelRequest, ModelResponse, Usage
+from greenroom.models._types import Delta, ModelRequest, Usage
 
 Limited: TypeAlias = Literal["tokens", "usd", "calls", "wall_s"]
 """What a budget limits."""
@@ -341,31 +341,20 @@ def budgeted(model: Model, budget: Budget | BudgetOf) -> Model:
 
 
 @final
-class _BudgetedSource:
+class _BudgetedSource(LayerSource):
     def __init__(
         self, manager: AbstractAsyncContextManager[ModelStream], budget: Budget, model: str, request: ModelRequest
     ) -> None:
-        self._manager = manager
+        super().__init__(manager, request.model or model)
         self._budget = budget
         self._model = request.model or model
         self._request = request
-        self._entered = AsyncExitStack()
         self._taken: Taken | None = None
-        self._stream: ModelStream | None = None
-        self._nothing = ModelResponse((), None, Usage(), self._model)
-
-    @property
-    def so_far(self) -> ModelResponse:
-        return self._nothing if self._stream is None else self._stream.so_far
-
-    async def finish(self) -> bool:
-        """Take no short cut: every delta is read."""
-        return False
 
     async def next_delta(self) -> Delta | None:
         if self._stream is None:
             self._taken = await self._budget.take(self._model, self._request)
-            self._stream = await self._entered.enter_async_context(self._manager)
+            self._stream = await self._enter()
         return await anext(self._stream, None)
 
     @property

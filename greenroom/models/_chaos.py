@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Literal, TypeAlias, final
 
 import attrs
@@ -17,9 +17,9 @@ import trio
 
 from greenroom.core import InternalError
 from greenroom.models._failures import failure
-from greenroom.models._layer import Layer
+from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._types import Delta, ModelRequest, ModelResponse, Usage
+from greenroom.models._types import Delta, ModelRequest
 
 Fault: TypeAlias = Literal["overloaded", "cut", "hang", "crash"]
 
@@ -121,31 +121,20 @@ def _digest(request: ModelRequest) -> bytes:
 
 
 @final
-class _ChaoticSource:
+class _ChaoticSource(LayerSource):
     def __init__(
         self, manager: AbstractAsyncContextManager[ModelStream], request: ModelRequest, chaos: _Chaos, model: str
     ) -> None:
-        self._manager = manager
+        super().__init__(manager, model)
         self._request = request
         self._chaos = chaos
-        self._entered = AsyncExitStack()
-        self._stream: ModelStream | None = None
         self._fault: Fault | None = None
-        self._nothing = ModelResponse((), None, Usage(), model)
-
-    @property
-    def so_far(self) -> ModelResponse:
-        return self._nothing if self._stream is None else self._stream.so_far
-
-    async def finish(self) -> bool:
-        """Take no short cut: every delta is read."""
-        return False
 
     async def next_delta(self) -> Delta | None:
         if self._stream is None:
             self._fault = self._chaos.choose(self._request)
             await self._fail_at_once()
-            self._stream = await self._entered.enter_async_context(self._manager)
+            self._stream = await self._enter()
         elif self._fault == "cut":
             await trio.lowlevel.checkpoint_if_cancelled()
             raise failure("cut", "chaos: the stream was cut")
@@ -164,10 +153,3 @@ class _ChaoticSource:
             case "hang":
                 await trio.sleep(self._chaos.faults.hang_s)
                 raise failure("timeout", f"chaos: the answer stood still for {self._chaos.faults.hang_s:g} s")
-
-    @property
-    def is_holding(self) -> bool:
-        return self._stream is not None
-
-    async def close(self) -> None:
-        await self._entered.aclose()

@@ -10,7 +10,7 @@ Must not know: the machine's clock, only Trio's; tools that run, whose limits ar
 from __future__ import annotations
 
 import math
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
 from typing import Final, final
 
@@ -18,17 +18,15 @@ import attrs
 import trio
 
 from greenroom.models._failures import failure
-from greenroom.models._layer import Layer
+from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._types import (
     Delta,
-    ModelResponse,
     StreamRestarted,
     TextDelta,
     ThinkingDelta,
     ToolInputDelta,
     ToolUseStarted,
-    Usage,
     UsageDelta,
 )
 
@@ -95,28 +93,17 @@ def with_deadlines(model: Model, deadlines: Deadlines | None = None) -> Model:
 
 
 @final
-class _TimedSource:
+class _TimedSource(LayerSource):
     def __init__(self, manager: AbstractAsyncContextManager[ModelStream], deadlines: Deadlines, model: str) -> None:
-        self._manager = manager
+        super().__init__(manager, model)
         self._deadlines = deadlines
-        self._entered = AsyncExitStack()
-        self._stream: ModelStream | None = None
         self._phase = Phase.FIRST_TOKEN
         self._ends_at_s = math.inf
         self._moved_at_s = 0.0
-        self._nothing = ModelResponse((), None, Usage(), model)
-
-    @property
-    def so_far(self) -> ModelResponse:
-        return self._nothing if self._stream is None else self._stream.so_far
-
-    async def finish(self) -> bool:
-        """Take no short cut: every delta is read."""
-        return False
 
     async def next_delta(self) -> Delta | None:
         if self._stream is None:
-            self._stream = await self._entered.enter_async_context(self._manager)
+            self._stream = await self._enter()
             self._moved_at_s = trio.current_time()
             self._ends_at_s = self._moved_at_s + self._deadlines.request_s
         stalls_at_s = self._moved_at_s + self._deadlines.limit_s(self._phase)
@@ -144,10 +131,3 @@ class _TimedSource:
             return failure("timeout", why, is_retryable=False)
         why = f"the answer stood still for {self._deadlines.limit_s(self._phase):g} s ({self._phase})"
         return failure("timeout", why)
-
-    @property
-    def is_holding(self) -> bool:
-        return self._stream is not None
-
-    async def close(self) -> None:
-        await self._entered.aclose()

@@ -6,12 +6,12 @@ Must not know: what any of them does.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TypeAlias, final
 
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._stream import AnswerStream, Source
-from greenroom.models._types import ModelRequest
+from greenroom.models._types import ModelRequest, ModelResponse, Usage
 
 MakeSource: TypeAlias = Callable[[AbstractAsyncContextManager[ModelStream], ModelRequest], Source]
 """Makes the source of one answer, given the inner model's stream, which is not entered yet, and the request."""
@@ -50,3 +50,39 @@ class Layer:
         """Stream an answer through the layer."""
         manager = self._model.stream(request)  # here, so that a mistake of the caller's is raised by the call
         return AnswerStream(self._make(manager, request))
+
+
+class LayerSource:
+    """The source of one answer, from the inner model's stream, which is entered when the first delta is asked for.
+
+    Args:
+        manager: That stream, not entered yet.
+        model: The name of the model, for an answer that has nothing yet.
+    """
+
+    def __init__(self, manager: AbstractAsyncContextManager[ModelStream], model: str) -> None:
+        self._manager = manager
+        self._entered = AsyncExitStack()
+        self._stream: ModelStream | None = None
+        self._nothing = ModelResponse((), None, Usage(), model)
+
+    async def _enter(self) -> ModelStream:
+        return await self._entered.enter_async_context(self._manager)
+
+    @property
+    def so_far(self) -> ModelResponse:
+        """What has come so far."""
+        return self._nothing if self._stream is None else self._stream.so_far
+
+    async def finish(self) -> bool:
+        """Take no short cut: every delta is read."""
+        return False
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether something was entered that has to be closed."""
+        return self._stream is not None
+
+    async def close(self) -> None:
+        """Leave the inner stream."""
+        await self._entered.aclose()

@@ -15,16 +15,16 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, final
 
 import attrs
 
 from greenroom.core import UsageError
-from greenroom.models._layer import Layer
+from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._types import Delta, ModelRequest, ModelResponse, StreamRestarted, TextBlock, Usage
+from greenroom.models._types import Delta, ModelRequest, ModelResponse, StreamRestarted, TextBlock
 from greenroom.models._wire import JsonObject, message_of, plain, plain_error, request_of
 
 MODEL_FILE: Final = "model.jsonl"
@@ -104,34 +104,24 @@ def _changes(last: ModelRequest, now: ModelRequest, kept: int) -> JsonObject:
 
 
 @final
-class _RecordingSource:
+class _RecordingSource(LayerSource):
     def __init__(
         self, manager: AbstractAsyncContextManager[ModelStream], request: ModelRequest, log: _Log, model: str
     ) -> None:
-        self._manager = manager
+        super().__init__(manager, model)
         self._request = request
         self._log = log
-        self._entered = AsyncExitStack()
-        self._stream: ModelStream | None = None
         self._number: int | None = None
         """While the end of the request is not written."""
         self._said: list[JsonObject] = []
-        self._shown = self._nothing = ModelResponse((), None, Usage(), model)
-
-    @property
-    def so_far(self) -> ModelResponse:
-        return self._nothing if self._stream is None else self._stream.so_far
-
-    async def finish(self) -> bool:
-        """Take no short cut: every delta is read."""
-        return False
+        self._shown = self._nothing
 
     async def next_delta(self) -> Delta | None:
         if self._stream is None:
             self._number = self._log.begin(self._request)
         try:
             if self._stream is None:
-                self._stream = await self._entered.enter_async_context(self._manager)
+                self._stream = await self._enter()
             delta = await anext(self._stream)
         except StopAsyncIteration:
             self._end("complete")
