@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from greenroom.cli._controls import Action, Interrupt, Kill, KillAll, Question, Settle, Target, Tell
+from greenroom.cli._words import LEAD
 from greenroom.core import GreenroomError
 from greenroom.mailbox import Delivery
 from greenroom.permissions import Allow, Deny, Receipt
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from greenroom.teams import Team
 
 WHY: Final = "asked for at the terminal"
-LEAD: Final = "lead"
 
 
 def targets_of(session: Session, team: Team | None) -> list[Target]:
@@ -45,11 +45,8 @@ def carry_out(action: Action, session: Session, team: Team | None) -> str:
             was_taken = session.approvals.answer(question.id, answer) is Receipt.TAKEN
             return ("allowed" if is_allowed else "refused") if was_taken else "that question has ended"
         case KillAll():
-            alive = [one for one in mates.values() if not one.ref.is_gone]
-            for one in alive:
-                one.kill(WHY)
-            tasks = session.kill_all(WHY)
-            return f"killed {len(alive)} mates and {len(tasks)} background tasks"
+            killed = session.kill_all(WHY)  # mates are tasks too
+            return f"killed {len(killed)} mates and background tasks"
         case Interrupt(target=target) if not target.is_mate:
             return f"{target.name}: {session.interrupt(WHY).status}"
         case Tell(target=target, text=text) if not target.is_mate:
