@@ -10,8 +10,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.core import TurnFailed
+from greenroom.core import JournalError, TurnFailed
 from greenroom.models import AnswerLike, Call, ModelRequest
+from greenroom.session import TaskHandle
 from greenroom.tasks import TaskEnded
 from greenroom.tools import tool
 from tests.session.teamwork import (
@@ -187,3 +188,31 @@ async def test_a_new_agent_is_refused_when_the_budget_is_used_up(tmp_path: Path,
     assert "Budget limit reached" in text
     assert session.delegation.crew.spawned == 1
     assert "b" not in session.delegation.crew.names
+
+
+async def test_very_many_that_wait_and_cannot_be_started_fail_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many there are: each that fails makes room for the next."""
+    settings = {"delegation": {"max_running": 1}}
+    pages: dict[str, Page] = {"general-purpose": lambda _: Call("Linger")}
+    handles: list[TaskHandle] = []
+
+    def refuse(*_: object) -> None:
+        raise JournalError("the journal", "too much waits to be written")
+
+    async with open_teamwork(tmp_path, in_order(), pages=pages, tools=(linger,), settings=settings) as session:
+        first = await session.spawn("general-purpose", "Wait.", background=True)
+
+        async def spawn() -> None:
+            handles.append(await session.spawn("general-purpose", "Wait, too.", background=True))
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(600):
+                nursery.start_soon(spawn)
+        monkeypatch.setattr(session.delegation.crew, "launch", refuse)
+        first.kill("enough")
+        states = {(await handle.wait_finished()).state.value for handle in handles}
+
+    assert states == {"failed"}
+    assert session.delegation.crew.running == 0

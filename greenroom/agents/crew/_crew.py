@@ -87,7 +87,7 @@ class Crew:
         self._branch: Supervisor | None = None
         self._waiting: deque[Member] = deque()
         self._resuming: set[str] = set()
-        self._is_closed = False
+        self._is_closed = self._is_starting_next = False
         self._telling = Telling(tasks, ground, self.members)
         tasks.on_release = self._release
         tasks.id_of = self.id_of
@@ -392,13 +392,19 @@ class Crew:
                 self.tasks.limit(shell, SHELL_MAX_S)
 
     def _start_next(self) -> None:
-        while self._waiting and not self._is_closed and self.running < self.settings.max_running:
-            member = self._waiting.popleft()
-            try:
-                self.launch(member, Note(member.first))
-            except (Stopping, JournalError) as error:
-                member.task.error = str(error)
-                self._settle(member, member.task, State.FAILED)
+        if self._is_starting_next:  # one that could not be started has settled, and the loop goes on
+            return
+        self._is_starting_next = True
+        try:
+            while self._waiting and not self._is_closed and self.running < self.settings.max_running:
+                member = self._waiting.popleft()
+                try:
+                    self.launch(member, Note(member.first))
+                except (Stopping, JournalError) as error:
+                    member.task.error = str(error)
+                    self._settle(member, member.task, State.FAILED)
+        finally:
+            self._is_starting_next = False
 
     async def _look_after(self, member: Member, task: Task) -> None:
         await self.places.let_go(member, task)
