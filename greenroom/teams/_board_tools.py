@@ -9,6 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
+import attrs
+
 from greenroom.core import ActorEnded, AskTimedOut, JournalError, TurnFailed, TurnKilled, Undelivered
 from greenroom.hooks import HookEvent
 from greenroom.teams._board import CreateItem, Edited, EditItem, ReserveId
@@ -19,17 +21,20 @@ from greenroom.teams._events import ItemCompleted, ItemLinked
 from greenroom.teams._items import Item
 from greenroom.teams._names import plain_name
 from greenroom.teams._roster import Roster
-from greenroom.tools import Tool, ToolContext, ToolError, tool
+from greenroom.tools import FunctionTool, Tool, ToolContext, ToolError, tool
 
 NEXT: Final = "Task completed. Call TaskList now to find your next task, or to see what your work has unblocked."
 
 
 def board_tools(roster: Roster, me: str) -> tuple[Tool, ...]:
     """Return the board's tools of the member called `me`."""
-    return (_create_tool(roster, me), _get_tool(roster), _list_tool(roster), _update_tool(roster, me))
+    create, update = _create_tool(roster, me), _update_tool(roster, me)
+    # What they do is an event of the board, which is on record before they say so: nothing has to be before that.
+    create, update = attrs.evolve(create, records_itself=True), attrs.evolve(update, records_itself=True)
+    return (create, _get_tool(roster), _list_tool(roster), update)
 
 
-def _create_tool(roster: Roster, me: str) -> Tool:
+def _create_tool(roster: Roster, me: str) -> FunctionTool:
     @tool(name="TaskCreate")
     async def create(
         subject: str,
@@ -87,7 +92,7 @@ def _list_tool(roster: Roster) -> Tool:
     return show
 
 
-def _update_tool(roster: Roster, me: str) -> Tool:
+def _update_tool(roster: Roster, me: str) -> FunctionTool:
     @tool(name="TaskUpdate")
     async def update(
         taskId: str,  # noqa: N803 - the names in the schema

@@ -57,6 +57,8 @@ class FunctionTool:
     """The function as it was written, for calling it directly."""
     _parameters: tuple[_Parameter, ...]
     _takes_context: bool
+    records_itself: bool = False
+    """Whether it sees to it by itself that what it does is on record, such as by an event that is the deed."""
 
     def __repr__(self) -> str:
         return f"<tool {self.name}>"

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import os
 import platform
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, final, get_args
@@ -106,6 +106,8 @@ class Journal:
         self._is_closing = False
         self._is_closed = False
         self._failure: JournalError | None = None
+        self._is_syncing = False
+        self._sync_failure: Exception | None = None
         self._synced_t = recorder.now()
         self._sync_took_s = 0.0
         self._batches = self._syncs = 0
@@ -252,13 +254,19 @@ class Journal:
     async def run(self) -> None:
         """Write, until the journal is closing or the disk refuses."""
         with trio.CancelScope(shield=True):
-            while not self._is_closing and self._failure is None:
-                if self._records or self._before or self._waiters or self._is_sync_due():
-                    if not self._waiters:
-                        await self._sleep(LINGER_S, is_parked=False)
-                    await self._write_batch()
-                else:
-                    await self._sleep(self._until_sync_s(), is_parked=True)
+            async with trio.open_nursery() as nursery:
+                while not self._is_closing and self._failure is None:
+                    if self._sync_failure is not None:
+                        self._fail(self._sync_failure)
+                    elif self._is_sync_due() and not self._is_power:
+                        self._is_syncing = True
+                        nursery.start_soon(self._sync, self._files.take_dirty(), name="sync of the journal")
+                    elif self._records or self._before or self._waiters or self._is_sync_due():
+                        if not self._waiters:
+                            await self._sleep(LINGER_S, is_parked=False)
+                        await self._write_batch()
+                    else:
+                        await self._sleep(self._until_sync_s(), is_parked=True)
 
     async def _sleep(self, limit_s: float, *, is_parked: bool) -> None:
         """Sleep until somebody rings: whoever emits, if parked; else only whoever waits for the disk."""
@@ -268,8 +276,21 @@ class Journal:
             await self._bell.wait()
         self._is_parked = False
 
+    async def _sync(self, paths: Sequence[Path]) -> None:
+        """Sync beside the batches, so that nobody who waits for one waits for the device."""
+        began_t = self.recorder.now()
+        try:
+            await self._blocking.run(self._files.sync, paths)
+        except Exception as error:  # noqa: BLE001 - as for a batch; but one may be out, and holds what is to be told
+            self._sync_failure = error
+        else:
+            self._note_synced(began_t)
+        self._is_syncing = False
+        if self._is_parked:
+            self._ring()
+
     def _until_sync_s(self) -> float:
-        if not self._files.is_dirty:
+        if self._is_syncing or not self._files.is_dirty:
             return math.inf
         # A thousand transcripts take a while to sync: at most a tenth of the time goes into it.
         return max(0.0, self._synced_t + max(SYNC_S, 10 * self._sync_took_s) - self.recorder.now())
@@ -278,7 +299,7 @@ class Journal:
         return self._until_sync_s() <= 0
 
     async def _write_batch(self) -> None:
-        is_sync = self._is_sync_due() or (self._is_power and bool(self._waiters))
+        is_sync = self._is_power and (self._is_sync_due() or bool(self._waiters))
         mark = (self.recorder.seq, self._before_count)
         try:
             await self._blocking.run(self._hand_over(is_sync=is_sync))
@@ -302,8 +323,8 @@ class Journal:
             files.write()
             if is_sync:
                 began_t = self.recorder.now()
-                files.sync()
-                self._sync_took_s = self.recorder.now() - began_t
+                files.sync(files.take_dirty())
+                self._note_synced(began_t)
 
         return write
 
@@ -312,14 +333,16 @@ class Journal:
         self._line_bytes = self._files.records_bytes
         self._batches += 1
         self._written = mark
-        if is_synced:
-            self._syncs += 1
-            self._synced_t = self.recorder.now()
         if is_synced or not self._is_power:
             self._durable = mark
             for event in [event for event, wanted in self._waiters.items() if _covers(mark, wanted)]:
                 del self._waiters[event]
                 event.set()
+
+    def _note_synced(self, began_t: float) -> None:
+        self._syncs += 1
+        self._synced_t = self.recorder.now()
+        self._sync_took_s = self._synced_t - began_t
 
     def _fail(self, error: BaseException) -> None:
         before, records = self._out  # nothing, unless the call was never made: no thread could be started
