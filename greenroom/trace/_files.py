@@ -1,8 +1,8 @@
-"""The side of the journal that touches the disk: batches in, appended bytes out. It blocks; one call at a time.
+"""The side of the journal that touches the disk: batches in, appended bytes out. It blocks; one call at a time, save `sync`.
 
 Rule 1: within a batch, what the journal points into is written before the journal's lines. Rule 2: what the disk did not
 take stays queued, in order; after a refusal the next try goes on at the byte where the last one stopped. Rule 3: a file
-is never synced before what it points into. Rule 4: nothing is kept of a file that is synced: a run has very many.
+is never synced before what it points into. Rule 4: what is kept of files that are synced is bounded: a run has very many.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import final
+from typing import Final, final
 
 from greenroom.core import Disk, Record
 from greenroom.trace._codec import Codec
+
+MOST_LENGTHS: Final = 4_096
+"""Files whose length is remembered."""
 
 
 @final
@@ -34,7 +37,7 @@ class JournalFiles:
         """Those that are known to be there."""
         self._dirty: dict[Path, None] = {}
         self._lengths: dict[Path, int] = {}
-        """Of the files that were appended to: nobody else writes them, and asking costs as much as writing a line."""
+        """Of the files that were appended to last: nobody else writes them, and asking costs as much as writing a line."""
         self._length_before: int | None = None
         """Of the file whose append was refused, before it; None where none was."""
         self._sync_error: OSError | None = None
@@ -83,6 +86,8 @@ class JournalFiles:
             self._disk.append(path, content)
             self._length_before = None
             self._lengths[path] = length + len(content)
+            if len(self._lengths) > MOST_LENGTHS:
+                del self._lengths[next(iter(self._lengths))]
             self._dirty[path] = None
             self.queued.popleft()
 
