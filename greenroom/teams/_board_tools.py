@@ -6,8 +6,9 @@ Results are JSON, with the fields of the leading coding agent; programs read the
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Final, Literal
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
@@ -23,19 +24,34 @@ from greenroom.teams._names import plain_name
 from greenroom.teams._roster import Roster
 from greenroom.tools import FunctionTool, Tool, ToolContext, ToolError, tool
 
+ToolFunction: TypeAlias = Callable[..., Awaitable[str]]
+
 NEXT: Final = "Task completed. Call TaskList now to find your next task, or to see what your work has unblocked."
 
 
 def board_tools(roster: Roster, me: str) -> tuple[Tool, ...]:
     """Return the board's tools of the member called `me`."""
-    create, update = _create_tool(roster, me), _update_tool(roster, me)
-    # What they do is an event of the board, which is on record before they say so: nothing has to be before that.
-    create, update = attrs.evolve(create, records_itself=True), attrs.evolve(update, records_itself=True)
-    return (create, _get_tool(roster), _list_tool(roster), update)
+    return tuple(attrs.evolve(one, function=make(roster, me)) for one, make in _shared_tools())
 
 
-def _create_tool(roster: Roster, me: str) -> FunctionTool:
-    @tool(name="TaskCreate")
+@cache
+def _shared_tools() -> tuple[tuple[FunctionTool, Callable[[Any, str], ToolFunction]], ...]:
+    """Return the tools without a member: their texts and schemas are one for all, and most of what a tool holds."""
+    nobodys: Any = None
+    made = []
+    for name, make, is_read_only in (
+        ("TaskCreate", _creating, False),
+        ("TaskGet", _getting, True),
+        ("TaskList", _listing, True),
+        ("TaskUpdate", _updating, False),
+    ):
+        one = tool(name=name, read_only=is_read_only)(make(nobodys, ""))
+        # What they do is an event of the board, which is on record before they say so: nothing has to be before that.
+        made.append((attrs.evolve(one, records_itself=not is_read_only), make))
+    return tuple(made)
+
+
+def _creating(roster: Roster, me: str) -> ToolFunction:
     async def create(
         subject: str,
         description: str,
@@ -68,8 +84,7 @@ def _create_tool(roster: Roster, me: str) -> FunctionTool:
     return create
 
 
-def _get_tool(roster: Roster) -> Tool:
-    @tool(name="TaskGet", read_only=True)
+def _getting(roster: Roster, _: str) -> ToolFunction:
     async def get(taskId: str, ctx: ToolContext) -> str:  # noqa: N803 - the name in the schema
         """Read one task of the team's board.
 
@@ -82,8 +97,7 @@ def _get_tool(roster: Roster) -> Tool:
     return get
 
 
-def _list_tool(roster: Roster) -> Tool:
-    @tool(name="TaskList", read_only=True)
+def _listing(roster: Roster, _: str) -> ToolFunction:
     async def show(ctx: ToolContext) -> str:
         """List the tasks of the team's board with their status and owner, the lowest id first."""
         state = roster.home.state
@@ -92,8 +106,7 @@ def _list_tool(roster: Roster) -> Tool:
     return show
 
 
-def _update_tool(roster: Roster, me: str) -> FunctionTool:
-    @tool(name="TaskUpdate")
+def _updating(roster: Roster, me: str) -> ToolFunction:
     async def update(
         taskId: str,  # noqa: N803 - the names in the schema
         ctx: ToolContext,
