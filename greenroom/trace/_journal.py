@@ -150,11 +150,12 @@ class Journal:
         text = str(path)
         if text in self._places:
             return path
-        if text.startswith(self._inside) and text != self._own and os.path.normpath(text) == text:
+        whole = text if text.startswith(self._inside) else self._inside + text
+        if whole != self._own and os.path.normpath(whole) == whole:
             if len(self._places) >= MOST_PLACES:
                 self._places.clear()
-            self._places.add(text)
-            return path
+            self._places.add(whole)
+            return path if whole is text else Path(whole)
         place = self.folder / path
         if not place.is_relative_to(self.folder) or ".." in place.parts or place == self.folder / JOURNAL:
             raise UsageError(f"not a file that the run {self.header.run!r} may append to: {str(path)!r}")
