@@ -132,7 +132,6 @@ class ProviderError(PeerError):
         self.is_retryable = is_retryable
 
 
-@final
 class JournalError(PeerError):
     """The journal cannot be written or read: where, and why.
 
@@ -145,6 +144,11 @@ class JournalError(PeerError):
         super().__init__(f"{where}: {why}")
         self.where = where
         self.why = why
+
+
+@final
+class JournalBusy(JournalError):
+    """Too much waits to be written for anything new to begin; when it is on disk, it may."""
 
 
 @final

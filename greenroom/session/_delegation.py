@@ -142,6 +142,7 @@ class Delegation:
             run_folder=run_folder,
             write=write,
             worktrees=worktrees,
+            wait_durable=wait_durable,
         )
         self.forks = SkillForks(crew=self.crew, equip=composition.hooks.add, wait_durable=self._durable)
         composition.fork_skill = self.forks
@@ -314,6 +315,8 @@ class OfHost:
     ) -> TaskHandle:
         """Start an agent and return its handle; where too many run, it waits for a place, `pending`.
 
+        It comes back when that is on record, and waits before where more is to be written than the disk keeps up with.
+
         Cancelled before it is on its way, nothing is left; cancelled while it is waited for, it is killed.
 
         Args:
@@ -331,7 +334,7 @@ class OfHost:
             JournalError: It could not be put on record.
             Stopping: The session ends.
         """
-        self._recording.check_open()
+        await self._recording.wait_open()
         delegation = self.delegation
         member = await delegation.spawn(
             definition,

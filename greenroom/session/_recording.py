@@ -17,6 +17,10 @@ class Recording(Protocol):
         """Raise when nothing new may begin, because it could not be put on record."""
         ...
 
+    async def wait_open(self) -> None:
+        """Return when something new may begin; raise as `check_open` does where that will never be."""
+        ...
+
     async def commit(self) -> None:
         """Return when everything so far, transcripts included, survives a crash of the process."""
         ...

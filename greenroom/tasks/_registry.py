@@ -177,6 +177,10 @@ class Tasks:
             self._is_releasing, self._sweeping = True, trio.CancelScope()
             self._nursery.start_soon(self._release_in_time, name="release of tasks")
 
+    def beside(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do something that is no task of its own while the tasks are open; it may not fail."""
+        self._nursery.start_soon(work)
+
     def give_up(self, notice: TaskNotice) -> None:
         """Note that nobody is there any more who could be told of an end; what the task came to stays for whoever asks."""
         task = self._tasks.get(notice.task_id)

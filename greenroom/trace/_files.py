@@ -7,16 +7,57 @@ is never synced before what it points into. Rule 4: what is kept of files that a
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, final
 
-from greenroom.core import Disk, Record
+from greenroom.core import Disk, Record, UsageError
 from greenroom.trace._codec import Codec
 
 MOST_LENGTHS: Final = 4_096
 """Files whose length is remembered."""
+MOST_PLACES: Final = 4_096
+"""Files that are known to be in the run folder."""
+
+
+@final
+class Places:
+    """Which files a run may append to: those of its folder, but not one of its own, the journal.
+
+    Args:
+        folder: The run folder.
+        own: Name of the file that is the writer's own.
+    """
+
+    def __init__(self, folder: Path, own: str) -> None:
+        self._folder = folder
+        self._inside = f"{folder.absolute()}{os.sep}"
+        self._own = self._inside + own
+        self._known: set[str] = set()
+
+    def find(self, path: Path) -> Path:
+        """Return the whole path of a file, given whole or from the run folder on.
+
+        Paths are looked at as text: else they cost more than all else of a line.
+
+        Raises:
+            UsageError: It is not in the run folder, or the writer's own.
+        """
+        text = str(path)
+        if text in self._known:
+            return path
+        whole = text if text.startswith(self._inside) else self._inside + text
+        if whole != self._own and os.path.normpath(whole) == whole:
+            if len(self._known) >= MOST_PLACES:
+                self._known.clear()
+            self._known.add(whole)
+            return path if whole is text else Path(whole)
+        place = self._folder / path
+        if not place.is_relative_to(self._folder) or ".." in place.parts or str(place.absolute()) == self._own:
+            raise UsageError(f"not a file that the run {self._folder.name!r} may append to: {str(path)!r}")
+        return place
 
 
 @final

@@ -17,7 +17,6 @@ else is reported as durable. Rule 5: the writer is shielded; a write that has be
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
@@ -29,9 +28,9 @@ import trio
 from trio.lowlevel import enable_ki_protection
 
 from greenroom._version import __version__
-from greenroom.core import Event, JournalError, Ports, Record, Recorder, UsageError
+from greenroom.core import Event, JournalBusy, JournalError, Ports, Record, Recorder, UsageError
 from greenroom.trace._codec import Codec, Header
-from greenroom.trace._files import JournalFiles
+from greenroom.trace._files import JournalFiles, Places
 from greenroom.trace._lock import hold_run
 from greenroom.trace._opening import Opened, make_folder, open_files
 from greenroom.trace._reader import JOURNAL
@@ -44,7 +43,6 @@ PENDING_BYTES: Final = 16 * 1024 * 1024
 """Above so much that is not written yet, intake is shut (DESIGN 12.21)."""
 LINGER_S: Final = 0.005
 """So long the writer gathers a batch that nobody waits for: a thread hop costs as much as encoding 50 events."""
-MOST_PLACES: Final = 4_096
 GUESSED_BYTES: Final = 200
 """Size of a line before the first was encoded."""
 
@@ -90,10 +88,7 @@ class Journal:
         self._is_power = durability == "power"
         self._records: list[Record] = []
         self._before: list[tuple[Path, bytes]] = []
-        self._inside = f"{folder.absolute()}{os.sep}"
-        self._own = str(folder.absolute() / JOURNAL)
-        self._places: set[str] = set()
-        """Whole paths of files that may be appended to."""
+        self._places = Places(folder, JOURNAL)
         self._before_bytes = 0
         self._before_count = 0
         self._waiters: dict[trio.Event, tuple[int, int]] = {}
@@ -134,7 +129,7 @@ class Journal:
             UsageError: The path is not in the run folder, or is the journal's own.
             JournalError: The journal has closed; or the disk has refused, and no more is kept for the last try at the end.
         """
-        place = self._place_of(path)
+        place = self._places.find(path)
         if self._is_closed:
             raise JournalError(str(self.folder), "the journal has closed")
         if self._failure is not None and self.pending_bytes + len(content) > PENDING_BYTES:
@@ -144,22 +139,6 @@ class Journal:
         self._before_count += 1
         if self._is_parked:
             self._ring()
-
-    def _place_of(self, path: Path) -> Path:
-        """Return the whole path of a file. A whole one is looked at as text: else paths cost more than all else of a line."""
-        text = str(path)
-        if text in self._places:
-            return path
-        whole = text if text.startswith(self._inside) else self._inside + text
-        if whole != self._own and os.path.normpath(whole) == whole:
-            if len(self._places) >= MOST_PLACES:
-                self._places.clear()
-            self._places.add(whole)
-            return path if whole is text else Path(whole)
-        place = self.folder / path
-        if not place.is_relative_to(self.folder) or ".." in place.parts or place == self.folder / JOURNAL:
-            raise UsageError(f"not a file that the run {self.header.run!r} may append to: {str(path)!r}")
-        return place
 
     @property
     def pending_bytes(self) -> int:
@@ -181,14 +160,24 @@ class Journal:
         """Return if new work may be begun.
 
         Raises:
-            JournalError: It may not, because it could not be put on record.
+            JournalError: It may not, because it could not be put on record; `JournalBusy` if that is for now only.
         """
         if self._failure is not None:
             raise self._refusal()
         if self._is_closed:
             raise JournalError(str(self.folder), "the journal has closed")
         if self.pending_bytes > PENDING_BYTES:
-            raise JournalError(str(self.folder), f"{self.pending_bytes} bytes wait to be written; try later")
+            raise JournalBusy(str(self.folder), f"{self.pending_bytes} bytes wait to be written; try later")
+
+    async def wait_open(self) -> None:
+        """Return when new work may be begun: at once, or when what waits is written. Cancelled, it only stops waiting.
+
+        Raises:
+            JournalError: The disk refuses, or the journal has closed.
+        """
+        while self._failure is None and not self._is_closed and self.pending_bytes > PENDING_BYTES:
+            await self.commit()
+        self.check_open()
 
     # --- commit points ---------------------------------------------------------------------------------------------
 

@@ -10,7 +10,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.core import JournalError, TurnFailed
+from greenroom.agents import Note
+from greenroom.agents.crew import Member
+from greenroom.core import JournalBusy, JournalError, TurnFailed
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import TaskHandle
 from greenroom.tasks import TaskEnded
@@ -216,3 +218,34 @@ async def test_very_many_that_wait_and_cannot_be_started_fail_one_after_the_othe
 
     assert states == {"failed"}
     assert session.delegation.crew.running == 0
+
+
+async def test_agents_that_wait_are_not_refused_because_more_is_to_be_written_than_the_disk_takes(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are started when that is written, in their order."""
+    settings = {"delegation": {"max_running": 1}}
+    started: list[str] = []
+    refused = 0
+
+    async with open_teamwork(
+        tmp_path, in_order(), pages={"general-purpose": lambda _: "Done."}, settings=settings
+    ) as session:
+        launch = session.delegation.crew.launch
+
+        def launch_now_and_then(member: Member, first: Note) -> None:
+            nonlocal refused
+            if refused <= len(started) < 5:
+                refused += 1
+                raise JournalBusy("the journal", "too much waits to be written")
+            started.append(member.id)
+            launch(member, first)
+
+        handles = [await session.spawn("general-purpose", "Go.", background=True) for _ in range(2)]
+        monkeypatch.setattr(session.delegation.crew, "launch", launch_now_and_then)
+        handles += [await session.spawn("general-purpose", "Go.", background=True) for _ in range(6)]
+        states = [(await handle.wait_finished()).state.value for handle in handles]
+
+    assert states == ["completed"] * 8
+    assert refused == 5
+    assert started == [handle.id for handle in handles][-len(started) :]

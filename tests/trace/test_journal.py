@@ -19,7 +19,7 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import ActorBegan
-from greenroom.core import InlineBlocking, JournalError, Ports, Recorder, SystemDisk, UsageError
+from greenroom.core import InlineBlocking, JournalBusy, JournalError, Ports, Recorder, SystemDisk, UsageError
 from greenroom.session import SessionBegan
 from greenroom.supervisor import Runtime
 from greenroom.trace import JOURNAL, Journal, check_journal, fold, open_journal, read_journal
@@ -485,6 +485,43 @@ async def test_too_much_that_waits_shuts_intake_until_it_is_written(autojump_clo
         await journal.commit()
 
         journal.check_open()
+
+
+async def test_new_work_can_wait_for_what_is_to_be_written(autojump_clock: MockClock) -> None:
+    blocking = SlowBlocking()
+    blocking.gate.set()
+    async with open_journal(
+        FOLDER, ports=attrs.evolve(make_ports(MemoryDisk()), blocking=blocking), lock=unlocked
+    ) as journal:
+        await journal.wait_open()
+        blocking.gate = trio.Event()
+        journal.write_before(TRANSCRIPT, bytes(17 * 1024 * 1024))
+        with pytest.raises(JournalBusy):
+            journal.check_open()
+        with trio.move_on_after(1) as scope:
+            await journal.wait_open()
+        assert scope.cancelled_caught
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(journal.wait_open)
+            await trio.sleep(1)
+            blocking.gate.set()
+
+        journal.check_open()
+
+
+async def test_who_waits_for_a_disk_that_refuses_is_told(autojump_clock: MockClock) -> None:
+    disk = MemoryDisk()
+
+    async def body() -> None:
+        async with opened(disk) as journal:
+            disk.room_bytes = 0
+            journal.write_before(TRANSCRIPT, bytes(17 * 1024 * 1024))
+            with pytest.raises(JournalError, match="No space left"):
+                await journal.wait_open()
+
+    with pytest.raises(JournalError):
+        await body()
 
 
 @attrs.define

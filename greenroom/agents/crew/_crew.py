@@ -29,7 +29,7 @@ from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Or
 from greenroom.agents.crew._places import Places, confined
 from greenroom.agents.crew._reports import readable, report_of, with_denials, words_of
 from greenroom.agents.crew._telling import Telling
-from greenroom.core import Cause, JournalError, Ports, Stopping, actor_id
+from greenroom.core import Cause, JournalBusy, JournalError, Ports, Stopping, actor_id
 from greenroom.store import encode_line
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
@@ -67,6 +67,7 @@ class Crew:
         run_folder: Path,
         write: Callable[[Path, bytes], None],
         worktrees: Worktrees | None,
+        wait_durable: Callable[[], Awaitable[None]],
     ) -> None:
         self.tasks = tasks
         self.ground = ground
@@ -87,7 +88,8 @@ class Crew:
         self._branch: Supervisor | None = None
         self._waiting: deque[Member] = deque()
         self._resuming: set[str] = set()
-        self._is_closed = self._is_starting_next = False
+        self._wait_durable = wait_durable
+        self._is_closed = self._is_starting_next = self._is_held_up = False
         self._telling = Telling(tasks, ground, self.members)
         tasks.on_release = self._release
         tasks.id_of = self.id_of
@@ -392,7 +394,9 @@ class Crew:
                 self.tasks.limit(shell, SHELL_MAX_S)
 
     def _start_next(self) -> None:
-        if self._is_starting_next:  # one that could not be started has settled, and the loop goes on
+        if (
+            self._is_starting_next or self._is_held_up
+        ):  # one that could not be started has settled, and the loop goes on
             return
         self._is_starting_next = True
         try:
@@ -400,11 +404,22 @@ class Crew:
                 member = self._waiting.popleft()
                 try:
                     self.launch(member, Note(member.first))
+                except JournalBusy:
+                    self._waiting.appendleft(member)
+                    self._is_held_up = True
+                    self.tasks.beside(self._go_on_when_written)
+                    return
                 except (Stopping, JournalError) as error:
                     member.task.error = str(error)
                     self._settle(member, member.task, State.FAILED)
         finally:
             self._is_starting_next = False
+
+    async def _go_on_when_written(self) -> None:
+        with suppress(JournalError):  # which the next one that is started says
+            await self._wait_durable()
+        self._is_held_up = False
+        self._start_next()
 
     async def _look_after(self, member: Member, task: Task) -> None:
         await self.places.let_go(member, task)
