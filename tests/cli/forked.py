@@ -103,17 +103,21 @@ class Forked:
             return out.result(), err.result()
 
 
-def run_forked(*arguments: str, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+def run_forked(
+    *arguments: str, environ: Mapping[str, str], cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
-    with Forked(*arguments, environ=environ) as process:
+    with Forked(*arguments, environ=environ, cwd=cwd) as process:
         out, err = process.communicate(timeout=50)
         return subprocess.CompletedProcess(arguments, process.wait(), out, err)
 
 
-def run_afresh(*arguments: str, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+def run_afresh(
+    *arguments: str, environ: Mapping[str, str], cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """Start Python for a command, and run it to its end."""
     command = [sys.executable, "-m", "greenroom", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environ, timeout=50, check=False)
+    return subprocess.run(command, capture_output=True, text=True, env=environ, cwd=cwd, timeout=50, check=False)
 
 
 def _pipe(*, is_read: bool) -> tuple[Connection, Connection]:
