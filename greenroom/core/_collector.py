@@ -24,7 +24,8 @@ def calm_collector(threshold: int = CALM_THRESHOLD) -> Iterator[None]:
 
     For the program around the runtime, as `greenroom swarm` does it; the collector is as it was afterwards, also after an
     error. What reference counting frees is freed at once all the same; only circles wait longer, at most some
-    `threshold` objects' worth. Process-wide, so one block at a time: nested blocks are refused.
+    `threshold` objects' worth. Process-wide, so one block at a time: nested blocks are refused. In a program that has
+    frozen objects of its own (`gc.freeze`), what was there before stays frozen with them.
 
     Args:
         threshold: New objects between two looks at the young ones.
@@ -38,6 +39,7 @@ def calm_collector(threshold: int = CALM_THRESHOLD) -> Iterator[None]:
         raise UsageError("calm_collector() is open already: the collector is one for the whole process")
     before = gc.get_threshold()
     _OPEN.append(threshold)
+    had_frozen = gc.get_freeze_count() > 0
     gc.collect()
     gc.freeze()
     gc.set_threshold(threshold, *before[1:])
@@ -45,7 +47,8 @@ def calm_collector(threshold: int = CALM_THRESHOLD) -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
-        gc.unfreeze()
+        if not had_frozen:  # Python can only take back all of it
+            gc.unfreeze()
         _OPEN.clear()
 
 

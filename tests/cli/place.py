@@ -20,9 +20,10 @@ from greenroom.cli import main
 from greenroom.store import read_transcript
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike, Script
+from tests.cli.forked import Forked
 from tests.cli.served import served
 
-Process: TypeAlias = "subprocess.Popen[str]"
+Process: TypeAlias = "subprocess.Popen[str] | Forked"
 
 
 @attrs.frozen
@@ -78,6 +79,17 @@ class Place:
     @contextmanager
     def started(self, url: str, *arguments: str, stdin: int = subprocess.DEVNULL) -> Iterator[Process]:
         """Run the command in a process of its own."""
+        environ = {**os.environ, **self.environ(url)}
+        process = Forked("run", *arguments, cwd=self.folder, environ=environ, stdin=stdin)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+    @contextmanager
+    def started_afresh(self, url: str, *arguments: str, stdin: int = subprocess.DEVNULL) -> Iterator[Process]:
+        """Run the command in a process that Python is started for."""
         process = subprocess.Popen(
             [sys.executable, "-m", "greenroom", "run", *arguments],
             cwd=self.folder,
@@ -104,7 +116,7 @@ class Place:
 
 def end_of(process: Process, stdin: str | None = None) -> Done:
     out, err = process.communicate(stdin, timeout=50)
-    return Done(process.returncode, out, err)
+    return Done(process.wait(), out, err)
 
 
 @final

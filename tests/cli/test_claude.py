@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from greenroom.cli.survey import play_lead, play_mate
 from greenroom.models import Answer, Call, Message, ModelRequest, TextBlock, ToolResultBlock, ToolUseBlock, as_answer
 from greenroom.testing import ErrorReply, ReceivedRequest, StreamReply, open_messages_server
 from greenroom.testing._messages_script import ReplyLike
+from tests.cli.forked import run_afresh, run_forked
 from tests.cli.small_repo import make_small_repo
 
 
@@ -60,7 +61,9 @@ class PlaybookServer:
         return attrs.evolve(answer, parts=parts)
 
 
-async def run_swarm(tmp_path: Path, url: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+async def run_swarm(
+    tmp_path: Path, url: str, *arguments: str, run: Callable[..., subprocess.CompletedProcess[str]] = run_forked
+) -> subprocess.CompletedProcess[str]:
     repo = make_small_repo(tmp_path / "small")
     environ = {
         **os.environ,
@@ -68,18 +71,16 @@ async def run_swarm(tmp_path: Path, url: str, *arguments: str) -> subprocess.Com
         "ANTHROPIC_API_KEY": "sk-ant-test",
         "ANTHROPIC_BASE_URL": url,
     }
-    command = [sys.executable, "-m", "greenroom", "swarm", str(repo), *arguments]
-    with trio.fail_after(50):
-        return await trio.run_process(command, capture_stdout=True, capture_stderr=True, check=False, env=environ)
+    return await trio.to_thread.run_sync(partial(run, "swarm", str(repo), *arguments, environ=environ))
 
 
 async def test_with_a_key_the_team_runs_on_claude(tmp_path: Path) -> None:
     script = PlaybookServer()
     async with open_messages_server(script) as server:
-        done = await run_swarm(tmp_path, server.url)
+        done = await run_swarm(tmp_path, server.url, run=run_afresh)
 
-    out = done.stdout.decode()
-    assert (done.returncode, done.stderr) == (0, b""), out
+    out = done.stdout
+    assert (done.returncode, done.stderr) == (0, ""), out
     assert out.startswith("greenroom swarm: model claude-sonnet-5 (through Anthropic's API)\n")
     assert "Done: 5 of 5 items by 4 mates" in out
     assert "(estimated)" not in out
@@ -118,8 +119,8 @@ async def test_a_storm_of_refusals_and_calls_that_are_cut_off_change_nothing_of_
         done = await run_swarm(tmp_path, server.url)
         asked = len(server.requests)
 
-    out = done.stdout.decode()
-    assert (done.returncode, done.stderr) == (0, b""), out
+    out = done.stdout
+    assert (done.returncode, done.stderr) == (0, ""), out
     assert (script.refusals, script.cuts) == (0, 0)
     assert "Done: 5 of 5 items by 4 mates" in out
     (report,) = (tmp_path / "runs").glob("2*/report.md")
@@ -136,8 +137,8 @@ async def test_a_refused_key_is_said_in_a_line(arguments: tuple[str, ...], tmp_p
     async with open_messages_server(lambda _: refusal) as server:
         done = await run_swarm(tmp_path, server.url, *arguments)
 
-    out = done.stdout.decode()
-    assert (done.returncode, done.stderr) == (1, b"")
+    out = done.stdout
+    assert (done.returncode, done.stderr) == (1, "")
     assert "invalid x-api-key" in out[out.index("Why:    the lead's turn did not end well") :].splitlines()[0]
 
 
@@ -147,6 +148,6 @@ async def test_a_model_that_writes_no_report_is_asked_once_more(tmp_path: Path) 
         asked = [request.body["messages"][-1]["content"] for request in server.requests]
 
     assert done.returncode == 1
-    assert b"Why:    the lead wrote no report" in done.stdout
+    assert "Why:    the lead wrote no report" in done.stdout
     assert len(asked) == 2
     assert "Write the report now" in json.dumps(asked[1])

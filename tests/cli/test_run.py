@@ -36,7 +36,7 @@ def test_13_2_text_is_the_answer_alone_and_stdin_goes_behind_the_prompt(place: P
     """13.1, 13.2, through real pipes."""
     with (
         served(["It is 42."]) as server,
-        place.started(server.url, "What is it?", stdin=subprocess.PIPE) as process,
+        place.started_afresh(server.url, "What is it?", stdin=subprocess.PIPE) as process,
     ):
         done = end_of(process, "from a pipe\n")
 
@@ -381,7 +381,7 @@ def test_13_2_what_tasks_lead_to_never_mixes_with_the_answer(output_format: str,
 def test_a_reader_that_has_gone_ends_the_run_without_a_trace(place: Place) -> None:
     with (
         served(lambda _: read("a.txt")) as server,
-        place.started(server.url, "Go.", "--output-format", "stream-json", "--max-turns", "2") as process,
+        place.started_afresh(server.url, "Go.", "--output-format", "stream-json", "--max-turns", "2") as process,
     ):
         assert process.stdout is not None
         process.stdout.close()

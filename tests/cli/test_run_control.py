@@ -204,7 +204,7 @@ class Talk:
         self.process.stdin = None
         out, err = self.process.communicate(timeout=50)
         self.heard.extend(map(json.loads, out.splitlines()))
-        return self.process.returncode, err
+        return self.process.wait(), err
 
     def results(self) -> list[dict[str, Any]]:
         return [one for one in self.heard if one["type"] == "result"]

@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,15 +15,15 @@ import pytest
 import trio
 
 from greenroom.cli._signals import Ladder, climbing
+from tests.cli.forked import Forked, run_forked
 from tests.cli.small_repo import make_small_repo
 
 
 @contextmanager
-def swarm(tmp_path: Path, *, latency_s: float) -> Iterator[subprocess.Popen[str]]:
+def swarm(tmp_path: Path, *, latency_s: float) -> Iterator[Forked]:
     repo = make_small_repo(tmp_path / "small")
-    command = [sys.executable, "-m", "greenroom", "swarm", str(repo), "--latency", str(latency_s)]
     environ = {**os.environ, "GREENROOM_RUNS": str(tmp_path / "runs")}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ) as process:
+    with Forked("swarm", str(repo), "--latency", str(latency_s), environ=environ) as process:
         try:
             yield process
         finally:
@@ -42,16 +41,14 @@ def read_until(stream: IO[str] | None, pattern: str) -> list[str]:
     raise AssertionError(f"no line matches {pattern!r} in:\n" + "\n".join(lines))
 
 
-def rest_of(process: subprocess.Popen[str]) -> tuple[str, int]:
+def rest_of(process: Forked) -> tuple[str, int]:
     out, err = process.communicate(timeout=30)
     assert err == ""
-    return out, process.returncode
+    return out, process.wait()
 
 
 def replay(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environ = {**os.environ, "GREENROOM_RUNS": str(tmp_path / "runs")}
-    command = [sys.executable, "-m", "greenroom", "replay", "last", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environ, timeout=30, check=False)
+    return run_forked("replay", "last", *arguments, environ={**os.environ, "GREENROOM_RUNS": str(tmp_path / "runs")})
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

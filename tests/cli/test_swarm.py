@@ -9,8 +9,9 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -19,19 +20,20 @@ from greenroom.cli.recipes import SURVEY
 from greenroom.cli.survey import play_mate
 from greenroom.cli.survey._conversation import read_conversation
 from greenroom.models import AnswerLike, ModelRequest
+from tests.cli.forked import run_afresh, run_forked
 from tests.cli.small_repo import make_small_repo
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 ROOT = Path(__file__).parents[2]
+Completed: TypeAlias = "subprocess.CompletedProcess[str]"
 COMMAND = (sys.executable, "-m", "greenroom")
 
 
-def run(*arguments: str, runs: Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def run(
+    *arguments: str, runs: Path, cwd: Path | None = None, started: Callable[..., Completed] = run_forked
+) -> Completed:
     """Run what `make swarm` runs: the installed command, no terminal, no key."""
-    environ = {**os.environ, "GREENROOM_RUNS": str(runs)}
-    return subprocess.run(
-        [*COMMAND, *arguments], capture_output=True, text=True, env=environ, cwd=cwd, timeout=50, check=False
-    )
+    return started(*arguments, environ={**os.environ, "GREENROOM_RUNS": str(runs)}, cwd=cwd)
 
 
 def report_of(runs: Path) -> str:
@@ -57,7 +59,7 @@ def test_the_command_surveys_a_folder_and_its_run_replays(repo: Path, tmp_path: 
     runs = tmp_path / "runs"
     before = {path: path.read_bytes() for path in repo.rglob("*") if path.is_file()}
 
-    done = run("swarm", str(repo), runs=runs)
+    done = run("swarm", str(repo), runs=runs, started=run_afresh)
 
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")

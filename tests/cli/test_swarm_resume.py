@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from greenroom.cli import main
+from tests.cli.forked import run_forked
 from tests.cli.small_repo import make_small_repo
 from tests.cli.test_signals import read_until, replay, rest_of, swarm
 
 
 def go_on(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "GREENROOM_RUNS": str(tmp_path / "runs")}
-    command = [sys.executable, "-m", "greenroom", "swarm", "--resume", "last", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environ, timeout=50, check=False)
+    return run_forked("swarm", "--resume", "last", *arguments, environ=environ)
 
 
 @pytest.mark.parametrize(
@@ -35,8 +34,8 @@ def test_a_swarm_that_was_cut_short_is_gone_on_with(moment: str, number: signal.
 
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert "Done: 5 of 5 items by 4 mates" in done.stdout
-    run = max((tmp_path / "runs").glob("2*"))  # one that was cut before a word was said is begun anew
-    assert "# Code health survey: small" in (run / "report.md").read_text(encoding="utf-8")
+    (report,) = (tmp_path / "runs").glob("2*/report.md")  # one that was cut before a word was said is begun anew
+    assert "# Code health survey: small" in report.read_text(encoding="utf-8")
     checked = replay(tmp_path, "--check")
     assert checked.returncode == 0, checked.stdout + checked.stderr
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Iterator
 
 import pytest
 
@@ -17,15 +18,32 @@ class Knot:
         self.me = self
 
 
+@pytest.fixture
+def nothing_frozen() -> Iterator[None]:
+    """Take back what conftest.py has frozen, for one test."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
+
+
+@pytest.mark.usefixtures("nothing_frozen")
 def test_it_is_as_before_afterwards_also_after_an_error() -> None:
     before = gc.get_threshold()
-    frozen = gc.get_freeze_count()
     with pytest.raises(ZeroDivisionError), calm_collector(1_234):
         assert gc.get_threshold() == (1_234, *before[1:])
-        assert gc.get_freeze_count() > frozen
+        assert gc.get_freeze_count() > 0
         raise ZeroDivisionError
     assert gc.get_threshold() == before
     assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.usefixtures("nothing_frozen")
+def test_what_the_program_has_frozen_itself_stays_frozen() -> None:
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    with calm_collector():
+        pass
+    assert gc.get_freeze_count() >= frozen
 
 
 def test_circles_are_still_freed() -> None:
