@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
@@ -58,15 +59,16 @@ def find_run(run: str, runs: Path) -> Path:
 
 
 def _last(runs: Path) -> Path:
-    """Return the journal of the greatest session id that has a whole header line."""
+    """Return the journal, with a whole header line, of the greatest session id; of one second, the one that was written last."""
     try:
         names = sorted((one.name for one in runs.iterdir() if is_session_id(one.name)), reverse=True)
     except OSError:
         names = []
-    for name in names:
-        path = runs / name / JOURNAL
-        if path.is_file() and _has_header(path):
-            return path
+    for _, same in groupby(names, key=lambda name: name.rpartition("-")[0]):
+        paths = [path for path in (runs / name / JOURNAL for name in same) if path.is_file()]
+        for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns, reverse=True):
+            if _has_header(path):
+                return path
     raise UsageError(f"no run in {runs} yet")
 
 

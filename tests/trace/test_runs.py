@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,16 @@ def test_last_is_the_greatest_session_id_with_a_whole_header(tmp_path: Path) -> 
     make_run(tmp_path, "zzz-not-a-session")
     (tmp_path / "20261124-000000-aaaaaa").mkdir()
     (tmp_path / "20261125-000000-aaaaaa").touch()
+
+    assert find_run("last", tmp_path) == wanted
+
+
+@pytest.mark.parametrize("later", ["aaaaaa", "zzzzzz"])
+def test_of_two_runs_of_one_second_the_last_is_the_one_that_was_written_last(tmp_path: Path, later: str) -> None:
+    other = make_run(tmp_path, "20261121-000000-mmmmmm")
+    wanted = make_run(tmp_path, f"20261121-000000-{later}")
+    os.utime(other, ns=(10**18, 10**18))
+    os.utime(wanted, ns=(10**18, 10**18 + 1))
 
     assert find_run("last", tmp_path) == wanted
 
