@@ -29,7 +29,8 @@ from greenroom.teams._names import LEAD, check_name, color_of
 from greenroom.teams._plans import Plans
 from greenroom.teams._record import TeamRecord
 from greenroom.teams._roster import Member, Roster
-from greenroom.teams._shutdown import DEADLINE_S, ShutdownOutcome, Shutdowns, ShutdownState
+from greenroom.teams._settings import SHUTDOWN_S
+from greenroom.teams._shutdown import ShutdownOutcome, Shutdowns, ShutdownState
 from greenroom.teams._telling import park, settle, tell_end
 from greenroom.teams._tools import member_tools
 from greenroom.tools import Tool
@@ -160,14 +161,14 @@ class Mate:
         """End the teammate; its items go back to the board."""
         self.ref.kill(why)
 
-    async def shutdown(self, reason: str = "", *, deadline_s: float = DEADLINE_S) -> ShutdownOutcome:
+    async def shutdown(self, reason: str = "", *, deadline_s: float | None = None) -> ShutdownOutcome:
         """Ask it to end and return what came of it: its model decides, up to the deadline; then it is ended.
 
         Cancelled, the request stands, and so does its deadline.
 
         Args:
             reason: What it reads.
-            deadline_s: Seconds that it has; `math.inf` waits for its word.
+            deadline_s: Seconds that it has; `math.inf` waits for its word, None is `teams.shutdown_s` of the settings.
 
         Raises:
             UsageError: The seconds are no number above 0.
@@ -193,10 +194,11 @@ class Team:
         ground: MateGround,
         wall: Callable[[], datetime],
         record: TeamRecord | None,
+        shutdown_s: float,
     ) -> None:
         self.mail = TeamMail(roster, last=0 if record is None else record.last_mail)
         """What members send each other."""
-        self.shutdowns = Shutdowns(self.mail, supervisor, wall)
+        self.shutdowns = Shutdowns(self.mail, supervisor, wall, deadline_s=shutdown_s)
         """The requests to end that are open."""
         self.plans = Plans(self.mail, wall, ground.write_plan)
         """The plans of mates that wait for a word."""
@@ -382,6 +384,7 @@ async def make_team(
     wait_durable: Callable[[], Awaitable[None]],
     wall: Callable[[], datetime],
     one_each: bool = False,
+    shutdown_s: float = SHUTDOWN_S,
     description: str = "",
     is_of_program: bool = True,
     record: TeamRecord | None = None,
@@ -412,7 +415,7 @@ async def make_team(
     home.tell_owner = partial(tell_assignment, roster, wall)
     description = description or (record.view.description if record is not None else "")
     emit(TeamOpened(actor=board.id, team=name, description=description, is_of_program=is_of_program))
-    team = Team(supervisor=supervisor, roster=roster, ground=ground, wall=wall, record=record)
+    team = Team(supervisor=supervisor, roster=roster, ground=ground, wall=wall, record=record, shutdown_s=shutdown_s)
     return team, member_tools(roster, LEAD)
 
 

@@ -458,4 +458,4 @@ async def test_mail_is_waited_for_in_a_turn_only() -> None:
 
     async with runtime() as opened:
         actor = await opened.spawn(Early)
-        assert actor.state == "running"
+        assert not actor.is_busy
