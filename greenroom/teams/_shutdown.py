@@ -182,6 +182,7 @@ class Shutdowns:
         self._last_ms = 0
         mail.handlers[AskShutdown] = self._ask_by_tool
         mail.handlers[AnswerShutdown] = self._answer
+        mail.again[ShutdownRequest] = lambda _: ""  # a request ends with the team
 
     def open_for(self, name: str) -> ShutdownAsk | None:
         """Return the request to a mate that has come to no outcome."""

@@ -26,7 +26,7 @@ from greenroom.teams._mail_events import Mail
 from greenroom.teams._mate import MateAgent
 from greenroom.teams._mate_events import MateJoined, MateView, TeamOpened
 from greenroom.teams._names import LEAD, check_name, color_of
-from greenroom.teams._plans import Plans
+from greenroom.teams._plans import PlanRequest, Plans
 from greenroom.teams._record import TeamRecord
 from greenroom.teams._roster import Member, Roster
 from greenroom.teams._settings import SHUTDOWN_S
@@ -72,6 +72,10 @@ class MateGround(Protocol):
         Raises:
             OSError: It cannot be written.
         """
+        ...
+
+    async def read_plan(self, name: str) -> tuple[Path, str]:
+        """Return the file of the run folder that holds a plan, and the plan; empty where it cannot be read."""
         ...
 
     def adopt(self, member: Member) -> None:
@@ -200,7 +204,8 @@ class Team:
         """What members send each other."""
         self.shutdowns = Shutdowns(self.mail, supervisor, wall, deadline_s=shutdown_s)
         """The requests to end that are open."""
-        self.plans = Plans(self.mail, wall, ground.write_plan)
+        plans = 0 if record is None else max((one.plans for one in record.mates), default=0)
+        self.plans = Plans(self.mail, wall, ground.write_plan, last=plans)
         """The plans of mates that wait for a word."""
         self.name = roster.team
         self.supervisor = supervisor
@@ -232,7 +237,8 @@ class Team:
     @property
     def has_work_to_hand_out(self) -> bool:
         """Whether an item waits although somebody is there who could take it, or will be after a restart."""
-        return self.board.has_claimable and any(not mate.ref.is_gone for mate in self._mates.values())
+        takers = (one for one in self._mates.values() if one.status is not MemberStatus.AWAITING_PLAN)
+        return self.board.has_claimable and any(not mate.ref.is_gone for mate in takers)
 
     async def spawn(
         self,
@@ -295,7 +301,11 @@ class Team:
         try:
             home = await self._ground.make_mate(wish)
             member = self._make_member(name, home, former)
-            admit = partial(self._admit, member, plan_required=wish.is_plan_required, restart=spec.restart)
+            plan = None
+            if former is not None and former.plan:
+                path, text = await self._ground.read_plan(former.plan_file)
+                plan = PlanRequest(id=former.plan, name=name, plan=text, path=path)
+            admit = partial(self._admit, member, plan, plan_required=wish.is_plan_required, restart=spec.restart)
             ref: Ref[Any] = await self.supervisor.spawn(MateAgent, member, roster, admit, name=name, spec=spec)
         except BaseException:
             if name not in roster.joined:
@@ -320,7 +330,7 @@ class Team:
         self._unread = [one for one in self._unread if one.to != name]
         return mine
 
-    def _admit(self, member: Member, *, plan_required: bool, restart: Restart) -> None:
+    def _admit(self, member: Member, plan: PlanRequest | None, *, plan_required: bool, restart: Restart) -> None:
         """Let a teammate belong to the team, in the step in which it can begin."""
         home = member.home
         self.roster.join(member)
@@ -337,6 +347,8 @@ class Team:
                 restart=restart.value,
             )
         )
+        if plan is not None:
+            self.plans.wait_again(member, plan)
         self._ground.adopt(member)
         member.ref.watch(partial(self._let_go, member))
 
@@ -348,6 +360,7 @@ class Team:
         if ends_with_team or member.name in self._parked:
             park(self.roster, member)
         else:
+            self.plans.forget(member.name)
             tell_end(self.roster, member, down, is_told=mate is not None and not self._is_closing)
         self._ground.let_go(member, down)
         if mate is not None:
