@@ -7,6 +7,7 @@ from typing import ClassVar, Final, final
 import attrs
 
 from greenroom.core import Event
+from greenroom.teams._events import ItemClaimed
 from greenroom.teams._request_events import PlanAnswered, PlanSubmitted
 
 
@@ -146,6 +147,8 @@ class MateView:
     """The file of the run that holds that plan."""
     plans: int = 0
     """The highest number of a plan of its own."""
+    has_work: bool = False
+    """Whether it has been given something since it was idle last; what of that is an item, it goes on with when it is back."""
 
     @property
     def has_ended(self) -> bool:
@@ -169,7 +172,14 @@ def joined(before: MateView | None, event: MateJoined) -> MateView:
     )
     if before is None:
         return new
-    return attrs.evolve(new, run=before.run + 1, plan=before.plan, plan_file=before.plan_file, plans=before.plans)
+    return attrs.evolve(
+        new,
+        run=before.run + 1,
+        plan=before.plan,
+        plan_file=before.plan_file,
+        plans=before.plans,
+        has_work=before.has_work,
+    )
 
 
 def changed(before: MateView | None, event: Event) -> MateView | None:
@@ -178,9 +188,11 @@ def changed(before: MateView | None, event: Event) -> MateView | None:
         return None
     match event:
         case MateWoke():
-            return attrs.evolve(before, status="working", reason="")
+            return attrs.evolve(before, status="working", reason="", has_work=True)
+        case ItemClaimed():
+            return attrs.evolve(before, has_work=True)
         case MateIdled(reason=reason):
-            return attrs.evolve(before, status="idle", reason=reason)
+            return attrs.evolve(before, status="idle", reason=reason, has_work=False)
         case MateParked():
             return attrs.evolve(before, status="parked", reason="")
         case MateLeft(state=state):
@@ -224,6 +236,7 @@ FOLDS: Final = (
     ("mates", MateIdled, ("team", "name"), changed),
     ("mates", MateParked, ("team", "name"), changed),
     ("mates", MateLeft, ("team", "name"), changed),
+    ("mates", ItemClaimed, ("team", "owner"), changed),
     ("mates", PlanSubmitted, ("team", "by"), changed),
     ("mates", PlanAnswered, ("team", "to"), changed),
     ("teams", TeamOpened, ("team",), opened),

@@ -32,9 +32,7 @@ EXIT_PLAN_MODE: Final = "ExitPlanMode"
 CARRY_OUT: Final = "Your plan is approved: carry it out."
 CHANGE: Final = "Your plan is not approved: change it, and hand it in again."
 NOT_SUBMITTED: Final = "Failed to write the plan approval request to the lead's inbox — plan not submitted; try again. You are in plan mode still."
-UNKNOWN_LATER: Final = (
-    "Your lead has your plan, but it could not be put on record that it waits. End your turn; if nobody answers, hand it in again."
-)
+UNKNOWN_LATER: Final = "Your lead has your plan, but it could not be put on record that it waits. End your turn; if nobody answers, hand it in again."
 _ABOUT: Final = (
     "Hand in your plan. You are in plan mode: you may look at things, and change nothing. Your lead reads the plan and approves it, or "
     "says what to change; end your turn and wait for its word. Until it has approved, nothing may be changed."

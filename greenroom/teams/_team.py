@@ -410,6 +410,7 @@ async def make_team(
         was_done=state.is_done,  # nobody is told of that again
         is_closing=partial(_is_ending, supervisor),
         one_each=one_each,
+        cut={} if record is None else record.cut,
         tell_lead=lambda note: lead.tell(note, Lane.LATER, size_bytes=len(note.text)),
         check_open=check_open,
     )
