@@ -417,7 +417,9 @@ async def make_team(
     board: Ref[Any] = await supervisor.spawn(Board, home, name="board", spec=ChildSpec(restart=Restart.PERMANENT))
     home.board = board
     emit: Callable[[Event], int] = supervisor.cell.recorder.emit
-    roster = Roster(team=name, board=board, home=home, emit=emit, check_open=check_open, wait_durable=wait_durable)
+    roster = Roster(
+        team=name, board=board, home=home, emit=emit, check_open=check_open, wait_durable=wait_durable, wall=wall
+    )
     leading = Member(name=LEAD, id=roster.id_of(LEAD), color="", home=lead_home)
     leading.ref = lead
     roster.join(leading)
