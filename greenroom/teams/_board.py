@@ -165,7 +165,7 @@ class BoardHome:
     freed: dict[str, None] = attrs.field(factory=dict)
     """Members of whose own items one can be begun now, still to be looked after."""
     tell_lead: Callable[[Note], Delivery] | None = None
-    tell_owner: Callable[[Assignment], object] = attrs.field(default=lambda _: None)
+    tell_owner: Callable[[Assignment], object]
     """Tells a member what it was given and cannot begin with at once."""
     settle: Callable[[str], None] | None = None
     """Called in the step in which a member said that it had nothing to do and the board had nothing for it."""

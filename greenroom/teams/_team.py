@@ -411,6 +411,7 @@ async def make_team(
         is_closing=partial(_is_ending, supervisor),
         one_each=one_each,
         cut={} if record is None else record.cut,
+        tell_owner=lambda assignment: tell_assignment(roster, wall, assignment),
         tell_lead=lambda note: lead.tell(note, Lane.LATER, size_bytes=len(note.text)),
         check_open=check_open,
     )
@@ -428,7 +429,6 @@ async def make_team(
         roster.used |= names
         roster.joined |= names
     home.settle = partial(settle, roster)
-    home.tell_owner = partial(tell_assignment, roster, wall)
     description = description or (record.view.description if record is not None else "")
     emit(TeamOpened(actor=board.id, team=name, description=description, is_of_program=is_of_program))
     team = Team(supervisor=supervisor, roster=roster, ground=ground, wall=wall, record=record, shutdown_s=shutdown_s)
