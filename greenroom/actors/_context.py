@@ -258,6 +258,20 @@ class Context:
         """Whether anything waits in the actor's own mailbox that it may take; nothing while it is suspended."""
         return not (self._cell.is_suspended or self._cell.mailbox.is_empty)
 
+    async def wait_mail(self) -> None:
+        """Wait, in the middle of a turn, until something is put into the actor's own mailbox; may return without that.
+
+        Look with `pick` or `drain` before and after. What comes stays where it is.
+
+        Raises:
+            UsageError: No turn runs.
+            Busy: Another task of the actor waits already.
+        """
+        cell = self._own_cell()
+        if not cell.is_busy:
+            raise UsageError(f"{cell.path!r} waits for mail outside of a turn; its next turn begins with what comes")
+        await cell.mailbox.park()
+
     def drain(self, of: type[D], limit: int, *, lanes: Iterable[Lane] = tuple(Lane)) -> Lease[D]:
         """Lease up to `limit` messages of one class that wait in the actor's own mailbox; the caller acknowledges them.
 

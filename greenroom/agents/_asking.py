@@ -6,13 +6,17 @@ whoever asked. Must not know: what the answer is good for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol, TypeAlias, final
 
-from greenroom.agents._events import COMPLETED, FAILED, KILLED, ModelBegan, ModelEnded
+import attrs
+
+from greenroom.agents._events import COMPLETED, FAILED, KILLED, ModelBegan, ModelEnded, ModelRetried
 from greenroom.agents._services import AgentHome
-from greenroom.models import ModelRequest, ModelResponse, ModelStream, Usage
+from greenroom.models import ModelRequest, ModelResponse, ModelStream, StreamRestarted, Usage
 
+Renew: TypeAlias = Callable[[StreamRestarted], Awaitable[ModelRequest | None]]
+"""Waits for the next attempt at a request, and returns one to be sent in its place, or None."""
 NOTHING_SAID: Final = ModelResponse((), None, Usage(), "")
 
 
@@ -30,11 +34,23 @@ class Asking(Protocol):
 
 
 async def ask_model(
-    asking: Asking, request: ModelRequest, keep: Callable[[ModelResponse], object], parent: int
+    asking: Asking,
+    request: ModelRequest,
+    keep: Callable[[ModelResponse], object],
+    parent: int,
+    *,
+    renew: Renew | None = None,
 ) -> ModelResponse:
     """Ask the model once; `keep` gets what it said, as far as it came.
 
     Cancelled, what came so far is kept and counted.
+
+    Args:
+        asking: Who asks.
+        request: What is asked.
+        keep: Called once, with the answer or a part of it.
+        parent: `seq` of the event that led to it.
+        renew: May replace the request while it waits to be sent again; the attempts are counted on.
 
     Raises:
         ProviderError: The model could not be asked.
@@ -43,23 +59,46 @@ async def ask_model(
     began = emit(ModelBegan, asking.agent, asking.incarnation, parent, asking.turn, asking.round, len(request.messages))
     state, error = KILLED, ""
     stream: ModelStream | None = None
+    lost = Usage()
+
+    async def note(restart: StreamRestarted) -> None:
+        at = (asking.agent, asking.incarnation, began, asking.turn, asking.round)
+        tried = (restart.attempt, restart.attempts, restart.wait_s, restart.status, restart.reason)
+        emit(ModelRetried, *at, *tried)
+        newer = None if renew is None else await renew(restart)
+        if newer is not None:
+            raise _Renewed(attrs.evolve(newer, attempt=restart.attempt))
+
     try:
-        async with asking.home.services.model.stream(request) as stream:
-            response = await stream.wait_response()
-        state = COMPLETED
+        while True:
+            try:
+                async with asking.home.services.model.stream(request) as stream:
+                    response = await stream.wait_response(note)
+                state = COMPLETED
+                return response
+            except _Renewed as news:
+                lost += NOTHING_SAID.usage if stream is None else stream.so_far.usage
+                request, stream = news.request, None
     except Exception as problem:
         state, error = FAILED, f"{type(problem).__name__}: {problem}"
         raise
     finally:
         said = NOTHING_SAID if stream is None else stream.so_far
-        _count(asking, said, state, error, began)
+        _count(asking, said, lost + said.usage, state, error, began)
         keep(said)
-    return response
 
 
-def _count(asking: Asking, response: ModelResponse, state: str, error: str, began: int) -> None:
+@final
+class _Renewed(Exception):
+    """No error, but the way out of a stream: another request is to be sent in the place of its own."""
+
+    def __init__(self, request: ModelRequest) -> None:
+        super().__init__()
+        self.request = request
+
+
+def _count(asking: Asking, response: ModelResponse, usage: Usage, state: str, error: str, began: int) -> None:
     """Put on record how a request ended, and count what it cost."""
-    usage = response.usage
     asking.home.usage += usage
     asking.usage += usage
     progress = asking.home.progress

@@ -86,6 +86,25 @@ class ModelEnded(_AgentEvent):
 
 @final
 @attrs.frozen(kw_only=True)
+class ModelRetried(_AgentEvent):
+    """An attempt at a request failed for a passing reason, and another one follows a wait."""
+
+    kind: ClassVar[str] = "model.retried"
+
+    attempt: int
+    """Number of the attempt that follows; the first was 1."""
+    attempts: int
+    """How many there may be in all; 0 where that is not known."""
+    delay_s: float
+    """How long it waits. Mail that may join the turn ends the wait, unless the provider has said how long it has to be."""
+    status: int | None
+    """The HTTP status of the failure, if it had one."""
+    error: str
+    """The kind of the failure, such as `overloaded`."""
+
+
+@final
+@attrs.frozen(kw_only=True)
 class ToolBegan(_AgentEvent):
     """A tool call runs."""
 
@@ -254,6 +273,7 @@ EVENTS: Final = (
     AgentDefined,
     ModelBegan,
     ModelEnded,
+    ModelRetried,
     ToolBegan,
     ToolEnded,
     PermissionAsked,

@@ -6,7 +6,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.agents._events import AgentDefined, ModelBegan, ModelEnded, ToolBegan, ToolEnded
+from greenroom.agents._events import AgentDefined, ModelBegan, ModelEnded, ModelRetried, ToolBegan, ToolEnded
 from greenroom.models import Usage
 
 
@@ -33,6 +33,7 @@ class AgentView:
 
 
 _NEW: Final = AgentView()
+THINKING: Final = "thinking"
 
 
 def defined(before: AgentView | None, event: AgentDefined) -> AgentView:
@@ -42,7 +43,7 @@ def defined(before: AgentView | None, event: AgentDefined) -> AgentView:
 
 def model_began(before: AgentView | None, event: ModelBegan) -> AgentView:
     """Think."""
-    return _doing(before or _NEW, event, "thinking")
+    return _doing(before or _NEW, event, THINKING)
 
 
 def model_ended(before: AgentView | None, event: ModelEnded) -> AgentView:
@@ -63,6 +64,11 @@ def model_ended(before: AgentView | None, event: ModelEnded) -> AgentView:
     return _doing(view, event, "")
 
 
+def model_retried(before: AgentView | None, event: ModelRetried) -> AgentView:
+    """Wait for another attempt."""
+    return _doing(before or _NEW, event, retry_text(event.error, event.delay_s))
+
+
 def tool_began(before: AgentView | None, event: ToolBegan) -> AgentView:
     """Use a tool."""
     return _doing(before or _NEW, event, f"{event.tool} {event.summary}".rstrip())
@@ -75,7 +81,14 @@ def tool_ended(before: AgentView | None, event: ToolEnded) -> AgentView:
     return _doing(attrs.evolve(view, tool_calls=view.tool_calls + 1, failed_calls=failed), event, "")
 
 
-def _doing(view: AgentView, event: ModelBegan | ModelEnded | ToolBegan | ToolEnded, what: str) -> AgentView:
+def retry_text(error: str, delay_s: float) -> str:
+    """Return what people read of a wait for another attempt."""
+    return f"{error}, tried again in {delay_s:.0f} s" if delay_s >= 1 else f"{error}, tried again"
+
+
+def _doing(
+    view: AgentView, event: ModelBegan | ModelEnded | ModelRetried | ToolBegan | ToolEnded, what: str
+) -> AgentView:
     """Say what the agent does; what runs beside its turns is not that."""
     return attrs.evolve(view, doing=what) if event.turn else view
 
@@ -84,6 +97,7 @@ FOLDS: Final = (
     ("agents", AgentDefined, "actor", defined),
     ("agents", ModelBegan, "actor", model_began),
     ("agents", ModelEnded, "actor", model_ended),
+    ("agents", ModelRetried, "actor", model_retried),
     ("agents", ToolBegan, "actor", tool_began),
     ("agents", ToolEnded, "actor", tool_ended),
 )

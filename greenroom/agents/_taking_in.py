@@ -31,6 +31,8 @@ from greenroom.tools import ToolError
 from greenroom.tools.builtin import bash_tool
 
 CUT_OFF: Final = "it was interrupted"
+WAITS_CUT: Final = 3
+"""So many waits of one request mail makes shorter, lest a crowd that writes uses up its attempts before a provider is back."""
 
 
 class Taker(Caller, Protocol):
@@ -116,6 +118,43 @@ async def take_at_edge(turn: Taker, results: Sequence[ToolResultBlock]) -> None:
         finally:
             _say_results(turn, results)
         _say(turn, taken)
+
+
+async def take_while_waiting(turn: Taker, until_s: float, *, must_wait: bool) -> bool:
+    """Wait; what is sent meanwhile and may share the turn is appended, and ends the wait (agents 7.48).
+
+    Args:
+        turn: Its conversation has no open calls.
+        until_s: How long it waits at most, on the run's clock.
+        must_wait: Whether it waits so long in any case; what was sent is appended then.
+
+    Returns:
+        Whether anything was appended.
+
+    Raises:
+        StoppedByHook: A hook wanted an end.
+    """
+    if must_wait:
+        await trio.sleep_until(until_s)
+    while not await _take_now(turn):
+        with trio.move_on_at(until_s) as scope:
+            await turn.ctx.wait_mail()
+        if scope.cancelled_caught:
+            return False
+    return True
+
+
+async def _take_now(turn: Taker) -> bool:
+    """Append what waits and may share the turn; says whether anything was appended."""
+    if not turn.ctx.has_mail:
+        return False
+    with turn.ctx.pick(lambda waiting: plan_edge(waiting, trio.current_time())) as lease:
+        taken = await _admit(turn, lease.messages)
+        reminders = turn.hooking.take_reminders()
+        if reminders:
+            turn.conversation.say(reminders, is_hidden=True)
+        _say(turn, taken)
+    return bool(taken or reminders)
 
 
 def _say_results(turn: Taker, results: Sequence[ToolResultBlock]) -> None:

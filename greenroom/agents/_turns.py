@@ -9,6 +9,7 @@ after every batch and before the end.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import final
 
@@ -23,12 +24,13 @@ from greenroom.agents._compacting import compact, keep_small
 from greenroom.agents._compaction import Compact, CompactionTrigger
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import AgentSpoke
+from greenroom.agents._fold import THINKING, retry_text
 from greenroom.agents._forked import make_request
 from greenroom.agents._guard import Guard
 from greenroom.agents._hooking import Hooking, StoppedByHook, reminder
 from greenroom.agents._inputs import Answer, Input, Prompt, origin_of
 from greenroom.agents._services import AgentHome
-from greenroom.agents._taking_in import carry_out, run_skill, take_at_edge, take_in
+from greenroom.agents._taking_in import WAITS_CUT, carry_out, run_skill, take_at_edge, take_in, take_while_waiting
 from greenroom.core import PeerError, ProviderError
 from greenroom.hooks import (
     BatchedCall,
@@ -42,7 +44,15 @@ from greenroom.hooks import (
     UserPromptSubmitInput,
 )
 from greenroom.inbox import ALONE, Entry, Item
-from greenroom.models import LongAnswer, ModelRequest, ModelResponse, ToolResultBlock, ToolUseBlock, Usage
+from greenroom.models import (
+    LongAnswer,
+    ModelRequest,
+    ModelResponse,
+    StreamRestarted,
+    ToolResultBlock,
+    ToolUseBlock,
+    Usage,
+)
 from greenroom.skills import Rendered
 from greenroom.tools import ToolContext
 
@@ -95,6 +105,8 @@ class AgentTurn:
     guard: Guard | None = attrs.field(init=False, default=None)
     stopped: StoppedByHook | None = attrs.field(init=False, default=None)
     stop_guard: StopGuard = attrs.field(init=False, factory=StopGuard)
+    waits_cut: int = attrs.field(init=False, default=0)
+    """How many waits of the request that runs were made shorter by mail."""
 
     def __attrs_post_init__(self) -> None:
         self.agent, self.incarnation, self.turn = self.ctx.turn.token
@@ -239,9 +251,22 @@ class AgentTurn:
         if self.round >= most:
             raise OutOfTurns(most)
         self.round += 1
-        home.activity = "thinking"
+        self.waits_cut = 0
+        home.activity = THINKING
         request = make_request(home, self.conversation.messages, max_tokens=max_tokens)
-        return await self.ask(request, self._keep, self.seq)
+        return await ask_model(self, request, self._keep, self.seq, renew=partial(self._renew, max_tokens))
+
+    async def _renew(self, max_tokens: int, restart: StreamRestarted) -> ModelRequest | None:
+        """Wait for the next attempt; return what to send then, if something was sent to the agent meanwhile."""
+        home, until_s = self.home, trio.current_time() + restart.wait_s
+        home.activity = retry_text(restart.reason, restart.wait_s)
+        must_wait = restart.is_told or self.waits_cut >= WAITS_CUT
+        has_news = await take_while_waiting(self, until_s, must_wait=must_wait)
+        home.activity = THINKING
+        if not has_news:
+            return None
+        self.waits_cut += trio.current_time() < until_s
+        return make_request(home, self.conversation.messages, max_tokens=max_tokens)
 
     async def ask(self, request: ModelRequest, keep: Callable[[ModelResponse], object], parent: int) -> ModelResponse:
         """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""

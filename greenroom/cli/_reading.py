@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 import attrs
 
 from greenroom.actors import ActorExited
-from greenroom.agents import ModelBegan, ModelEnded
+from greenroom.agents import ModelBegan, ModelEnded, ModelRetried
 from greenroom.core import Event
 
 if TYPE_CHECKING:
@@ -31,8 +31,11 @@ class Waits:
             case ModelBegan() if event.turn:  # what runs beside a turn is not waited for by it
                 self._since[event.actor] = t
                 self._next_remark[event.actor] = t + FIRST_REMARK_S
-            case ModelEnded(turn=0):
+            case ModelEnded(turn=0) | ModelRetried(turn=0):
                 pass
+            case ModelRetried():  # until then nobody expects anything
+                self._since[event.actor] = t + event.delay_s
+                self._next_remark[event.actor] = t + event.delay_s + FIRST_REMARK_S
             case ModelEnded() | ActorExited():
                 self._since.pop(event.actor, None)
                 self._next_remark.pop(event.actor, None)

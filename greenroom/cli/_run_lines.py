@@ -14,12 +14,14 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.agents import Appended, CompactEnded, Denial, PermissionDenied, encode_message
+from greenroom.agents import Appended, CompactEnded, Denial, ModelRetried, PermissionDenied, encode_message
 from greenroom.cli._run_ending import FAILED, Ending
 from greenroom.inbox import Origin
 from greenroom.models import ModelResponse, Usage
 
 Line: TypeAlias = dict[str, Any]
+Told: TypeAlias = PermissionDenied | CompactEnded | ModelRetried
+"""Events that have a line of their own."""
 
 STREAM_SYNTHETIC: Final = "<synthetic>"
 """The model of a message that no model wrote, such as an error of the provider."""
@@ -177,7 +179,7 @@ def failure_line(text: str, category: str, *, session: str, uuid: str) -> Line:
     }
 
 
-def event_line(event: PermissionDenied | CompactEnded, *, session: str, uuid: str, agent: str = "") -> Line | None:
+def event_line(event: Told, *, session: str, uuid: str, agent: str = "") -> Line | None:
     """Return the line of an event, None for a compaction that came to nothing (agents 13.17).
 
     Args:
@@ -192,6 +194,9 @@ def event_line(event: PermissionDenied | CompactEnded, *, session: str, uuid: st
         about["message"] = about["decision_reason"] = event.reason
         if agent:
             about["agent_id"] = agent
+    elif isinstance(event, ModelRetried):
+        about = {"subtype": "api_retry", "attempt": event.attempt - 1, "max_retries": max(0, event.attempts - 1)}
+        about |= {"retry_delay_ms": round(event.delay_s * 1000), "error_status": event.status, "error": event.error}
     elif event.state == "completed":
         metadata = {"trigger": event.trigger, "pre_tokens": event.pre_tokens}
         about = {"subtype": "compact_boundary", "compact_metadata": metadata}

@@ -11,7 +11,15 @@ from decimal import Decimal
 from typing import Any, Final, final
 
 from greenroom.actors import TurnBegan, TurnEnded
-from greenroom.agents import AgentDefined, CompactEnded, ModelBegan, ModelEnded, PermissionDenied, ToolBegan
+from greenroom.agents import (
+    AgentDefined,
+    CompactEnded,
+    ModelBegan,
+    ModelEnded,
+    ModelRetried,
+    PermissionDenied,
+    ToolBegan,
+)
 from greenroom.core import Event, Record, event_of
 from greenroom.hooks import HookRan
 from greenroom.models import Pricing, Usage
@@ -106,6 +114,7 @@ _HANDLERS: Final[Mapping[type[Event], Callable[[Meter, float, Any], None]]] = {
     TurnEnded: Meter._told,
     PermissionDenied: Meter._told,
     CompactEnded: Meter._told,
+    ModelRetried: Meter._told,
     HookRan: Meter._told,
     ModelBegan: Meter._model_began,
     ModelEnded: Meter._model_ended,

@@ -13,7 +13,7 @@ from typing import Literal, Protocol, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.agents import Appended, CompactEnded, PermissionDenied
+from greenroom.agents import Appended
 from greenroom.cli._output import complain
 from greenroom.cli._run_ending import Ending
 from greenroom.cli._run_lines import (
@@ -21,6 +21,7 @@ from greenroom.cli._run_lines import (
     Counts,
     Line,
     Opening,
+    Told,
     event_line,
     failure_line,
     init_line,
@@ -87,8 +88,8 @@ class Printer(Protocol):
         """A conversation has one more message; `parent` is the call that started the agent, None for the main one."""
         ...
 
-    def told(self, event: PermissionDenied | CompactEnded, agent: str = "") -> None:
-        """A call was refused, or the main agent's conversation compacted; `agent` is an id, empty for the main one."""
+    def told(self, event: Told, agent: str = "") -> None:
+        """A call was refused, or, of the main agent, a conversation compacted or a request tried again; `agent` is an id, empty for that."""
         ...
 
     def tasks(self, lines: Sequence[Line]) -> None:
@@ -120,7 +121,7 @@ class TextPrinter:
     def said(self, message: Appended, parent: str | None = None) -> None:
         """Print nothing."""
 
-    def told(self, event: PermissionDenied | CompactEnded, agent: str = "") -> None:
+    def told(self, event: Told, agent: str = "") -> None:
         """Print nothing."""
 
     def tasks(self, lines: Sequence[Line]) -> None:
@@ -159,7 +160,7 @@ class JsonPrinter:
     def said(self, message: Appended, parent: str | None = None) -> None:
         """Print nothing."""
 
-    def told(self, event: PermissionDenied | CompactEnded, agent: str = "") -> None:
+    def told(self, event: Told, agent: str = "") -> None:
         """Print nothing."""
 
     def tasks(self, lines: Sequence[Line]) -> None:
@@ -213,8 +214,8 @@ class StreamPrinter:
         ):
             self._print(line)
 
-    def told(self, event: PermissionDenied | CompactEnded, agent: str = "") -> None:
-        """Print that a call was refused, or the conversation compacted."""
+    def told(self, event: Told, agent: str = "") -> None:
+        """Print that a call was refused, the conversation compacted, or a request is tried again."""
         self._print(event_line(event, session=self._session, uuid=self._new_id(), agent=agent))
 
     def tasks(self, lines: Sequence[Line]) -> None:

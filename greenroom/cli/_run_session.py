@@ -19,7 +19,7 @@ import trio
 
 from greenroom._version import __version__
 from greenroom.actors import AbortStatus, TurnEnded
-from greenroom.agents import CONTINUE, Appended, CompactEnded, PermissionDenied
+from greenroom.agents import CONTINUE, Appended, CompactEnded, ModelRetried, PermissionDenied
 from greenroom.cli._output import complain, note
 from greenroom.cli._run_ending import FAILED, SUCCESS, Ending, ended_badly, ended_well
 from greenroom.cli._run_lines import Abandoned, Counts, Line, Opening, abandoned_text
@@ -149,7 +149,7 @@ class Run:
         match event:
             case TurnEnded():
                 self._turn_ended(event)
-            case PermissionDenied() | CompactEnded():
+            case PermissionDenied() | CompactEnded() | ModelRetried():
                 self._print(partial(self._printer.told, event))
             case HookRan(error=error) if error and (event.source, event.handler, error) not in self._bad_hooks:
                 self._bad_hooks.add((event.source, event.handler, error))

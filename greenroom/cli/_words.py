@@ -23,7 +23,7 @@ from greenroom.actors import (
     TurnBegan,
     TurnEnded,
 )
-from greenroom.agents import AgentSpoke, ModelBegan, ModelEnded, ToolBegan, ToolEnded
+from greenroom.agents import AgentSpoke, ModelBegan, ModelEnded, ModelRetried, ToolBegan, ToolEnded
 from greenroom.core import Event
 from greenroom.mailbox import MessageDied
 from greenroom.session import SessionBegan, SessionEnded
@@ -71,6 +71,12 @@ def _model_ended(event: ModelEnded) -> str:
     return printable(f"{event.state} {event.error}".strip()) if event.state != "completed" else tokens
 
 
+def _model_retried(event: ModelRetried) -> str:
+    of = f" of {event.attempts}" if event.attempts else ""
+    status = f" {event.status}" if event.status is not None else ""
+    return printable(f"{event.error}{status}, attempt {event.attempt}{of} in {event.delay_s:.1f} s")
+
+
 def _linked(event: ItemLinked) -> str:
     links = {"waits for": event.added, "waits no more for": event.removed}
     return ", ".join(f"{word} {' '.join(f'#{one}' for one in items)}" for word, items in links.items() if items)
@@ -93,6 +99,7 @@ _WORDS: Final[Mapping[type[Event], Words]] = cast(
         TurnEnded: lambda one: f"turn {one.turn} {_ended(one)}",
         ModelBegan: lambda one: f"round {one.round}, {one.messages} messages",
         ModelEnded: _model_ended,
+        ModelRetried: _model_retried,
         ToolBegan: lambda one: printable(f"{one.tool} {one.summary}"),
         ToolEnded: lambda one: printable(f"{one.tool} {one.state} {one.error}".strip()),
         AgentSpoke: lambda one: printable(one.text),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from contextlib import AbstractAsyncContextManager
 
     from greenroom.models._types import Delta, ModelRequest, ModelResponse, Notice
@@ -36,11 +36,12 @@ class ModelStream(Protocol):
         """
         ...
 
-    async def wait_response(self, on_notice: Callable[[Notice], object] | None = None) -> ModelResponse:
+    async def wait_response(self, on_notice: Callable[[Notice], Awaitable[object]] | None = None) -> ModelResponse:
         """Read what is left of the stream and return the final response.
 
         Args:
-            on_notice: Called with each `StreamRestarted`, at once, so that it is on record before what follows it.
+            on_notice: Awaited with each `StreamRestarted`, before its wait, which goes on meanwhile. What it raises ends the
+                reading: whoever has something better to ask leaves the stream and asks anew, with the `attempt` of the notice.
 
         Raises:
             ProviderError: The request failed, or the stream was cut.

@@ -84,6 +84,8 @@ class ReplayMismatch(UsageError):
 class RecordedModel:
     """Serves the answers of a recorded run: deltas, usage and errors as they were, without the waits.
 
+    A wait before another attempt is one of 0 s, save one in which the request was given up: whoever did that has to be able to.
+
     Args:
         recording: What `read_recording` has read.
         normalize: Applied to both requests before they are compared, for what may differ: dates, folders, ids.
@@ -266,7 +268,7 @@ class _RecordedSource:
         if self._at < len(exchange.said):
             said = exchange.said[self._at]
             self._at += 1
-            return self._show(said)
+            return self._show(exchange, said)
         self._so_far = self._final
         if exchange.end == "error":
             raise self._error(exchange)
@@ -286,10 +288,12 @@ class _RecordedSource:
         self._contents.append(self._final.content)
         return exchange
 
-    def _show(self, said: Mapping[str, Any]) -> Delta:
+    def _show(self, exchange: Exchange, said: Mapping[str, Any]) -> Delta:
         delta = delta_of({name: value for name, value in said.items() if name not in {"shown", "void"}})
         if isinstance(delta, StreamRestarted):
             self._contents.popleft()
+            if exchange.end != "cut" or self._at < len(exchange.said):
+                delta = attrs.evolve(delta, wait_s=0.0)
         usage = delta.usage if isinstance(delta, UsageDelta) else self._so_far.usage
         blocks, characters = said["shown"]
         content = self._contents[0][:blocks]

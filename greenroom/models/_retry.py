@@ -2,8 +2,9 @@
 
 Rule 1: only what may succeed later is tried again. Rule 2: a provider that says when to come back is obeyed, and one that
 says "much later" is given up at once, so that the owner can decide. Rule 3: a restart is told before it is waited for.
-Rule 4: what failed attempts used was used, and is counted. Rule 5: a
-crowd that shares a budget of retries never sends much more than it would if all went well.
+Rule 4: what failed attempts used was used, and is counted. Rule 5: a crowd that shares a budget of retries never sends much
+more than it would if all went well. Rule 6: whoever gives a request up in its wait and asks anew goes on with the count of its
+attempts (`ModelRequest.attempt`), so that nothing is tried more often for it.
 """
 
 from __future__ import annotations
@@ -195,7 +196,7 @@ class _RetryingSource:
         self._request = request
         self._retries = retries
         self._next_manager: _Manager | None = first
-        self._attempt = 1
+        self._attempt = request.attempt
         self._resume_at_s = 0.0
         self._entered = AsyncExitStack()  # at most the manager of one attempt
         self._stream: ModelStream | None = None
@@ -213,7 +214,7 @@ class _RetryingSource:
 
     def _with_lost(self, part: _Counted) -> _Counted:
         """Add what the failed attempts used; most requests have none."""
-        return attrs.evolve(part, usage=self._lost + part.usage) if self._attempt > 1 else part
+        return attrs.evolve(part, usage=self._lost + part.usage) if self._attempt > self._request.attempt else part
 
     async def finish(self) -> bool:
         """Take no short cut: every delta is read."""
@@ -265,7 +266,15 @@ class _RetryingSource:
         self._attempt += 1
         self._resume_at_s = trio.current_time() + wait_s
         self._so_far = _nothing(self._model)
-        return StreamRestarted(error.kind, self._attempt, wait_s, lost, error.status)
+        return StreamRestarted(
+            error.kind,
+            self._attempt,
+            wait_s,
+            lost,
+            error.status,
+            attempts=self._retries.policy.for_kind(error.kind).attempts,
+            is_told=error.retry_after_s is not None,
+        )
 
 
 def _nothing(model: Model) -> ModelResponse:

@@ -6,7 +6,7 @@ generator, so that leaving a stream early leaves nothing for the garbage collect
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Final, Protocol, Self, final
 
@@ -91,7 +91,7 @@ class AnswerStream:
         """The valid part of what has arrived; the final response once the stream has ended."""
         return self._source.so_far
 
-    async def wait_response(self, on_notice: Callable[[Notice], object] | None = None) -> ModelResponse:
+    async def wait_response(self, on_notice: Callable[[Notice], Awaitable[object]] | None = None) -> ModelResponse:
         """Read what is left and return the final response, see `ModelStream`.
 
         Raises:
@@ -107,7 +107,7 @@ class AnswerStream:
             if not self._has_ended:
                 async for delta in self:
                     if on_notice is not None and isinstance(delta, Notice):
-                        on_notice(delta)
+                        await on_notice(delta)
         return self.so_far
 
     async def __aenter__(self) -> Self:

@@ -213,6 +213,8 @@ class ModelRequest:
     """None: the model's own default. A change of it, as of `thinking`, voids what the provider has cached."""
     thinking: Thinking | None = None
     """None: the model's own default."""
+    attempt: int = 1
+    """Which attempt at an answer it is; above 1 where the one before was given up, in its wait, for this one. Never sent."""
 
 
 StopReason: TypeAlias = Literal[
@@ -312,6 +314,10 @@ class StreamRestarted:
     """What the failed attempt had used; the provider may bill it. The usage of the response counts it already."""
     status: int | None = None
     """The HTTP status of the failure, if it had one."""
+    attempts: int = 0
+    """Requests that there may be in all, the first one included; 0 where that is not known."""
+    is_told: bool = False
+    """Whether the provider has said when to come back; then nothing may make the wait shorter."""
 
 
 Notice: TypeAlias = StreamRestarted

@@ -102,7 +102,7 @@ class SessionSettings:
     `max_running`, `max_total`, `interactive`, `assistant`, `coordinator`, `coordinator_prompt`, `simple_workers`, `scratchpad`,
     `append_system_prompt`, `release_s`."""
     teams: TeamSettings = attrs.field(factory=TeamSettings)
-    """Teams: `enabled`, `implicit`, `delegate_mode`, `agent_busy`, `teardown_s`."""
+    """Teams: `enabled`, `implicit`, `delegate_mode`, `agent_busy`, `teardown_s`, `shutdown_s`."""
     neighbours: NeighbourSettings = attrs.field(factory=NeighbourSettings)
     """Other sessions: `listen` lets their main agents write to this one's; no, unless said."""
     child_permission: Literal["definition", "inherit", "clamped"] | None = None

@@ -224,6 +224,7 @@ class SessionTeams:
             check_open=self._recording.check_open,
             wait_durable=self._recording.commit,
             one_each=self.settings.agent_busy,
+            shutdown_s=self.settings.shutdown_deadline_s,
             wall=self._ports.clock.wall,
             description=description,
             is_of_program=self._is_of_program,

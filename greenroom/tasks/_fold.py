@@ -8,6 +8,7 @@ import attrs
 
 from greenroom.actors import EDGE_TO, TERMINAL, Edge, step
 from greenroom.actors import State as TaskState
+from greenroom.core import IllegalTransition
 from greenroom.tasks._events import TaskBegan, TaskDropped, TaskEnded, TaskLost, TaskMoved, TaskRegistered
 from greenroom.tasks._notice import name_notice
 from greenroom.tasks._task import LOST
@@ -72,7 +73,7 @@ def ended(before: TaskView | None, event: TaskEnded) -> TaskView:
     """End it."""
     view = before or attrs.evolve(_unknown(event), state=TaskState.RUNNING)
     return attrs.evolve(
-        _moved(view, EDGE_TO[TaskState(event.state)]),
+        _moved(view, _edge_to(event.state, event.kind)),
         exit_code=event.exit_code,
         error=event.error,
         cause=event.cause,
@@ -84,10 +85,11 @@ def ended(before: TaskView | None, event: TaskEnded) -> TaskView:
 def lost(before: TaskView | None, event: TaskLost) -> TaskView:
     """End it as far as is known; it may never have begun."""
     view = before or _unknown(event)
-    state = TaskState(event.state)
+    edge = _edge_to(event.state, event.kind)
     if view.state is TaskState.PENDING:
         view = _moved(view, Edge.BEGIN)
-    return attrs.evolve(_moved(view, EDGE_TO[state]), cause=LOST if state is TaskState.FAILED else "")
+    view = _moved(view, edge)
+    return attrs.evolve(view, cause=LOST if view.state is TaskState.FAILED else "")
 
 
 def _known(event: TaskRegistered | TaskBegan) -> TaskView:
@@ -106,6 +108,18 @@ def _known(event: TaskRegistered | TaskBegan) -> TaskView:
 
 def _unknown(event: Any) -> TaskView:
     return TaskView(task=event.task, run=event.run, owner=event.actor)
+
+
+def _edge_to(state: str, event: str) -> Edge:
+    """Return the move that ends a task in a state.
+
+    Raises:
+        IllegalTransition: No task ends in that.
+    """
+    try:
+        return EDGE_TO[TaskState(state)]
+    except (ValueError, KeyError):
+        raise IllegalTransition(state=state, event=event) from None
 
 
 def _moved(view: TaskView, edge: Edge) -> TaskView:

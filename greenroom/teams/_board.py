@@ -9,7 +9,7 @@ Must not know: hooks, which run before a message is sent and not within its step
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, Final, final
 
 import attrs
 
@@ -30,6 +30,8 @@ from greenroom.teams._items import (
     created,
     cut,
 )
+
+_GO_ON: Final = "You were at it when the team was closed, or its process ended, and it is open again. See how far you came, and go on with it."
 
 
 @final
@@ -151,6 +153,8 @@ class BoardHome:
     """Whether a member that works on an item is given no other one (`agent_busy`)."""
     waiting: dict[str, Ref[Any]] = attrs.field(factory=dict)
     """Members that have nothing to do, in the order in which they said so."""
+    cut: dict[str, tuple[str, ...]] = attrs.field(factory=dict)
+    """Items that members were at when their team was closed, or its process ended; each goes on with them when it is there again."""
     holding: dict[str, Ref[Any]] = attrs.field(factory=dict)
     """Members that have nothing to do but own an item in progress, where each may have one only."""
     members: dict[str, Ref[Any]] = attrs.field(factory=dict)
@@ -161,7 +165,7 @@ class BoardHome:
     freed: dict[str, None] = attrs.field(factory=dict)
     """Members of whose own items one can be begun now, still to be looked after."""
     tell_lead: Callable[[Note], Delivery] | None = None
-    tell_owner: Callable[[Assignment], object] = attrs.field(default=lambda _: None)
+    tell_owner: Callable[[Assignment], object]
     """Tells a member what it was given and cannot begin with at once."""
     settle: Callable[[str], None] | None = None
     """Called in the step in which a member said that it had nothing to do and the board had nothing for it."""
@@ -325,11 +329,22 @@ class Board(Behavior[BoardMessage]):
         home = self._home
         if not self._join(member, ref, ctx):
             return
+        if self._send_again(member, ctx):
+            return
         if home.one_each and home.state.in_progress(member):
             home.holding[member] = ref
         else:
             home.waiting[member] = ref
             home.freed[member] = None
+
+    def _send_again(self, member: str, ctx: Context) -> bool:
+        """Let a member that is there again go on with what it was at; says whether there is anything."""
+        home = self._home
+        left = [one for one in home.cut.get(member, ()) if home.holds(member, one)]
+        for one in left:
+            self._send_work(home.state.items[one], member, ctx, is_cut=True)
+        home.cut.pop(member, None)  # last, so that a crash on the way leaves it for the next incarnation
+        return bool(left)
 
     def _settle(self, member: str) -> None:
         home = self._home
@@ -382,12 +397,15 @@ class Board(Behavior[BoardMessage]):
         self._record([ItemClaimed(item=item.id, owner=member)], ctx)
         self._send_work(item, member, ctx)
 
-    def _send_work(self, item: Item, member: str, ctx: Context) -> None:
+    def _send_work(self, item: Item, member: str, ctx: Context, *, is_cut: bool = False) -> None:
         self._home.waiting.pop(member, None)
         ref = self._home.members.get(member)
         if ref is None:  # the lead, who reads the board by itself
             return
-        text = f"Task #{item.id} is yours: {item.subject}\n\n{item.description}".rstrip()
+        whose = "is still yours" if is_cut else "is yours"
+        text = f"Task #{item.id} {whose}: {item.subject}\n\n{item.description}".rstrip()
+        if is_cut:
+            text += f"\n\n{_GO_ON}"
         delivery = ref.tell(Work(text, item.id), Lane.LATER, size_bytes=len(text))
         if delivery is not Delivery.ACCEPTED:
             self._take_back(self._home.state.items[item.id], f"the mailbox of {member} is {delivery}", ctx)

@@ -122,7 +122,12 @@ def size_of(metadata: Mapping[str, Any]) -> int:
 
 
 def created(_: Item | None, event: ItemCreated) -> Item:
-    """Return the new item."""
+    """Return the new item.
+
+    Raises:
+        IllegalTransition: Its id is no number.
+    """
+    _number_of(event)
     return Item(
         id=event.item,
         subject=event.subject,
@@ -170,8 +175,18 @@ def _edited(before: Item, event: ItemEdited) -> Item:
 
 
 def marked(before: int | None, event: ItemCreated) -> int:
-    """Return the highest id that a board has given."""
-    return max(before or 0, int(event.item))
+    """Return the highest id that a board has given.
+
+    Raises:
+        IllegalTransition: The id is no number.
+    """
+    return max(before or 0, _number_of(event))
+
+
+def _number_of(event: ItemCreated) -> int:
+    if not event.item.isdecimal():
+        raise IllegalTransition(state=f"a board, with the id {event.item!r}", event=event.kind)
+    return int(event.item)
 
 
 FOLDS: Final = (

@@ -58,6 +58,7 @@ TRANSITIONS: Final[Mapping[MemberStatus, Mapping[MateStep, MemberStatus]]] = {
     _M.IDLE: {
         _S.TURN_TAKEN: _M.WORKING,
         _S.SHUTDOWN_ASKED: _M.SHUTDOWN_REQUESTED,
+        _S.PLAN_HANDED_IN: _M.AWAITING_PLAN,  # it waits still, from before its team was closed
         _S.LIFE_ENDED: _M.ENDED,
     },
     _M.SHUTDOWN_REQUESTED: {

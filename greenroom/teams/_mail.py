@@ -23,7 +23,7 @@ from greenroom.inbox import AUTO_CONTINUATION
 from greenroom.mailbox import Delivery, Lane
 from greenroom.teams._mail_events import Mail, MailQuarantined, MailRead, MailReturned, MailSent
 from greenroom.teams._names import EVERYBODY, LEAD, plain_name
-from greenroom.teams._protocol import Message, PlanApprovalRequest, ShutdownRequest, Spoken
+from greenroom.teams._protocol import Message, Spoken
 from greenroom.teams._roster import Member, Roster
 from greenroom.teams._wire import Problem, read, read_inbox, read_spoken, write_text
 
@@ -33,8 +33,6 @@ CUT: Final = "\n[cut: {left} characters more]"
 
 Handler: TypeAlias = Callable[[Member, Letter, Any], Awaitable[Told]]
 """Does what an object of the protocol says: whose it is, the letter, the object."""
-_ENDS_WITH_TEAM: Final = (ShutdownRequest, PlanApprovalRequest)
-"""What nobody waits for any more when the team is open again."""
 _FULL: Final = "its mailbox is full; send it again when it has read what is there"
 _ENDED: Final = "it has ended and reads nothing any more"
 
@@ -45,6 +43,7 @@ class TeamMail:
 
     Attributes:
         handlers: What objects of the protocol do, by their class.
+        again: What is read, when the team is open again, of objects that nobody had read; empty where nobody waits for them any more.
         is_closing: Whether the team is being closed: then what members have not read waits for the next time.
         returned: The latest messages that nobody reads, oldest first.
     """
@@ -52,6 +51,7 @@ class TeamMail:
     def __init__(self, roster: Roster, *, last: int = 0) -> None:
         self.roster = roster
         self.handlers: dict[type[Message], Handler] = {}
+        self.again: dict[type[Message], Callable[[Any], str]] = {}
         self.is_closing = False
         self.returned: list[Mail] = []
         self._last = last
@@ -316,11 +316,13 @@ class TeamMail:
             self._last = max(self._last, mail.mail)
             member = self.roster.members.get(mail.to)
             lane = Lane.NEXT if mail.sender == LEAD else Lane.LATER
-            why = _ENDED if member is None else ""
-            if isinstance(read(mail.text), _ENDS_WITH_TEAM):
-                why = "its team was closed meanwhile"
-            if member is not None and not why:
-                why = self._deliver(member, mail, mail.text, lane)
+            said = read(mail.text)
+            again = None if isinstance(said, Problem) else self.again.get(type(said))
+            text = mail.text if again is None else again(said)
+            if member is None:
+                why = _ENDED
+            else:
+                why = self._deliver(member, mail, text, lane) if text else "its team was closed meanwhile"
             if why:
                 self._return(mail, why)
 

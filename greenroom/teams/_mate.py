@@ -157,8 +157,8 @@ class MateAgent(Agent):
         return self._mate.item != "" and not goes_on
 
     def _rest(self, ctx: Context) -> None:
-        """Ask the board for something to do, unless something waits, or this is the end."""
-        if not (ctx.is_ending or _mail(ctx)):
+        """Ask the board for something to do, unless something waits, its plan does, or this is the end."""
+        if not (ctx.is_ending or _mail(ctx) or self._mate.status is MemberStatus.AWAITING_PLAN):
             self._tell_board(Idle(member=self._mate.name, ref=ctx.ref))
 
     def _count_crash(self, error: Exception, ctx: Context) -> None:

@@ -7,7 +7,8 @@ from typing import ClassVar, Final, final
 import attrs
 
 from greenroom.core import Event
-from greenroom.teams._request_events import PlanAnswered
+from greenroom.teams._events import ItemClaimed
+from greenroom.teams._request_events import PlanAnswered, PlanSubmitted
 
 
 @final
@@ -140,6 +141,14 @@ class MateView:
     """Why it is idle, or how it ended."""
     run: int = 1
     """How often it has joined: once, and once more each time its team was opened again."""
+    plan: str = ""
+    """Id of its plan that waits for the lead's word; empty for none."""
+    plan_file: str = ""
+    """The file of the run that holds that plan."""
+    plans: int = 0
+    """The highest number of a plan of its own."""
+    has_work: bool = False
+    """Whether it has been given something since it was idle last; what of that is an item, it goes on with when it is back."""
 
     @property
     def has_ended(self) -> bool:
@@ -149,7 +158,7 @@ class MateView:
 
 def joined(before: MateView | None, event: MateJoined) -> MateView:
     """Return a teammate that has just joined, or came back when its team was opened again."""
-    return MateView(
+    new = MateView(
         team=event.team,
         name=event.name,
         actor=event.actor,
@@ -160,7 +169,16 @@ def joined(before: MateView | None, event: MateJoined) -> MateView:
         is_plan_required=event.is_plan_required,
         restart=event.restart,
         status="idle",
-        run=1 if before is None else before.run + 1,
+    )
+    if before is None:
+        return new
+    return attrs.evolve(
+        new,
+        run=before.run + 1,
+        plan=before.plan,
+        plan_file=before.plan_file,
+        plans=before.plans,
+        has_work=before.has_work,
     )
 
 
@@ -170,15 +188,21 @@ def changed(before: MateView | None, event: Event) -> MateView | None:
         return None
     match event:
         case MateWoke():
-            return attrs.evolve(before, status="working", reason="")
+            return attrs.evolve(before, status="working", reason="", has_work=True)
+        case ItemClaimed():
+            return attrs.evolve(before, has_work=True)
         case MateIdled(reason=reason):
-            return attrs.evolve(before, status="idle", reason=reason)
+            return attrs.evolve(before, status="idle", reason=reason, has_work=False)
         case MateParked():
             return attrs.evolve(before, status="parked", reason="")
         case MateLeft(state=state):
             return attrs.evolve(before, status=ENDED, reason=state)
-        case PlanAnswered(is_approved=True):
-            return attrs.evolve(before, is_plan_required=False)
+        case PlanSubmitted(request=request, path=path, number=number):
+            return attrs.evolve(before, plan=request, plan_file=path, plans=max(before.plans, number))
+        case PlanAnswered(is_approved=is_approved):
+            return attrs.evolve(
+                before, plan="", plan_file="", is_plan_required=before.is_plan_required and not is_approved
+            )
         case _:
             return before
 
@@ -212,6 +236,8 @@ FOLDS: Final = (
     ("mates", MateIdled, ("team", "name"), changed),
     ("mates", MateParked, ("team", "name"), changed),
     ("mates", MateLeft, ("team", "name"), changed),
+    ("mates", ItemClaimed, ("team", "owner"), changed),
+    ("mates", PlanSubmitted, ("team", "by"), changed),
     ("mates", PlanAnswered, ("team", "to"), changed),
     ("teams", TeamOpened, ("team",), opened),
     ("teams", TeamClosed, ("team",), closed),

@@ -2,7 +2,7 @@
 
 Rule 1: until its plan is approved a mate changes nothing. Rule 2: only the lead's word counts, or the host's; it decides without the
 user, and gives no more than it has itself. Rule 3: a plan that cannot be put on record was not handed in, and an answer that cannot
-be was not given.
+be was not given. Rule 4: a plan waits until it is answered or its mate has ended, also where the team is closed and opened again.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ EXIT_PLAN_MODE: Final = "ExitPlanMode"
 CARRY_OUT: Final = "Your plan is approved: carry it out."
 CHANGE: Final = "Your plan is not approved: change it, and hand it in again."
 NOT_SUBMITTED: Final = "Failed to write the plan approval request to the lead's inbox — plan not submitted; try again. You are in plan mode still."
+UNKNOWN_LATER: Final = "Your lead has your plan, but it could not be put on record that it waits. End your turn; if nobody answers, hand it in again."
 _ABOUT: Final = (
     "Hand in your plan. You are in plan mode: you may look at things, and change nothing. Your lead reads the plan and approves it, or "
     "says what to change; end your turn and wait for its word. Until it has approved, nothing may be changed."
@@ -71,17 +72,19 @@ class Plans:
         mail: What they and the answers travel by.
         wall: The date and time in UTC.
         write: Writes a plan into the run folder.
+        last: The highest number of a plan of this team.
     """
 
-    def __init__(self, mail: TeamMail, wall: Callable[[], datetime], write: WritePlan) -> None:
+    def __init__(self, mail: TeamMail, wall: Callable[[], datetime], write: WritePlan, *, last: int = 0) -> None:
         self.requests: dict[str, PlanRequest] = {}
         """Those that wait, by their ids."""
         self._mail = mail
         self._roster = mail.roster
         self._wall = wall
         self._write = write
-        self._count = 0
+        self._count = last
         mail.handlers[AnswerPlan] = self._answer_by_tool
+        mail.again[PlanApprovalRequest] = self._say_again
 
     def open_for(self, name: str) -> PlanRequest | None:
         """Return the plan of a mate that waits."""
@@ -124,12 +127,32 @@ class Plans:
         if failed:
             raise ToolError(f"{NOT_SUBMITTED} ({failed[LEAD]})")
         self.requests[request.id] = request
-        if me.status is MemberStatus.WORKING:
+        if me.status is not MemberStatus.ENDED:
             me.take(MateStep.PLAN_HANDED_IN)
         self._roster.emit(
-            PlanSubmitted(actor=me.home.id, team=self._roster.team, request=request.id, by=me.name, path=path.name)
+            PlanSubmitted(
+                actor=me.home.id,
+                team=self._roster.team,
+                request=request.id,
+                by=me.name,
+                path=path.name,
+                number=number,
+            )
         )
+        try:
+            await self._roster.wait_durable()
+        except JournalError as error:
+            raise ToolError(UNKNOWN_LATER) from error
         return request
+
+    def wait_again(self, me: Member, request: PlanRequest) -> None:
+        """Let a mate wait for the word on a plan that waited already when its team was closed; it is just there again."""
+        self.requests[request.id] = request
+        me.take(MateStep.PLAN_HANDED_IN)
+
+    def forget(self, name: str) -> None:
+        """Let no plan of a mate wait any more that has ended."""
+        self.requests = {number: one for number, one in self.requests.items() if one.name != name}
 
     def tool(self, name: str) -> ExitPlanMode:
         """Return the tool with which the mate of that name hands its plan in."""
@@ -141,6 +164,12 @@ class Plans:
             return await self.submit(member, plan)
 
         return ExitPlanMode(submit)
+
+    def _say_again(self, message: PlanApprovalRequest) -> str:
+        """Return what the lead reads of a plan that it had not read when the team was closed; nothing where none waits."""
+        if message.request_id not in self.requests:
+            return ""
+        return f"{write_text(message)}\n{_HOW.format(name=message.sender, id=message.request_id)}"
 
     # --- answering -------------------------------------------------------------------------------------------------
 
@@ -194,6 +223,7 @@ class Plans:
                 feedback=feedback,
             )
         )
+        await self._roster.wait_durable()
         return after.mode
 
     def _waiting(self, request_id: str) -> tuple[PlanRequest, Member]:
@@ -201,8 +231,6 @@ class Plans:
         request = self.requests.get(request_id)
         member = None if request is None else self._roster.members.get(request.name)
         if request is None or member is None or request.is_being_answered:
-            if member is None:
-                self.requests.pop(request_id, None)
             there_are = ", ".join(self.requests) or "none"
             raise UsageError(f"no plan {request_id!r} waits for an answer; these do: {there_are}")
         return request, member

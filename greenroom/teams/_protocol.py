@@ -1,7 +1,8 @@
 """What members of a team say to each other besides plain text (agents 7E): pure values.
 
 A field without a default is needed, wherever a message comes from; the others are optional. `wire` in the metadata of a field is
-what it is called on the wire where that is not its own name, `also` names others under which it is read.
+what it is called on the wire where that is not its own name, `also` names others under which it is read, `always` says that it is written
+where it has its default too.
 Must not know: actors, who may say what to whom, clock.
 """
 
@@ -70,7 +71,7 @@ class IdleNotification(FromMember):
 
     type: ClassVar[str] = "idle_notification"
 
-    idle_reason: IdleReason = IdleReason.AVAILABLE
+    idle_reason: IdleReason = attrs.field(default=IdleReason.AVAILABLE, metadata={"always": True})
     summary: str = ""
     """What it told other mates meanwhile."""
     completed_task_id: str = ""

@@ -12,7 +12,7 @@ from typing import Any, final
 
 import attrs
 
-from greenroom.teams._items import Item
+from greenroom.teams._items import Item, ItemStatus
 from greenroom.teams._mail_events import Mail, unread
 from greenroom.teams._mate_events import MateView, TeamView
 
@@ -32,6 +32,15 @@ class TeamRecord:
     """What its members have not read, in the order in which it was sent."""
     last_mail: int = 0
     """The highest number of a message."""
+
+    @property
+    def cut(self) -> dict[str, tuple[str, ...]]:
+        """The items that those who come back were at when they were cut off, by name."""
+        mine: dict[str, tuple[str, ...]] = {}
+        for item in self.items:
+            if item.status is ItemStatus.IN_PROGRESS:
+                mine[item.owner] = (*mine.get(item.owner, ()), item.id)
+        return {one.name: mine[one.name] for one in self.parked if one.has_work and one.name in mine}
 
     @property
     def parked(self) -> tuple[MateView, ...]:

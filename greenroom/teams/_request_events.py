@@ -73,6 +73,8 @@ class PlanSubmitted(RequestEvent):
     """Name of the mate."""
     path: str
     """The file of the run that holds it."""
+    number: int = 0
+    """Of the team's plans, from 1; 0 in older journals."""
 
 
 @final

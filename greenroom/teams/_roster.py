@@ -7,6 +7,7 @@ across the restarts of its actor, is here and not in the actor.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from typing import Any, Final, final
 
 import attrs
@@ -93,6 +94,8 @@ class Roster:
     """Raises when nothing new may begin, because it could not be put on record."""
     wait_durable: Callable[[], Awaitable[None]]
     """Returns when everything recorded so far survives a crash of the process."""
+    wall: Callable[[], datetime]
+    """The date and time in UTC."""
     members: dict[str, Member] = attrs.field(factory=dict)
     """Those that have not ended, by name, the lead first."""
     joined: set[str] = attrs.field(factory=set)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final, final
 
@@ -12,6 +13,7 @@ from greenroom.core import UsageError
 TEAMS: Final = "GREENROOM_EXPERIMENTAL_AGENT_TEAMS"
 TEARDOWN_MS: Final = "GREENROOM_TEAM_TEARDOWN_PARK_TIMEOUT_MS"
 TEARDOWN_S: Final = 10.0
+SHUTDOWN_S: Final = 60.0
 _LEAST_S, _MOST_S = 1.0, 60.0
 
 
@@ -35,6 +37,13 @@ class TeamSettings:
     """Whether a member that has an open item may not claim another one (agents 7.75)."""
     teardown_s: float = attrs.field(default=TEARDOWN_S, validator=_in_range)
     """Seconds that a team gets to end when it is closed, 1 to 60; then whoever is left is killed."""
+    shutdown_s: float = attrs.field(default=SHUTDOWN_S, validator=attrs.validators.ge(0))
+    """Seconds that a mate has that was asked to end; then it is ended whatever it says. 0: its word is waited for."""
+
+    @property
+    def shutdown_deadline_s(self) -> float:
+        """The same; infinite for none."""
+        return self.shutdown_s or math.inf
 
 
 def teams_from_environment(environ: Mapping[str, str], settings: TeamSettings) -> TeamSettings:

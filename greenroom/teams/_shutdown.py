@@ -32,8 +32,6 @@ from greenroom.teams._request_events import ShutdownAnswered, ShutdownAsked, Shu
 from greenroom.teams._roster import Member
 from greenroom.teams._wire import write_text
 
-DEADLINE_S: Final = 60.0
-"""Seconds that a mate has by default that the host wants to end."""
 FINISH_S: Final = 60.0
 """Seconds for the turn in which a mate has approved; then it is aborted."""
 FORCE_S: Final = 2.0
@@ -167,19 +165,24 @@ class Shutdowns:
         mail: What they and the answers travel by.
         supervisor: That of the team.
         wall: The date and time in UTC.
+        deadline_s: Seconds that a mate has where nobody says otherwise; `math.inf` waits for its word.
     """
 
-    def __init__(self, mail: TeamMail, supervisor: Supervisor, wall: Callable[[], datetime]) -> None:
+    def __init__(
+        self, mail: TeamMail, supervisor: Supervisor, wall: Callable[[], datetime], *, deadline_s: float
+    ) -> None:
         self.requests: dict[str, ShutdownAsk] = {}
         """Those that are open, by their ids."""
         self._mail = mail
         self._roster = mail.roster
         self._supervisor = supervisor
         self._wall = wall
+        self._deadline_s = deadline_s
         self._deadlines: Ref[Any] | None = None
         self._last_ms = 0
         mail.handlers[AskShutdown] = self._ask_by_tool
         mail.handlers[AnswerShutdown] = self._answer
+        mail.again[ShutdownRequest] = lambda _: ""  # a request ends with the team
 
     def open_for(self, name: str) -> ShutdownAsk | None:
         """Return the request to a mate that has come to no outcome."""
@@ -190,19 +193,20 @@ class Shutdowns:
         """Whether a mate is about to end, because it has approved or because its deadline has come."""
         return any(one.state in _ENDING for one in self.requests.values())
 
-    async def ask(self, member: Member, reason: str = "", *, deadline_s: float = math.inf) -> ShutdownAsk:
+    async def ask(self, member: Member, reason: str = "", *, deadline_s: float | None = None) -> ShutdownAsk:
         """Ask a mate to end; where it was asked already, that request counts, with the earlier of the deadlines.
 
         Args:
             member: The mate.
             reason: What it reads.
-            deadline_s: Seconds until it is ended whatever it says.
+            deadline_s: Seconds until it is ended whatever it says; None for those of the team.
 
         Raises:
             JournalError: The request could not be put on record; nobody was asked.
             SendRefused: It has ended.
             UsageError: The seconds are no number above 0, or it is the lead.
         """
+        deadline_s = self._deadline_s if deadline_s is None else deadline_s
         if not deadline_s > 0:
             raise UsageError(f"deadline_s has to be more than 0 seconds, not {deadline_s!r}")
         if member.is_lead:
@@ -213,7 +217,7 @@ class Shutdowns:
         await self._bring_forward(request, deadline_s)
         return request
 
-    async def end(self, member: Member, reason: str, deadline_s: float) -> ShutdownOutcome:
+    async def end(self, member: Member, reason: str, deadline_s: float | None) -> ShutdownOutcome:
         """Ask a mate to end and wait for what comes of it; one that cannot be asked is ended at once.
 
         Cancelled, the request stands.
@@ -238,7 +242,11 @@ class Shutdowns:
             request = await self.ask(member, said.reason)
         except JournalError as error:
             raise not_recorded(letter, member.name) from error
-        text = f"Shutdown request {request.id} sent to {member.name}. It answers itself; TaskStop ends it at once."
+        left_s = request.deadline_s - trio.current_time()
+        limit = "" if math.isinf(left_s) else f" In {left_s:.0f} s it is ended whatever it says."
+        text = (
+            f"Shutdown request {request.id} sent to {member.name}. It answers itself; TaskStop ends it at once.{limit}"
+        )
         return Told(text=text, target=member.name, sender=me.name, more={"request_id": request.id})
 
     async def _send(self, member: Member, reason: str) -> ShutdownAsk:

@@ -26,10 +26,11 @@ from greenroom.teams._mail_events import Mail
 from greenroom.teams._mate import MateAgent
 from greenroom.teams._mate_events import MateJoined, MateView, TeamOpened
 from greenroom.teams._names import LEAD, check_name, color_of
-from greenroom.teams._plans import Plans
+from greenroom.teams._plans import PlanRequest, Plans
 from greenroom.teams._record import TeamRecord
 from greenroom.teams._roster import Member, Roster
-from greenroom.teams._shutdown import DEADLINE_S, ShutdownOutcome, Shutdowns, ShutdownState
+from greenroom.teams._settings import SHUTDOWN_S
+from greenroom.teams._shutdown import ShutdownOutcome, Shutdowns, ShutdownState
 from greenroom.teams._telling import park, settle, tell_end
 from greenroom.teams._tools import member_tools
 from greenroom.tools import Tool
@@ -71,6 +72,10 @@ class MateGround(Protocol):
         Raises:
             OSError: It cannot be written.
         """
+        ...
+
+    async def read_plan(self, name: str) -> tuple[Path, str]:
+        """Return the file of the run folder that holds a plan, and the plan; empty where it cannot be read."""
         ...
 
     def adopt(self, member: Member) -> None:
@@ -160,14 +165,14 @@ class Mate:
         """End the teammate; its items go back to the board."""
         self.ref.kill(why)
 
-    async def shutdown(self, reason: str = "", *, deadline_s: float = DEADLINE_S) -> ShutdownOutcome:
+    async def shutdown(self, reason: str = "", *, deadline_s: float | None = None) -> ShutdownOutcome:
         """Ask it to end and return what came of it: its model decides, up to the deadline; then it is ended.
 
         Cancelled, the request stands, and so does its deadline.
 
         Args:
             reason: What it reads.
-            deadline_s: Seconds that it has; `math.inf` waits for its word.
+            deadline_s: Seconds that it has; `math.inf` waits for its word, None is `teams.shutdown_s` of the settings.
 
         Raises:
             UsageError: The seconds are no number above 0.
@@ -193,12 +198,14 @@ class Team:
         ground: MateGround,
         wall: Callable[[], datetime],
         record: TeamRecord | None,
+        shutdown_s: float,
     ) -> None:
         self.mail = TeamMail(roster, last=0 if record is None else record.last_mail)
         """What members send each other."""
-        self.shutdowns = Shutdowns(self.mail, supervisor, wall)
+        self.shutdowns = Shutdowns(self.mail, supervisor, wall, deadline_s=shutdown_s)
         """The requests to end that are open."""
-        self.plans = Plans(self.mail, wall, ground.write_plan)
+        plans = 0 if record is None else max((one.plans for one in record.mates), default=0)
+        self.plans = Plans(self.mail, wall, ground.write_plan, last=plans)
         """The plans of mates that wait for a word."""
         self.name = roster.team
         self.supervisor = supervisor
@@ -230,7 +237,8 @@ class Team:
     @property
     def has_work_to_hand_out(self) -> bool:
         """Whether an item waits although somebody is there who could take it, or will be after a restart."""
-        return self.board.has_claimable and any(not mate.ref.is_gone for mate in self._mates.values())
+        takers = (one for one in self._mates.values() if one.status is not MemberStatus.AWAITING_PLAN)
+        return self.board.has_claimable and any(not mate.ref.is_gone for mate in takers)
 
     async def spawn(
         self,
@@ -293,7 +301,11 @@ class Team:
         try:
             home = await self._ground.make_mate(wish)
             member = self._make_member(name, home, former)
-            admit = partial(self._admit, member, plan_required=wish.is_plan_required, restart=spec.restart)
+            plan = None
+            if former is not None and former.plan:
+                path, text = await self._ground.read_plan(former.plan_file)
+                plan = PlanRequest(id=former.plan, name=name, plan=text, path=path)
+            admit = partial(self._admit, member, plan, plan_required=wish.is_plan_required, restart=spec.restart)
             ref: Ref[Any] = await self.supervisor.spawn(MateAgent, member, roster, admit, name=name, spec=spec)
         except BaseException:
             if name not in roster.joined:
@@ -318,7 +330,7 @@ class Team:
         self._unread = [one for one in self._unread if one.to != name]
         return mine
 
-    def _admit(self, member: Member, *, plan_required: bool, restart: Restart) -> None:
+    def _admit(self, member: Member, plan: PlanRequest | None, *, plan_required: bool, restart: Restart) -> None:
         """Let a teammate belong to the team, in the step in which it can begin."""
         home = member.home
         self.roster.join(member)
@@ -335,6 +347,8 @@ class Team:
                 restart=restart.value,
             )
         )
+        if plan is not None:
+            self.plans.wait_again(member, plan)
         self._ground.adopt(member)
         member.ref.watch(partial(self._let_go, member))
 
@@ -346,6 +360,7 @@ class Team:
         if ends_with_team or member.name in self._parked:
             park(self.roster, member)
         else:
+            self.plans.forget(member.name)
             tell_end(self.roster, member, down, is_told=mate is not None and not self._is_closing)
         self._ground.let_go(member, down)
         if mate is not None:
@@ -382,6 +397,7 @@ async def make_team(
     wait_durable: Callable[[], Awaitable[None]],
     wall: Callable[[], datetime],
     one_each: bool = False,
+    shutdown_s: float = SHUTDOWN_S,
     description: str = "",
     is_of_program: bool = True,
     record: TeamRecord | None = None,
@@ -394,13 +410,17 @@ async def make_team(
         was_done=state.is_done,  # nobody is told of that again
         is_closing=partial(_is_ending, supervisor),
         one_each=one_each,
+        cut={} if record is None else record.cut,
+        tell_owner=lambda assignment: tell_assignment(roster, wall, assignment),
         tell_lead=lambda note: lead.tell(note, Lane.LATER, size_bytes=len(note.text)),
         check_open=check_open,
     )
     board: Ref[Any] = await supervisor.spawn(Board, home, name="board", spec=ChildSpec(restart=Restart.PERMANENT))
     home.board = board
     emit: Callable[[Event], int] = supervisor.cell.recorder.emit
-    roster = Roster(team=name, board=board, home=home, emit=emit, check_open=check_open, wait_durable=wait_durable)
+    roster = Roster(
+        team=name, board=board, home=home, emit=emit, check_open=check_open, wait_durable=wait_durable, wall=wall
+    )
     leading = Member(name=LEAD, id=roster.id_of(LEAD), color="", home=lead_home)
     leading.ref = lead
     roster.join(leading)
@@ -409,10 +429,9 @@ async def make_team(
         roster.used |= names
         roster.joined |= names
     home.settle = partial(settle, roster)
-    home.tell_owner = partial(tell_assignment, roster, wall)
     description = description or (record.view.description if record is not None else "")
     emit(TeamOpened(actor=board.id, team=name, description=description, is_of_program=is_of_program))
-    team = Team(supervisor=supervisor, roster=roster, ground=ground, wall=wall, record=record)
+    team = Team(supervisor=supervisor, roster=roster, ground=ground, wall=wall, record=record, shutdown_s=shutdown_s)
     return team, member_tools(roster, LEAD)
 
 

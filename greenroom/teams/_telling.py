@@ -54,6 +54,7 @@ def tell_idling(roster: Roster, member: Member, idling: Idling) -> None:
     said, member.said = member.said, []
     message = IdleNotification(
         sender=member.name,
+        timestamp=roster.wall().isoformat(timespec="milliseconds"),
         idle_reason=IdleReason(idling.reason),
         summary="; ".join(said),
         completed_task_id=idling.item if is_completed else "",

@@ -58,11 +58,11 @@ def read_spoken(said: str | Mapping[str, Any]) -> Spoken | Problem:
 
 
 def write(message: Message) -> dict[str, Any]:
-    """Return the wire form; what is optional and not there is left out."""
+    """Return the wire form; what is optional there and has its default is left out."""
     written: dict[str, Any] = {"type": message.type}
     for field in attrs.fields(type(message)):
         value = getattr(message, field.name)
-        if value != field.default:
+        if value != field.default or field.metadata.get("always"):
             written[_wire_name(field)] = _WRITTEN[type(value)](value) if type(value) in _WRITTEN else value
     return written
 

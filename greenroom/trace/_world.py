@@ -15,8 +15,8 @@ the event that say which subject it is about. The function is pure: from that su
 none) to its value after (None when it is gone).
 
 Rule 1: values are frozen, so a copy of the state is a copy of its mappings; they hold no times, which are the entries'.
-Rule 2: a fold moves machines by the same `step` that moves them live; where the journal makes an illegal move, the move is
-put down as a fault and the subject stays as it was. Rule 3: a value with a method `lost()` says by it what is left of it
+Rule 2: a fold moves machines by the same `step` that moves them live; where the journal makes an illegal move, or says what
+makes no sense, that is put down as a fault and the subject stays as it was. Rule 3: a value with a method `lost()` says by it what is left of it
 once its process is gone.
 Must not know: which sections there are, disk, Trio.
 """
@@ -35,6 +35,8 @@ from greenroom.trace._entries import Entry
 Fold: TypeAlias = tuple[str, type[Event], str | tuple[str, ...], Callable[..., Any]]
 """`(section, event class, key field or fields, function(before, event) -> after)`."""
 
+_SENSELESS: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+"""What a fold, which is pure, raises of a value that it cannot take."""
 SESSION_BEGIN: Final = "session.begin"
 """After the first, it stands where another process goes on with the journal: what lived in the one before is lost."""
 
@@ -126,6 +128,10 @@ class World:
                 after = function(subjects.get(subject), entry.event)
             except IllegalTransition as error:
                 self.faults.append(Fault(entry.seq, f"{entry.kind} of {subject!r}: {error}"))
+                continue
+            except _SENSELESS as error:
+                why = f"a value makes no sense ({type(error).__name__}: {error})"
+                self.faults.append(Fault(entry.seq, f"{entry.kind} of {subject!r}: {why}"))
                 continue
             if after is None:
                 subjects.pop(subject, None)

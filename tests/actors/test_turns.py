@@ -422,3 +422,40 @@ async def test_our_own_errors_crash_even_an_actor_that_goes_on_after_failures() 
         await wait_all_tasks_blocked()
 
         assert opened.tree().children[0].incarnation == 2
+
+
+async def test_a_turn_can_wait_for_mail_and_leaves_it_where_it_is() -> None:
+    seen: list[Any] = []
+
+    async def wait(ctx: Context) -> None:
+        seen.append(ctx.has_mail)
+        await ctx.wait_mail()
+        seen.append(ctx.has_mail)
+
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer, seen)
+        actor.tell(wait)
+        await wait_all_tasks_blocked()
+        assert actor.is_busy
+        actor.tell(7)
+        await wait_all_tasks_blocked()
+        assert seen == [False, True, 7]
+
+        actor.tell(wait)
+        await wait_all_tasks_blocked()
+        assert (await actor.abort_turn().wait_ended()).state == "killed"
+        actor.tell(8)
+        await wait_all_tasks_blocked()
+
+    assert seen == [False, True, 7, False, 8]
+
+
+async def test_mail_is_waited_for_in_a_turn_only() -> None:
+    class Early(Doer):
+        async def on_start(self, ctx: Context) -> None:
+            with pytest.raises(UsageError):
+                await ctx.wait_mail()
+
+    async with runtime() as opened:
+        actor = await opened.spawn(Early)
+        assert not actor.is_busy

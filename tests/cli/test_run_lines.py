@@ -21,6 +21,7 @@ from greenroom.agents import (
     Denial,
     ModelBegan,
     ModelEnded,
+    ModelRetried,
     OutOfTurns,
     PermissionDenied,
     PromptBlocked,
@@ -32,6 +33,7 @@ from greenroom.cli._run_ending import CATEGORIES, INTERRUPTED, Ending, ended_bad
 from greenroom.cli._run_lines import Counts, Opening, event_line, failure_line, init_line, message_lines, result_line
 from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_session import origin_of, unknown_tools
+from greenroom.cli._words import Narrator
 from greenroom.core import InternalError, ProviderError, Recorder, TurnFailed, TurnKilled, event_of
 from greenroom.inbox import AUTO_CONTINUATION, HOOK, HUMAN, TASK_NOTIFICATION, Origin, channel
 from greenroom.models import (
@@ -374,6 +376,29 @@ def test_what_runs_beside_a_turn_costs_and_is_no_part_of_the_turn() -> None:
     assert (meter.rounds, meter.stop_reason, meter.was_in_tools) == (2, "tool_use", False)
     assert (meter.usage, meter.api_s) == (Usage(3), 3 + 3 + 3)
     assert waits.waited_s("a1", clock[0]) == 2
+
+
+def test_13_17_a_request_that_is_tried_again_has_a_line_and_is_waited_for_from_then_on() -> None:
+    """Attempts are counted as retries there: the first request is none."""
+    about: dict[str, Any] = {"actor": "a1", "inc": 1, "parent": 0, "turn": 1, "round": 1}
+    event = ModelRetried(attempt=2, attempts=8, delay_s=8.25, status=529, error="overloaded", **about)
+    waits = Waits()
+    waits.see(0.0, ModelBegan(messages=1, **about))
+    waits.see(3.0, event)
+
+    assert event_line(event, session="s", uuid="u") == {
+        "type": "system",
+        "subtype": "api_retry",
+        "attempt": 1,
+        "max_retries": 7,
+        "retry_delay_ms": 8250,
+        "error_status": 529,
+        "error": "overloaded",
+        "session_id": "s",
+        "uuid": "u",
+    }
+    assert Narrator().words(event) == ("a1", "model.retried", "overloaded 529, attempt 2 of 8 in 8.2 s")
+    assert [waits.waited_s("a1", now) for now in (4.0, 12.25)] == [0.0, 1.0]
 
 
 def test_13_4_a_rule_about_a_tool_that_is_not_there_is_noticed() -> None:

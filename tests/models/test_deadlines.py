@@ -152,9 +152,13 @@ async def test_a_stall_is_tried_again_and_what_had_come_is_told(autojump_clock: 
     """RC-63: a silent provider ends in an answer or an error, never in silence."""
     scripted = ScriptedModel([ScriptStep(answer="never", wait_s=1e9), "at last"])
     model = retrying(with_deadlines(scripted, LIMITS))
-    notices: list[Any] = []
+    notices: list[StreamRestarted] = []
+
+    async def note(notice: StreamRestarted) -> None:
+        notices.append(notice)
+
     async with model.open(), model.stream(HELLO) as stream:
-        assert (await stream.wait_response(notices.append)).text == "at last"
+        assert (await stream.wait_response(note)).text == "at last"
     assert [(one.reason, one.attempt) for one in notices] == [("timeout", 2)]
 
 

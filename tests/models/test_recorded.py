@@ -178,17 +178,26 @@ STEPS: st.SearchStrategy[ScriptEntry] = st.one_of(
 Seen = list[tuple[Any, tuple[Block, ...], Usage]]
 
 
+def unwaited(delta: Delta) -> Delta:
+    """Return a delta without its wait: what is served again is not waited for."""
+    return attrs.evolve(delta, wait_s=0.0) if isinstance(delta, StreamRestarted) else delta
+
+
 async def watched(model: Model, request: ModelRequest, *, whole: bool = False) -> tuple[Seen, ModelResponse, Any]:
     """Return every delta with what was shown after it, what was there in the end, and the error."""
     seen: Seen = []
     error = None
+
+    async def note(notice: StreamRestarted) -> None:
+        seen.append((unwaited(notice), (), Usage()))
+
     async with model.stream(request) as stream:
         try:
             if whole:
-                await stream.wait_response(lambda notice: seen.append((notice, (), Usage())))
+                await stream.wait_response(note)
             else:
                 async for delta in stream:
-                    seen.append((delta, stream.so_far.content, stream.so_far.usage))
+                    seen.append((unwaited(delta), stream.so_far.content, stream.so_far.usage))
         except ProviderError as problem:
             error = facts(problem)
         return seen, stream.so_far, error

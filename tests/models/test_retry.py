@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 
+import attrs
 import pytest
 import trio
 from hypothesis import given
@@ -94,7 +95,10 @@ async def test_a_failed_request_is_sent_again_after_its_back_off(autojump_clock:
         response = await stream.wait_response()
 
     assert response.text == stream.so_far.text == "at last"
-    assert deltas[:2] == [StreamRestarted("overloaded", 2, 0.5), StreamRestarted("server_error", 3, 1.0)]
+    assert deltas[:2] == [
+        StreamRestarted("overloaded", 2, 0.5, attempts=8),
+        StreamRestarted("server_error", 3, 1.0, attempts=8),
+    ]
     assert trio.current_time() - begin == pytest.approx(1.5)
     assert scripted.requests == [HELLO] * 3
 
@@ -115,7 +119,7 @@ async def test_a_cut_stream_starts_anew_and_says_so_before_it_waits(autojump_clo
         await anext(stream)
         assert await anext(stream) == TextDelta("Hello ")
         assert stream.so_far.text == "Hello "
-        assert await anext(stream) == StreamRestarted("cut", 2, 0.5, lost=Usage(9, 0))
+        assert await anext(stream) == StreamRestarted("cut", 2, 0.5, lost=Usage(9, 0), attempts=8)
         assert stream.so_far.content == ()
         assert stream.so_far.usage == Usage(9, 0)
         assert trio.current_time() == begin
@@ -250,11 +254,46 @@ async def test_a_restart_tells_the_status(autojump_clock: trio.testing.MockClock
     refusal = ProviderError("busy", kind="overloaded", status=529, is_retryable=True)
     _, model = patient([refusal, "ok"])
     notices: list[object] = []
+
+    async def note(notice: StreamRestarted) -> None:
+        notices.append(notice)
+
     async with model.open(), model.stream(HELLO) as stream:
-        response = await stream.wait_response(notices.append)
+        response = await stream.wait_response(note)
 
     assert response.text == "ok"
-    assert notices == [StreamRestarted("overloaded", 2, 0.5, status=529)]
+    assert notices == [StreamRestarted("overloaded", 2, 0.5, status=529, attempts=8)]
+
+
+async def test_a_restart_tells_whether_the_provider_named_the_wait(autojump_clock: trio.testing.MockClock) -> None:
+    _, model = patient([provider_error("rate_limited", retry_after_s=45), provider_error("timeout"), "ok"])
+    async with model.open(), model.stream(HELLO) as stream:
+        deltas = [delta async for delta in stream]
+
+    told = [(one.is_told, one.attempts) for one in deltas if isinstance(one, StreamRestarted)]
+    assert told == [(True, 8), (False, 3)]
+
+
+async def test_who_asks_anew_goes_on_with_the_count(autojump_clock: trio.testing.MockClock) -> None:
+    """What is given up in its wait for another request has used its attempts, and the retry that it took is paid."""
+    scripted, _ = patient([provider_error("overloaded")] * 3)
+    budget = RetryBudget(capacity=10, per_request=1, per_second=0)
+    model = retrying(scripted, RetryPolicy(attempts=3), chance=Fixed(0.0), budget=budget)
+    request = HELLO
+    async with model.open():
+        for attempt in (2, 3):
+            async with model.stream(request) as stream:
+                restart = await anext(stream)
+                assert isinstance(restart, StreamRestarted)
+                assert restart.attempt == attempt
+                request = attrs.evolve(HELLO, attempt=attempt)
+        begin = trio.current_time()
+        async with model.stream(request) as stream:
+            with pytest.raises(ProviderError):
+                await anext(stream)
+
+    assert trio.current_time() == begin
+    assert budget.held == 8
 
 
 # --- what a session shares -------------------------------------------------------------------------------------------

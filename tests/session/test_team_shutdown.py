@@ -152,6 +152,34 @@ def _busy(_: ModelRequest) -> AnswerLike:
     return Call("Glob", {"pattern": "*"})
 
 
+@pytest.mark.parametrize(("teams", "ends_within_s"), [({}, 75), ({"shutdown_s": 5}, 15), ({"shutdown_s": 0}, None)])
+async def test_a_request_of_the_leads_model_has_a_deadline_too(
+    teams: dict[str, float], ends_within_s: float | None, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-51: the one of the settings; it reads when that is. Without one, its mate goes on for as long as it wants."""
+    async with (
+        open_teamwork(tmp_path, in_order(), pages={"ann": _busy}, settings={"teams": teams}, wait_s=1.0) as session,
+        session.open_team("t") as team,
+    ):
+        mate = await team.spawn("ann", definition=kind("ann", max_turns=10_000), prompt="Work.")
+        await trio.sleep(3)
+        asked = await send_as(member(team, LEAD), "ann", {"type": "shutdown_request"})
+        began, ended_s = trio.current_time(), None
+        with trio.move_on_after(1_000):
+            await mate.wait_ended()
+            ended_s = trio.current_time() - began
+        assert mate.ref.is_gone is (ended_s is not None)
+
+    assert ("ended whatever it says" in asked["message"]) is (ends_within_s is not None)
+    if ends_within_s is None:
+        assert ended_s is None
+    else:
+        assert ended_s is not None
+        assert ends_within_s - 15 <= ended_s <= ends_within_s
+        assert outcomes(session) == [("ann", "forced")]
+    assert violations(session) == []
+
+
 @pytest.mark.parametrize(
     "page", [_busy, in_order("ok"), answering(approve=True, otherwise=Call("Glob", {"pattern": "*"}))]
 )
@@ -344,13 +372,15 @@ def test_under_any_interleaving_each_request_has_exactly_one_outcome(
 async def _negotiate(folder: Path, acts: list[tuple[str, float]], wait_s: float) -> None:
     results: list[ShutdownOutcome] = []
     asked: set[str] = set()
-    async with open_teamwork(folder, in_order(), pages={"ann": in_order()}, wait_s=wait_s) as session:
+    limit = {"teams": {"shutdown_s": 15}}
+    async with open_teamwork(folder, in_order(), pages={"ann": in_order()}, wait_s=wait_s, settings=limit) as session:
         async with session.open_team("t") as team, trio.open_nursery() as nursery:
             mate = await team.spawn("ann", definition=kind("ann"))
             for act, pause_s in acts:
                 nursery.start_soon(_do, team, act, results, asked)
                 await trio.sleep(pause_s)
             await trio.sleep(40)
+            assert not asked & team.shutdowns.requests.keys(), "a request of the lead's is open after its deadline"
             mate.kill()
             with trio.fail_after(60):
                 await mate.wait_ended()

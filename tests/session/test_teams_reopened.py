@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 import trio
 from trio.testing import MockClock
 
@@ -31,9 +33,9 @@ async def put(team: Team, subject: str) -> None:
 
 def remembers(request: ModelRequest) -> AnswerLike:
     """Say what was said to it before, or complete the item that it was handed."""
-    last = request.messages[-1].text
-    if last.startswith("Task #"):
-        return Call("TaskUpdate", {"taskId": last[6:].split()[0], "status": "completed"})
+    handed = re.findall(r"Task #(\d+) is ", request.messages[-1].text)
+    if handed:
+        return Call("TaskUpdate", {"taskId": handed[-1], "status": "completed"})
     return "I know: " + " / ".join(one.text for one in request.messages if one.role == "user" and one.text)
 
 
@@ -84,7 +86,7 @@ async def test_a_team_that_is_opened_again_is_as_it_was(tmp_path: Path, autojump
 
 
 async def test_a_process_that_goes_on_with_a_run_has_the_team_again(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """DESIGN 12.35: an item in progress stays its owner's, mail that nobody read is read, ids go on."""
+    """DESIGN 12.35: mail that nobody read is read, ids go on; an item in progress stays its owner's, who goes on with it."""
     async with open_teamwork(tmp_path, in_order(), pages={"Explore": remembers}, wait_s=SLOW) as first:
         await first.run("You lead.")
         async with first.open_team("crew") as team:
@@ -108,13 +110,75 @@ async def test_a_process_that_goes_on_with_a_run_has_the_team_again(tmp_path: Pa
             (item,) = team.board.items()
             assert (item.owner, item.status) == ("ann", ItemStatus.IN_PROGRESS)
             await second.wait_quiet()
-            assert len(read) == 1
-            assert "Read me later." in read[0]
+            assert len(read) == 2
+            assert "Task #1 is still yours: one" in read[0]
+            assert "Read me later." in read[1]
             await put(team, "two")
             await second.wait_quiet()
             assert [(one.id, one.owner) for one in team.board.items()] == [("1", "ann"), ("2", "ann")]
 
     assert violations(second) == []
+
+
+@pytest.mark.parametrize("begins", [True, False], ids=["in its turn", "before its turn"])
+@pytest.mark.parametrize("is_resumed", [True, False], ids=["another process", "the same session"])
+async def test_who_was_cut_off_at_an_item_goes_on_with_it(
+    begins: bool, is_resumed: bool, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """DESIGN 12.17, 12.35: once, by itself, with what it knew; and is idle then, however often its team is opened."""
+    turns: list[str] = []
+
+    def works(request: ModelRequest) -> AnswerLike:
+        last = request.messages[-1].text
+        if "Task #" in last:
+            turns.append(last)
+        return remembers(request)
+
+    pages, run = {"Explore": works}, None
+    for number in range(3):
+        ports, wait_s = virtual_ports(number), 0.1 if run is not None else SLOW
+        async with open_teamwork(tmp_path, in_order(), pages=pages, wait_s=wait_s, resume=run, ports=ports) as session:
+            for _ in range(1 if is_resumed else 3):
+                if run is None:
+                    await session.run("You lead.")
+                run = session.run_folder
+                async with session.open_team("crew") as team:
+                    if not team.roster.joined - {"team-lead"}:
+                        ann = await team.spawn("ann", definition=MATE)
+                        if not begins:
+                            ann.ref.suspend()
+                        await put(team, "one")
+                        await trio.sleep(1)
+                        assert team.board.items()[0].owner == "ann"
+                    else:
+                        await session.wait_quiet()
+                        assert [one.status for one in team.board.items()] == [ItemStatus.COMPLETED]
+                        assert team.mates["ann"].status is MemberStatus.IDLE
+        assert violations(session) == []
+        if not is_resumed:
+            break
+
+    assert [one.count(" yours: one") for one in turns] == ([1, 2] if begins else [1])
+    assert turns[-1].endswith("go on with it.")
+
+
+async def test_an_item_whose_turn_was_over_stays_as_it_was(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Nothing begins by itself that had come to its end: the lead was told that the item is not completed."""
+    async with open_teamwork(tmp_path, in_order(), pages={"Explore": in_order()}) as session:
+        async with session.open_team("crew") as team:
+            await team.spawn("ann", definition=MATE)
+            await put(team, "one")
+            await session.wait_quiet()
+        said = len(main_messages(session))
+        for _ in range(2):
+            async with session.open_team("crew") as team:
+                await session.wait_quiet()
+                (item,) = team.board.items()
+                assert (item.owner, item.status) == ("ann", ItemStatus.IN_PROGRESS)
+                assert said_by(session, "ann") == "Noted."
+                assert len(main_messages(session)) == said
+
+    assert violations(session) == []
 
 
 async def test_a_mate_of_a_definition_that_nobody_knows_waits_for_its_name(
@@ -205,6 +269,8 @@ async def test_a_team_comes_back_wherever_the_crash_was(tmp_path: Path, autojump
                 there = {*team.mates, ""}
                 assert {one.owner for one in team.board.items() if one.status is not ItemStatus.COMPLETED} <= there
                 assert {one.status for one in team.roster.mates} <= {MemberStatus.IDLE}, count
+                left = {one.status for one in team.board.items()} - {ItemStatus.COMPLETED}
+                assert left <= (set() if team.mates else {ItemStatus.PENDING}), count
                 ids = [one.home.id for one in team.roster.mates]
                 assert len(set(ids)) == len(ids)
         journal = read_journal(run / JOURNAL, EVENTS)

@@ -88,7 +88,7 @@ def crowd(claimers: int = CLAIMERS, items: int = ITEMS) -> Callable[[Sim], Await
 
     async def scenario(sim: Sim) -> None:
         made = [Item(id=str(number), subject="", description="") for number in range(1, items + 1)]
-        home = BoardHome(team="crowd", state=BoardState(made))
+        home = BoardHome(team="crowd", state=BoardState(made), tell_owner=lambda _: None)
         lost: list[Refused] = []
         async with sim.open_runtime() as runtime:
             board: Ref[Any] = await runtime.spawn(Board, home, name="board", spec=ChildSpec(restart=Restart.PERMANENT))

@@ -135,7 +135,7 @@ class World:
     told: list[str] = attrs.Factory(list)
 
     async def begin(self) -> None:
-        self.home = BoardHome(team="crew", tell_lead=self._hear, one_each=self.plan.one_each)
+        self.home = BoardHome(team="crew", tell_lead=self._hear, tell_owner=lambda _: None, one_each=self.plan.one_each)
         permanent = ChildSpec(restart=Restart.PERMANENT)
         self.board = await self.runtime.spawn(Board, self.home, name="board", spec=permanent)
         self.home.board = self.board

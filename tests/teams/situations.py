@@ -119,7 +119,7 @@ async def open_scene(*, recorder: Recorder | None = None, **of_home: Any) -> Asy
         told.append(note.text)
         return Delivery.ACCEPTED
 
-    home = BoardHome(team="crew", tell_lead=tell_lead, **of_home)
+    home = BoardHome(**{"team": "crew", "tell_lead": tell_lead, "tell_owner": lambda _: None, **of_home})
     spec = SupervisorSpec(backoff=Backoff(first_s=0.0), intensity=1_000)
     async with open_runtime(ports=virtual_ports(), recorder=recorder, spec=spec) as runtime:
         ref: Ref[Any] = await runtime.spawn(Board, home, name="board", spec=ChildSpec(restart=Restart.PERMANENT))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,7 @@ async def open_desk(tmp_path: Path) -> AsyncIterator[Desk]:
             emit=lambda _: 0,
             check_open=check_open,
             wait_durable=wait_durable,
+            wall=lambda: datetime(2026, 1, 1, tzinfo=UTC),
         )
         desk = Desk(scene, roster, context(tmp_path))
         yield desk

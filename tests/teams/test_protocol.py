@@ -155,6 +155,18 @@ def test_the_wire_form_is_the_one_that_others_know() -> None:
     }
 
 
+@given(st.sampled_from(IdleReason))
+def test_why_a_mate_is_idle_is_always_on_the_wire(reason: IdleReason) -> None:
+    """Agents 7E: it is no optional field; who leaves it out all the same is read as one that is available."""
+    idle = IdleNotification(sender="ann", timestamp="2026-11-21", idle_reason=reason)
+    wire = write(idle)
+
+    assert wire == {"type": "idle_notification", "from": "ann", "timestamp": "2026-11-21", "idleReason": reason.value}
+    assert read(wire) == idle
+    del wire["idleReason"]
+    assert read(wire) == IdleNotification(sender="ann", timestamp="2026-11-21", idle_reason=IdleReason.AVAILABLE)
+
+
 def test_older_names_are_read() -> None:
     asked = {"type": "permission_request", "request_id": "r1", "agent_id": "ann@t", "tool_name": "Bash", "input": {}}
     answered = {"type": "permission_response", "requestId": "r1", "approved": "true"}
