@@ -87,6 +87,8 @@ class Idle:
 
     member: str
     ref: Ref[Any]
+    takes_items: bool = True
+    """False where it waits for a word first; then it says this again."""
 
 
 @final
@@ -153,6 +155,8 @@ class BoardHome:
     """Members that have nothing to do, in the order in which they said so."""
     holding: dict[str, Ref[Any]] = attrs.field(factory=dict)
     """Members that have nothing to do but own an item in progress, where each may have one only."""
+    pausing: set[str] = attrs.field(factory=set)
+    """Members that have nothing to do and take no item before they say so again."""
     members: dict[str, Ref[Any]] = attrs.field(factory=dict)
     names: dict[str, str] = attrs.field(factory=dict)
     """Of members, by the ids of their actors."""
@@ -187,7 +191,7 @@ class BoardHome:
         """Whether an item waits for a member to claim it, some member may, and the claim could be put on record."""
         if self.state.claimable() is None or not self.may_hand_out:
             return False
-        return len(self.holding) < len(self.members) or not self.members
+        return len(self.holding) + len(self.pausing) < len(self.members) or not self.members
 
     def holds(self, member: str, item_id: str) -> bool:
         """Whether an item is in progress and that member's."""
@@ -219,11 +223,10 @@ class Board(Behavior[BoardMessage]):
                 self._edit(edit, ctx)
             case Join(member=member, ref=ref):
                 self._join(member, ref, ctx)
-            case Idle(member=member, ref=ref):
-                self._hear_idle(member, ref, ctx)
+            case Idle():
+                self._hear_idle(message, ctx)
             case Busy(member=member):
-                self._home.waiting.pop(member, None)
-                self._home.holding.pop(member, None)
+                self._forget_idle(member)
             case GiveBack():
                 self._hear_failure(message, ctx)
             case TurnOver(member=member, item=item_id):
@@ -321,19 +324,29 @@ class Board(Behavior[BoardMessage]):
         self._watch(ref, ctx)
         return True
 
-    def _hear_idle(self, member: str, ref: Ref[Any], ctx: Context) -> None:
-        home = self._home
+    def _hear_idle(self, message: Idle, ctx: Context) -> None:
+        home, member, ref = self._home, message.member, message.ref
         if not self._join(member, ref, ctx):
             return
-        if home.one_each and home.state.in_progress(member):
+        home.pausing.discard(member)
+        if not message.takes_items:
+            self._forget_idle(member)
+            home.pausing.add(member)
+        elif home.one_each and home.state.in_progress(member):
             home.holding[member] = ref
         else:
             home.waiting[member] = ref
             home.freed[member] = None
 
+    def _forget_idle(self, member: str) -> None:
+        home = self._home
+        home.waiting.pop(member, None)
+        home.holding.pop(member, None)
+        home.pausing.discard(member)
+
     def _settle(self, member: str) -> None:
         home = self._home
-        if home.settle is not None and (member in home.waiting or member in home.holding):
+        if home.settle is not None and (member in home.waiting or member in home.holding or member in home.pausing):
             home.settle(member)
 
     def _watch(self, ref: Ref[Any], ctx: Context) -> None:
@@ -347,7 +360,8 @@ class Board(Behavior[BoardMessage]):
 
     def _leave(self, member: str, why: str, ctx: Context) -> None:
         home = self._home
-        for index in (home.waiting, home.holding, home.members, home.freed):
+        self._forget_idle(member)
+        for index in (home.members, home.freed):
             index.pop(member, None)
         home.ended.add(member)
         items = home.state.owned(member)
