@@ -87,6 +87,12 @@ class Plans:
         """Return the plan of a mate that waits."""
         return next((one for one in self.requests.values() if one.name == name), None)
 
+    def forget(self, name: str) -> None:
+        """Forget the plan of a mate that is there no more: nobody can answer it."""
+        waiting = self.open_for(name)
+        if waiting is not None:
+            del self.requests[waiting.id]
+
     # --- handing in ------------------------------------------------------------------------------------------------
 
     async def submit(self, me: Member, plan: str) -> PlanRequest:

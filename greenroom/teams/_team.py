@@ -341,6 +341,7 @@ class Team:
     def _let_go(self, member: Member, down: Down) -> None:
         member.take(MateStep.LIFE_ENDED)
         self.roster.leave(member)
+        self.plans.forget(member.name)
         mate = self._mates.get(member.name)  # none: its start was taken back, and the lead never heard of it
         ends_with_team = self._is_closing and (down.cause is None or down.cause.who == self.supervisor.id)
         if ends_with_team or member.name in self._parked:

@@ -89,7 +89,8 @@ def check_members(world: World) -> None:
     assert set(home.members) == alive
     assert alive == {name for name, mate in team.mates.items() if not mate.ref.is_gone}
     asked = {one.name for one in team.shutdowns.requests.values()}
-    planning = {one.name for one in team.plans.requests.values()} & alive
+    planning = {one.name for one in team.plans.requests.values()}
+    assert planning <= alive, f"plans of those that are gone: {planning - alive}"
     for one in team.roster.mates:
         assert not one.item, f"{one.name} rests with the turn of #{one.item}"
         assert not one.ref.is_busy
@@ -167,10 +168,7 @@ async def probe(world: World) -> None:
     """Let everybody who lives answer, and complete an item; let one who joins complete all that is left: nothing is lost."""
     while world.team.plans.requests:
         for request in list(world.team.plans.requests.values()):
-            if request.name in world.team.roster.members:
-                await world.team.plans.answer(request.id, approve=True)
-            else:
-                del world.team.plans.requests[request.id]
+            await world.team.plans.answer(request.id, approve=True)
         await world.rest()
     await _ping(world)
     world.model.is_tidying = True
@@ -238,13 +236,14 @@ def _leaves(node: TreeNode) -> Iterator[TreeNode]:
 class Snapshot:
     """A team as it was when it was closed."""
 
-    is_rested: bool
+    is_settled: bool
+    """Whether nothing happened any more, and no plan waited; whose plan was not answered has nothing to do when it comes back."""
     items: tuple[Item, ...]
     mates: dict[str, tuple[str, str]]
     """The color and the agent of each that comes back, by name."""
 
     @classmethod
-    async def taken(cls, world: World, *, is_rested: bool) -> Snapshot:
+    async def taken(cls, world: World, *, is_settled: bool) -> Snapshot:
         """Look at a team that has just been closed; what the disk knows of it is what memory knew (DESIGN 12.35)."""
         team = world.team
         await team.roster.wait_durable()
@@ -259,7 +258,7 @@ class Snapshot:
         is_rested = (
             is_rested and not team.plans.requests
         )  # whose plan was not answered in time is idle when it comes back
-        return cls(is_rested, items, {one.name: (one.color, one.agent) for one in record.parked})
+        return cls(is_settled, items, {one.name: (one.color, one.agent) for one in record.parked})
 
     def check_back(self, world: World) -> None:
         """Check that the team is as it was, now that it is open again: members, items, owners (CL-10)."""
@@ -267,7 +266,7 @@ class Snapshot:
         items = world.team.board.items()
         assert [one.id for one in items] == [one.id for one in self.items]
         assert there.items() <= self.mates.items()
-        if self.is_rested:
+        if self.is_settled:
             assert there == self.mates
             assert items == self.items
 

@@ -303,6 +303,7 @@ async def _sit(world: World) -> None:
                 await probe(world)
             elif number == len(sittings):
                 world.session.stop()
+            is_settled = is_rested and not world.team.plans.requests
         check_closed(world)
         if number < len(sittings):
-            before = await Snapshot.taken(world, is_rested=is_rested)
+            before = await Snapshot.taken(world, is_settled=is_settled)

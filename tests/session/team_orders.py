@@ -186,8 +186,8 @@ class ObedientMembers:
     """Whether every item is completed by whoever is handed it, whatever it says."""
     name: str = "obedient"
     _tries: Counter[tuple[str, str]] = attrs.Factory(Counter)
-    _handed: Counter[str] = attrs.Factory(Counter)
-    """How often each item was handed over."""
+    _handed: dict[str, set[tuple[str, int]]] = attrs.Factory(dict)
+    """To whom each item was handed, and where in the conversation."""
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -223,13 +223,21 @@ class ObedientMembers:
         text = html.unescape(_said_last(request.messages))
         asked = [*_PLAN.findall(text), *_SHUTDOWN.findall(text)]
         answers = [["answer", one, word] for one, word in asked if word != SILENT]
-        handed = _ITEM.findall(text)
-        self._handed.update(handed)
-        if not answers and handed and (self.is_tidying or self._handed[handed[-1]] > ENOUGH):
+        if not answers and self._is_handed_enough(request):
             return [finish()]
         if not answers and _CHANGE in text:
             return [plan(APPROVE)]
         return answers
+
+    def _is_handed_enough(self, request: ModelRequest) -> bool:
+        """Whether the agent was just handed an item, and completes it whatever that says."""
+        last = request.messages[-1]
+        handed = _ITEM.match((_texts(last) or [""])[-1])
+        if handed is None or last.role != "user":
+            return False
+        times = self._handed.setdefault(handed[1], set())
+        times.add((request.agent, len(request.messages)))
+        return self.is_tidying or len(times) > ENOUGH
 
     def _next_round(self, messages: Sequence[Message]) -> Round:
         """Return what the agent of a conversation does now."""
