@@ -255,9 +255,6 @@ class Snapshot:
         assert {one.name for one in record.parked} == parked
         waiting = {one.mail for one in team.mail.waiting if one.to != LEAD}
         assert {one.mail for one in record.mail if one.to != LEAD} == waiting
-        is_rested = (
-            is_rested and not team.plans.requests
-        )  # whose plan was not answered in time is idle when it comes back
         return cls(is_settled, items, {one.name: (one.color, one.agent) for one in record.parked})
 
     def check_back(self, world: World) -> None:
