@@ -70,30 +70,59 @@ def _handed_in(answer: str) -> list[Round]:
 def operations() -> st.SearchStrategy[list[Operation]]:
     """Return what is done with a team; waiting is often among it, or all would happen at once."""
     waits = st.tuples(st.just("wait"), st.sampled_from([0.1, 0.4, 0.5, 1.0, 1.0, 4.0, 40.0]))
-    on_items = st.one_of(
-        st.tuples(st.just("edit"), NUMBERS, st.sampled_from(CHANGES)),
-        st.tuples(st.just("assign"), NUMBERS, NUMBERS, st.booleans()),
-        st.tuples(st.just("link"), NUMBERS, NUMBERS),
-    )
     one = st.one_of(
         st.tuples(st.just("send"), rounds(2, is_main=True)),
         st.tuples(st.just("tell"), NUMBERS, rounds(2)),
         st.tuples(st.just("create"), items(1)),
-        st.tuples(st.just("create"), items(1)),
-        on_items,
+        _on_items(),
         waits,
         waits,
-        waits,
-        st.tuples(st.just("abort"), NUMBERS),
-        st.tuples(st.just("kill"), NUMBERS),
-        st.sampled_from([("crash the board",), ("interrupt",)]),
+        NUMBERS.flatmap(_ends),
+        st.sampled_from([("crash the board",), ("interrupt",), ("reopen", True), ("reopen", False)]),
         st.tuples(st.just("spawn"), st.sampled_from(["ann", "cid"]), rounds(1), st.just(False)),
         st.tuples(st.just("spawn"), st.just("dan"), planning(), st.just(True)),
-        st.tuples(st.just("shutdown"), NUMBERS, ANSWERS, st.sampled_from([0.6, 5.0, 70.0])),
         st.tuples(st.just("answer a plan"), st.booleans()),
-        st.tuples(st.just("reopen"), st.booleans()),
     )
-    return st.lists(one.map(list), min_size=1, max_size=12)
+    some = st.tuples(one) | NUMBERS.flatmap(_disturbed)
+    return st.lists(some, min_size=1, max_size=7).map(_flat)
+
+
+def _on_items() -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.one_of(
+        st.tuples(st.just("edit"), NUMBERS, st.sampled_from(CHANGES)),
+        st.tuples(st.just("assign"), NUMBERS, NUMBERS, st.booleans()),
+        st.tuples(st.just("link"), NUMBERS, NUMBERS),
+    )
+
+
+def _ends(member: int) -> st.SearchStrategy[tuple[Any, ...]]:
+    """Return what ends a mate, or its turn."""
+    return st.one_of(
+        st.just(("abort", member)),
+        st.just(("kill", member)),
+        st.tuples(st.just("shutdown"), st.just(member), ANSWERS, st.sampled_from([0.6, 5.0, 70.0])),
+    )
+
+
+def _disturbed(member: int) -> st.SearchStrategy[tuple[tuple[Any, ...], ...]]:
+    """Return work for a mate, and what comes while it is at that."""
+    work = st.builds(
+        _joined, st.sampled_from([[[do.nap(0.5)]], *([[do.trouble(one)]] for one in TROUBLES), []]), items(1)
+    )
+    begin = st.tuples(st.just("tell"), st.just(member), work) | st.tuples(st.just("create"), work)
+    wait = st.tuples(st.just("wait"), st.sampled_from([0.0, 0.1, 0.5, 0.7, 1.0]))
+    comes = st.one_of(
+        _ends(member),
+        _ends(member),
+        _on_items(),
+        st.tuples(st.just("tell"), st.just(member), rounds(0)),
+        st.sampled_from([("crash the board",), ("reopen", False)]),
+    )
+    return st.tuples(begin, wait, comes)
+
+
+def _flat(some: list[tuple[tuple[Any, ...], ...]]) -> list[Operation]:
+    return [list(one) for more in some for one in more]
 
 
 def plans() -> st.SearchStrategy[Plan]:
