@@ -10,7 +10,7 @@ import html
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeVar, final
 
 import attrs
@@ -257,15 +257,21 @@ class Snapshot:
         assert {one.mail for one in record.mail if one.to != LEAD} == waiting
         return cls(is_settled, items, {one.name: (one.color, one.agent) for one in record.parked})
 
-    def check_back(self, world: World) -> None:
-        """Check that the team is as it was, now that it is open again: members, items, owners (CL-10)."""
+    async def check_back(self, world: World) -> None:
+        """Check that the team is as it was, now that it is open again: members, items, owners; nothing begins by itself (CL-10)."""
         there = {one.name: (one.color, one.home.id) for one in world.team.roster.mates}
         items = world.team.board.items()
         assert [one.id for one in items] == [one.id for one in self.items]
         assert there.items() <= self.mates.items()
+        assert _begun(self.items) <= _begun(items), "whoever was at it has it still"
         if self.is_settled:
             assert there == self.mates
-            assert items == self.items
+            await world.rest()
+            assert world.team.board.items() == self.items
+
+
+def _begun(items: Iterable[Item]) -> set[tuple[str, str]]:
+    return {(one.id, one.owner) for one in items if one.status is ItemStatus.IN_PROGRESS}
 
 
 # --- when all is over ---------------------------------------------------------------------------------------------------

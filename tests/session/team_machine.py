@@ -292,7 +292,7 @@ async def _sit(world: World) -> None:
     for number, (operations, is_rested) in enumerate(sittings, start=1):
         async with world.session.open_team(TEAM) as world.team:
             if before is not None:
-                before.check_back(world)
+                await before.check_back(world)
             for name in STARTERS[len(world.team.mates) :]:
                 await world.spawn(name)
             await _carry_out(world, operations)

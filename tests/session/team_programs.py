@@ -83,7 +83,7 @@ def operations() -> st.SearchStrategy[list[Operation]]:
         st.tuples(st.just("spawn"), st.just("dan"), planning(), st.just(True)),
         st.tuples(st.just("answer a plan"), st.booleans()),
     )
-    some = st.tuples(one) | NUMBERS.flatmap(_disturbed)
+    some = st.one_of(st.tuples(one), NUMBERS.flatmap(_disturbed), NUMBERS.flatmap(_written_to))
     return st.lists(some, min_size=1, max_size=7).map(_flat)
 
 
@@ -119,6 +119,14 @@ def _disturbed(member: int) -> st.SearchStrategy[tuple[tuple[Any, ...], ...]]:
         st.sampled_from([("crash the board",), ("reopen", False)]),
     )
     return st.tuples(begin, wait, comes)
+
+
+def _written_to(member: int) -> st.SearchStrategy[tuple[tuple[Any, ...], ...]]:
+    """Return mail for a mate that is at work, and what comes before it was read."""
+    busy = ("tell", member, [[do.nap(3.0)]])
+    letter = st.tuples(st.just("send"), rounds(1).map(lambda below: [[do.mail(member, below)]]))
+    comes = _ends(member) | st.just(("reopen", False))
+    return st.tuples(st.just(busy), letter, st.just(("wait", 0.7)), comes)
 
 
 def _flat(some: list[tuple[tuple[Any, ...], ...]]) -> list[Operation]:
