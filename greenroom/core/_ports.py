@@ -140,13 +140,10 @@ class SystemDisk:
 
     def sync(self, path: Path) -> None:
         """Flush a file that was appended to, to the device."""
-        descriptor = self._open.get(path)
-        if descriptor is not None:
-            os.fdatasync(descriptor)
-            return
         with suppress(FileNotFoundError):  # nothing was appended to it
+            # One of its own, for another thread may append, and close what it has open, meanwhile.
             descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-            try:  # what was written through a descriptor that is closed is flushed, and its failure told, here too
+            try:  # what was written through other descriptors is flushed, and its failure told, here too
                 os.fdatasync(descriptor)
             finally:
                 os.close(descriptor)

@@ -61,6 +61,11 @@ class Entry:
     """From then on, on the run's clock, it counts no more: who would take it lets it go."""
 
     @property
+    def text(self) -> str:
+        """What is said."""
+        return ""
+
+    @property
     def kind(self) -> Kind:
         """What is to be done with it."""
         is_notice = self.origin.kind is OriginKind.TASK_NOTIFICATION

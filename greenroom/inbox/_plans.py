@@ -9,7 +9,7 @@ Must not know: clock, disk, Trio, agents.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import Any, Final, TypeVar
 
@@ -18,8 +18,11 @@ from greenroom.mailbox import Envelope, Lane
 
 E = TypeVar("E", bound=Entry)
 
-MOST: Final = 100
-"""Entries that one turn or round takes up at most."""
+MOST_CHARS: Final = 200_000
+"""What one turn or round takes up beside what it begins with: some 50,000 tokens, or one entry where that alone is more.
+
+Each request costs the whole conversation, so whatever fits is read at once: the idle notices of a thousand mates are one turn.
+"""
 
 
 def aborts(entry: Entry, lane: Lane) -> bool:
@@ -38,7 +41,7 @@ def plan_edge(waiting: Sequence[Envelope[Any]], now_s: float) -> list[Envelope[A
     for lane in (Lane.NOW, Lane.NEXT):
         taken += takewhile(lambda one: _may_join(one, now_s), _of(waiting, lane))
     taken += [one for one in _of(waiting, Lane.LATER) if _may_join(one, now_s)]
-    return taken[:MOST]
+    return _that_fit(taken)
 
 
 def plan_turn(first: Entry | None, waiting: Sequence[Envelope[Any]], now_s: float) -> list[Envelope[Any]]:
@@ -55,7 +58,7 @@ def plan_turn(first: Entry | None, waiting: Sequence[Envelope[Any]], now_s: floa
         return plan_edge(waiting, now_s)
     if first.kind is not Kind.TASK_NOTIFICATION or any(one.lane is not Lane.LATER for one in waiting):
         return []
-    return list(takewhile(lambda one: _may_join(one, now_s) and one.message.kind is first.kind, waiting))[:MOST]
+    return _that_fit(takewhile(lambda one: _may_join(one, now_s) and one.message.kind is first.kind, waiting))
 
 
 def plan_messages(entries: Sequence[E]) -> list[list[E]]:
@@ -74,6 +77,17 @@ def _belong_together(one: Entry, other: Entry) -> bool:
     if one.origin.is_consent or other.origin.is_consent:
         return False
     return (one.kind, one.is_meta) == (other.kind, other.is_meta)
+
+
+def _that_fit(entries: Iterable[Envelope[Any]]) -> list[Envelope[Any]]:
+    fitting: list[Envelope[Any]] = []
+    chars = 0
+    for one in entries:
+        chars += len(one.message.text)
+        if fitting and chars > MOST_CHARS:
+            break
+        fitting.append(one)
+    return fitting
 
 
 def _of(waiting: Sequence[Envelope[Any]], lane: Lane) -> list[Envelope[Any]]:

@@ -6,7 +6,7 @@ Rule: input tokens are the latest request's, because each request reads all that
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final, final
 
@@ -23,7 +23,7 @@ class Progress:
 
     latest_input_tokens: int = 0
     cumulative_output_tokens: int = 0
-    recent_activities: deque[str] = attrs.field(factory=lambda: deque[str](maxlen=RECENT))
+    recent_activities: list[str] = attrs.field(factory=list[str])
     """What it did last, the latest at the end: a tool and what the call was about."""
     tool_uses: Counter[str] = attrs.field(factory=Counter[str])
     """Calls by tool."""
@@ -67,6 +67,7 @@ class Progress:
         """Count a tool call."""
         self.tool_uses[tool] += 1
         self.recent_activities.append(f"{tool} {summary}".rstrip())
+        del self.recent_activities[:-RECENT]
 
     def note_change(self, values: Mapping[str, Any]) -> None:
         """Count the lines of a call that has changed a file: what it wrote, and what it put that in the place of."""

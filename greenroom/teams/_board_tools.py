@@ -6,8 +6,11 @@ Results are JSON, with the fields of the leading coding agent; programs read the
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Final, Literal
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from typing import Any, Final, Literal, TypeAlias
+
+import attrs
 
 from greenroom.core import ActorEnded, AskTimedOut, JournalError, TurnFailed, TurnKilled, Undelivered
 from greenroom.hooks import HookEvent
@@ -19,18 +22,36 @@ from greenroom.teams._events import ItemCompleted, ItemLinked
 from greenroom.teams._items import Item
 from greenroom.teams._names import plain_name
 from greenroom.teams._roster import Roster
-from greenroom.tools import Tool, ToolContext, ToolError, tool
+from greenroom.tools import FunctionTool, Tool, ToolContext, ToolError, tool
+
+ToolFunction: TypeAlias = Callable[..., Awaitable[str]]
 
 NEXT: Final = "Task completed. Call TaskList now to find your next task, or to see what your work has unblocked."
 
 
 def board_tools(roster: Roster, me: str) -> tuple[Tool, ...]:
     """Return the board's tools of the member called `me`."""
-    return (_create_tool(roster, me), _get_tool(roster), _list_tool(roster), _update_tool(roster, me))
+    return tuple(attrs.evolve(one, function=make(roster, me)) for one, make in _shared_tools())
 
 
-def _create_tool(roster: Roster, me: str) -> Tool:
-    @tool(name="TaskCreate")
+@cache
+def _shared_tools() -> tuple[tuple[FunctionTool, Callable[[Any, str], ToolFunction]], ...]:
+    """Return the tools without a member: their texts and schemas are one for all, and most of what a tool holds."""
+    nobodys: Any = None
+    made = []
+    for name, make, is_read_only in (
+        ("TaskCreate", _creating, False),
+        ("TaskGet", _getting, True),
+        ("TaskList", _listing, True),
+        ("TaskUpdate", _updating, False),
+    ):
+        one = tool(name=name, read_only=is_read_only)(make(nobodys, ""))
+        # What they do is an event of the board, which is on record before they say so: nothing has to be before that.
+        made.append((attrs.evolve(one, records_itself=not is_read_only), make))
+    return tuple(made)
+
+
+def _creating(roster: Roster, me: str) -> ToolFunction:
     async def create(
         subject: str,
         description: str,
@@ -63,8 +84,7 @@ def _create_tool(roster: Roster, me: str) -> Tool:
     return create
 
 
-def _get_tool(roster: Roster) -> Tool:
-    @tool(name="TaskGet", read_only=True)
+def _getting(roster: Roster, _: str) -> ToolFunction:
     async def get(taskId: str, ctx: ToolContext) -> str:  # noqa: N803 - the name in the schema
         """Read one task of the team's board.
 
@@ -77,8 +97,7 @@ def _get_tool(roster: Roster) -> Tool:
     return get
 
 
-def _list_tool(roster: Roster) -> Tool:
-    @tool(name="TaskList", read_only=True)
+def _listing(roster: Roster, _: str) -> ToolFunction:
     async def show(ctx: ToolContext) -> str:
         """List the tasks of the team's board with their status and owner, the lowest id first."""
         state = roster.home.state
@@ -87,8 +106,7 @@ def _list_tool(roster: Roster) -> Tool:
     return show
 
 
-def _update_tool(roster: Roster, me: str) -> Tool:
-    @tool(name="TaskUpdate")
+def _updating(roster: Roster, me: str) -> ToolFunction:
     async def update(
         taskId: str,  # noqa: N803 - the names in the schema
         ctx: ToolContext,

@@ -138,7 +138,8 @@ class MateAgent(Agent):
         mate, has_item = self._mate, self._is_done_with_item(ctx)
         mate.idling = Idling(reason=IdleReason.AVAILABLE, item=mate.item if has_item else "")
         if has_item:
-            self._tell_board(TurnOver(member=mate.name, item=mate.item))
+            if self._roster.home.holds(mate.name, mate.item):
+                self._tell_board(TurnOver(member=mate.name, item=mate.item))
             mate.item = ""
         self._rest(ctx)
 

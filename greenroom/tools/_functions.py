@@ -10,7 +10,20 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
-from typing import Annotated, Any, Final, TypeAlias, final, get_args, get_origin, get_type_hints, overload
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    TypeAlias,
+    Union,
+    final,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 import attrs
 
@@ -24,8 +37,7 @@ from greenroom.tools._schemas import Arg, Schema, object_schema, schema_of
 ToolFunction: TypeAlias = Callable[..., Awaitable[str]]
 
 _CONTEXT: Final = "ctx"
-_PLAIN: Final = (str, int, bool)
-_SAYS_NOTHING_MORE: Final = frozenset({"type", "description", "default"})
+_PLAIN: Final = (str, int, bool, type(None))
 # What the Messages API accepts as the name of a tool and of a property.
 _TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ARGUMENT_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
@@ -40,8 +52,14 @@ class _Parameter:
     annotation: Any
     schema: Schema
     is_required: bool
-    is_plain: bool
-    """Any value of exactly its type fits, as its own Python value."""
+    types: frozenset[type]
+    """Any value of exactly one of these types fits, as its own Python value."""
+    choices: frozenset[Any]
+    """Texts that fit, where not any text does."""
+
+    def takes(self, value: object) -> bool:
+        """Whether a value fits beyond doubt, as it is; False where only the schema can tell."""
+        return type(value) in self.types or (type(value) is str and value in self.choices)
 
 
 @final
@@ -57,6 +75,8 @@ class FunctionTool:
     """The function as it was written, for calling it directly."""
     _parameters: tuple[_Parameter, ...]
     _takes_context: bool
+    records_itself: bool = False
+    """Whether it sees to it by itself that what it does is on record, such as by an event that is the deed."""
 
     def __repr__(self) -> str:
         return f"<tool {self.name}>"
@@ -82,7 +102,7 @@ class FunctionTool:
         return arguments
 
     def _plain_arguments(self, input: Mapping[str, Any]) -> dict[str, Any] | None:  # noqa: A002
-        """Return the arguments of an input that is texts, integers and booleans where these are asked for; else None.
+        """Return the arguments of an input whose values are plain ones where these are asked for; else None.
 
         Most calls are that plain, and walking the schema would be most of their price.
         """
@@ -92,7 +112,7 @@ class FunctionTool:
         for one in self._parameters:
             if one.called in input:
                 value = input[one.called]
-                if not one.is_plain or type(value) is not one.annotation:
+                if not one.takes(value):
                     return None
                 arguments[one.name] = value
             elif one.is_required:
@@ -210,14 +230,26 @@ def _parameter(written: str, one: inspect.Parameter, hints: Mapping[str, Any], t
     called = arg.name or one.name
     if _ARGUMENT_NAME.fullmatch(called) is None:
         raise UsageError(f"{place}: {called!r} cannot name an argument: 1 to 64 letters, digits, '_', '.' and '-'")
-    schema = arg.bound(schema_of(annotation, place=place), place)
+    schema = schema_of(annotation, place=place)
+    bound = arg.bound(dict(schema), place)
+    types, choices = _plain_ones(annotation) if bound == schema else (frozenset[type](), frozenset[Any]())
+    schema = bound
     if one.name in texts:
         schema["description"] = texts[one.name]
     default = one.default.value if isinstance(one.default, Enum) else one.default
     if isinstance(default, str | int | float):
         schema["default"] = default
-    is_plain = annotation in _PLAIN and schema.keys() <= _SAYS_NOTHING_MORE
-    return _Parameter(one.name, called, annotation, schema, one.default is one.empty, is_plain)
+    return _Parameter(one.name, called, annotation, schema, one.default is one.empty, types, choices)
+
+
+def _plain_ones(annotation: Any) -> tuple[frozenset[type], frozenset[Any]]:
+    """Return the types and the texts that fit an annotation as they are; none where something else could take them."""
+    members = get_args(annotation) if get_origin(annotation) in {Union, UnionType} else (annotation,)
+    choices = [choice for one in members if get_origin(one) is Literal for choice in get_args(one)]
+    others = [one for one in members if one not in _PLAIN and get_origin(one) not in {Literal, list, dict}]
+    if others or any(type(one) is not str for one in choices):
+        return frozenset(), frozenset()
+    return frozenset(one for one in members if one in _PLAIN), frozenset(choices)
 
 
 def _split(annotation: Any) -> tuple[Any, Arg]:

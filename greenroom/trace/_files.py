@@ -1,8 +1,8 @@
-"""The side of the journal that touches the disk: batches in, appended bytes out. It blocks; one call at a time.
+"""The side of the journal that touches the disk: batches in, appended bytes out. It blocks; one call at a time, save `sync`.
 
 Rule 1: within a batch, what the journal points into is written before the journal's lines. Rule 2: what the disk did not
 take stays queued, in order; after a refusal the next try goes on at the byte where the last one stopped. Rule 3: a file
-is never synced before what it points into. Rule 4: nothing is kept of a file that is synced: a run has very many.
+is never synced before what it points into. Rule 4: what is kept of files that are synced is bounded: a run has very many.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import final
+from typing import Final, final
 
 from greenroom.core import Disk, Record
 from greenroom.trace._codec import Codec
+
+MOST_LENGTHS: Final = 4_096
+"""Files whose length is remembered."""
 
 
 @final
@@ -33,6 +36,8 @@ class JournalFiles:
         self._folders = {journal.parent}
         """Those that are known to be there."""
         self._dirty: dict[Path, None] = {}
+        self._lengths: dict[Path, int] = {}
+        """Of the files that were appended to last: nobody else writes them, and asking costs as much as writing a line."""
         self._length_before: int | None = None
         """Of the file whose append was refused, before it; None where none was."""
         self._sync_error: OSError | None = None
@@ -72,31 +77,39 @@ class JournalFiles:
             self._resume(self._length_before)
         while self.queued:
             path, content = self.queued[0]
-            length = self._measure(path)
+            length = self._lengths.pop(path, None)  # should the disk refuse, nobody knows
+            if length is None:
+                length = self._measure(path)
             if not length:
                 self._make_folder_of(path)
             self._length_before = length
             self._disk.append(path, content)
             self._length_before = None
+            self._lengths[path] = length + len(content)
+            if len(self._lengths) > MOST_LENGTHS:
+                del self._lengths[next(iter(self._lengths))]
             self._dirty[path] = None
             self.queued.popleft()
 
-    def sync(self) -> None:
-        """Return when everything that was written survives a power cut.
+    def take_dirty(self) -> list[Path]:
+        """Take the files that were written and not synced: whoever takes them syncs them."""
+        dirty, self._dirty = self._dirty, {}
+        return sorted(dirty, key=lambda path: path is self._journal)  # what the journal points into comes first
+
+    def sync(self, paths: Sequence[Path]) -> None:
+        """Return when what was written to these files survives a power cut; in any thread, also beside `write`.
 
         Raises:
             OSError: The disk refused, now or earlier: a system may forget what it could not sync, and then say yes.
         """
         if self._sync_error is not None:
             raise self._sync_error
-        # What the journal points into comes first.
-        for path in sorted(self._dirty, key=lambda path: path is self._journal):
-            try:
+        try:
+            for path in paths:
                 self._disk.sync(path)
-            except OSError as error:
-                self._sync_error = error
-                raise
-        self._dirty.clear()
+        except OSError as error:
+            self._sync_error = error
+            raise
 
     def close(self) -> None:
         """Close the files."""

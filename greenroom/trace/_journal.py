@@ -17,7 +17,6 @@ else is reported as durable. Rule 5: the writer is shielded; a write that has be
 
 from __future__ import annotations
 
-import math
 import os
 import platform
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -36,6 +35,7 @@ from greenroom.trace._files import JournalFiles
 from greenroom.trace._lock import hold_run
 from greenroom.trace._opening import Opened, make_folder, open_files
 from greenroom.trace._reader import JOURNAL
+from greenroom.trace._syncing import Syncing
 
 Durability: TypeAlias = Literal["process", "power"]
 """`process`: written before it is reported, synced each second; survives kill -9. `power`: synced before it is reported."""
@@ -44,7 +44,7 @@ PENDING_BYTES: Final = 16 * 1024 * 1024
 """Above so much that is not written yet, intake is shut (DESIGN 12.21)."""
 LINGER_S: Final = 0.005
 """So long the writer gathers a batch that nobody waits for: a thread hop costs as much as encoding 50 events."""
-SYNC_S: Final = 1.0
+MOST_PLACES: Final = 4_096
 GUESSED_BYTES: Final = 200
 """Size of a line before the first was encoded."""
 
@@ -92,6 +92,8 @@ class Journal:
         self._before: list[tuple[Path, bytes]] = []
         self._inside = f"{folder.absolute()}{os.sep}"
         self._own = str(folder.absolute() / JOURNAL)
+        self._places: set[str] = set()
+        """Whole paths of files that may be appended to."""
         self._before_bytes = 0
         self._before_count = 0
         self._waiters: dict[trio.Event, tuple[int, int]] = {}
@@ -106,9 +108,8 @@ class Journal:
         self._is_closing = False
         self._is_closed = False
         self._failure: JournalError | None = None
-        self._synced_t = recorder.now()
-        self._sync_took_s = 0.0
-        self._batches = self._syncs = 0
+        self._syncing = Syncing(opened.files, ports.blocking, recorder.now, self._wake)
+        self._batches = 0
 
     def __repr__(self) -> str:
         state = "open" if self.is_open else "shut"
@@ -147,8 +148,14 @@ class Journal:
     def _place_of(self, path: Path) -> Path:
         """Return the whole path of a file. A whole one is looked at as text: else paths cost more than all else of a line."""
         text = str(path)
-        if text.startswith(self._inside) and text != self._own and os.path.normpath(text) == text:
+        if text in self._places:
             return path
+        whole = text if text.startswith(self._inside) else self._inside + text
+        if whole != self._own and os.path.normpath(whole) == whole:
+            if len(self._places) >= MOST_PLACES:
+                self._places.clear()
+            self._places.add(whole)
+            return path if whole is text else Path(whole)
         place = self.folder / path
         if not place.is_relative_to(self.folder) or ".." in place.parts or place == self.folder / JOURNAL:
             raise UsageError(f"not a file that the run {self.header.run!r} may append to: {str(path)!r}")
@@ -237,7 +244,7 @@ class Journal:
             pending_bytes=self.pending_bytes,
             bytes=self._line_bytes,
             batches=self._batches,
-            syncs=self._syncs,
+            syncs=self._syncing.count,
             waiting=len(self._waiters),
             is_open=self.is_open,
         )
@@ -248,17 +255,30 @@ class Journal:
         self._is_parked = False
         self._bell.set()
 
+    def _wake(self) -> None:
+        if self._is_parked:
+            self._ring()
+
     @enable_ki_protection
     async def run(self) -> None:
         """Write, until the journal is closing or the disk refuses."""
+        syncing = self._syncing
         with trio.CancelScope(shield=True):
-            while not self._is_closing and self._failure is None:
-                if self._records or self._before or self._waiters or self._is_sync_due():
-                    if not self._waiters:
-                        await self._sleep(LINGER_S, is_parked=False)
-                    await self._write_batch()
-                else:
-                    await self._sleep(self._until_sync_s(), is_parked=True)
+            async with trio.open_nursery() as nursery:
+                while not self._is_closing and self._failure is None:
+                    if syncing.failure is not None:
+                        self._fail(syncing.failure)
+                    elif syncing.is_due and not self._is_power:
+                        syncing.begin(nursery)
+                    elif self._records or self._before or self._waiters or syncing.is_due:
+                        if not self._waiters:
+                            await self._sleep(LINGER_S, is_parked=False)
+                        await self._write_batch()
+                    else:
+                        await self._sleep(syncing.until_s, is_parked=True)
+            if self._failure is None and self._files.is_dirty and not self._is_power:
+                async with trio.open_nursery() as nursery:
+                    syncing.begin(nursery)  # side by side, before what is left is written and synced in one thread
 
     async def _sleep(self, limit_s: float, *, is_parked: bool) -> None:
         """Sleep until somebody rings: whoever emits, if parked; else only whoever waits for the disk."""
@@ -268,17 +288,8 @@ class Journal:
             await self._bell.wait()
         self._is_parked = False
 
-    def _until_sync_s(self) -> float:
-        if not self._files.is_dirty:
-            return math.inf
-        # A thousand transcripts take a while to sync: at most a tenth of the time goes into it.
-        return max(0.0, self._synced_t + max(SYNC_S, 10 * self._sync_took_s) - self.recorder.now())
-
-    def _is_sync_due(self) -> bool:
-        return self._until_sync_s() <= 0
-
     async def _write_batch(self) -> None:
-        is_sync = self._is_sync_due() or (self._is_power and bool(self._waiters))
+        is_sync = self._is_power and (self._syncing.is_due or bool(self._waiters))
         mark = (self.recorder.seq, self._before_count)
         try:
             await self._blocking.run(self._hand_over(is_sync=is_sync))
@@ -301,9 +312,7 @@ class Journal:
             self._out = ([], [])  # the files hold it now
             files.write()
             if is_sync:
-                began_t = self.recorder.now()
-                files.sync()
-                self._sync_took_s = self.recorder.now() - began_t
+                self._syncing.sync_here()
 
         return write
 
@@ -312,9 +321,6 @@ class Journal:
         self._line_bytes = self._files.records_bytes
         self._batches += 1
         self._written = mark
-        if is_synced:
-            self._syncs += 1
-            self._synced_t = self.recorder.now()
         if is_synced or not self._is_power:
             self._durable = mark
             for event in [event for event, wanted in self._waiters.items() if _covers(mark, wanted)]:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from greenroom.inbox import (
     HUMAN,
+    MOST_CHARS,
     SCHEDULE,
     TASK_NOTIFICATION,
     Entry,
@@ -169,3 +170,19 @@ def test_what_has_expired_holds_nobody_up() -> None:
 
     assert [one.message.uuid for one in plan_edge(mailbox.waiting(), 4.0)] == []
     assert [one.message.uuid for one in plan_edge(mailbox.waiting(), 5.0)] == ["1", "2"]
+
+
+@given(st.lists(st.integers(1, 3 * MOST_CHARS // 2), min_size=1, max_size=12), st.booleans())
+def test_what_is_taken_together_fits_into_a_request(sizes: list[int], is_edge: bool) -> None:
+    """As many as fit, in order; one that alone is too long is taken alone, so that it holds nobody up."""
+    mailbox: Mailbox[Item] = Mailbox()
+    for number, size in enumerate(sizes):
+        mailbox.put_nowait(make_item("x" * size, uuid=str(number), origin=TASK_NOTIFICATION), Lane.LATER)
+    first = make_item("It is done.", uuid="first", origin=TASK_NOTIFICATION)
+
+    taken = plan_edge(mailbox.waiting(), 0.0) if is_edge else plan_turn(first, mailbox.waiting(), 0.0)
+
+    lengths = [len(one.message.text) for one in taken]
+    assert lengths == sizes[: len(lengths)]
+    assert len(lengths) == 1 or sum(lengths) <= MOST_CHARS
+    assert len(lengths) == len(sizes) or sum(sizes[: len(lengths) + 1]) > MOST_CHARS

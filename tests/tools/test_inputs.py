@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import sys
 from enum import Enum
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, get_type_hints
 
 import attrs
 import cattrs
@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.tools import Arg, InvalidInput, Problem, ToolError, schema_of, tool, validate
+from greenroom.tools import Arg, FunctionTool, InvalidInput, Problem, ToolError, schema_of, tool, validate
+from greenroom.tools._inputs import structure
 
 
 class Color(Enum):
@@ -276,3 +277,48 @@ def test_plain_calls_take_a_shorter_way_to_the_same_answer(values: dict[str, Any
     assert problems == []
     assert arguments == values
     assert type(arguments.get("count", 1)) is int
+
+
+@tool
+async def mixed(
+    status: Literal["pending", "done"] | None = None,
+    owner: str | None = None,
+    ids: list[str] | None = None,
+    color: Color | str = "red",
+    level: int | float = 0,  # noqa: PYI041 - as people write it
+    size: Annotated[int | None, Arg(minimum=1)] = None,
+    word: Literal["a", 1] = "a",
+) -> str:
+    """Takes unions of what is plain and what is not."""
+    return f"{status} {owner} {ids} {color} {level} {size} {word}"
+
+
+NAMES = st.sampled_from(["status", "owner", "ids", "color", "level", "size", "word"])
+VALUES = st.one_of(
+    st.sampled_from([None, "pending", "done", "red", "a", "x", 0, 1, 2, 1.0, True, ["a"], [1], {}]), JUNK
+)
+
+
+@given(st.dictionaries(NAMES, VALUES))
+def test_the_shorter_way_gives_what_the_schema_and_the_types_say(values: dict[str, Any]) -> None:
+    problems = validate(mixed.input_schema, values)
+    expected = {}
+    for name, value in values.items():
+        if not problems:
+            expected[name], _ = structure(value, _annotations(mixed)[name], name)
+    try:
+        arguments = mixed.arguments(values)
+    except InvalidInput as error:
+        assert list(error.problems) == problems  # noqa: PT017 - both outcomes are right
+        return
+
+    assert problems == []
+    assert arguments == expected
+    assert {name: type(value) for name, value in arguments.items()} == {
+        name: type(value) for name, value in expected.items()
+    }
+
+
+def _annotations(one: FunctionTool) -> dict[str, Any]:
+    hints = get_type_hints(one.function)
+    return {name: hint for name, hint in hints.items() if name != "return"}

@@ -139,6 +139,57 @@ async def test_for_a_process_nothing_is_synced_before_a_second_has_passed(autoju
         assert disk.calls.count(("sync", FILE)) == 1  # nothing new, nothing to sync
 
 
+@attrs.define
+class SlowDevice(InlineBlocking):  # type: ignore[misc]  # final, but a test needs a gate in it
+    """Writes at once, and holds every sync back until the gate is open."""
+
+    gate: trio.Event = attrs.field(factory=trio.Event)
+    began: int = 0
+
+    async def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        if getattr(function, "__name__", "") == "sync":
+            self.began += 1
+            await self.gate.wait()
+        return function(*args, **kwargs)
+
+
+async def test_nobody_waits_for_a_device_that_a_process_does_not_need(autojump_clock: MockClock) -> None:
+    disk, blocking = MemoryDisk(), SlowDevice()
+    async with open_journal(FOLDER, ports=attrs.evolve(make_ports(disk), blocking=blocking), lock=unlocked) as journal:
+        journal.recorder.emit(BEGAN)
+        await trio.sleep(2)
+        assert blocking.began == 1
+
+        with trio.fail_after(0.1):
+            await journal.wait_durable(journal.recorder.emit(BEGAN))
+        await trio.sleep(5)
+        assert blocking.began == 1  # one at a time
+        blocking.gate.set()
+        await trio.sleep(100)
+
+        assert blocking.began == 2
+        assert disk.calls[-1] == ("sync", FILE)
+        assert journal.statistics().syncs == 2
+
+
+async def test_a_sync_that_fails_beside_the_batches_ends_the_journal(autojump_clock: MockClock) -> None:
+    disk = MemoryDisk()
+
+    async def body() -> None:
+        async with opened(disk) as journal:
+            disk.refuses_sync = True
+            await journal.wait_durable(journal.recorder.emit(BEGAN))
+            await trio.sleep(2)
+            disk.refuses_sync = False
+            with pytest.raises(JournalError, match="Input/output error"):
+                journal.check_open()
+            with pytest.raises(JournalError):
+                await journal.wait_durable(journal.recorder.emit(BEGAN))
+
+    with pytest.raises(JournalError, match="Input/output error"):
+        await body()
+
+
 async def test_against_a_power_cut_a_commit_point_is_synced_and_nothing_else(autojump_clock: MockClock) -> None:
     disk = MemoryDisk()
     async with opened(disk, durability="power") as journal:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final, final
 
 import attrs
@@ -76,11 +77,13 @@ class Letter:
     """What it is about, on one short line."""
 
 
+@cache
 def letter_description(*, has_team: bool) -> str:
     """Return what a model reads about the tool."""
     return f"{_ABOUT} {_ABOUT_TEAM}" if has_team else _ABOUT
 
 
+@cache
 def letter_schema(*, has_team: bool) -> Mapping[str, Any]:
     """Return the JSON schema of what a model sees; the same bytes every time, so that prompts stay cached."""
     text = {**_TEXT, "description": _MESSAGE}
