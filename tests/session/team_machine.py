@@ -69,7 +69,10 @@ class Plan:
 
     @property
     def sittings(self) -> list[tuple[list[Operation], bool]]:
-        """What is done while the team is open, each time that it is; and whether all is quiet when it is closed."""
+        """What is done while the team is open, each time that it is; and whether all is quiet when it is closed.
+
+        In the end it is opened once more, unless the session is left with all that runs.
+        """
         sittings: list[tuple[list[Operation], bool]] = []
         done: list[Operation] = []
         for one in self.operations:
@@ -78,7 +81,7 @@ class Plan:
                 done = []
             else:
                 done.append(one)
-        return [*sittings, (done, not self.leaves)]
+        return [*sittings, (done, False)] if self.leaves else [*sittings, (done, True), ([], True)]
 
 
 @final

@@ -117,7 +117,7 @@ def _disturbed(member: int) -> st.SearchStrategy[tuple[tuple[Any, ...], ...]]:
         _ends(member),
         _on_items(),
         st.tuples(st.just("tell"), st.just(member), rounds(0)),
-        st.sampled_from([("crash the board",), ("reopen", False)]),
+        st.sampled_from([("crash the board",), ("reopen", False), ("reopen", True), ("reopen", True)]),
     )
     return st.tuples(begin, wait, comes)
 

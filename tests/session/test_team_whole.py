@@ -16,7 +16,7 @@ HISTORIES = Path(__file__).parent / "histories"
 
 
 @pytest.mark.parametrize("strategy", ["random", pct(3)])
-@settings(max_examples=20, phases=[Phase.explicit, Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, phases=[Phase.explicit, Phase.generate], suppress_health_check=[HealthCheck.too_slow])
 @given(plan=plans())
 def test_no_plan_and_no_schedule_break_a_team(strategy: Search | str, plan: Plan) -> None:
     """Behaviours (7), lines 2 to 8; RC-46 to RC-49, RC-51, RC-52, RC-97, CL-10, CL-20; `make soak` runs many more.
