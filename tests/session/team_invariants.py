@@ -107,7 +107,7 @@ def check_members(world: World) -> None:
 
 
 def check_items(world: World) -> None:
-    """No item is with one who is not there, or waits although somebody could begin (7.58, 7.65; RC-46, RC-51)."""
+    """No item is with one who is not there, or waits although somebody could begin (7.58, 7.65; RC-97)."""
     team, home = world.team, world.team.roster.home
     alive = {one.name for one in team.roster.mates}
     for item in team.board.items():
@@ -209,7 +209,7 @@ async def _give_one_each(world: World) -> None:
 
 
 def check_closed(world: World) -> None:
-    """Nothing is left of a team that was closed: no actor, no task, no mail in a mailbox, no request (RC-97)."""
+    """Nothing is left of a team that was closed: no actor, no task, no mail in a mailbox, no request."""
     team, session = world.team, world.session
     assert session.teams.current is None
     for mate in team.mates.values():
