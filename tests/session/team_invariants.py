@@ -124,7 +124,7 @@ def _of_record(world: World) -> list[Any]:
 
 
 def check_mail_at_rest(world: World) -> None:
-    """All mail was read or has come back, save what waits until a plan was answered (RC-47)."""
+    """All mail was read or has come back, save what waits until a plan was answered."""
     waiting = {one.mail for one in world.team.mail.waiting}
     planning = {one.name for one in world.team.roster.mates if one.status is MemberStatus.AWAITING_PLAN}
     assert {one.to for one in world.team.mail.waiting} <= planning
@@ -321,7 +321,7 @@ def _failed(turns: list[TurnEnded]) -> list[TurnEnded]:
 
 
 def check_mail(world: World) -> None:
-    """What was read stands in one transcript, once; what came back stands in none (RC-47, RC-48)."""
+    """What was read stands in one transcript, once; what came back stands in none (RC-43, RC-48)."""
     stands: Counter[int] = Counter()
     for path in (world.session.run_folder / "transcripts").glob("*.jsonl"):
         for line in path.read_text(encoding="utf-8").splitlines():

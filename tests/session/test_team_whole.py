@@ -19,7 +19,7 @@ HISTORIES = Path(__file__).parent / "histories"
 @settings(max_examples=15, phases=[Phase.explicit, Phase.generate], suppress_health_check=[HealthCheck.too_slow])
 @given(plan=plans())
 def test_no_plan_and_no_schedule_break_a_team(strategy: Search | str, plan: Plan) -> None:
-    """Behaviours (7), lines 2 to 8; RC-47, RC-48, RC-49, RC-51, RC-52, RC-97, CL-10, CL-20; `make soak` runs many more.
+    """Behaviours (7), lines 2 to 8; RC-48, RC-49, RC-51, RC-52, RC-97, CL-10, CL-20; `make soak` runs many more.
 
     Every item ends with at most one owner, none is lost or done twice; the lead reads one notice of each edge to idle; what a
     mate that was killed had comes back; whoever lives after an aborted turn answers and completes an item; mail is read once or
