@@ -89,6 +89,8 @@ class Idle:
 
     member: str
     ref: Ref[Any]
+    takes_items: bool = True
+    """False where it waits for a word first; then it says this again."""
 
 
 @final
@@ -157,6 +159,8 @@ class BoardHome:
     """Items that members were at when their team was closed, or its process ended; each goes on with them when it is there again."""
     holding: dict[str, Ref[Any]] = attrs.field(factory=dict)
     """Members that have nothing to do but own an item in progress, where each may have one only."""
+    pausing: set[str] = attrs.field(factory=set)
+    """Members that have nothing to do and take no item before they say so again."""
     members: dict[str, Ref[Any]] = attrs.field(factory=dict)
     names: dict[str, str] = attrs.field(factory=dict)
     """Of members, by the ids of their actors."""
@@ -191,7 +195,7 @@ class BoardHome:
         """Whether an item waits for a member to claim it, some member may, and the claim could be put on record."""
         if self.state.claimable() is None or not self.may_hand_out:
             return False
-        return len(self.holding) < len(self.members) or not self.members
+        return len(self.holding) + len(self.pausing) < len(self.members) or not self.members
 
     def holds(self, member: str, item_id: str) -> bool:
         """Whether an item is in progress and that member's."""
@@ -223,11 +227,10 @@ class Board(Behavior[BoardMessage]):
                 self._edit(edit, ctx)
             case Join(member=member, ref=ref):
                 self._join(member, ref, ctx)
-            case Idle(member=member, ref=ref):
-                self._hear_idle(member, ref, ctx)
+            case Idle():
+                self._hear_idle(message, ctx)
             case Busy(member=member):
-                self._home.waiting.pop(member, None)
-                self._home.holding.pop(member, None)
+                self._forget_idle(member)
             case GiveBack():
                 self._hear_failure(message, ctx)
             case TurnOver(member=member, item=item_id):
@@ -325,9 +328,14 @@ class Board(Behavior[BoardMessage]):
         self._watch(ref, ctx)
         return True
 
-    def _hear_idle(self, member: str, ref: Ref[Any], ctx: Context) -> None:
-        home = self._home
+    def _hear_idle(self, message: Idle, ctx: Context) -> None:
+        home, member, ref = self._home, message.member, message.ref
         if not self._join(member, ref, ctx):
+            return
+        home.pausing.discard(member)
+        if not message.takes_items:
+            self._forget_idle(member)
+            home.pausing.add(member)
             return
         if self._send_again(member, ctx):
             return
@@ -346,9 +354,15 @@ class Board(Behavior[BoardMessage]):
         home.cut.pop(member, None)  # last, so that a crash on the way leaves it for the next incarnation
         return bool(left)
 
+    def _forget_idle(self, member: str) -> None:
+        home = self._home
+        home.waiting.pop(member, None)
+        home.holding.pop(member, None)
+        home.pausing.discard(member)
+
     def _settle(self, member: str) -> None:
         home = self._home
-        if home.settle is not None and (member in home.waiting or member in home.holding):
+        if home.settle is not None and (member in home.waiting or member in home.holding or member in home.pausing):
             home.settle(member)
 
     def _watch(self, ref: Ref[Any], ctx: Context) -> None:
@@ -362,7 +376,8 @@ class Board(Behavior[BoardMessage]):
 
     def _leave(self, member: str, why: str, ctx: Context) -> None:
         home = self._home
-        for index in (home.waiting, home.holding, home.members, home.freed):
+        self._forget_idle(member)
+        for index in (home.members, home.freed):
             index.pop(member, None)
         home.ended.add(member)
         items = home.state.owned(member)

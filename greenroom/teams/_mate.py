@@ -76,6 +76,7 @@ class MateAgent(Agent):
         mate, source = self._mate, source_of(message)
         if not takes(mate.status, source):
             ctx.postpone()
+            self._rest(ctx)
             return
         if source is Source.ITEM and self._puts_behind(message, ctx):
             return
@@ -128,7 +129,8 @@ class MateAgent(Agent):
         if source is Source.LEAD and not is_own:
             mate.was_asked = True
         mate.idling = None
-        if mate.status is MemberStatus.IDLE:
+        if mate.is_at_rest:
+            mate.is_at_rest = False
             self._roster.emit(MateWoke(actor=mate.ref.id, team=self._roster.team, name=mate.name))
         mate.take(MateStep.TURN_TAKEN)
 
@@ -157,9 +159,10 @@ class MateAgent(Agent):
         return self._mate.item != "" and not goes_on
 
     def _rest(self, ctx: Context) -> None:
-        """Ask the board for something to do, unless something waits, its plan does, or this is the end."""
-        if not (ctx.is_ending or _mail(ctx) or self._mate.status is MemberStatus.AWAITING_PLAN):
-            self._tell_board(Idle(member=self._mate.name, ref=ctx.ref))
+        """Ask the board for something to do, unless something waits, or this is the end."""
+        if not (ctx.is_ending or _mail(ctx)):
+            takes_items = takes(self._mate.status, Source.ITEM)
+            self._tell_board(Idle(member=self._mate.name, ref=ctx.ref, takes_items=takes_items))
 
     def _count_crash(self, error: Exception, ctx: Context) -> None:
         crashes = self._mate.crashes

@@ -151,7 +151,7 @@ class Plans:
         me.take(MateStep.PLAN_HANDED_IN)
 
     def forget(self, name: str) -> None:
-        """Let no plan of a mate wait any more that has ended."""
+        """Let no plan of a mate wait any more that has ended: nobody can answer it."""
         self.requests = {number: one for number, one in self.requests.items() if one.name != name}
 
     def tool(self, name: str) -> ExitPlanMode:

@@ -42,6 +42,8 @@ class Member:
     """There once its actor has started."""
     status: MemberStatus = MemberStatus.IDLE
     """Of a teammate; nobody keeps count of the lead."""
+    is_at_rest: bool = True
+    """Whether the record says that it has nothing to do; one that was asked to end says nothing of that until it refuses."""
     run: int = 1
     """How often it has joined: once, and once more each time its team was opened again."""
     item: str = ""

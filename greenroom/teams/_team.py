@@ -374,9 +374,10 @@ class Team:
         return tuple(self._parked.values())
 
     def settle_record(self) -> None:
-        """Hand the lead what it has not read, and put back on the board what belongs to nobody who is there or may come back."""
-        self.mail.take_up(self._take_unread(LEAD))
+        """Hand the lead what it has not read, and return or put back on the board what is for nobody who is there or may come back."""
         there = {LEAD, *self._mates, *self._parked}
+        for name in dict.fromkeys([LEAD, *(one.to for one in self._unread if one.to not in there)]):
+            self.mail.take_up(self._take_unread(name))
         for item in self.board.items():
             if item.owner and item.owner not in there and item.status is not ItemStatus.COMPLETED:
                 self.board.ref.tell(GiveBack(member=item.owner, item=item.id, why="it has ended", is_failure=False))

@@ -30,6 +30,7 @@ def settle(roster: Roster, name: str) -> None:
     was = member.status
     member.take(MateStep.NOTHING_LEFT)
     if member.status is MemberStatus.IDLE:
+        member.is_at_rest = True
         roster.emit(
             MateIdled(
                 actor=member.ref.id,

@@ -19,7 +19,7 @@ from greenroom.agents.crew import SendRefused
 from greenroom.core import JournalError, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow, Deny
-from greenroom.teams import LEAD, MemberStatus, PlanAnswered, PlanSubmitted, Team
+from greenroom.teams import LEAD, CreateItem, Edit, EditItem, MemberStatus, PlanAnswered, PlanSubmitted, Team
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import ToolError
 from tests.session.teamwork import (
@@ -65,6 +65,11 @@ def deciding(*words: bool) -> Page:
         return mail("ann", said if approve else {**said, "feedback": "Two files."})
 
     return page
+
+
+async def put(team: Team) -> None:
+    """Put an item on the board."""
+    await team.board.ref.ask(CreateItem(subject="one", description="", by=LEAD))
 
 
 async def allow_all(_: Question) -> Allow | Deny | None:
@@ -241,6 +246,67 @@ async def test_what_peers_said_is_not_lost_with_a_turn_in_which_the_answer_came(
 
     assert ["By the way." in text for text in heard] == [False, True]
     assert violations(session) == []
+
+
+async def test_who_waits_for_the_answer_to_a_plan_is_handed_no_item(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Behaviours (7), line 8; CL-20: others take it, or it waits for the answer, and the session is quiet meanwhile."""
+    pages = {"ann": in_order(Call("ExitPlanMode", {"plan": PLAN}), "I wait."), "bob": in_order()}
+    async with open_teamwork(tmp_path, in_order(), pages=pages, wait_s=0.5) as session, session.open_team("t") as team:
+        await team.spawn("ann", definition=kind("ann"), prompt="Plan.", plan_required=True)
+        await session.wait_quiet()
+        await put(team)
+        with trio.fail_after(60):
+            await session.wait_quiet()
+        assert [one.owner for one in team.board.items()] == [""]
+        await team.spawn("bob", definition=kind("bob"))
+        await session.wait_quiet()
+        await put(team)
+        await session.wait_quiet()
+        assert [one.owner for one in team.board.items()] == ["bob", "bob"]
+        bob = team.mates["bob"]
+        bob.kill()
+        await bob.wait_ended()
+        (plan,) = team.plans.requests
+        await team.plans.answer(plan, approve=True)
+        await session.wait_quiet()
+        assert [one.owner for one in team.board.items()] == ["ann", "ann"]
+
+    assert violations(session) == []
+
+
+async def test_an_item_that_was_handed_over_before_the_plan_waits_with_its_mate(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """CL-20: the session is quiet although an item waits with a mate, and another for somebody who could take it."""
+    ann = in_order(Call("ExitPlanMode", {"plan": PLAN}), "I wait.")
+    async with open_teamwork(tmp_path, in_order(), pages={"ann": ann}, wait_s=0.5) as session:
+        async with session.open_team("t") as team:
+            await team.spawn("ann", definition=kind("ann"), prompt="Plan.", plan_required=True)
+            await trio.sleep(0.1)
+            await put(team)
+            begin = Edit(item="1", by=LEAD, owner="ann", status="in_progress")
+            await team.board.ref.ask(EditItem(edit=begin))
+            await put(team)
+            with trio.fail_after(60):
+                await session.wait_quiet()
+            assert member(team, "ann").status is MemberStatus.AWAITING_PLAN
+            assert [one.owner for one in team.board.items()] == ["ann", ""]
+
+    assert violations(session) == []
+
+
+async def test_the_plan_of_one_who_has_ended_waits_for_nobody(tmp_path: Path, autojump_clock: MockClock) -> None:
+    ann = in_order(Call("ExitPlanMode", {"plan": PLAN}), "I wait.")
+    async with open_teamwork(tmp_path, in_order(), pages={"ann": ann}) as session, session.open_team("t") as team:
+        mate = await team.spawn("ann", definition=kind("ann"), prompt="Plan.", plan_required=True)
+        await session.wait_quiet()
+        (plan,) = team.plans.requests
+        mate.kill()
+        await mate.wait_ended()
+        await session.wait_quiet()
+        assert team.plans.requests == {}
+        with pytest.raises(UsageError, match="these do: none"):
+            await team.plans.answer(plan, approve=True)
 
 
 async def test_a_plan_that_cannot_be_put_on_record_is_not_handed_in(tmp_path: Path, autojump_clock: MockClock) -> None:

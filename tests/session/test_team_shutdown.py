@@ -18,7 +18,16 @@ from greenroom.agents.crew import SendRefused
 from greenroom.core import IllegalTransition, JournalError, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
-from greenroom.teams import LEAD, MemberStatus, ShutdownOutcome, ShutdownSettled, ShutdownState, Team
+from greenroom.teams import (
+    LEAD,
+    MateIdled,
+    MateWoke,
+    MemberStatus,
+    ShutdownOutcome,
+    ShutdownSettled,
+    ShutdownState,
+    Team,
+)
 from greenroom.teams._shutdown import OUTCOMES, TRANSITIONS, ShutdownStep, step
 from greenroom.testing import run_virtual, virtual_ports
 from tests.session.teamwork import Page, in_order, kind, last_texts, mail, open_teamwork, send_as, told, violations
@@ -117,6 +126,7 @@ async def test_a_mate_that_refuses_goes_on_and_the_lead_reads_why(tmp_path: Path
     assert not outcome.has_ended
     assert any("shutdown_rejected" in text and "Half of it is missing." in text for text in heard)
     assert outcomes(session) == [("ann", "rejected")]
+    assert len(told(session, MateWoke)) == len(told(session, MateIdled)) == 1, "who has nothing to do has worked before"
     assert violations(session) == []
 
 

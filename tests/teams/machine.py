@@ -5,7 +5,7 @@ A plan is plain data, so that Hypothesis can draw it and make it short, and any 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from typing import Any, Final, TypeAlias, final
 
@@ -14,7 +14,7 @@ import trio
 
 from greenroom.actors import Behavior, Context, Ref
 from greenroom.agents import Note, Work
-from greenroom.core import ActorEnded, TurnFailed, TurnKilled, Undelivered, event_of
+from greenroom.core import ActorEnded, Record, TurnFailed, TurnKilled, Undelivered, event_of
 from greenroom.mailbox import Delivery, Lane
 from greenroom.supervisor import Backoff, ChildSpec, Restart, Runtime, SupervisorSpec
 from greenroom.teams import (
@@ -225,14 +225,14 @@ def scenario(plan: Plan) -> Callable[[Sim], Awaitable[object]]:
                 for operations in plan.hosts:
                     nursery.start_soon(world.carry_out, operations)
             await world.end()
-        check_record(sim, world.home.state)
+        check_record(sim.records(), world.home.state)
 
     return run
 
 
-def check_record(sim: Sim, state: BoardState) -> None:
+def check_record(records: Iterable[Record], state: BoardState) -> None:
     """Look at every event: an item has one owner at most, is done once, and has an id that was never used."""
-    events = [event_of(record) for record in sim.records() if issubclass(record[2], ItemEvent)]
+    events = [event_of(record) for record in records if issubclass(record[2], ItemEvent)]
     owners: dict[str, str] = {}
     done: set[str] = set()
     created: list[str] = []

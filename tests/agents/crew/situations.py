@@ -155,7 +155,7 @@ class ObedientModel:
             if act[0] == "trouble":
                 place = (request.agent, len(request.messages))
                 self._tries[place] += 1
-                error = _error(act[1], self._tries[place])
+                error = error_of(act[1], self._tries[place])
                 if error is not None:
                     said = [Say("I had begun to")] if act[1] == "cut" else []
                     answer: AnswerLike = Answer(said, usage=USAGE)
@@ -195,7 +195,8 @@ def next_round(messages: Sequence[Message]) -> Round:
     return [say("I wait.")]
 
 
-def _error(kind: str, attempt: int) -> ProviderError | None:
+def error_of(kind: str, attempt: int) -> ProviderError | None:
+    """Return how the provider fails at that attempt; see `trouble`."""
     if kind == "broken":
         raise InternalError("a promise does not hold")
     if kind == "busy" and attempt > 2:

@@ -1,0 +1,30 @@
+"""Run drawn plans over whole teams under explored schedules, and check each: a part of `make soak`.
+
+`SOAK_TEAMS` says how many schedules, 10,000 if it is not set. A plan that breaks a promise is made short, saved under
+tests/session/histories, and told with the command that repeats it. Exit code 1 when there was one.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final
+
+from tests.session.team_machine import MAX_STEPS, scenario
+from tests.session.team_programs import plans
+from tests.soak.drawing import Drawn, soak_on_all_cores
+
+TEAMS: Final = Drawn(
+    what="teams",
+    module="tests.soak.teams",
+    variable="SOAK_TEAMS",
+    schedules=10_000,
+    plans=plans,
+    scenario=scenario,
+    histories=Path(__file__).resolve().parents[1] / "session" / "histories",
+    prefix="team-found",
+    max_steps=MAX_STEPS,
+)
+
+if __name__ == "__main__":
+    sys.exit(soak_on_all_cores(TEAMS, __doc__))
