@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Self
 
@@ -55,7 +55,7 @@ class LateStream:
         assert self._stream is not None
         return self._stream.so_far
 
-    async def wait_response(self, on_notice: Callable[[Notice], object] | None = None) -> ModelResponse:
+    async def wait_response(self, on_notice: Callable[[Notice], Awaitable[object]] | None = None) -> ModelResponse:
         assert self._stream is not None
         await self._wheel.sleep(LATENCY_S)
         return await self._stream.wait_response(on_notice)

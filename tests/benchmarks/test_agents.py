@@ -40,7 +40,7 @@ def test_agents_on_disk_leave_a_transcript_each(tmp_path: Path) -> None:
 
 
 async def test_every_item_of_a_board_is_done(tmp_path: Path, autojump_clock: trio.testing.MockClock) -> None:
-    outcome = await team.run(3, 12, 1.0, tmp_path)
+    outcome = await team.run(3, 12, 1.0, tmp_path, team.resident_kb)
 
     assert (outcome.completed, outcome.owners) == (12, 3)
 

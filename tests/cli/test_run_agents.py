@@ -308,6 +308,9 @@ class Slow:
     def check_open(self) -> None:
         self.recording.check_open()
 
+    async def wait_open(self) -> None:
+        await self.recording.wait_open()
+
     async def commit(self) -> None:
         await trio.sleep(60)
         await self.recording.commit()
