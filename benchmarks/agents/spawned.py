@@ -13,6 +13,7 @@ import re
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -159,8 +160,13 @@ def main(agents: int = AGENTS) -> None:
     """Measure the width, the memory and the notices, and the share of forks' input that the prompt cache serves."""
     loads = {"narrow": NARROW, "wide": WIDE}
     print(f"\n{agents:,} background agents of one session (load of the machine: {os.getloadavg()[0]:.1f})")
+    with tempfile.TemporaryDirectory() as place:  # one for all: making files where very many were just deleted is slow
+        _measure_all(agents, loads, Path(place))
+
+
+def _measure_all(agents: int, loads: Mapping[str, Load], place: Path) -> None:
     for name, load in loads.items():
-        outcome = _measure(agents, load, has_memory=False)
+        outcome = _measure(agents, load, place)
         ideal_s = load.ideal_s(agents)
         print(
             f"  {load.width:,} at once, {load.rounds} rounds of {load.wait_s:g} s: {outcome.wall_s:.1f} s, ideal {ideal_s:.1f} s,"
@@ -169,21 +175,21 @@ def main(agents: int = AGENTS) -> None:
         )
         bench = f"wall time of {agents:,} background agents, {name}"
         _report(bench, "greenroom", "ideal", outcome.wall_s / ideal_s, LIMIT, at_least=False)
-    outcome = _measure(agents, QUICK, has_memory=True)
+    outcome = _measure(agents, QUICK, place, has_memory=True)
     for count, mib in outcome.memory_mib.items():
         print(f"  {mib:,.1f} MiB after {count:,} agents", flush=True)
     memory = list(outcome.memory_mib.values())
     _report("resident memory, agents released", "all agents", "6 of 10", memory[-1] / memory[-2], FLAT, at_least=False)
-    outcome = _measure(agents, WIDE, is_told=True)
+    outcome = _measure(agents, WIDE, place, is_told=True)
     _report("ends that main was told of, once each", "notices", "agents", _once(outcome.noticed) / agents, 1.0)
-    with tempfile.TemporaryDirectory() as folder:
-        forks = [one.share for one in trio.run(caching.measure, Path(folder)).forks if one.is_first]
+    forks = [one.share for one in trio.run(caching.measure, Path(tempfile.mkdtemp(dir=place))).forks if one.is_first]
     _report("input of forks 2 to 10 that the prompt cache serves", "read", "all input", min(forks[1:]), 0.99)
 
 
-def _measure(agents: int, load: Load, *, is_told: bool = False, has_memory: bool = False) -> Outcome:
-    with calm_collector(), tempfile.TemporaryDirectory() as folder:
-        return trio.run(partial(run, agents, load, Path(folder), is_told=is_told, has_memory=has_memory))
+def _measure(agents: int, load: Load, place: Path, *, is_told: bool = False, has_memory: bool = False) -> Outcome:
+    folder = Path(tempfile.mkdtemp(dir=place))
+    with calm_collector():
+        return trio.run(partial(run, agents, load, folder, is_told=is_told, has_memory=has_memory))
 
 
 def _once(noticed: list[str]) -> int:
