@@ -84,7 +84,7 @@ async def ask_model(
         raise
     finally:
         said = NOTHING_SAID if stream is None else stream.so_far
-        _count(asking, said, lost + said.usage, state, error, began)
+        _count(asking, said, lost + said.usage if lost.total else said.usage, state, error, began)
         keep(said)
 
 

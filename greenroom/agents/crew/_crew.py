@@ -82,7 +82,7 @@ class Crew:
         self._open_branch = open_branch
         self._ids = ports.ids
         self._outputs = run_folder / "tasks"
-        self._transcripts = run_folder / "transcripts"
+        self._run_folder = run_folder
         self._write = write
         self._starting = self._reserved = self._running = 0
         self._branch: Supervisor | None = None
@@ -451,7 +451,9 @@ class Crew:
         """Write what has to be known to go on with an agent, if it is not what was written last."""
         record = member.record()
         if record != member.kept_record:
-            self._write(record_path(member.id), encode_line(record))
+            if member.record_file is None:
+                member.record_file = self._run_folder / record_path(member.id)
+            self._write(member.record_file, encode_line(record))
             member.kept_record = record
 
     def _write_output(self, member: Member, appended: Appended) -> None:

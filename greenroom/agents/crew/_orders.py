@@ -177,6 +177,8 @@ class Member:
     kept_branch: str = ""
     kept_record: dict[str, Any] | None = None
     """What was written last of it; None before anything was."""
+    record_file: Path | None = None
+    """Where that is written; None before anything was."""
 
     def __repr__(self) -> str:
         return f"<Member {self.id} of {self.definition.name}: run {self.task.info.run}, {self.task.state}>"
@@ -225,4 +227,4 @@ class Member:
 
 def record_path(agent_id: str) -> Path:
     """Return where the records of an agent lie in the run folder, a line of JSON for each run of it; see `Member.record`."""
-    return Path("transcripts") / f"agent-{agent_id}.meta.json"
+    return Path(f"transcripts/agent-{agent_id}.meta.json")
