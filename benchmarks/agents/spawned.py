@@ -8,12 +8,14 @@ than may run wait for a place. Ideal is the time that the models wait, in as man
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import os
 import re
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -187,7 +189,13 @@ def _measure_all(agents: int, loads: Mapping[str, Load], place: Path) -> None:
 
 
 def _measure(agents: int, load: Load, place: Path, *, is_told: bool = False, has_memory: bool = False) -> Outcome:
+    """Measure in a process of its own: what one leaves on the heap is no burden of the next."""
     folder = Path(tempfile.mkdtemp(dir=place))
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_measure_here, agents, load, folder, is_told=is_told, has_memory=has_memory).result()
+
+
+def _measure_here(agents: int, load: Load, folder: Path, *, is_told: bool, has_memory: bool) -> Outcome:
     with calm_collector():
         return trio.run(partial(run, agents, load, folder, is_told=is_told, has_memory=has_memory))
 
