@@ -97,9 +97,7 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
         _tell_taken(turn, [message])
         if not origin.is_consent:
             others = await _admit(turn, lease.messages)
-            reminders = turn.hooking.take_reminders()
-            if reminders:
-                turn.conversation.say(reminders, is_hidden=True)
+            _say_reminders(turn)
         _say(turn, others)
     return None
 
@@ -150,11 +148,17 @@ async def _take_now(turn: Taker) -> bool:
         return False
     with turn.ctx.pick(lambda waiting: plan_edge(waiting, trio.current_time())) as lease:
         taken = await _admit(turn, lease.messages)
-        reminders = turn.hooking.take_reminders()
-        if reminders:
-            turn.conversation.say(reminders, is_hidden=True)
+        was_reminded = _say_reminders(turn)
         _say(turn, taken)
-    return bool(taken or reminders)
+    return was_reminded or bool(taken)
+
+
+def _say_reminders(turn: Taker) -> bool:
+    """Append what hooks said to the model, as a message of its own; says whether there was anything."""
+    reminders = turn.hooking.take_reminders()
+    if reminders:
+        turn.conversation.say(reminders, is_hidden=True)
+    return bool(reminders)
 
 
 def _say_results(turn: Taker, results: Sequence[ToolResultBlock]) -> None:

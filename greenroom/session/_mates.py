@@ -150,7 +150,11 @@ class SessionMates:
     async def read_plan(self, name: str) -> tuple[Path, str]:
         """Return the file of the run folder that holds a plan, and the plan; empty where it cannot be read."""
         path = self._run_folder / PLANS / Path(name).name
-        return path, await self._ports.blocking.run(_read, path)
+        try:
+            content = await self._ports.blocking.run(self._ports.disk.read, path)
+        except OSError:
+            return path, ""
+        return path, content.decode("utf-8", "replace")
 
     # --- looking after ----------------------------------------------------------------------------------------------
 
@@ -209,13 +213,6 @@ class SessionMates:
 def _write(disk: Disk, path: Path, content: bytes) -> None:
     disk.make_folder(path.parent)
     disk.write(path, content)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def _as_mate(definition: AgentDefinition, wish: MateWish) -> AgentDefinition:

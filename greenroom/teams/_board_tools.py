@@ -6,9 +6,9 @@ Results are JSON, with the fields of the leading coding agent; programs read the
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal
 
 import attrs
 
@@ -22,9 +22,7 @@ from greenroom.teams._events import ItemCompleted, ItemLinked
 from greenroom.teams._items import Item
 from greenroom.teams._names import plain_name
 from greenroom.teams._roster import Roster
-from greenroom.tools import FunctionTool, Tool, ToolContext, ToolError, tool
-
-ToolFunction: TypeAlias = Callable[..., Awaitable[str]]
+from greenroom.tools import FunctionTool, Tool, ToolContext, ToolError, ToolFunction, tool
 
 NEXT: Final = "Task completed. Call TaskList now to find your next task, or to see what your work has unblocked."
 

@@ -4,7 +4,7 @@ from greenroom.tools._background import Background, BackgroundInfo, BackgroundTa
 from greenroom.tools._batches import SIDE_BY_SIDE, plan_batches
 from greenroom.tools._context import ToolContext
 from greenroom.tools._errors import InvalidInput, OutsideRoots, Problem, ToolError, UnknownTool
-from greenroom.tools._functions import FunctionTool, tool, tool_schema
+from greenroom.tools._functions import FunctionTool, ToolFunction, tool, tool_schema
 from greenroom.tools._inputs import validate
 from greenroom.tools._outputs import INLINE_CHARACTERS, Output, read_output
 from greenroom.tools._processes import (
@@ -49,6 +49,7 @@ __all__ = [
     "Tool",
     "ToolContext",
     "ToolError",
+    "ToolFunction",
     "ToolSchema",
     "ToolSet",
     "UnknownTool",

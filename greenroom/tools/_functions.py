@@ -231,7 +231,7 @@ def _parameter(written: str, one: inspect.Parameter, hints: Mapping[str, Any], t
     if _ARGUMENT_NAME.fullmatch(called) is None:
         raise UsageError(f"{place}: {called!r} cannot name an argument: 1 to 64 letters, digits, '_', '.' and '-'")
     schema = schema_of(annotation, place=place)
-    bound = arg.bound(dict(schema), place)
+    bound = arg.bound(schema, place)
     types, choices = _plain_ones(annotation) if bound == schema else (frozenset[type](), frozenset[Any]())
     schema = bound
     if one.name in texts:

@@ -32,7 +32,7 @@ class Places:
     """
 
     def __init__(self, folder: Path, own: str) -> None:
-        self._folder = folder
+        self._run = folder.name
         self._inside = f"{folder.absolute()}{os.sep}"
         self._own = self._inside + own
         self._known: set[str] = set()
@@ -49,15 +49,12 @@ class Places:
         if text in self._known:
             return path
         whole = text if text.startswith(self._inside) else self._inside + text
-        if whole != self._own and os.path.normpath(whole) == whole:
-            if len(self._known) >= MOST_PLACES:
-                self._known.clear()
-            self._known.add(whole)
-            return path if whole is text else Path(whole)
-        place = self._folder / path
-        if not place.is_relative_to(self._folder) or ".." in place.parts or str(place.absolute()) == self._own:
-            raise UsageError(f"not a file that the run {self._folder.name!r} may append to: {str(path)!r}")
-        return place
+        if whole == self._own or os.path.normpath(whole) != whole:  # of one outside of the folder, that is shorter
+            raise UsageError(f"not a file that the run {self._run!r} may append to: {text!r}")
+        if len(self._known) >= MOST_PLACES:
+            self._known.clear()
+        self._known.add(whole)
+        return path if whole is text else Path(whole)
 
 
 @final

@@ -394,9 +394,7 @@ class Crew:
                 self.tasks.limit(shell, SHELL_MAX_S)
 
     def _start_next(self) -> None:
-        if (
-            self._is_starting_next or self._is_held_up
-        ):  # one that could not be started has settled, and the loop goes on
+        if self._is_starting_next or self._is_held_up:  # the loop that runs, or is to come, starts them
             return
         self._is_starting_next = True
         try:
