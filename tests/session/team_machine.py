@@ -9,7 +9,6 @@ many there are), so that each plan can be carried out whatever the schedule make
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -28,8 +27,9 @@ from greenroom.session import Session, open_session
 from greenroom.teams import LEAD, CreateItem, Edit, EditItem, Item, Mate, ShutdownOutcome, Team
 from greenroom.testing import Sim
 from greenroom.tools.builtin import task_output_tool, task_stop_tool
-from tests.agents.crew.situations import TOOLS
-from tests.session.team_orders import ObedientMembers, OrderBook, Round
+from tests.agents.crew.situations import TOOLS, Round
+from tests.kept import Kept
+from tests.session.team_orders import ObedientMembers, OrderBook
 
 MAX_STEPS: Final = 40_000
 """No run takes so many steps."""
@@ -46,7 +46,7 @@ Operation: TypeAlias = list[Any]
 
 @final
 @attrs.frozen
-class Plan:
+class Plan(Kept):
     """What is done in a session with one team; `["reopen", True]` closes the team when all is quiet, with False at once."""
 
     operations: list[Operation]
@@ -54,18 +54,6 @@ class Plan:
     """Settings of teams."""
     leaves: bool = False
     """Whether the session is left at once after the last operation, with all that runs."""
-
-    @classmethod
-    def loaded(cls, path: Path) -> tuple[Plan, list[int]]:
-        """Read a history: a plan, and the choices of the schedule under which it failed."""
-        values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return cls(values["operations"], values["teams"], values["leaves"]), values["choices"]
-
-    def save(self, path: Path, choices: Sequence[int], *, why: str) -> None:
-        """Write a history, to be kept with the fix of what it shows."""
-        values = {**attrs.asdict(self), "choices": list(choices), "why": why}
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
 
     @property
     def sittings(self) -> list[tuple[list[Operation], bool]]:

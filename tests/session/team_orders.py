@@ -16,7 +16,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, final
 
 import attrs
 
@@ -34,12 +34,7 @@ from greenroom.models import (
     TextBlock,
 )
 from greenroom.teams import LEAD
-from tests.agents.crew.situations import USAGE, error_of
-
-Act: TypeAlias = list[Any]
-"""A verb and what it needs; plain JSON."""
-Round: TypeAlias = list[Act]
-"""What a member does in one answer: its calls run side by side."""
+from tests.agents.crew.situations import USAGE, Act, Round, error_of
 
 ENOUGH: Final = 4
 """So often an item is given back, or on; whoever is handed it then completes it."""

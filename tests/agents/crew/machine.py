@@ -10,10 +10,9 @@ plan can be carried out whatever the schedule makes of it.
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
@@ -41,6 +40,7 @@ from greenroom.testing import Sim
 from greenroom.tools import ToolError
 from greenroom.tools.builtin import task_output_tool, task_stop_tool
 from tests.agents.crew.situations import TOOLS, ObedientModel, Round, ordered
+from tests.kept import Kept
 
 LONG_S: Final = 20_000.0
 """No plan takes so long."""
@@ -54,7 +54,7 @@ Operation: TypeAlias = list[Any]
 
 @final
 @attrs.frozen
-class Plan:
+class Plan(Kept):
     """What is done in a session."""
 
     operations: list[Operation]
@@ -62,17 +62,6 @@ class Plan:
     """Settings: `fork`, `max_running`, ..."""
     leaves: bool = False
     """Whether the session is left at once after the last operation, with all that runs."""
-
-    @classmethod
-    def loaded(cls, path: Path) -> tuple[Plan, list[int]]:
-        """Read a history: a plan, and the choices of the schedule under which it failed."""
-        values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return cls(values["operations"], values["delegation"], values["leaves"]), values["choices"]
-
-    def save(self, path: Path, choices: Sequence[int], *, why: str) -> None:
-        """Write a history, to be kept with the fix of what it shows."""
-        values = {**attrs.asdict(self), "choices": list(choices), "why": why}
-        path.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
 
 
 @final
