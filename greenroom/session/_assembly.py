@@ -7,6 +7,7 @@ outlives its agents, so that a call that ends finds what it has to end.
 from __future__ import annotations
 
 import os
+from collections import ChainMap
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -57,7 +58,15 @@ from greenroom.session._hook_rules import HookRules
 from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
 from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
-from greenroom.session._settings import SessionSettings, Settings, SettingSource, load_settings, read_sources
+from greenroom.session._settings import (
+    SessionSettings,
+    Settings,
+    SettingSource,
+    Stamps,
+    load_settings,
+    read_sources,
+    settings_stamps,
+)
 from greenroom.skills import SkillSource
 from greenroom.supervisor import Supervisor
 from greenroom.tasks import TaskNotice, Tasks, open_tasks, record_new, record_settled, record_task, record_undelivered
@@ -84,13 +93,17 @@ class Plan:
     places: Places | None
     sources: frozenset[SettingSource]
     settings: Settings
+    stamps: Stamps
+    """Of the settings files, from before they were read."""
     definitions: DefinitionSource
     main: AgentDefinition
     tools: ToolSet
     policy: Policy
     has_mode: bool
+    variables: dict[str, str] = attrs.field(repr=False)
+    """Those of the settings; they change when files do."""
     environ: Mapping[str, str] = attrs.field(repr=False)
-    """Variables of the machine, with those of the settings before them."""
+    """Variables of the machine, with those of the settings before them, as they are now."""
     compaction: CompactionSettings
     servers: FoundServers
     mcp: McpSettings
@@ -152,8 +165,10 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     wanted = read_sources(wish.sources)
     run = ports.blocking.run
     places = await run(find_places, cwd) if wanted else None
+    stamps = await run(settings_stamps, places, wanted)
     settings = await run(load_settings, places, wanted, given=wish.given, is_trusted=wish.is_trusted)
-    environ = {**os.environ, **settings.env}
+    variables = settings.env
+    environ = ChainMap(variables, dict(os.environ))
     settings, of_mode = in_mode(settings, environ, stored=mode, run=earlier)
     teams = teams_from_environment(environ, settings.scalars.teams)
     settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams))
@@ -173,12 +188,14 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         cwd=cwd,
         places=places,
         sources=wanted,
+        stamps=stamps,
         settings=settings,
         definitions=definitions,
         main=_chosen(wish.main, found),
         tools=tools,
         policy=policy,
         has_mode=wish.permission_mode is not None,
+        variables=variables,
         environ=environ,
         compaction=compaction_from_environment(environ, settings.scalars.compaction),
         servers=servers,
@@ -260,7 +277,7 @@ async def open_surroundings(
 
     async with (
         open_processes(
-            blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=plan.settings.env
+            blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=plan.variables
         ) as processes,
         open_bare_nursery() as nursery,
     ):
