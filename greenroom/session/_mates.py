@@ -116,6 +116,7 @@ class SessionMates:
                 is_teammate=True,
                 is_planning=wish.is_plan_required,
                 exact_model=None if wish.former is None else wish.former.model,
+                approved_mode="" if wish.former is None else wish.former.mode,
             ),
         )
         home.label, home.must_plan = wish.name, wish.is_plan_required

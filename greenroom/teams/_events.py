@@ -87,6 +87,8 @@ class ItemReleased(ItemEvent):
     """Why it was given back."""
     is_failure: bool
     """Whether the owner tried and failed; an abort, or the end of the owner, is none."""
+    is_return: bool = False
+    """Whether the owner itself gave it back, and nothing blocked it: it could have gone on."""
 
 
 @final

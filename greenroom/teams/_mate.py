@@ -66,7 +66,8 @@ class MateAgent(Agent):
         await super().on_start(ctx)
         if ctx.incarnation == 1:
             self._admit()
-        if mate.status is MemberStatus.WORKING:  # it crashed in a turn that nobody goes on with, unless something waits
+        if mate.status is MemberStatus.WORKING or not mate.is_at_rest:
+            # It crashed in a turn that nobody goes on with, unless something waits.
             mate.idling = Idling(reason=IdleReason.FAILED, failure="it crashed, and was started again")
         self._tell_board(Join(member=mate.name, ref=ctx.ref))
         self._rest(ctx)
