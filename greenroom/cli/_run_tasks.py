@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.agents import AgentDefined, ModelEnded, ToolBegan
+from greenroom.agents import AgentDefined, ModelEnded, PermissionAnswered, PermissionAsked, ToolBegan
 from greenroom.core import Event
 from greenroom.tasks import AGENT, Progress, TaskBegan, TaskEnded, TaskMoved, TaskState, describe_end
 
@@ -41,7 +41,7 @@ class _Running:
         return {
             "total_tokens": self.progress.token_count,
             "tool_uses": self.progress.tool_use_count,
-            "duration_ms": max(0, round((now_s - self.began_s) * 1000)),
+            "duration_ms": max(0, round((now_s - self.began_s) * 1000) - self.progress.waited_ms(now_s)),
         }
 
 
@@ -128,7 +128,21 @@ class TaskLines:
             )
         ]
 
-    def _run_of(self, event: ModelEnded | ToolBegan) -> _Running | None:
+    def _asked(self, event: PermissionAsked, now_s: float, _: int) -> list[Line]:
+        running = self._run_of(event)
+        if running is not None:
+            running.progress.note_question(event.call, event.tool, now_s)
+        return []
+
+    def _decided(self, event: PermissionAnswered, now_s: float, _: int) -> list[Line]:
+        running = self._run_of(event)
+        if running is None or event.call not in running.progress.waiting:
+            return []
+        running.progress.note_answer(event.call, now_s)
+        patch = {"total_paused_ms": running.progress.waited_ms(now_s)}
+        return [] if running.progress.waiting else [_line("task_updated", task_id=running.began.task, patch=patch)]
+
+    def _run_of(self, event: ModelEnded | ToolBegan | PermissionAsked | PermissionAnswered) -> _Running | None:
         """Return the run that a turn's event belongs to; what runs beside the turns is no progress."""
         return self._running.get(self._agents.get(event.actor or "", "")) if event.turn else None
 
@@ -195,6 +209,8 @@ _HANDLERS: Final[Mapping[type[Event], Callable[[TaskLines, Any, float, int], lis
     AgentDefined: TaskLines._defined,
     ModelEnded: TaskLines._answered,
     ToolBegan: TaskLines._called,
+    PermissionAsked: TaskLines._asked,
+    PermissionAnswered: TaskLines._decided,
     TaskBegan: TaskLines._began,
     TaskMoved: TaskLines._moved,
     TaskEnded: TaskLines._ended,

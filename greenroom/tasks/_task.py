@@ -211,8 +211,13 @@ class Task:
 
     @property
     def duration_ms(self) -> int:
-        """How long it took, or takes so far as is known."""
-        return max(0, round((self.ended_s - self.began_s) * 1000))
+        """How long it worked: what it waited for permissions is not counted."""
+        return max(0, round((self.ended_s - self.began_s) * 1000) - self.waited_ms)
+
+    @property
+    def waited_ms(self) -> int:
+        """How much of the time until its end it waited for somebody's permission."""
+        return self.progress.waited_ms(self.ended_s) if self.progress is not None and self.ended_s else 0
 
     @property
     def notice(self) -> TaskNotice:

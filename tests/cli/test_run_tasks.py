@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import AgentDefined, ModelEnded, ToolBegan
+from greenroom.agents import AgentDefined, ModelEnded, PermissionAnswered, PermissionAsked, ToolBegan
 from greenroom.cli._run_quiet import CEILING_S, CEILING_VARIABLE, SHELL_GRACE_S, Moment, latest_s, read_ceiling
 from greenroom.cli._run_tasks import Line, TaskLines
 from greenroom.core import Event, UsageError
@@ -178,6 +178,25 @@ def test_6_38_an_agent_that_failed_and_one_that_was_killed() -> None:
     assert shown[2]["patch"] == {"status": "killed", "end_time": WALL_MS + 3}
     assert (shown[3]["status"], "tool_use_id" in shown[3]) == ("stopped", False)
     assert shown[3]["summary"] == 'Agent "do a2" was stopped'
+
+
+def test_6_37_a_wait_for_permission_is_said_and_is_no_work() -> None:
+    """CL-12; 6.37: `total_paused_ms` is what it is after each wait, and no duration has it in it."""
+    about = {"actor": "a1", "turn": 1, "round": 1, "tool": "Bash"}
+
+    def asked(call: str) -> PermissionAsked:
+        return PermissionAsked(**about, call=call, reason="a rule")
+
+    def answered(call: str) -> PermissionAnswered:
+        return PermissionAnswered(**about, call=call, answer="allowed", by="person")
+
+    defined = AgentDefined(actor="a1", definition="Explore", model="m", transcript="", agent="a1", call="c1")
+    events = [defined, began("a1"), asked("x"), asked("y"), answered("x"), answered("y"), ended("a1")]
+    shown = [one for one in lines_of(events, step_s=10) if one["subtype"] in {"task_updated", "task_notification"}]
+
+    assert shown[0]["patch"] == {"total_paused_ms": 30_000}
+    assert [one["subtype"] for one in shown] == ["task_updated", "task_updated", "task_notification"]
+    assert shown[-1]["usage"]["duration_ms"] == 20_000
 
 
 def test_6_36_progress_counts_the_latest_input_and_all_output_of_the_turns_of_this_run() -> None:
