@@ -24,7 +24,6 @@ from greenroom.agents.crew import (
     SkillForks,
     is_one_shot,
     make_send_message,
-    report_of,
 )
 from greenroom.agents.definitions import Definitions
 from greenroom.core import Blocking, Cause, JournalError, Ports, StartFailed, Stopping, UsageError
@@ -220,7 +219,7 @@ class Delegation:
         if kept and due.view.type == AGENT:
             task.worktree, task.worktree_branch = kept, str(due.record.get("branch") or "")
         if view.type == AGENT:
-            task.result = report_of(due.text, info.output_file) if due.text else ""
+            task.result = self.crew.report_of(due.text, info.output_file) if due.text else ""
         if view.cause == LOST and due.has_transcript and not self._is_one_shot(view.agent):
             return attrs.evolve(task.notice, summary=f"{task.notice.summary}; a message to {view.task} goes on with it")
         return task.notice

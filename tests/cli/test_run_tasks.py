@@ -182,7 +182,7 @@ def test_6_38_an_agent_that_failed_and_one_that_was_killed() -> None:
 
 def test_6_37_a_wait_for_permission_is_said_and_is_no_work() -> None:
     """CL-12; 6.37: `total_paused_ms` is what it is after each wait, and no duration has it in it."""
-    about = {"actor": "a1", "turn": 1, "round": 1, "tool": "Bash"}
+    about: dict[str, Any] = {"actor": "a1", "turn": 1, "round": 1, "tool": "Bash"}
 
     def asked(call: str) -> PermissionAsked:
         return PermissionAsked(**about, call=call, reason="a rule")

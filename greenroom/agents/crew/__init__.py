@@ -12,6 +12,7 @@ from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground,
 from greenroom.agents.crew._placeholders import AGENT_TOOLS, SessionTool
 from greenroom.agents.crew._reports import report_of, words_of
 from greenroom.agents.crew._skill_forks import SkillForkFailed, SkillForks
+from greenroom.agents.crew._variables import delegation_from_environment
 
 __all__ = [
     "AGENT_TOOL",
@@ -42,6 +43,7 @@ __all__ = [
     "SkillForks",
     "TeamPost",
     "Told",
+    "delegation_from_environment",
     "directive",
     "fork_home",
     "furnish",
