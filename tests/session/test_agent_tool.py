@@ -438,9 +438,10 @@ async def test_a_killed_agent_takes_along_what_it_started(tmp_path: Path, autoju
     assert violations(session) == []
 
 
-async def test_a_denied_type_is_no_other_agent(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (1), line 2; Behaviours (20), line 5."""
-    settings = {"permissions": {"deny": ["Agent(general-purpose)"]}}
+@pytest.mark.parametrize("rule", ["Agent(general-purpose)", "Task(general-purpose)"])
+async def test_a_denied_type_is_no_other_agent(tmp_path: Path, autojump_clock: MockClock, rule: str) -> None:
+    """Behaviours (1), line 2; Behaviours (20), line 5; agents 1.1: by its former name too."""
+    settings = {"permissions": {"deny": [rule]}}
     calls = [agent("a"), agent("b", subagent_type="General Purpose", isolation="worktree")]
     async with open_teamwork(tmp_path, in_order(calls), settings=settings) as session:
         await session.run("go")

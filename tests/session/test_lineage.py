@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import attrs
 import pytest
 import trio
 from trio.testing import MockClock
 
 from greenroom.agents.crew import FORK
+from greenroom.core import JournalError
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
 from greenroom.tasks import SHELL
+from greenroom.testing import virtual_ports
 from greenroom.tools import Tool, ToolContext, tool
 from tests.session.teamwork import (
     Page,
@@ -24,6 +27,7 @@ from tests.session.teamwork import (
     structured,
     violations,
 )
+from tests.session.test_full_disk import FillingDisk
 
 
 def make_build(folder: Path) -> Tool:
@@ -212,6 +216,66 @@ async def test_a_name_is_one_agents_as_long_as_that_runs(tmp_path: Path, autojum
     assert "is called 'ann' and runs" in refused
     assert begun == 1
     assert len(session.delegation.crew.names["ann"]) == 2
+
+
+async def test_what_an_agent_did_is_counted_by_the_kind_of_its_calls(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Agents 1.60: `toolStats`; what failed has changed no lines."""
+    page = in_order(
+        Call("Write", {"file_path": "a.txt", "content": "one\ntwo\n"}),
+        Call("Edit", {"file_path": "a.txt", "old_string": "two", "new_string": "2\n3"}),
+        [Call("Read", {"file_path": "a.txt"}), Call("Glob", {"pattern": "*"}), Call("Linger", {"seconds": 1})],
+        Call("Edit", {"file_path": "a.txt", "old_string": "nothing like it", "new_string": "x"}),
+        "Done.",
+    )
+    main = in_order(agent("write"), "Noted.")
+    async with open_teamwork(tmp_path, main, pages={"general-purpose": page}, tools=(linger,)) as session:
+        await session.run("go")
+
+    (found,) = structured(session)
+    assert found["totalToolUseCount"] == 6
+    assert found["toolStats"] == {
+        "readCount": 1,
+        "searchCount": 1,
+        "bashCount": 0,
+        "editFileCount": 3,
+        "linesAdded": 4,
+        "linesRemoved": 1,
+        "otherToolCount": 1,
+    }
+
+
+async def test_the_tool_is_called_by_its_former_name_too(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Agents 1.1."""
+    main = in_order(Call("Task", {"description": "look", "prompt": "look"}), "Noted.")
+    async with open_teamwork(tmp_path, main) as session:
+        await session.run("go")
+
+    assert "Report on: look" in main_messages(session)[2]
+
+
+async def test_a_launch_is_reported_once_it_is_on_record(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """RC-20, RC-111. Mechanism: the call waits until the disk has the start before it says that there is one."""
+    disk = FillingDisk()
+    read: list[str] = []
+
+    @tool(name="Fill", read_only=True)
+    async def fill() -> str:
+        """Fill the disk."""
+        disk.is_full = True
+        return "full"
+
+    def main(request: ModelRequest) -> AnswerLike:
+        read.append(last_texts(request))
+        return [Call("Fill"), agent("look", run_in_background=True)] if len(request.messages) == 1 else "Noted."
+
+    ports = attrs.evolve(virtual_ports(), disk=disk)
+    with pytest.raises(JournalError, match="No space left"):
+        async with open_teamwork(tmp_path, main, tools=(fill,), ports=ports) as session:
+            with pytest.raises(JournalError):
+                await session.run("go")
+
+    assert "it was done, and cannot be put on record" in read[1]
+    assert "Async agent launched" not in read[1]
 
 
 # --- switches ---------------------------------------------------------------------------------------------------------

@@ -25,3 +25,16 @@ def test_a_second_in_which_any_call_waits_counts_once(steps: list[tuple[str, int
         expected_s += wait_s if waiting else 0
         assert progress.waited_ms(now_s) == expected_s * 1000
     assert progress.waited_ms(now_s + rest_s) == (expected_s + (rest_s if waiting else 0)) * 1000
+
+
+@given(st.lists(st.text("abc", min_size=1, max_size=2), max_size=12))
+def test_the_last_five_activities_are_kept_and_all_are_counted(tools: list[str]) -> None:
+    """Agents 6.80."""
+    progress = Progress()
+    for number, tool in enumerate(tools):
+        progress.note_call(tool, str(number))
+        progress.note_request(number, 1)
+
+    assert progress.recent_activities == [f"{tool} {number}" for number, tool in enumerate(tools)][-5:]
+    assert progress.tool_use_count == len(tools)
+    assert progress.token_count == max(len(tools) - 1, 0) + len(tools)
