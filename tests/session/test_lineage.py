@@ -9,6 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from greenroom.agents import AgentDefinition
 from greenroom.agents.crew import FORK
 from greenroom.core import JournalError
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
@@ -28,6 +29,8 @@ from tests.session.teamwork import (
     violations,
 )
 from tests.session.test_full_disk import FillingDisk
+
+MIDDLE = {"description": "Starts others.", "prompt": "You delegate."}
 
 
 def make_build(folder: Path) -> Tool:
@@ -251,6 +254,36 @@ async def test_the_tool_is_called_by_its_former_name_too(tmp_path: Path, autojum
         await session.run("go")
 
     assert "Report on: look" in main_messages(session)[2]
+
+
+@pytest.mark.parametrize("listed", ["Agent(Explore)", "Task(Explore, Plan)"])
+async def test_a_list_of_types_is_for_the_sessions_own_agent_alone(
+    tmp_path: Path, autojump_clock: MockClock, listed: str
+) -> None:
+    """Agents 1.28. Mechanism: the tool is there by its name, and the router looks at the types only for main."""
+    definition = AgentDefinition(name="main", system_prompt="You lead.", tools=(listed, "Read"))
+    calls = [agent("look", subagent_type="Explore"), agent("other"), agent("deep", subagent_type="middle")]
+    async with open_teamwork(
+        tmp_path, in_order(calls[:2], "Noted."), definition=definition, agents={"middle": {**MIDDLE, "tools": [listed]}}
+    ) as session:
+        await session.run("go")
+        found = structured(session)
+        told = main_messages(session)[2]
+
+    assert [one["agentType"] for results in found for one in results.values()] == ["Explore"]
+    assert "the general-purpose agent is not available in this session. Available agents: Explore" in told
+
+    below = in_order(agent("other"), "Done.")
+    async with open_teamwork(
+        tmp_path,
+        in_order(calls[2], "Noted."),
+        pages={"middle": below},
+        agents={"middle": {**MIDDLE, "tools": [listed]}},
+    ) as session:
+        await session.run("go")
+        started = sorted(one.agent_type for one in session.tasks())
+
+    assert started == ["general-purpose", "middle"]
 
 
 async def test_a_launch_is_reported_once_it_is_on_record(tmp_path: Path, autojump_clock: MockClock) -> None:
