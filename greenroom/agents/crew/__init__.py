@@ -1,6 +1,6 @@
 """Sub-agents: started by a call of the tool Agent or by the host, told, gone on with, ended, and heard of."""
 
-from greenroom.agents.crew._agent_tool import AGENT_TOOL, AgentTool, Elsewhere, is_one_shot
+from greenroom.agents.crew._agent_tool import AGENT_TOOL, AgentTool, Elsewhere, denied_types, is_one_shot
 from greenroom.agents.crew._child import ChildAgent
 from greenroom.agents.crew._crew import SEND_MESSAGE, Crew
 from greenroom.agents.crew._fork import FORK, PLACEHOLDER, directive, fork_home, is_told_to_be_a_fork
@@ -44,6 +44,7 @@ __all__ = [
     "TeamPost",
     "Told",
     "delegation_from_environment",
+    "denied_types",
     "directive",
     "fork_home",
     "furnish",
