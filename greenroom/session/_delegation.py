@@ -392,7 +392,8 @@ class OfHost:
 
     def tasks(self) -> list[TaskStatus]:
         """Return how each agent and command stands that runs, or ended not too long ago, in the order of starting."""
-        return [status_of(one) for one in self.delegation.tasks.all()]
+        colors = {one.id: one.definition.color for one in self.delegation.crew.members.values()}
+        return [status_of(one, color=colors.get(one.info.id)) for one in self.delegation.tasks.all()]
 
     def handle(self, agent: str) -> TaskHandle:
         """Return the handle of an agent that somebody started, such as one of the model's; of its latest run.

@@ -439,3 +439,18 @@ async def test_a_loop_that_goes_on_by_itself_waits_for_no_agent(tmp_path: Path, 
 
     assert [one["status"] for one in structured(session)] == ["async_launched"]
     assert len(notices(session)) == 1
+
+
+async def test_an_agent_is_shown_in_the_color_of_its_definition(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Agents 20.27: where tasks are listed, and as a teammate."""
+    agents = {"painter": {**MIDDLE, "color": "purple"}}
+    main = in_order([agent("paint", subagent_type="painter"), agent("other")], "Noted.")
+    pages = {"painter": echo}
+    async with open_teamwork(tmp_path, main, pages=pages, agents=agents) as session:
+        await session.run("go")
+        shown = {one.agent_type: one.color for one in session.tasks()}
+        async with session.open_team("crew") as team:
+            mate = await team.spawn("ann", definition="painter")
+            assert mate.color == "purple"
+
+    assert shown == {"painter": "purple", "general-purpose": ""}
