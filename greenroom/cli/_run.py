@@ -398,6 +398,7 @@ async def _work(run: Run, session: Session, host: Host | None, options: RunOptio
         async with trio.open_nursery() as listening:
             if host is not None:
                 listening.start_soon(host.listen, session, name="greenroom input")
+            listening.start_soon(run.beat, name="greenroom signs of life")
             more = None if host is None else host.prompts
             await run.work(session, options.prompt, lambda: ladder.exit_code, more)
             listening.cancel_scope.cancel("the work is done")

@@ -21,6 +21,7 @@ from greenroom._version import __version__
 from greenroom.actors import AbortStatus, TurnEnded
 from greenroom.agents import CONTINUE, Appended, CompactEnded, ModelRetried, PermissionDenied
 from greenroom.cli._output import complain, note
+from greenroom.cli._run_beats import Beats
 from greenroom.cli._run_ending import FAILED, SUCCESS, Ending, ended_badly, ended_well
 from greenroom.cli._run_lines import Abandoned, Counts, Line, Opening, abandoned_text
 from greenroom.cli._run_meter import Meter
@@ -36,6 +37,8 @@ from greenroom.session import Session
 from greenroom.tasks import AGENT
 
 _CLASS: Final = 2
+_LOOK_S: Final = 5.0
+"""Seconds after which it is looked whether a call runs that will have to be spoken of."""
 _TERMINATED: Final = EXIT_CODES[signal.SIGTERM]
 
 
@@ -64,6 +67,7 @@ class Run:
         self._ceiling_s = ceiling_s
         self._meter = Meter("")
         self._tasks = TaskLines(Path())
+        self._beats = Beats("")
         self._held: list[Appended] = []
         self._drain = trio.CancelScope()
         self._first: Appended | None = None
@@ -93,6 +97,7 @@ class Run:
         self._session = session
         self._meter = Meter(session.main.id, on_event=self._told)
         self._tasks = TaskLines(session.run_folder / "tasks")
+        self._beats = Beats(session.main.id)
         recorder = session.runtime.recorder
         for record in recorder.latest():
             self._meter.see(record)
@@ -126,6 +131,8 @@ class Run:
 
     def _seen(self, record: Record) -> None:
         self._meter.see(record)
+        if Beats.is_about(record[_CLASS]):
+            self._beats.see(event_of(record), now_s=trio.current_time())
         if record[0] > 0 and record[_CLASS] is PermissionDenied:
             self._refused(event_of(record))
         lines = self._lines_of(record)
@@ -228,6 +235,14 @@ class Run:
                 await self._hear_tasks(session)
         finally:
             self._printer.closed(self.abandoned, self.counts())
+
+    async def beat(self) -> None:
+        """Print signs of life of the main agent's calls; never returns."""
+        while True:
+            await trio.sleep_until(min(self._beats.due_s, trio.current_time() + _LOOK_S))
+            lines = self._beats.beat(trio.current_time())
+            if lines:
+                self._print(partial(self._printer.tasks, lines))
 
     async def _take_turn(self, session: Session, text: str, exit_code: Callable[[], int | None]) -> None:
         """Take the turn of a prompt, or go on with one that was cut, and print its result."""

@@ -25,6 +25,7 @@ from greenroom.agents import (
     OnMessage,
     compaction_from_environment,
 )
+from greenroom.agents.crew import delegation_from_environment
 from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions
 from greenroom.core import Event, Ports, Recorder, open_bare_nursery
 from greenroom.core.sources import Diagnostic, Kind, Places, find_places
@@ -156,8 +157,8 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     environ = {**os.environ, **settings.env}
     settings, of_mode = in_mode(settings, environ, stored=mode, run=earlier)
     teams = teams_from_environment(environ, settings.scalars.teams)
-    settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams))
-    delegation = settings.scalars.delegation
+    delegation = delegation_from_environment(environ, settings.scalars.delegation)
+    settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams, delegation=delegation))
     builtins = await run(builtin_definitions, environ, is_headless=not delegation.interactive)
     builtins = with_worker(builtins, delegation)
     definitions = DefinitionSource(places, blocking=ports.blocking, more=wish.agents, builtins=builtins)
@@ -277,6 +278,7 @@ async def open_surroundings(
                 note_settled=partial(record_settled, recorder),
                 note_undelivered=partial(record_undelivered, recorder),
                 release_s=plan.settings.scalars.delegation.release_s,
+                is_on=plan.settings.scalars.delegation.background,
             ) as around.tasks:
                 yield around
         finally:

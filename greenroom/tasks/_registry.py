@@ -50,7 +50,11 @@ class Tasks:
         note_settled: Callable[[Task], None],
         note_undelivered: Callable[[TaskNotice], None],
         release_s: float,
+        *,
+        is_on: bool,
     ) -> None:
+        self.is_on = is_on
+        """Whether what a call waits for may go on without it."""
         self._nursery = nursery
         self._tell = tell
         self._watch = watch
@@ -243,7 +247,14 @@ class Tasks:
         self._sweeping.cancel()
 
     def _add(self, info: TaskInfo, *, is_background: bool, kill: Callable[[Cause], object] | None = None) -> Task:
-        task = Task(info=info, is_background=is_background, tell=self._tell, watch=self._ended_or_watched, kill=kill)
+        task = Task(
+            info=info,
+            is_background=is_background,
+            may_move=self.is_on,
+            tell=self._tell,
+            watch=self._ended_or_watched,
+            kill=kill,
+        )
         self._tasks[info.id] = task
         self._running.setdefault(info.owner, {})[task] = None
         self._note_new(task)
@@ -314,6 +325,7 @@ async def open_tasks(
     note_settled: Callable[[Task], None] = lambda _: None,
     note_undelivered: Callable[[TaskNotice], None] = lambda _: None,
     release_s: float = RELEASE_S,
+    is_on: bool = True,
 ) -> AsyncIterator[Tasks]:
     """Open the tasks of a session; leaving ends what runs.
 
@@ -324,9 +336,10 @@ async def open_tasks(
         note_settled: Called with each that had to be looked after, when that is done.
         note_undelivered: Called with each notice that nobody is there for.
         release_s: Seconds after its end for which a task counts as looked at.
+        is_on: Whether what a call waits for may be moved to the background.
     """
     async with open_bare_nursery() as nursery:
-        tasks = Tasks(nursery, tell, watch, note_new, note_settled, note_undelivered, release_s)
+        tasks = Tasks(nursery, tell, watch, note_new, note_settled, note_undelivered, release_s, is_on=is_on)
         try:
             yield tasks
         finally:

@@ -125,6 +125,11 @@ class BackgroundTask(Protocol):
 class Background(Protocol):
     """Where what may outlive a call runs."""
 
+    @property
+    def is_on(self) -> bool:
+        """Whether anything may; else every call waits for what it starts."""
+        ...
+
     def start(
         self,
         work: Callable[[], Awaitable[int]],

@@ -74,8 +74,9 @@ async def bash_tool(
     shell = _Shell(ctx, command, description or command)
     await ctx.blocking(shell.refuse_lost_folder)
     ctx.progress(f"Running {shell.description}")
-    task = shell.start(ctx.background, is_background=run_in_background)
-    if run_in_background:
+    is_aside = run_in_background and ctx.background.is_on
+    task = shell.start(ctx.background, is_background=is_aside)
+    if is_aside:
         return f"Command running in background with ID: {task.info.id}. Output is being written to: {shell.output}"
     is_overdue = await _link(task, timeout / 1_000, ctx.actor, may_move=may_move(command))
     if task.is_background:
@@ -90,9 +91,7 @@ async def _link(task: BackgroundTask, timeout_s: float, actor: str, *, may_move:
     try:
         with trio.move_on_after(timeout_s) as waiting:
             await task.wait_released()
-        if waiting.cancelled_caught and may_move:
-            task.move_to_background()
-        elif waiting.cancelled_caught:
+        if waiting.cancelled_caught and not (may_move and task.move_to_background()):
             task.kill(Cause("deadline", f"not done after {timeout_s:g} s"))
     finally:
         if not task.is_background:
