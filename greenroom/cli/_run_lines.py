@@ -147,6 +147,17 @@ def message_lines(
     return lines
 
 
+def stream_line(event: Mapping[str, Any], *, session: str, uuid: str, parent: str | None) -> Line:
+    """Return the line of an event of an answer that still comes (agents 13.17)."""
+    return {
+        "type": "stream_event",
+        "event": event,
+        "parent_tool_use_id": parent,
+        "session_id": session,
+        "uuid": uuid,
+    }
+
+
 def _is_shown(one: Appended, message: Mapping[str, Any]) -> bool:
     if one.message.role == "assistant" or one.is_hidden:
         return True

@@ -7,8 +7,8 @@ gone ends the run. Rule 2 (agents 13.2): text and JSON print the answer to the p
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import Literal, Protocol, TypeAlias, final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias, final
 
 import attrs
 import trio
@@ -27,6 +27,7 @@ from greenroom.cli._run_lines import (
     init_line,
     message_lines,
     result_line,
+    stream_line,
 )
 from greenroom.core import Ports
 from greenroom.inbox import TASK_NOTIFICATION, Origin
@@ -92,8 +93,12 @@ class Printer(Protocol):
         """A call was refused, or, of the main agent, a conversation compacted or a request tried again; `agent` is an id, empty for that."""
         ...
 
-    def tasks(self, lines: Sequence[Line]) -> None:
-        """Something became of background tasks."""
+    def streamed(self, event: Mapping[str, Any], parent: str | None = None) -> None:
+        """More has come of a model's answer; `parent` as in `said`."""
+        ...
+
+    def lines(self, lines: Sequence[Line]) -> None:
+        """Something happened that only a stream has a line for; the lines lack `uuid` and `session_id`."""
         ...
 
     def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
@@ -124,7 +129,10 @@ class TextPrinter:
     def told(self, event: Told, agent: str = "") -> None:
         """Print nothing."""
 
-    def tasks(self, lines: Sequence[Line]) -> None:
+    def streamed(self, event: Mapping[str, Any], parent: str | None = None) -> None:
+        """Print nothing."""
+
+    def lines(self, lines: Sequence[Line]) -> None:
         """Print nothing."""
 
     def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
@@ -163,7 +171,10 @@ class JsonPrinter:
     def told(self, event: Told, agent: str = "") -> None:
         """Print nothing."""
 
-    def tasks(self, lines: Sequence[Line]) -> None:
+    def streamed(self, event: Mapping[str, Any], parent: str | None = None) -> None:
+        """Print nothing."""
+
+    def lines(self, lines: Sequence[Line]) -> None:
         """Print nothing."""
 
     def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
@@ -218,8 +229,13 @@ class StreamPrinter:
         """Print that a call was refused, the conversation compacted, or a request is tried again."""
         self._print(event_line(event, session=self._session, uuid=self._new_id(), agent=agent))
 
-    def tasks(self, lines: Sequence[Line]) -> None:
-        """Print what became of background tasks."""
+    def streamed(self, event: Mapping[str, Any], parent: str | None = None) -> None:
+        """Print a piece of an answer, of sub-agents only where they are shown with what they say."""
+        if parent is None or self._with_text:
+            self._print(stream_line(event, session=self._session, uuid=self._new_id(), parent=parent))
+
+    def lines(self, lines: Sequence[Line]) -> None:
+        """Print them."""
         for line in lines:
             self._print({**line, "session_id": self._session, "uuid": self._new_id()})
 

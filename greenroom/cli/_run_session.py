@@ -9,11 +9,11 @@ leaves the turn unfinished and is none.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 import trio
 
@@ -64,7 +64,8 @@ class Run:
         self._ceiling_s = ceiling_s
         self._meter = Meter("")
         self._tasks = TaskLines(Path())
-        self._held: list[Appended] = []
+        self._held: list[Callable[[], None]] = []
+        """What was to be printed before the session is open."""
         self._drain = trio.CancelScope()
         self._first: Appended | None = None
         """What the main agent's current turn began with; None before that."""
@@ -99,14 +100,14 @@ class Run:
             self._lines_of(record)  # nothing at the start (agents 6.39)
         self._printer.opened(opening_of(session))
         held, self._held = self._held, []
-        for message in held:
-            self.heard(message)
+        for say in held:
+            say()
         return recorder.listen(self._seen)
 
     def heard(self, message: Appended) -> None:
         """Print a message; what is said before the session is open waits."""
         if self._session is None:
-            self._held.append(message)
+            self._held.append(partial(self.heard, message))
         elif message.agent == self._session.main.id:
             if message.message.role == "assistant":
                 self._last_text = message.message.text or self._last_text
@@ -117,6 +118,15 @@ class Run:
             call = self._tasks.call_of(message.agent)
             if call:
                 self._print(partial(self._printer.said, message, call))
+
+    def streamed(self, agent: str, event: Mapping[str, Any]) -> None:
+        """Print an event of a model's answer; what comes before the session is open waits."""
+        if self._session is None:
+            self._held.append(partial(self.streamed, agent, event))
+            return
+        call = None if agent == self._session.main.id else self._tasks.call_of(agent)
+        if call != "":
+            self._print(partial(self._printer.streamed, event, call))
 
     def _print(self, printing: Callable[[], None]) -> None:
         if self._later is None:
@@ -130,7 +140,7 @@ class Run:
             self._refused(event_of(record))
         lines = self._lines_of(record)
         if lines:
-            self._print(partial(self._printer.tasks, lines))
+            self._print(partial(self._printer.lines, lines))
 
     def _refused(self, event: Event) -> None:
         """Print that a call of another agent than the main one was refused."""

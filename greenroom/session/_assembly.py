@@ -23,6 +23,7 @@ from greenroom.agents import (
     CanUseTool,
     CompactionSettings,
     OnMessage,
+    OnStream,
     compaction_from_environment,
 )
 from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions
@@ -99,6 +100,15 @@ class Plan:
 
 
 @final
+@attrs.frozen(kw_only=True)
+class Watch:
+    """What else a program wants to hear of while it happens; whoever is called may only store and wake."""
+
+    on_stream: OnStream | None = None
+    """Hears of each event of the models' answers to turns of agents, with the agent's id."""
+
+
+@final
 @attrs.frozen
 class Hosted:
     """What the program hands in for its agents to reach it by."""
@@ -107,6 +117,7 @@ class Hosted:
     can_use_tool: CanUseTool | None
     ask_user: AskUser | None
     on_message: OnMessage | None
+    watch: Watch
     has_approver: bool = attrs.field(kw_only=True)
 
 
@@ -405,6 +416,7 @@ def _services(
         background=around.tasks,
         ask_user=hosted.ask_user,
         on_message=hosted.on_message,
+        on_stream=hosted.watch.on_stream,
     )
 
 

@@ -21,6 +21,7 @@ from greenroom.session._assembly import (
     MainFor,
     ModelFor,
     Plan,
+    Watch,
     Wish,
     compose,
     make_delegation,
@@ -87,6 +88,7 @@ async def open_session(
     ask_user: AskUser | None = None,
     agents: Mapping[str, Any] | None = None,
     on_message: OnMessage | None = None,
+    watch: Watch | None = None,
 ) -> AsyncIterator[Session]:
     """Open a session; leaving the block stops what runs, within 30 s.
 
@@ -107,6 +109,7 @@ async def open_session(
         ask_user: Puts an agent's questions before a person.
         agents: More definitions, as JSON objects by their names.
         on_message: Hears of each message of an agent in the step in which it is appended.
+        watch: Who hears of what else while it happens.
 
     Raises:
         UsageError: `cwd` is no folder; there is no such run, agent, mode or source; a setting cannot be used.
@@ -116,18 +119,22 @@ async def open_session(
     ports = ports or Ports()
     wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, is_trusted=is_trusted)
     folder = _existing(cwd)
-    earlier, before = None, Beginning()
-    if resume is not None:
-        run = resume.run if isinstance(resume, Fork) else resume
-        earlier = await ports.blocking.run(find_session, run, _runs(runs))
-        before = await ports.blocking.run(read_beginning, earlier)
+    earlier, before = await _earlier(resume, _runs(runs), ports)
     plan = await make_plan(folder, wish, ports, mode=before.mode, earlier="" if earlier is None else earlier.name)
     model = model(plan.settings.scalars, plan.main) if callable(model) else model
-    host = Hosted(model, can_use_tool, ask_user, on_message, has_approver=has_approver)
+    host = Hosted(model, can_use_tool, ask_user, on_message, watch or Watch(), has_approver=has_approver)
     is_new = earlier is None or isinstance(resume, Fork)
     folder = _runs(runs) / session_id(ports.ids, ports.clock.wall()) if is_new or earlier is None else earlier
     async with _running(plan, host, folder, ports, earlier) as session:
         yield session
+
+
+async def _earlier(resume: Path | str | Fork | None, runs: Path, ports: Ports) -> tuple[Path | None, Beginning]:
+    """Return the folder of the run that is gone on with, and what it was last opened with."""
+    if resume is None:
+        return None, Beginning()
+    folder = await ports.blocking.run(find_session, resume.run if isinstance(resume, Fork) else resume, runs)
+    return folder, await ports.blocking.run(read_beginning, folder)
 
 
 @asynccontextmanager
