@@ -246,7 +246,10 @@ async def _run(options: RunOptions, runs: Path) -> int:
     run = Run(printer, trio.current_time(), wall=ports.clock.wall, ceiling_s=options.ceiling_s)
     host = _host_of(run, writer, ports, options)
     asks = host.can_use_tool if host is not None and options.flags.permission_prompt_tool is not None else None
-    watch = Watch(on_stream=run.streamed if options.flags.include_partial_messages else None)
+    watch = Watch(
+        on_stream=run.streamed if options.flags.include_partial_messages else None,
+        on_hook=run.hooked if options.flags.include_hook_events else None,
+    )
     ladder = Ladder(_say)
     try:
         async with climbing(ladder), trio.open_nursery() as writers:

@@ -85,6 +85,9 @@ class RunFlags:
     include_partial_messages: Annotated[
         bool, flag("With stream-json: show answers while they come, as the provider's streaming events.")
     ] = False
+    include_hook_events: Annotated[
+        bool, flag("With stream-json: show each hook that runs, what it prints and how it ends.")
+    ] = False
     forward_subagent_text: Annotated[
         bool, flag("With stream-json: show what sub-agents say and think, not only their calls.")
     ] = False
@@ -124,7 +127,11 @@ def check_flags(flags: RunFlags) -> None:
     talks = flags.input_format == "stream-json"
     if talks and flags.output_format != "stream-json":
         raise UsageError("--input-format stream-json needs --output-format stream-json")
-    for name, is_given in (("--include-partial-messages", flags.include_partial_messages),):
+    only_streamed = {
+        "--include-partial-messages": flags.include_partial_messages,
+        "--include-hook-events": flags.include_hook_events,
+    }
+    for name, is_given in only_streamed.items():
         if is_given and flags.output_format != "stream-json":
             raise UsageError(f"{name} needs --output-format stream-json")
     if flags.permission_prompt_tool is not None and (not talks or flags.permission_prompt_tool != "stdio"):

@@ -16,6 +16,7 @@ import attrs
 
 from greenroom.agents import Appended, CompactEnded, Denial, ModelRetried, PermissionDenied, encode_message
 from greenroom.cli._run_ending import FAILED, Ending
+from greenroom.hooks import HookNews, HookStage
 from greenroom.inbox import Origin
 from greenroom.models import ModelResponse, Usage
 
@@ -156,6 +157,24 @@ def stream_line(event: Mapping[str, Any], *, session: str, uuid: str, parent: st
         "session_id": session,
         "uuid": uuid,
     }
+
+
+def hook_line(news: HookNews) -> Line:
+    """Return the line of what becomes of a hook, without `uuid` and `session_id` (agents 13.17)."""
+    line: Line = {
+        "type": "system",
+        "subtype": f"hook_{news.stage}",
+        "hook_id": news.id,
+        "hook_name": f"{news.event}:{news.subject}" if news.subject else news.event.value,
+        "hook_event": news.event.value,
+    }
+    if news.stage is not HookStage.STARTED:
+        line |= {"stdout": news.stdout, "stderr": news.stderr, "output": news.output}
+    if news.exit_code is not None:
+        line["exit_code"] = news.exit_code
+    if news.result is not None:
+        line["outcome"] = news.result.value
+    return line
 
 
 def _is_shown(one: Appended, message: Mapping[str, Any]) -> bool:

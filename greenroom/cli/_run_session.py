@@ -22,7 +22,7 @@ from greenroom.actors import AbortStatus, TurnEnded
 from greenroom.agents import CONTINUE, Appended, CompactEnded, ModelRetried, PermissionDenied
 from greenroom.cli._output import complain, note
 from greenroom.cli._run_ending import FAILED, SUCCESS, Ending, ended_badly, ended_well
-from greenroom.cli._run_lines import Abandoned, Counts, Line, Opening, abandoned_text
+from greenroom.cli._run_lines import Abandoned, Counts, Line, Opening, abandoned_text, hook_line
 from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_model import key_source
 from greenroom.cli._run_output import Printer
@@ -30,7 +30,7 @@ from greenroom.cli._run_quiet import give_up, wait_background
 from greenroom.cli._run_tasks import TaskLines
 from greenroom.cli._signals import EXIT_CODES
 from greenroom.core import Event, GreenroomError, Record, TurnFailed, TurnKilled, UsageError, event_of
-from greenroom.hooks import HookRan
+from greenroom.hooks import HookNews, HookRan
 from greenroom.inbox import Origin
 from greenroom.session import Session
 from greenroom.tasks import AGENT
@@ -70,6 +70,8 @@ class Run:
         self._first: Appended | None = None
         """What the main agent's current turn began with; None before that."""
         self._last_text = ""
+        self._is_over = False
+        """Whether the last line was printed."""
         self._has_more = False
         """Whether prompts may come while it lasts."""
         self._is_awaited = False
@@ -127,6 +129,13 @@ class Run:
         call = None if agent == self._session.main.id else self._tasks.call_of(agent)
         if call != "":
             self._print(partial(self._printer.streamed, event, call))
+
+    def hooked(self, news: HookNews) -> None:
+        """Print what becomes of a hook; what it does before the session is open waits, and behind the last result it is left out."""
+        if self._session is None:
+            self._held.append(partial(self.hooked, news))
+        elif not self._is_over:
+            self._print(partial(self._printer.lines, [hook_line(news)]))
 
     def _print(self, printing: Callable[[], None]) -> None:
         if self._later is None:
@@ -237,6 +246,7 @@ class Run:
             if exit_code() != _TERMINATED:
                 await self._hear_tasks(session)
         finally:
+            self._is_over = True
             self._printer.closed(self.abandoned, self.counts())
 
     async def _take_turn(self, session: Session, text: str, exit_code: Callable[[], int | None]) -> None:

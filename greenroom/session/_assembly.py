@@ -29,7 +29,7 @@ from greenroom.agents import (
 from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions
 from greenroom.core import Event, Ports, Recorder, open_bare_nursery
 from greenroom.core.sources import Diagnostic, Kind, Places, find_places
-from greenroom.hooks import HookServices
+from greenroom.hooks import HookServices, OnHook
 from greenroom.mcp import (
     FoundServers,
     HookCaller,
@@ -106,6 +106,8 @@ class Watch:
 
     on_stream: OnStream | None = None
     """Hears of each event of the models' answers to turns of agents, with the agent's id."""
+    on_hook: OnHook | None = None
+    """Hears of each run of a hook's handler from its beginning to its end."""
 
 
 @final
@@ -328,6 +330,7 @@ async def compose(
             model=_Judge(model),
             overflow_folder=run_folder / "hooks",
             start_soon=around.nursery.start_soon,
+            on_hook=hosted.watch.on_hook,
         ),
         ports=ports,
         cwd=plan.cwd,
