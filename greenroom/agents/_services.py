@@ -84,6 +84,8 @@ class AgentServices:
     """Hears of each message that an agent's conversation gets."""
     on_stream: OnStream | None = None
     """Hears of the answers of the agents' turns as they come."""
+    on_taken: Callable[[str], object] | None = None
+    """Hears the id of each message that was sent to the main agent, when that takes it up."""
     wait_durable: Callable[[], Awaitable[None]] | None = None
     """Returns when all that was said and emitted so far survives a crash; awaited before a call that may change something.
     Raises `JournalError` when it cannot be. None: nothing is kept."""

@@ -133,9 +133,7 @@ def run_command(
         "model": model_for(flags.model, max_usd=max_usd)
         if flags.recorded is None
         else with_events(read_recorded(flags)),
-        "main": main_for(
-            flags.agent, earlier=earlier, max_turns=flags.max_turns, more=flags.append_system_prompt or ""
-        ),
+        "main": main_for(flags, earlier=earlier),
         "agents": read_object("--agents", flags.agents),
         "settings": given,
         "sources": [name for one in flags.setting_sources.split(",") if (name := one.strip())],
@@ -143,6 +141,7 @@ def run_command(
         "permission_mode": flags.permission_mode,
         "tools": tools,
         "cwd": flags.cwd,
+        "session_id": flags.session_id,
         "resume": Fork(flags.resume) if flags.fork_session and flags.resume is not None else flags.resume,
     }
     if flags.input_format == "stream-json":
@@ -210,20 +209,19 @@ def _without_day(request: ModelRequest) -> ModelRequest:
     return attrs.evolve(request, system=_TODAY.sub("Today:", request.system))
 
 
-def main_for(name: str | None, *, earlier: str = "", max_turns: int | None, more: str) -> MainFor:
-    """Return what picks the agent of a run.
+def main_for(flags: RunFlags, *, earlier: str = "") -> MainFor:
+    """Return what picks the agent of a run: the one that is named, or the one that there is without any definition.
 
     Args:
-        name: The agent's; None for the one that there is without any definition.
-        earlier: Where `name` is None, the name of the agent that the resumed run had; it is kept while it is there.
-        max_turns: Before that of its definition.
-        more: Goes behind what it is told.
+        flags: What it is told and how many requests it may make; before what its definition says.
+        earlier: Where none is named, the name of the agent that the resumed run had; it is kept while it is there.
     """
 
     def choose(found: Definitions) -> AgentDefinition:
-        main = _kept(earlier, found) if name is None else found.find(name)
-        prompt = "\n\n".join(part for part in (main.system_prompt, more.strip()) if part)
-        return attrs.evolve(main, system_prompt=prompt, max_turns=max_turns or main.max_turns)
+        main = _kept(earlier, found) if flags.agent is None else found.find(flags.agent)
+        own, more = flags.system_prompt or main.system_prompt, flags.append_system_prompt or ""
+        prompt = "\n\n".join(part for part in (own, more.strip()) if part)
+        return attrs.evolve(main, system_prompt=prompt, max_turns=flags.max_turns or main.max_turns)
 
     return choose
 
@@ -244,11 +242,13 @@ async def _run(options: RunOptions, runs: Path) -> int:
     writer = Writer(ports)
     printer = make_printer(options.flags.output_format, writer, ports, with_text=options.with_text)
     run = Run(printer, trio.current_time(), wall=ports.clock.wall, ceiling_s=options.ceiling_s)
+    run.repeats = options.flags.replay_user_messages
     host = _host_of(run, writer, ports, options)
     asks = host.can_use_tool if host is not None and options.flags.permission_prompt_tool is not None else None
     watch = Watch(
         on_stream=run.streamed if options.flags.include_partial_messages else None,
         on_hook=run.hooked if options.flags.include_hook_events else None,
+        on_taken=host.taken if host is not None and run.repeats else None,
     )
     ladder = Ladder(_say)
     try:
@@ -276,7 +276,14 @@ def _host_of(run: Run, writer: Writer, ports: Ports, options: RunOptions) -> Hos
     """Return the program that talks to the run while it lasts, if one does."""
     if options.flags.input_format != "stream-json":
         return None
-    host = Host(writer, ports, live=run.live_tasks, show_text=run.show_text, is_in_turn=lambda: run.is_in_turn)
+    host = Host(
+        writer,
+        ports,
+        live=run.live_tasks,
+        show_text=run.show_text,
+        is_in_turn=lambda: run.is_in_turn,
+        on_taken=run.repeat,
+    )
     run.hang_up = host.close
     return host
 

@@ -14,7 +14,7 @@ from cyclopts import Parameter
 
 from greenroom.cli._run_input import InputFormat
 from greenroom.cli._run_output import OutputFormat
-from greenroom.core import UsageError
+from greenroom.core import UsageError, is_uuid
 from greenroom.permissions import parse_mode
 from greenroom.session import SettingSource
 
@@ -68,12 +68,16 @@ class RunFlags:
         flag('A run to go on with: its id, its folder or "last". Without a prompt, with the turn that was cut.'),
     ] = None
     fork_session: Annotated[bool, flag("With --resume: go on in a new run, and leave that one as it is.")] = False
+    session_id: Annotated[str | None, flag("The id that the new run gets, a UUID; by default one is made.")] = None
     no_session_persistence: Annotated[
         bool, flag("Keep nothing of the run: no journal, no transcript; it cannot be resumed.")
     ] = False
     agent: Annotated[str | None, flag("The agent that does it; see greenroom agents list.")] = None
     agents: Annotated[
         str | None, flag("More agents, as a JSON object of definitions by their names, or a file that holds it.")
+    ] = None
+    system_prompt: Annotated[
+        str | None, flag("Takes the place of what the agent's definition tells it; the rest it is told anyway.")
     ] = None
     append_system_prompt: Annotated[str | None, flag("Goes behind what the agent is told anyway.")] = None
     append_subagent_system_prompt: Annotated[
@@ -87,6 +91,9 @@ class RunFlags:
     ] = False
     include_hook_events: Annotated[
         bool, flag("With stream-json: show each hook that runs, what it prints and how it ends.")
+    ] = False
+    replay_user_messages: Annotated[
+        bool, flag("With stream-json both ways: repeat each message of the user where the agent takes it up.")
     ] = False
     forward_subagent_text: Annotated[
         bool, flag("With stream-json: show what sub-agents say and think, not only their calls.")
@@ -124,25 +131,14 @@ def check_flags(flags: RunFlags) -> None:
     Raises:
         UsageError: A value makes no sense, or two of them do not go together.
     """
-    talks = flags.input_format == "stream-json"
-    if talks and flags.output_format != "stream-json":
-        raise UsageError("--input-format stream-json needs --output-format stream-json")
-    only_streamed = {
-        "--include-partial-messages": flags.include_partial_messages,
-        "--include-hook-events": flags.include_hook_events,
-    }
-    for name, is_given in only_streamed.items():
-        if is_given and flags.output_format != "stream-json":
-            raise UsageError(f"{name} needs --output-format stream-json")
-    if flags.permission_prompt_tool is not None and (not talks or flags.permission_prompt_tool != "stdio"):
-        raise UsageError('--permission-prompt-tool has to be "stdio", with --input-format stream-json')
-    if flags.fork_session and flags.resume is None:
-        raise UsageError("--fork-session needs --resume, with the run to begin from")
-    if flags.no_session_persistence and (flags.resume is not None or flags.record or flags.runs is not None):
-        raise UsageError("--no-session-persistence keeps nothing: leave out --resume, --record and --runs")
-    if flags.coordinator and flags.append_system_prompt:
+    _check_streams(flags)
+    _check_session(flags)
+    if flags.system_prompt is not None and not flags.system_prompt.strip():
+        raise UsageError("--system-prompt is blank; leave it out for that of the agent's definition")
+    if flags.coordinator and (flags.system_prompt or flags.append_system_prompt):
         raise UsageError(
-            "--coordinator brings its own system prompt: leave out --append-system-prompt, or put the whole text into the "
+            "--coordinator brings its own system prompt: leave out "
+            f"{'--system-prompt' if flags.system_prompt else '--append-system-prompt'}, or put the whole text into the "
             "settings as delegation.coordinator_prompt"
         )
     if flags.max_turns is not None and flags.max_turns < 1:
@@ -154,3 +150,34 @@ def check_flags(flags: RunFlags) -> None:
         parse_mode(flags.permission_mode)
     if not flags.cwd.is_dir():
         raise UsageError(f"--cwd: {str(flags.cwd)!r} is no folder")
+
+
+def _check_streams(flags: RunFlags) -> None:
+    talks = flags.input_format == "stream-json"
+    if talks and flags.output_format != "stream-json":
+        raise UsageError("--input-format stream-json needs --output-format stream-json")
+    only_streamed = {
+        "--include-partial-messages": flags.include_partial_messages,
+        "--include-hook-events": flags.include_hook_events,
+    }
+    for name, is_given in only_streamed.items():
+        if is_given and flags.output_format != "stream-json":
+            raise UsageError(f"{name} needs --output-format stream-json")
+    if flags.replay_user_messages and not talks:
+        raise UsageError("--replay-user-messages needs --input-format stream-json")
+    if flags.permission_prompt_tool is not None and (not talks or flags.permission_prompt_tool != "stdio"):
+        raise UsageError('--permission-prompt-tool has to be "stdio", with --input-format stream-json')
+
+
+def _check_session(flags: RunFlags) -> None:
+    if flags.fork_session and flags.resume is None:
+        raise UsageError("--fork-session needs --resume, with the run to begin from")
+    if flags.no_session_persistence and (flags.resume is not None or flags.record or flags.runs is not None):
+        raise UsageError("--no-session-persistence keeps nothing: leave out --resume, --record and --runs")
+    if flags.session_id is None:
+        return
+    if not is_uuid(flags.session_id):
+        example = "such as 123e4567-e89b-42d3-a456-426614174000"
+        raise UsageError(f"--session-id has to be a UUID in small letters, {example}, not {flags.session_id!r}")
+    if flags.resume is not None and not flags.fork_session:
+        raise UsageError("--session-id is for a new run: leave out --resume, or add --fork-session")

@@ -22,7 +22,7 @@ from greenroom.cli._run_lines import (
     Line,
     Opening,
     Told,
-    event_line,
+    event_lines,
     failure_line,
     init_line,
     message_lines,
@@ -98,7 +98,7 @@ class Printer(Protocol):
         ...
 
     def lines(self, lines: Sequence[Line]) -> None:
-        """Something happened that only a stream has a line for; the lines lack `uuid` and `session_id`."""
+        """Something happened that only a stream has a line for; the lines lack `session_id`, and a `uuid` unless they keep one."""
         ...
 
     def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
@@ -226,8 +226,8 @@ class StreamPrinter:
             self._print(line)
 
     def told(self, event: Told, agent: str = "") -> None:
-        """Print that a call was refused, the conversation compacted, or a request is tried again."""
-        self._print(event_line(event, session=self._session, uuid=self._new_id(), agent=agent))
+        """Print that a call was refused, the conversation is compacted, or a request tried again."""
+        self.lines(event_lines(event, agent=agent))
 
     def streamed(self, event: Mapping[str, Any], parent: str | None = None) -> None:
         """Print a piece of an answer, of sub-agents only where they are shown with what they say."""
@@ -237,7 +237,7 @@ class StreamPrinter:
     def lines(self, lines: Sequence[Line]) -> None:
         """Print them."""
         for line in lines:
-            self._print({**line, "session_id": self._session, "uuid": self._new_id()})
+            self._print({**line, "session_id": self._session, "uuid": line.get("uuid") or self._new_id()})
 
     def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
         """Print how a turn ended."""
@@ -253,9 +253,8 @@ class StreamPrinter:
             about = {"session": self._session, "uuid": self._new_id()}
             self._print(result_line(self._answered, counts, **about, origin=TASK_NOTIFICATION, abandoned=abandoned))
 
-    def _print(self, line: Line | None) -> None:
-        if line is not None:
-            self._writer.put(encode_line(line))
+    def _print(self, line: Line) -> None:
+        self._writer.put(encode_line(line))
 
 
 def make_printer(output_format: OutputFormat, writer: Writer, ports: Ports, *, with_text: bool = False) -> Printer:

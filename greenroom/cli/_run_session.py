@@ -19,13 +19,14 @@ import trio
 
 from greenroom._version import __version__
 from greenroom.actors import AbortStatus, TurnEnded
-from greenroom.agents import CONTINUE, Appended, CompactEnded, ModelRetried, PermissionDenied
+from greenroom.agents import CONTINUE, Appended, CompactBegan, CompactEnded, ModelRetried, PermissionDenied
 from greenroom.cli._output import complain, note
 from greenroom.cli._run_ending import FAILED, SUCCESS, Ending, ended_badly, ended_well
 from greenroom.cli._run_lines import Abandoned, Counts, Line, Opening, abandoned_text, hook_line
 from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_model import key_source
 from greenroom.cli._run_output import Printer
+from greenroom.cli._run_protocol import CAPABILITIES, UserSaid, replay_line
 from greenroom.cli._run_quiet import give_up, wait_background
 from greenroom.cli._run_tasks import TaskLines
 from greenroom.cli._signals import EXIT_CODES
@@ -72,6 +73,8 @@ class Run:
         self._last_text = ""
         self._is_over = False
         """Whether the last line was printed."""
+        self.repeats = False
+        """Whether messages of the user are repeated where they are taken up."""
         self._has_more = False
         """Whether prompts may come while it lasts."""
         self._is_awaited = False
@@ -137,6 +140,11 @@ class Run:
         elif not self._is_over:
             self._print(partial(self._printer.lines, [hook_line(news)]))
 
+    def repeat(self, said: UserSaid) -> None:
+        """Repeat what a person said, where that is wanted."""
+        if self.repeats:
+            self._print(partial(self._printer.lines, [replay_line(said)]))
+
     def _print(self, printing: Callable[[], None]) -> None:
         if self._later is None:
             printing()
@@ -168,7 +176,7 @@ class Run:
         match event:
             case TurnEnded():
                 self._turn_ended(event)
-            case PermissionDenied() | CompactEnded() | ModelRetried():
+            case PermissionDenied() | CompactBegan() | CompactEnded() | ModelRetried():
                 self._print(partial(self._printer.told, event))
             case HookRan(error=error) if error and (event.source, event.handler, error) not in self._bad_hooks:
                 self._bad_hooks.add((event.source, event.handler, error))
@@ -220,7 +228,7 @@ class Run:
         session: Session,
         prompt: str,
         exit_code: Callable[[], int | None],
-        more: trio.MemoryReceiveChannel[str] | None = None,
+        more: trio.MemoryReceiveChannel[UserSaid] | None = None,
     ) -> None:
         """Take the turn of each prompt, print its result, and hear what background tasks have to say; then all is printed.
 
@@ -238,9 +246,11 @@ class Run:
                 said = []
             while more is not None and exit_code() is None:
                 try:
-                    said.append(await more.receive())
+                    one = await more.receive()
                 except trio.EndOfChannel:
                     break
+                self.repeat(one)
+                said.append(one.text)
                 await self._take_turn(session, "\n\n".join(said), exit_code)
                 said = []
             if exit_code() != _TERMINATED:
@@ -311,6 +321,7 @@ def opening_of(session: Session) -> Opening:
         agents=list(session.definitions),
         skills=[one.name for one in session.skills.values() if one.for_models],
         servers=[(one.name, one.status.value) for one in session.servers.states()],
+        capabilities=CAPABILITIES,
     )
 
 

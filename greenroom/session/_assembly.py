@@ -106,6 +106,8 @@ class Watch:
 
     on_stream: OnStream | None = None
     """Hears of each event of the models' answers to turns of agents, with the agent's id."""
+    on_taken: Callable[[str], object] | None = None
+    """Hears the id of each message that `session.send` has handed in, when the main agent takes it up."""
     on_hook: OnHook | None = None
     """Hears of each run of a hook's handler from its beginning to its end."""
 
@@ -420,6 +422,7 @@ def _services(
         ask_user=hosted.ask_user,
         on_message=hosted.on_message,
         on_stream=hosted.watch.on_stream,
+        on_taken=hosted.watch.on_taken,
     )
 
 

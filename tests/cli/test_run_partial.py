@@ -80,7 +80,8 @@ def test_13_17_what_is_asked_beside_the_turns_rounds_is_not_shown(place: Place) 
 
     assert (done.code, len(requests)) == (0, 3)
     assert [one["type"] for one in events(done)].count("message_start") == 2
-    assert "compact_boundary" in [line.get("subtype") for line in done.lines]
+    told = [(line["subtype"], line.get("status")) for line in done.lines if line["type"] == "system"]
+    assert told[1:] == [("status", "compacting"), ("status", None), ("compact_boundary", None)]
 
 
 @pytest.mark.parametrize("way", ["playbook", "recorded"])
