@@ -65,6 +65,10 @@ class Denial:
     input: Mapping[str, Any]
 
 
+OnStream: TypeAlias = Callable[[str, Mapping[str, Any]], object]
+"""Called with an agent's id and an event of the model's answer in one of its turns; see `greenroom.models.OnEvent`."""
+
+
 @final
 @attrs.frozen(kw_only=True)
 class AgentServices:
@@ -78,6 +82,10 @@ class AgentServices:
     """Makes the transcript of an agent, given its id; None keeps none."""
     on_message: OnMessage | None = None
     """Hears of each message that an agent's conversation gets."""
+    on_stream: OnStream | None = None
+    """Hears of the answers of the agents' turns as they come."""
+    on_taken: Callable[[str], object] | None = None
+    """Hears the id of each message that was sent to the main agent, when that takes it up."""
     wait_durable: Callable[[], Awaitable[None]] | None = None
     """Returns when all that was said and emitted so far survives a crash; awaited before a call that may change something.
     Raises `JournalError` when it cannot be. None: nothing is kept."""

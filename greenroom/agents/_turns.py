@@ -253,8 +253,15 @@ class AgentTurn:
         self.round += 1
         self.waits_cut = 0
         home.activity = THINKING
-        request = make_request(home, self.conversation.messages, max_tokens=max_tokens)
+        request = self._request(max_tokens)
         return await ask_model(self, request, self._keep, self.seq, renew=partial(self._renew, max_tokens))
+
+    def _request(self, max_tokens: int) -> ModelRequest:
+        """Return the request of this round; whoever watches the session hears the answer come."""
+        home = self.home
+        request = make_request(home, self.conversation.messages, max_tokens=max_tokens)
+        on_stream = home.services.on_stream
+        return request if on_stream is None else attrs.evolve(request, on_event=partial(on_stream, home.id))
 
     async def _renew(self, max_tokens: int, restart: StreamRestarted) -> ModelRequest | None:
         """Wait for the next attempt; return what to send then, if something was sent to the agent meanwhile."""
@@ -266,7 +273,7 @@ class AgentTurn:
         if not has_news:
             return None
         self.waits_cut += trio.current_time() < until_s
-        return make_request(home, self.conversation.messages, max_tokens=max_tokens)
+        return self._request(max_tokens)
 
     async def ask(self, request: ModelRequest, keep: Callable[[ModelResponse], object], parent: int) -> ModelResponse:
         """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""

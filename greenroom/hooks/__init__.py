@@ -65,6 +65,7 @@ from greenroom.hooks._outcomes import (
 )
 from greenroom.hooks._overflow import OUTPUT_CHARS, PREVIEW_CHARS
 from greenroom.hooks._runner import HookRunner, HookServices, LateAnswer, StartSoon
+from greenroom.hooks._watching import HookNews, HookResult, HookStage, OnHook
 
 __all__ = [
     "CATALOG",
@@ -91,19 +92,23 @@ __all__ = [
     "HookContext",
     "HookEvent",
     "HookInput",
+    "HookNews",
     "HookOutcome",
     "HookProblem",
     "HookRan",
+    "HookResult",
     "HookRunner",
     "HookServices",
     "HookSet",
     "HookSource",
+    "HookStage",
     "HttpHandler",
     "LateAnswer",
     "Matcher",
     "McpCaller",
     "McpToolHandler",
     "NotificationInput",
+    "OnHook",
     "ParsedHooks",
     "Permission",
     "PermissionDecision",

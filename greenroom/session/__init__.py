@@ -1,6 +1,6 @@
 """Sessions: a main agent with everything below it, in one runtime, with one journal in one run folder."""
 
-from greenroom.session._assembly import MainFor, ModelFor
+from greenroom.session._assembly import MainFor, ModelFor, Watch
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._handles import TaskHandle, TaskResult
 from greenroom.session._main import MAIN
@@ -37,6 +37,7 @@ __all__ = [
     "TaskHandle",
     "TaskResult",
     "TaskStatus",
+    "Watch",
     "find_session",
     "load_settings",
     "open_session",

@@ -23,13 +23,14 @@ from greenroom.agents import (
     CanUseTool,
     CompactionSettings,
     OnMessage,
+    OnStream,
     compaction_from_environment,
 )
 from greenroom.agents.crew import delegation_from_environment
 from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions
 from greenroom.core import Event, Ports, Recorder, open_bare_nursery
 from greenroom.core.sources import Diagnostic, Kind, Places, find_places
-from greenroom.hooks import HookServices
+from greenroom.hooks import HookServices, OnHook
 from greenroom.mcp import (
     FoundServers,
     HookCaller,
@@ -100,6 +101,19 @@ class Plan:
 
 
 @final
+@attrs.frozen(kw_only=True)
+class Watch:
+    """What else a program wants to hear of while it happens; whoever is called may only store and wake."""
+
+    on_stream: OnStream | None = None
+    """Hears of each event of the models' answers to turns of agents, with the agent's id."""
+    on_taken: Callable[[str], object] | None = None
+    """Hears the id of each message that `session.send` has handed in, when the main agent takes it up."""
+    on_hook: OnHook | None = None
+    """Hears of each run of a hook's handler from its beginning to its end."""
+
+
+@final
 @attrs.frozen
 class Hosted:
     """What the program hands in for its agents to reach it by."""
@@ -108,6 +122,7 @@ class Hosted:
     can_use_tool: CanUseTool | None
     ask_user: AskUser | None
     on_message: OnMessage | None
+    watch: Watch
     has_approver: bool = attrs.field(kw_only=True)
 
 
@@ -319,6 +334,7 @@ async def compose(
             model=_Judge(model),
             overflow_folder=run_folder / "hooks",
             start_soon=around.nursery.start_soon,
+            on_hook=hosted.watch.on_hook,
         ),
         ports=ports,
         cwd=plan.cwd,
@@ -407,6 +423,8 @@ def _services(
         background=around.tasks,
         ask_user=hosted.ask_user,
         on_message=hosted.on_message,
+        on_stream=hosted.watch.on_stream,
+        on_taken=hosted.watch.on_taken,
     )
 
 
