@@ -42,7 +42,7 @@ class Opening:
     """The variable that the key came from; `none` where there is none."""
     tools: Sequence[str] = ()
     commands: Sequence[str] = ()
-    """Skills that a person may call."""
+    """Skills and prompts of MCP servers that a person may call."""
     agents: Sequence[str] = ()
     skills: Sequence[str] = ()
     servers: Sequence[tuple[str, str]] = ()

@@ -8,6 +8,7 @@ Must not know: the SDK, agents, models.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -22,7 +23,9 @@ from greenroom.mcp._errors import MissingServers
 from greenroom.mcp._lifecycle import ServerStatus
 from greenroom.mcp._names import plain_name
 from greenroom.mcp._peer import OpenPeer
+from greenroom.mcp._prompts import McpPrompt, make_prompts
 from greenroom.mcp._required import has_to_wait, missing, why_missing
+from greenroom.mcp._resources import Library
 from greenroom.mcp._sdk import SdkPeers
 from greenroom.mcp._server import Server, ServerState
 from greenroom.mcp._settings import McpSettings
@@ -183,6 +186,36 @@ class McpServers:
         return self._tools
 
     @property
+    def prompts(self) -> tuple[McpPrompt, ...]:
+        """The prompts of the servers that are connected, as of now."""
+        most = self._services.settings.output_chars
+        return make_prompts(self._servers.values(), most=most, keep=partial(self._keeper.keep, "prompt"))
+
+    async def find_prompt(self, name: str) -> McpPrompt:
+        """Return the prompt that is called by a name; while servers are being connected, these are waited for.
+
+        Raises:
+            UsageError: There is none.
+        """
+        while True:
+            prompts = {one.name: one for one in self.prompts}
+            if name in prompts:
+                return prompts[name]
+            if not self._is_settling:
+                known = ", ".join(f"/{one}" for one in sorted(prompts)) or "none"
+                raise UsageError(f"there is no prompt /{name}; there are: {known}")
+            await self._changed.wait()
+
+    def with_resources(self) -> tuple[Server, ...]:
+        """Return the servers that say that they have resources: those connected, and those that are about to be once more."""
+        there = [one for one in self._servers.values() if one.status in {ServerStatus.CONNECTED, ServerStatus.PENDING}]
+        return tuple(one for one in there if one.info.has_resources)
+
+    def library(self, servers: Callable[[], Iterable[Server]]) -> Library:
+        """Return what resources of these servers are looked at with."""
+        return Library(servers, self._services.settings.output_chars, partial(self._keeper.keep, "resource"))
+
+    @property
     def clashes(self) -> tuple[str, ...]:
         """Tools that are left out because another one has their name, a line each."""
         return self._clashes if self.tools or self._clashes else ()
@@ -225,10 +258,14 @@ class McpServers:
         self._listeners[listener] = None
         return lambda: self._listeners.pop(listener, None)
 
+    @property
+    def _is_settling(self) -> bool:
+        return any(one.status is ServerStatus.PENDING for one in self._servers.values())
+
     async def wait_settled(self, timeout_s: float = REQUIRED_WAIT_S) -> bool:
         """Wait until no server is being connected any more; returns whether that is so, or the time was up."""
         with trio.move_on_after(timeout_s):
-            while any(one.status is ServerStatus.PENDING for one in self._servers.values()):
+            while self._is_settling:
                 await self._changed.wait()
             return True
         return False

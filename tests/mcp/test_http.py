@@ -34,9 +34,9 @@ def collected_here() -> Iterator[None]:
     gc.collect()
 
 
-def config_of(url: str, kind: str = "", **headers: str) -> ServerConfig:
+def config_of(url: str, kind: str = "", *, name: str = "far", **headers: str) -> ServerConfig:
     dialect: Literal["http", "sse"] = "sse" if kind == "sse" else "http"
-    return ServerConfig(name="far", way=Http(url=url, headers=headers, dialect=dialect))
+    return ServerConfig(name=name, way=Http(url=url, headers=headers, dialect=dialect))
 
 
 @pytest.mark.parametrize("kind", KINDS)
