@@ -34,6 +34,7 @@ from greenroom.cli._run_input import (
     read_prompt,
     read_rules,
     with_delegation,
+    with_only_servers,
     with_permissions,
     with_servers,
 )
@@ -159,8 +160,14 @@ class RunFlags:
     ] = False
     settings: Annotated[str | None, _flag("More settings, as a JSON object or a file that holds it.")] = None
     mcp_config: Annotated[
-        str | None, _flag("More MCP servers, as a JSON object like that of .mcp.json, or a file that holds it.")
+        list[str] | None,
+        _flag(
+            "More MCP servers, as a JSON object like that of .mcp.json, or a file that holds it; of one name the last."
+        ),
     ] = None
+    strict_mcp_config: Annotated[
+        bool, _flag("Connect no MCP servers but those of --mcp-config and --settings: what files name is left out.")
+    ] = False
     record: Annotated[bool, _flag("Keep all that the model is asked and answers in the run folder.")] = False
     recorded: Annotated[
         str | None, _flag("Serve the model's answers from a recorded run: its id, its folder or last. No network.")
@@ -212,7 +219,10 @@ def run_command(
     given = with_permissions(
         read_object("--settings", flags.settings), allow=allow, deny=deny, folders=flags.add_dir or ()
     )
-    given = with_servers(given, read_object("--mcp-config", flags.mcp_config))
+    for config in flags.mcp_config or ():
+        given = with_servers(given, read_object("--mcp-config", config))
+    if flags.strict_mcp_config:
+        given = with_only_servers(given)
     if flags.append_subagent_system_prompt:
         given = with_delegation(given, append_system_prompt=flags.append_subagent_system_prompt)
     if flags.coordinator:

@@ -47,6 +47,8 @@ class Opening:
     skills: Sequence[str] = ()
     servers: Sequence[tuple[str, str]] = ()
     """MCP servers, each with its status."""
+    server_errors: Sequence[tuple[str, str, str]] = ()
+    """Entries that stand for no server: the name, the kind that was wanted, and why."""
 
 
 @final
@@ -87,6 +89,7 @@ class Counts:
 
 def init_line(opening: Opening, *, uuid: str) -> Line:
     """Return the first line (agents 13.10)."""
+    errors = [{"name": name, "type": kind, "message": why} for name, kind, why in opening.server_errors]
     return {
         "type": "system",
         "subtype": "init",
@@ -104,6 +107,7 @@ def init_line(opening: Opening, *, uuid: str) -> Line:
         "apiKeySource": opening.api_key_source,
         # Under the name that readers of this format look for.
         "claude_code_version": opening.version,
+        **({"mcp_server_errors": errors} if errors else {}),
         "uuid": uuid,
     }
 

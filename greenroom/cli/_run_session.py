@@ -294,6 +294,7 @@ def opening_of(session: Session) -> Opening:
         agents=list(session.definitions),
         skills=[one.name for one in session.skills.values() if one.for_models],
         servers=[(one.name, one.status.value) for one in session.servers.states()],
+        server_errors=[(one.name, one.type, one.message) for one in session.servers.broken],
     )
 
 

@@ -22,6 +22,7 @@ from greenroom.mcp._connection import McpConnection
 from greenroom.mcp._errors import MissingServers
 from greenroom.mcp._lifecycle import ServerStatus
 from greenroom.mcp._names import plain_name
+from greenroom.mcp._parsing import BrokenServer
 from greenroom.mcp._peer import OpenPeer
 from greenroom.mcp._prompts import McpPrompt, make_prompts
 from greenroom.mcp._required import has_to_wait, missing, why_missing
@@ -81,7 +82,15 @@ class Branch:
 class McpServers:
     """Servers that belong together. Made by `start_servers` and `start_more`."""
 
-    def __init__(self, branch: Branch, services: McpServices, disabled: Iterable[DisabledServer] = ()) -> None:
+    def __init__(
+        self,
+        branch: Branch,
+        services: McpServices,
+        disabled: Iterable[DisabledServer] = (),
+        broken: Iterable[BrokenServer] = (),
+    ) -> None:
+        self.broken = tuple(broken)
+        """Entries that stand for no server, because they cannot be used."""
         self._branch = branch
         self._services = services
         self._open_peer = services.open_peer or SdkPeers(
@@ -302,6 +311,7 @@ async def start_servers(
     services: McpServices,
     *,
     disabled: Iterable[DisabledServer] = (),
+    broken: Iterable[BrokenServer] = (),
 ) -> McpServers:
     """Start the servers of a session under a supervisor `mcp`; returns before they are connected.
 
@@ -313,10 +323,11 @@ async def start_servers(
         configs: What to connect, in the order of precedence.
         services: What with.
         disabled: Servers to be shown and not connected.
+        broken: Entries to be told of that cannot be used.
 
     Raises:
         UsageError: Two servers have the same name.
     """
-    servers = McpServers(Branch(supervisor), services, disabled)
+    servers = McpServers(Branch(supervisor), services, disabled, broken)
     await servers.start(configs)
     return servers

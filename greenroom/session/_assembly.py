@@ -208,13 +208,13 @@ def _find_servers(
         for file in settings.files
         if file.source is None and file.values.get("mcpServers")
     ]
-    if places is None and not given:
+    if (places is None or mcp.only_given) and not given:
         return FoundServers(), mcp, list(ignored)
     found = find_servers(
         places if places is not None else find_places(cwd),
         environ=environ,
         given=given,
-        only_given=places is None,
+        only_given=places is None or mcp.only_given,
         is_trusted=settings.is_trusted,
     )
     unwanted = settings.scalars.disabledMcpjsonServers
@@ -298,7 +298,8 @@ async def compose(
     services = McpServices(
         cwd=plan.cwd, ports=ports, settings=plan.mcp, programs=around.processes, output_folder=run_folder / "tasks"
     )
-    servers = await start_servers(branch, plan.servers.configs, services, disabled=plan.servers.disabled)
+    found = plan.servers
+    servers = await start_servers(branch, found.configs, services, disabled=found.disabled, broken=found.broken)
     project = plan.places.root if plan.places is not None else plan.cwd
     composition = Composition(
         settings=plan.settings,
