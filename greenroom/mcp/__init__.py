@@ -1,7 +1,7 @@
 """MCP servers: found where people write them, each connected by an actor of its own, their tools as tools of agents."""
 
 from greenroom.mcp._approvals import Approvals, read_approvals
-from greenroom.mcp._configs import Http, ServerConfig, ServerScope, Stdio, Way
+from greenroom.mcp._configs import Http, OAuth, ServerConfig, ServerScope, Stdio, Way
 from greenroom.mcp._connection import McpConnection
 from greenroom.mcp._errors import CallFailed, McpError, MissingServers, ServerDown
 from greenroom.mcp._events import (
@@ -47,6 +47,7 @@ from greenroom.mcp._servers import McpServers, McpServices, start_servers
 from greenroom.mcp._settings import VARIABLES, McpSettings, with_environment
 from greenroom.mcp._sources import DisabledServer, FoundServers, find_servers
 from greenroom.mcp._stdio import Programs
+from greenroom.mcp._tokens import BadTokens
 from greenroom.mcp._tools import McpTool
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "TRANSITIONS",
     "VARIABLES",
     "Approvals",
+    "BadTokens",
     "BinaryPart",
     "BrokenServer",
     "CallFailed",
@@ -88,6 +90,7 @@ __all__ = [
     "McpToolsChanged",
     "McpView",
     "MissingServers",
+    "OAuth",
     "OpenPeer",
     "ParsedServer",
     "Part",

@@ -15,6 +15,7 @@ import trio
 
 from greenroom.actors import Behavior, Context
 from greenroom.core import Chance, InternalError, Level, PeerError
+from greenroom.mcp._configs import Http
 from greenroom.mcp._errors import CallFailed, ServerDown
 from greenroom.mcp._events import (
     McpAuthNeeded,
@@ -80,6 +81,8 @@ class McpConnection(Behavior[Never]):
     async def _keep(self, ctx: Context) -> None:
         server = self._server
         tries, stood_before = 0, False
+        way = server.config.way
+        has_helper = isinstance(way, Http) and bool(way.headers_helper)
         try:
             while True:
                 ended = await self._connect(ctx)
@@ -88,7 +91,9 @@ class McpConnection(Behavior[Never]):
                 else:
                     tries = 0 if ended.stood_s >= STABLE_S or not stood_before else tries + 1
                     stood_before = True
-                if ended.needs_auth:
+                # Headers that a helper gives do not last: a connection that stood is tried again with new ones.
+                is_renewed = ended.stood_s is not None and has_helper
+                if ended.needs_auth and not is_renewed:
                     server.move(ctx, McpAuthNeeded, error=ended.why)
                     raise ServerDown(server.name, ended.why)
                 wait_s = plan_retry(
@@ -208,5 +213,5 @@ def _told(error: BaseException) -> str:
     """Return what an error says, on one line; of a group, what its first leaf says."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    text = str(error)
+    text = error.why if isinstance(error, ServerDown) else str(error)
     return text if isinstance(error, OSError | PeerError) and text else f"{type(error).__name__}: {text}".rstrip(": ")

@@ -1,4 +1,4 @@
-"""The official SDK, behind our port: how a server is reached. This module and `_sdk_peer` alone know its names and import it.
+"""The official SDK, behind our port: how a server is reached. This module, `_sdk_peer` and `_login` know its names and import it.
 
 Rule 1: it is imported when the first server is connected, in a thread, because that takes half a second. Rule 2: what it
 raises becomes an error of ours, or leaves the block and is the end of a connection. Rule 3: its own deadlines are off: ours
@@ -10,19 +10,23 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
+import attrs
 import trio
 
 from greenroom._version import __version__
-from greenroom.core import Blocking
+from greenroom.core import Ports
 from greenroom.mcp._configs import Http, ServerConfig, Stdio
 from greenroom.mcp._errors import ServerDown
+from greenroom.mcp._header_helper import run_helper
+from greenroom.mcp._login import Login, open_login
 from greenroom.mcp._peer import Ending, Peer
 from greenroom.mcp._sdk_peer import Changes, SdkPeer
 from greenroom.mcp._stdio import MESSAGE_BYTES, Programs, talk
+from greenroom.mcp._tokens import BadTokens, token_file
 from greenroom.tools import PipedProcess
 
 if TYPE_CHECKING:
@@ -46,19 +50,21 @@ class SdkPeers:
     Args:
         cwd: Where programs start, and what servers are told to be working on.
         programs: What starts them; None refuses.
-        blocking: Where the SDK is imported.
+        ports: Threads, in which the SDK is imported; the disk for tokens.
+        tokens: The folder in which tokens are kept; None keeps none.
     """
 
-    def __init__(self, *, cwd: Path, programs: Programs | None, blocking: Blocking) -> None:
+    def __init__(self, *, cwd: Path, programs: Programs | None, ports: Ports, tokens: Path | None = None) -> None:
         self._cwd = cwd
         self._programs = programs
-        self._blocking = blocking
+        self._ports = ports
+        self._tokens = tokens
 
     @asynccontextmanager
     async def __call__(self, config: ServerConfig, ending: Ending) -> AsyncIterator[Peer]:
         """Connect a server for as long as the block lasts."""
         try:
-            await self._blocking.run(importlib.import_module, "mcp")
+            await self._ports.blocking.run(importlib.import_module, "mcp")
         except ImportError as problem:
             raise ServerDown(
                 config.name, f"the MCP library is missing; pip install 'greenroom[mcp]' ({problem})"
@@ -67,7 +73,11 @@ class SdkPeers:
         logging.getLogger("mcp").addHandler(logging.NullHandler())
         lost = trio.Event()
         way = config.way
-        opened = self._start(config.name, way, ending, lost) if isinstance(way, Stdio) else _reach(way, ending, lost)
+        opened: AbstractAsyncContextManager[Transport]
+        if isinstance(way, Stdio):
+            opened = self._start(config.name, way, ending, lost)
+        else:
+            opened = await self._prepare(config.name, way, ending, lost)
         changes = Changes()
         async with (
             opened as transport,
@@ -99,6 +109,22 @@ class SdkPeers:
             cache=None,
         )
 
+    async def _prepare(
+        self, name: str, way: Http, ending: Ending, lost: trio.Event
+    ) -> AbstractAsyncContextManager[Transport]:
+        more = await run_helper(name, way, self._programs, self._cwd)
+        if more:
+            theirs = {key.lower() for key in more}
+            kept = {key: text for key, text in way.headers.items() if key.lower() not in theirs}
+            way = attrs.evolve(way, headers={**kept, **more})
+        file = None if self._tokens is None else token_file(self._tokens, way.url, self._ports)
+        try:
+            login = await open_login(way, file)
+        except BadTokens as problem:
+            ending.needs_auth, ending.why = True, str(problem)
+            raise
+        return _reach(way, ending, lost, login, "" if file is None else str(file.path))
+
     @asynccontextmanager
     async def _start(self, name: str, way: Stdio, ending: Ending, lost: trio.Event) -> AsyncIterator[Transport]:
         programs = self._programs
@@ -126,27 +152,45 @@ def _note_end(process: PipedProcess, ending: Ending, *, was_lost: bool) -> None:
 
 
 @asynccontextmanager
-async def _reach(way: Http, ending: Ending, lost: trio.Event) -> AsyncIterator[Transport]:
+async def _reach(
+    way: Http, ending: Ending, lost: trio.Event, login: Login | None, token_path: str
+) -> AsyncIterator[Transport]:
     import httpx2
+    from mcp.client.auth import OAuthFlowError
     from mcp.client.sse import sse_client
     from mcp.client.streamable_http import streamable_http_client
 
-    async def look(response: httpx2.Response) -> None:
-        await trio.lowlevel.checkpoint()
+    def want_login(why: str) -> None:
+        ending.needs_auth, ending.why = True, why
+        lost.set()
+
+    def look(response: httpx2.Response) -> None:
         status, request = response.status_code, response.request
         if status == _UNAUTHORIZED:
-            ending.needs_auth = True
-            ending.why = "it wants a login: it answered HTTP 401"
-            lost.set()
+            want_login(login_wanted(way, login, token_path))
         elif status == _NOT_FOUND and "mcp-session-id" in request.headers and request.method == "POST":
             ending.why = "it does not know the session any more"
             lost.set()
         elif request.method != "DELETE":
             ending.said = f"HTTP {status} {response.reason_phrase}".rstrip() if status >= _FIRST_ERROR else ""
 
+    class Client(httpx2.AsyncClient):
+        """Looks at each answer that a request comes to; those on the way of a login are none."""
+
+        async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+            try:
+                response = await super().send(request, **options)
+            except (OAuthFlowError, BadTokens) as problem:
+                if login is not None:  # as nothing else raises these
+                    want_login(f"it could not be logged in at: {login.in_words(problem)}")
+                raise
+            look(response)
+            return response
+
     def make(*_: Any, **__: Any) -> httpx2.AsyncClient:
         timeout = httpx2.Timeout(_REQUEST_S, read=None)
-        return httpx2.AsyncClient(headers=dict(way.headers), timeout=timeout, event_hooks={"response": [look]})
+        auth = None if login is None else login.provider
+        return Client(headers=dict(way.headers), timeout=timeout, auth=auth)
 
     if way.dialect == "sse":
         yield _watched(sse_client(way.url, httpx_client_factory=make), lost)
@@ -154,6 +198,17 @@ async def _reach(way: Http, ending: Ending, lost: trio.Event) -> AsyncIterator[T
     async with make() as http_client:
         transport = streamable_http_client(way.url, http_client=http_client, max_sse_event_size=MESSAGE_BYTES)
         yield _watched(transport, lost)
+
+
+def login_wanted(way: Http, login: Login | None, token_path: str) -> str:
+    """Return that a server wants a login, and what to do."""
+    said = "it wants a login: it answered HTTP 401"
+    if login is not None:
+        return f"{said} to {login.how}; renew what it is logged in at with"
+    if way.headers_helper:
+        return f"{said} to what its headersHelper gave"
+    where = f", or keep tokens in {token_path}" if token_path else ""
+    return f"{said}; send a token as a header, give its entry oauth with clientId, clientSecret and issuer{where}"
 
 
 @asynccontextmanager

@@ -217,7 +217,7 @@ class SdkPeer:
         try:
             yield
         except MCPError as problem:
-            if problem.code == _CONNECTION_CLOSED:
+            if problem.code == _CONNECTION_CLOSED or self._ending.needs_auth:
                 raise ServerDown(self._name, self._ending.why or problem.message) from problem
             raise CallFailed(f"{failed}: {problem.message}") from problem
         except (RuntimeError, ValueError) as problem:

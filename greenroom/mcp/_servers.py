@@ -56,6 +56,8 @@ class McpServices:
     """What starts programs: `open_processes` of the tools. Without it only servers at an address can be connected."""
     output_folder: Path | None = None
     """Where results are kept that are no text, or too long; None keeps nothing of them."""
+    tokens: Path | None = None
+    """The folder in which tokens of servers at an address are kept, the user's own; None reads and keeps none."""
     open_peer: OpenPeer | None = None
     """How servers are connected; by default with the official SDK, which is imported at the first connection."""
 
@@ -94,7 +96,7 @@ class McpServers:
         self._branch = branch
         self._services = services
         self._open_peer = services.open_peer or SdkPeers(
-            cwd=services.cwd, programs=services.programs, blocking=services.ports.blocking
+            cwd=services.cwd, programs=services.programs, ports=services.ports, tokens=services.tokens
         )
         self._keeper = Keeper(services.ports, services.output_folder)
         self._servers: dict[str, Server] = {}

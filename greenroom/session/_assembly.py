@@ -66,6 +66,8 @@ from greenroom.tools import AskUser, SystemProcesses, ToolSet, open_processes
 from greenroom.trace import Journal
 from greenroom.worktrees import Worktrees
 
+MCP_TOKENS: Final = "mcp-tokens"
+"""The folder in the user's own that tokens of MCP servers are kept in."""
 HOOK_TOKENS: Final = 1_024
 """The most that a model writes when a hook asks it."""
 
@@ -296,7 +298,12 @@ async def compose(
     """Return what makes the agents of a session; its MCP servers have been started, and may not be connected yet."""
     model, budget = layered(plan, hosted.model, journal, ports)
     services = McpServices(
-        cwd=plan.cwd, ports=ports, settings=plan.mcp, programs=around.processes, output_folder=run_folder / "tasks"
+        cwd=plan.cwd,
+        ports=ports,
+        settings=plan.mcp,
+        programs=around.processes,
+        output_folder=run_folder / "tasks",
+        tokens=None if plan.places is None else plan.places.home / MCP_TOKENS,
     )
     found = plan.servers
     servers = await start_servers(branch, found.configs, services, disabled=found.disabled, broken=found.broken)
