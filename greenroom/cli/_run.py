@@ -32,6 +32,7 @@ from greenroom.cli._run_input import (
     read_prompt,
     read_rules,
     with_delegation,
+    with_only_servers,
     with_permissions,
     with_servers,
 )
@@ -121,7 +122,10 @@ def run_command(
     given = with_permissions(
         read_object("--settings", flags.settings), allow=allow, deny=deny, folders=flags.add_dir or ()
     )
-    given = with_servers(given, read_object("--mcp-config", flags.mcp_config))
+    for config in flags.mcp_config or ():
+        given = with_servers(given, read_object("--mcp-config", config))
+    if flags.strict_mcp_config:
+        given = with_only_servers(given)
     if flags.append_subagent_system_prompt:
         given = with_delegation(given, append_system_prompt=flags.append_subagent_system_prompt)
     if flags.coordinator:

@@ -36,8 +36,10 @@ from greenroom.cli._run_protocol import (
     withdrawal,
 )
 from greenroom.core import Cause, GreenroomError, Ports, UsageError
+from greenroom.mcp import McpPrompt
 from greenroom.permissions import Allow, Deny
 from greenroom.session import Session
+from greenroom.skills import Skill
 from greenroom.store import encode_line, new_uuid
 
 MOST_BYTES: Final = 10_000_000
@@ -218,9 +220,8 @@ class Host:
             self._show_text()
         answer: Line = {
             "commands": [
-                {"name": one.name, "description": one.description, "argumentHint": one.argument_hint}
-                for one in session.skills.values()
-                if one.for_users
+                *(_command(one) for one in session.skills.values() if one.for_users),
+                *(_command(one) for one in session.servers.prompts),
             ],
             "agents": [
                 {"name": one.name, "description": one.description, "model": one.model}
@@ -285,3 +286,7 @@ _REQUESTS: Final[Mapping[str, Callable[[Host, Session, Mapping[str, Any]], Await
     "set_permission_mode": Host._set_mode,
     "stop_task": Host._stop_task,
 }
+
+
+def _command(one: Skill | McpPrompt) -> Line:
+    return {"name": one.name, "description": one.description, "argumentHint": one.argument_hint}

@@ -100,8 +100,12 @@ class RunFlags:
     ] = False
     settings: Annotated[str | None, flag("More settings, as a JSON object or a file that holds it.")] = None
     mcp_config: Annotated[
-        str | None, flag("More MCP servers, as a JSON object like that of .mcp.json, or a file that holds it.")
+        list[str] | None,
+        flag("More MCP servers, as a JSON object like that of .mcp.json, or a file that holds it; of one name the last."),
     ] = None
+    strict_mcp_config: Annotated[
+        bool, flag("Connect no MCP servers but those of --mcp-config and --settings: what files name is left out.")
+    ] = False
     record: Annotated[bool, flag("Keep all that the model is asked and answers in the run folder.")] = False
     recorded: Annotated[
         str | None, flag("Serve the model's answers from a recorded run: its id, its folder or last. No network.")

@@ -51,13 +51,15 @@ class Opening:
     """The variable that the key came from; `none` where there is none."""
     tools: Sequence[str] = ()
     commands: Sequence[str] = ()
-    """Skills that a person may call."""
+    """Skills and prompts of MCP servers that a person may call."""
     agents: Sequence[str] = ()
     skills: Sequence[str] = ()
     servers: Sequence[tuple[str, str]] = ()
     """MCP servers, each with its status."""
     capabilities: Sequence[str] = ()
     """What a program at standard input may rely on."""
+    server_errors: Sequence[tuple[str, str, str]] = ()
+    """Entries that stand for no server: the name, the kind that was wanted, and why."""
 
 
 @final
@@ -98,6 +100,7 @@ class Counts:
 
 def init_line(opening: Opening, *, uuid: str) -> Line:
     """Return the first line (agents 13.10)."""
+    errors = [{"name": name, "type": kind, "message": why} for name, kind, why in opening.server_errors]
     return {
         "type": "system",
         "subtype": "init",
@@ -116,6 +119,7 @@ def init_line(opening: Opening, *, uuid: str) -> Line:
         # Under the name that readers of this format look for.
         "claude_code_version": opening.version,
         "capabilities": list(opening.capabilities),
+        **({"mcp_server_errors": errors} if errors else {}),
         "uuid": uuid,
     }
 

@@ -332,11 +332,15 @@ def opening_of(session: Session) -> Opening:
         version=__version__,
         api_key_source=key_source(),
         tools=session.tools,
-        commands=[one.name for one in session.skills.values() if one.for_users],
+        commands=[
+            *(one.name for one in session.skills.values() if one.for_users),
+            *(one.name for one in session.servers.prompts),
+        ],
         agents=list(session.definitions),
         skills=[one.name for one in session.skills.values() if one.for_models],
         servers=[(one.name, one.status.value) for one in session.servers.states()],
         capabilities=CAPABILITIES,
+        server_errors=[(one.name, one.type, one.message) for one in session.servers.broken],
     )
 
 

@@ -18,7 +18,7 @@ from greenroom.models._choice import (
 from greenroom.models._continuation import GO_ON, ContinuationPolicy, GoOn, LongAnswer
 from greenroom.models._deadlines import Deadlines, Phase, phase_after, with_deadlines
 from greenroom.models._failures import RETRYABLE
-from greenroom.models._messages_api import request_body
+from greenroom.models._messages_api import request_body, result_content
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._names import CLAUDE_MODELS, DEFAULT_CLAUDE_MODEL, FAMILIES, family_of
 from greenroom.models._playbook import Play, PlaybookModel
@@ -148,6 +148,7 @@ __all__ = [
     "read_recording",
     "recording",
     "request_body",
+    "result_content",
     "retrying",
     "with_deadlines",
     "with_events",

@@ -12,8 +12,11 @@ from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
-from greenroom.core import UsageError
+from greenroom.core import Image, UsageError
 from greenroom.models._clean_text import json_size
+
+CHARACTERS_PER_TOKEN: Final = 4
+"""What a token is taken for where nobody counts."""
 
 
 @attrs.frozen
@@ -50,6 +53,14 @@ class ToolResultBlock:
     tool_use_id: str
     content: str
     is_error: bool = False
+    images: tuple[Image, ...] = ()
+    """What it shows, behind the text; with an error providers take none."""
+
+    @property
+    def characters(self) -> int:
+        """How long it is, images by what they cost: what an estimate of tokens goes by."""
+        shown = sum([one.tokens for one in self.images]) * CHARACTERS_PER_TOKEN if self.images else 0
+        return len(self.content) + shown
 
 
 def _characters(block: Block) -> int:
@@ -60,8 +71,8 @@ def _characters(block: Block) -> int:
             return len(thinking)
         case ToolUseBlock(_, name, value):
             return len(name) + json_size(value)
-        case ToolResultBlock(_, content):
-            return len(content)
+        case ToolResultBlock():
+            return block.characters
 
 
 Block: TypeAlias = TextBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock

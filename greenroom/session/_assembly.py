@@ -68,6 +68,8 @@ from greenroom.tools import AskUser, SystemProcesses, ToolSet, open_processes
 from greenroom.trace import Journal
 from greenroom.worktrees import Worktrees
 
+MCP_TOKENS: Final = "mcp-tokens"
+"""The folder in the user's own that tokens of MCP servers are kept in."""
 HOOK_TOKENS: Final = 1_024
 """The most that a model writes when a hook asks it."""
 
@@ -224,13 +226,13 @@ def _find_servers(
         for file in settings.files
         if file.source is None and file.values.get("mcpServers")
     ]
-    if places is None and not given:
+    if (places is None or mcp.only_given) and not given:
         return FoundServers(), mcp, list(ignored)
     found = find_servers(
         places if places is not None else find_places(cwd),
         environ=environ,
         given=given,
-        only_given=places is None,
+        only_given=places is None or mcp.only_given,
         is_trusted=settings.is_trusted,
     )
     unwanted = settings.scalars.disabledMcpjsonServers
@@ -313,9 +315,15 @@ async def compose(
     """Return what makes the agents of a session; its MCP servers have been started, and may not be connected yet."""
     model, budget = layered(plan, hosted.model, journal, ports)
     services = McpServices(
-        cwd=plan.cwd, ports=ports, settings=plan.mcp, programs=around.processes, output_folder=run_folder / "tasks"
+        cwd=plan.cwd,
+        ports=ports,
+        settings=plan.mcp,
+        programs=around.processes,
+        output_folder=run_folder / "tasks",
+        tokens=None if plan.places is None else plan.places.home / MCP_TOKENS,
     )
-    servers = await start_servers(branch, plan.servers.configs, services, disabled=plan.servers.disabled)
+    found = plan.servers
+    servers = await start_servers(branch, found.configs, services, disabled=found.disabled, broken=found.broken)
     project = plan.places.root if plan.places is not None else plan.cwd
     composition = Composition(
         settings=plan.settings,

@@ -476,6 +476,25 @@ def test_servers_of_the_command_line_are_there_from_the_first_line_on(place: Pla
     assert done.code == 0
 
 
+def test_servers_that_cannot_be_used_are_listed_and_only_those_given_are_there(place: Place) -> None:
+    """Agents 12.6, 13.10."""
+    server = {"command": sys.executable, "args": [str(EVERYTHING)]}
+    (place.folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"file": server}}))
+    (place.folder / "more.json").write_text(json.dumps({"mcpServers": {"all": server}}))
+    broken = {"old": {"url": "http://127.0.0.1/mcp"}, "odd": {"type": "ws", "url": "ws://127.0.0.1"}}
+    done, _ = place.run(
+        ["done"],
+        *("Go.", "--output-format", "stream-json", "--trust", "--strict-mcp-config"),
+        *("--mcp-config", json.dumps(broken), "--mcp-config", str(place.folder / "more.json")),
+    )
+    first = done.lines[0]
+    assert first["mcp_servers"] == [{"name": "all", "status": "connected"}]
+    assert [(one["name"], one["type"]) for one in first["mcp_server_errors"]] == [("old", ""), ("odd", "ws")]
+    assert 'add "type": "http"' in first["mcp_server_errors"][0]["message"]
+    assert {"mcp__all__re_view", "mcp__all__talk"} <= set(first["slash_commands"])
+    assert done.code == 0
+
+
 @pytest.mark.parametrize("given", ['{"mcpServers": 3}', '{"all": "x"}'])
 def test_servers_that_are_none_are_refused(place: Place, given: str) -> None:
     done, _ = place.run([], "Go.", "--mcp-config", given)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.core import ProviderError
+from greenroom.core import Image, ProviderError
 from greenroom.models import (
     Block,
     Message,
@@ -274,6 +274,15 @@ def test_the_marks_are_where_the_next_request_will_read() -> None:
 def test_an_error_that_says_nothing_is_given_words() -> None:
     body = request_body(ModelRequest((Message("user", (ToolResultBlock("t", "", is_error=True),)),)))
     assert body["messages"][0]["content"][0]["content"] == "(no message)"
+
+
+def test_an_error_is_sent_without_images_and_an_image_without_text_alone() -> None:
+    """The provider refuses both an error that shows something and blank text."""
+    images = (Image("image/png", "AAAA"),)
+    blocks = (ToolResultBlock("t", "bad", is_error=True, images=images), ToolResultBlock("u", " ", images=images))
+    bad, alone = request_body(ModelRequest((Message("user", blocks),)))["messages"][0]["content"]
+    assert bad["content"] == "bad"
+    assert [one["type"] for one in alone["content"]] == ["image"]
 
 
 def test_an_error_event_without_words_has_the_kind_of_its_type() -> None:
