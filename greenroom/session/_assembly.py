@@ -58,6 +58,7 @@ from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with
 from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
 from greenroom.session._settings import SessionSettings, Settings, SettingSource, load_settings, read_sources
+from greenroom.session._worktree_hooks import SettingsWorktreeHooks
 from greenroom.skills import SkillSource
 from greenroom.supervisor import Supervisor
 from greenroom.tasks import TaskNotice, Tasks, open_tasks, record_new, record_settled, record_task, record_undelivered
@@ -348,6 +349,7 @@ def make_delegation(
     ports: Ports,
 ) -> Delegation:
     """Return the crew of a session; the tools that stood for it are its own from now on."""
+    scalars = plan.settings.scalars
 
     async def record(event: Event) -> None:
         journal.recorder.emit(event)
@@ -362,7 +364,13 @@ def make_delegation(
         run_folder=journal.folder,
         write=journal.write_before,
         wait_durable=journal.commit,
-        worktrees=Worktrees(ports=ports, record=record, environment=plan.environ),
+        worktrees=Worktrees(
+            scalars.worktree.made(scalars.cleanupPeriodDays),
+            ports=ports,
+            hooks=SettingsWorktreeHooks(composition.hooks, composition.services),
+            record=record,
+            environment=plan.environ,
+        ),
     )
     composition.bind(delegation.bound_tools())
     return delegation
