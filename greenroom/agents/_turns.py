@@ -27,7 +27,7 @@ from greenroom.agents._events import AgentSpoke
 from greenroom.agents._fold import THINKING, retry_text
 from greenroom.agents._forked import make_request
 from greenroom.agents._guard import Guard
-from greenroom.agents._hooking import Hooking, StoppedByHook, reminder
+from greenroom.agents._hooking import Hooking, StoppedByHook, reminder, running_tasks
 from greenroom.agents._inputs import Answer, Input, Prompt, origin_of
 from greenroom.agents._services import AgentHome
 from greenroom.agents._taking_in import WAITS_CUT, carry_out, run_skill, take_at_edge, take_in, take_while_waiting
@@ -210,12 +210,15 @@ class AgentTurn:
             told = SubagentStopInput(
                 stop_hook_active=is_active,
                 last_assistant_message=text,
+                background_tasks=running_tasks(self.home),
                 agent_id=self.home.id,
                 agent_type=self.home.definition.name,
                 agent_transcript_path=self.conversation.path or Path(),
             )
         else:
-            told = StopInput(stop_hook_active=is_active, last_assistant_message=text)
+            told = StopInput(
+                stop_hook_active=is_active, last_assistant_message=text, background_tasks=running_tasks(self.home)
+            )
         before = list(self.hooking.reminders)
         verdict = self.stop_guard.decide(await self.hooking.run(told))
         self.hooking.reminders[:] = before  # what it says is in the verdict
