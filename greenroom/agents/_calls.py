@@ -51,7 +51,7 @@ async def run_calls(calls: Sequence[ToolUseBlock], turn: Caller, results: dict[s
     Raises:
         StoppedByHook: A hook wants an end; the results of its batch are there.
     """
-    for batch in (calls,) if len(calls) == 1 else plan_batches(calls, turn.home.tools):
+    for batch in (calls,) if len(calls) == 1 else plan_batches(calls, turn.home.tools, turn.home.services.side_by_side):
         if len(batch) == 1:
             results[batch[0].id] = await _run_call(batch[0], turn)
         else:

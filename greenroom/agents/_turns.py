@@ -104,7 +104,7 @@ class AgentTurn:
     hooking: Hooking = attrs.field(init=False)
     guard: Guard | None = attrs.field(init=False, default=None)
     stopped: StoppedByHook | None = attrs.field(init=False, default=None)
-    stop_guard: StopGuard = attrs.field(init=False, factory=StopGuard)
+    stop_guard: StopGuard = attrs.field(init=False)
     waits_cut: int = attrs.field(init=False, default=0)
     """How many waits of the request that runs were made shorter by mail."""
 
@@ -114,6 +114,7 @@ class AgentTurn:
         self.emit = self.ctx.recorder.emit_fields
         home = self.home
         self.tool_context = home.tool_context()
+        self.stop_guard = StopGuard(home.services.stop_blocks)
         self.hooking = home.hooking = Hooking(
             home=home, token=self.ctx.turn.token, seq=self.seq, recorder=self.ctx.recorder
         )

@@ -55,6 +55,7 @@ NOT_DONE: Final = 1
 _TODAY: Final = re.compile(r"^Today: [\d-]+$", re.MULTILINE)
 _NOT_KEPT: Final = frozenset((Mode.DEFAULT, Mode.PLAN, Mode.BYPASS, Mode.BUBBLE))
 FORWARD_VARIABLE: Final = "GREENROOM_FORWARD_SUBAGENT_TEXT"
+SKIP_VARIABLE: Final = "GREENROOM_SKIP_PROMPT_HISTORY"
 ALL_SOURCES: Final = ",".join(SettingSource)
 
 
@@ -207,6 +208,8 @@ def run_command(
     flags, earlier = as_before(flags)
     allow = read_rules("--allowed-tools", flags.allowed_tools or (), Effect.ALLOW)
     deny = read_rules("--disallowed-tools", flags.disallowed_tools or (), Effect.DENY)
+    if _is_on(os.environ.get(SKIP_VARIABLE, "")):
+        flags = attrs.evolve(flags, no_session_persistence=True)
     _check(flags)
     tools = chosen_tools(flags.tools)
     given = with_permissions(
@@ -337,7 +340,10 @@ def _check(flags: RunFlags) -> None:
     if flags.fork_session and flags.resume is None:
         raise UsageError("--fork-session needs --resume, with the run to begin from")
     if flags.no_session_persistence and (flags.resume is not None or flags.record or flags.runs is not None):
-        raise UsageError("--no-session-persistence keeps nothing: leave out --resume, --record and --runs")
+        said = (
+            f"{SKIP_VARIABLE} is on, which" if _is_on(os.environ.get(SKIP_VARIABLE, "")) else "--no-session-persistence"
+        )
+        raise UsageError(f"{said} keeps nothing: leave out --resume, --record and --runs")
     if flags.coordinator and flags.append_system_prompt:
         raise UsageError(
             "--coordinator brings its own system prompt: leave out --append-system-prompt, or put the whole text into the "

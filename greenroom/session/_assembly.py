@@ -53,6 +53,12 @@ from greenroom.models import (
 from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation, SessionGround
+from greenroom.session._environment import (
+    EnvironmentLimits,
+    delegation_from_environment,
+    exported_variables,
+    limits_from_environment,
+)
 from greenroom.session._hook_rules import HookRules
 from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
 from greenroom.session._policy import make_policy
@@ -93,10 +99,16 @@ class Plan:
     environ: Mapping[str, str] = attrs.field(repr=False)
     """Variables of the machine, with those of the settings before them."""
     compaction: CompactionSettings
+    limits: EnvironmentLimits
     servers: FoundServers
     mcp: McpSettings
     problems: tuple[str, ...]
     """What was passed over, a line each."""
+
+    @property
+    def project(self) -> Path:
+        """The folder of the project."""
+        return self.places.root if self.places is not None else self.cwd
 
 
 @final
@@ -157,14 +169,15 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     environ = {**os.environ, **settings.env}
     settings, of_mode = in_mode(settings, environ, stored=mode, run=earlier)
     teams = teams_from_environment(environ, settings.scalars.teams)
-    settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams))
-    delegation = settings.scalars.delegation
+    delegation = delegation_from_environment(environ, settings.scalars.delegation)
+    settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams, delegation=delegation))
+    limits = limits_from_environment(environ)
     builtins = await run(builtin_definitions, environ, is_headless=not delegation.interactive)
     builtins = with_worker(builtins, delegation)
     definitions = DefinitionSource(places, blocking=ports.blocking, more=wish.agents, builtins=builtins)
     found = await definitions.refresh()
     home = places.user if places is not None else await run(Path.home)
-    tools = with_its_tools(wish.tools, delegation)
+    tools = limits.put_into(with_its_tools(wish.tools, delegation))
     policy, problems = make_policy(settings, tuple(tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
     servers, mcp, more = await run(_find_servers, cwd, places, wanted, settings, environ)
     unread = {one.source for one in settings.diagnostics if one.kind is Kind.BROKEN}
@@ -182,6 +195,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         has_mode=wish.permission_mode is not None,
         environ=environ,
         compaction=compaction_from_environment(environ, settings.scalars.compaction),
+        limits=limits,
         servers=servers,
         mcp=mcp,
         problems=(*([of_mode] if of_mode else []), *map(str, diagnostics), *problems),
@@ -258,10 +272,11 @@ async def open_surroundings(
 ) -> AsyncIterator[Surroundings]:
     """Open what a session starts processes and tasks with; leaving ends what is left of them."""
     folder = run_folder / "tasks"
+    environ = {**exported_variables(run_folder.name, plan.project), **plan.settings.env}
 
     async with (
         open_processes(
-            blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=plan.settings.env
+            blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=environ
         ) as processes,
         open_bare_nursery() as nursery,
     ):
@@ -300,7 +315,6 @@ async def compose(
         cwd=plan.cwd, ports=ports, settings=plan.mcp, programs=around.processes, output_folder=run_folder / "tasks"
     )
     servers = await start_servers(branch, plan.servers.configs, services, disabled=plan.servers.disabled)
-    project = plan.places.root if plan.places is not None else plan.cwd
     composition = Composition(
         settings=plan.settings,
         policy=plan.policy,
@@ -309,7 +323,7 @@ async def compose(
         definitions=plan.definitions,
         skills=SkillSource(plan.places, blocking=ports.blocking),
         hook_services=HookServices(
-            project=project,
+            project=plan.project,
             environment=plan.environ,
             ports=ports,
             emit=journal.recorder.emit_fields,
@@ -318,6 +332,7 @@ async def compose(
             model=_Judge(model),
             overflow_folder=run_folder / "hooks",
             start_soon=around.nursery.start_soon,
+            session_end_limit_s=plan.limits.session_end_s,
         ),
         ports=ports,
         cwd=plan.cwd,
@@ -408,6 +423,8 @@ def _services(
         thinking=models.thinking,
         continuation=models.continuation,
         compaction=plan.compaction,
+        side_by_side=plan.limits.side_by_side,
+        stop_blocks=plan.limits.stop_blocks,
         progress_summaries=plan.settings.scalars.agent_progress_summaries,
         processes=around.processes,
         background=around.tasks,
