@@ -55,7 +55,7 @@ async def run_calls(calls: Sequence[ToolUseBlock], turn: Caller, results: dict[s
     """
     tools = turn.home.tools
     calls = [one if one.name in tools else _by_todays_name(one, tools) for one in calls]
-    for batch in (calls,) if len(calls) == 1 else plan_batches(calls, tools):
+    for batch in (calls,) if len(calls) == 1 else plan_batches(calls, tools, turn.home.services.side_by_side):
         if len(batch) == 1:
             results[batch[0].id] = await _run_call(batch[0], turn)
         else:

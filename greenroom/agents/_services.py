@@ -18,7 +18,7 @@ from greenroom.agents._loading import Loaded
 from greenroom.agents._skill_tool import SkillTool
 from greenroom.agents.memory import MemoryFolder
 from greenroom.core import Blocking, Cause
-from greenroom.hooks import HookRunner
+from greenroom.hooks import STOP_BLOCK_CAP, HookRunner
 from greenroom.inbox import UNCLASSIFIED, Origin
 from greenroom.mailbox import Lane
 from greenroom.models import ContinuationPolicy, Effort, Message, Model, Thinking, ToolResultBlock, ToolSchema, Usage
@@ -26,7 +26,7 @@ from greenroom.permissions import Allow, ApprovalQueue, Deny, Mode, Policy, Refu
 from greenroom.skills import Rendered
 from greenroom.store import SharedPrefix, Transcript
 from greenroom.tasks import Progress, TaskNotice
-from greenroom.tools import AskUser, Background, Processes, ToolContext, ToolSet, Workspace
+from greenroom.tools import SIDE_BY_SIDE, AskUser, Background, Processes, ToolContext, ToolSet, Workspace
 
 if TYPE_CHECKING:
     from greenroom.agents._hooking import Hooking
@@ -102,6 +102,10 @@ class AgentServices:
     continuation: ContinuationPolicy | None = None
     """How answers are gone on with that were cut; None: as by default."""
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
+    side_by_side: int = SIDE_BY_SIDE
+    """How many read-only calls of one message run at once."""
+    stop_blocks: int = STOP_BLOCK_CAP
+    """How often in a row stop hooks may keep a turn going; 0 for ever."""
     progress_summaries: bool = False
     """Whether those that another one, or the host, started say from time to time what they do."""
     processes: Processes | None = None

@@ -54,6 +54,7 @@ NOT_DONE: Final = 1
 _TODAY: Final = re.compile(r"^Today: [\d-]+$", re.MULTILINE)
 _NOT_KEPT: Final = frozenset((Mode.DEFAULT, Mode.PLAN, Mode.BYPASS, Mode.BUBBLE))
 FORWARD_VARIABLE: Final = "GREENROOM_FORWARD_SUBAGENT_TEXT"
+SKIP_VARIABLE: Final = "GREENROOM_SKIP_PROMPT_HISTORY"
 
 
 async def _permit(address: str, ctx: ToolContext) -> None:
@@ -117,6 +118,10 @@ def run_command(
     flags, earlier = as_before(flags)
     allow = read_rules("--allowed-tools", flags.allowed_tools or (), Effect.ALLOW)
     deny = read_rules("--disallowed-tools", flags.disallowed_tools or (), Effect.DENY)
+    if _is_on(os.environ.get(SKIP_VARIABLE, "")):
+        if flags.resume is not None or flags.record or flags.runs is not None:
+            raise UsageError(f"{SKIP_VARIABLE} is on, which keeps nothing: leave out --resume, --record and --runs")
+        flags = attrs.evolve(flags, no_session_persistence=True)
     check_flags(flags)
     tools = chosen_tools(flags.tools)
     given = with_permissions(

@@ -101,7 +101,9 @@ class RunFlags:
     settings: Annotated[str | None, flag("More settings, as a JSON object or a file that holds it.")] = None
     mcp_config: Annotated[
         list[str] | None,
-        flag("More MCP servers, as a JSON object like that of .mcp.json, or a file that holds it; of one name the last."),
+        flag(
+            "More MCP servers, as a JSON object like that of .mcp.json, or a file that holds it; of one name the last."
+        ),
     ] = None
     strict_mcp_config: Annotated[
         bool, flag("Connect no MCP servers but those of --mcp-config and --settings: what files name is left out.")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol, final
 
@@ -136,6 +137,14 @@ class HookRunner:
                 else:
                     nursery.start_soon(collect, at, hook, min(hook.handler.limit_s(told.event), most_s))
         return fold_answers(told.event, [*notes, *(one for one in answers if one is not None)])
+
+    def tell(self, told: HookInput, context: HookContext) -> None:
+        """Run every hook that matches, without waiting for any; what they say is on record, and no more.
+
+        They end with whoever owns the tasks of asynchronous handlers; where nobody does, nothing runs.
+        """
+        if self.has(told.event) and self._services.start_soon is not None:
+            self._services.start_soon(partial(self.run, told, context))
 
     # --- which ----------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from greenroom.session._open import EVENTS, FOLDS, open_session
 from greenroom.session._queue import Interrupted, SessionInbox
 from greenroom.session._resume import Beginning, Fork, find_session, read_beginning, transcript_opener
 from greenroom.session._session import Session
-from greenroom.session._settings import SessionSettings, SettingSource, load_settings
+from greenroom.session._settings import SessionSettings, SettingSource, WorktreeKeys, load_settings
 from greenroom.session._status import AgentStatus, TaskStatus
 from greenroom.session._stream import EventStream
 from greenroom.session._sweep import SweepReport, sweep_runs
@@ -38,6 +38,7 @@ __all__ = [
     "TaskResult",
     "TaskStatus",
     "Watch",
+    "WorktreeKeys",
     "find_session",
     "load_settings",
     "open_session",

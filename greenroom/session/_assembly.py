@@ -55,11 +55,13 @@ from greenroom.models import (
 from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation, SessionGround
+from greenroom.session._environment import EnvironmentLimits, exported_variables, limits_from_environment
 from greenroom.session._hook_rules import HookRules
 from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
 from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
 from greenroom.session._settings import SessionSettings, Settings, SettingSource, load_settings, read_sources
+from greenroom.session._worktree_hooks import SettingsWorktreeHooks
 from greenroom.skills import SkillSource
 from greenroom.supervisor import Supervisor
 from greenroom.tasks import TaskNotice, Tasks, open_tasks, record_new, record_settled, record_task, record_undelivered
@@ -96,10 +98,16 @@ class Plan:
     environ: Mapping[str, str] = attrs.field(repr=False)
     """Variables of the machine, with those of the settings before them."""
     compaction: CompactionSettings
+    limits: EnvironmentLimits
     servers: FoundServers
     mcp: McpSettings
     problems: tuple[str, ...]
     """What was passed over, a line each."""
+
+    @property
+    def project(self) -> Path:
+        """The folder of the project."""
+        return self.places.root if self.places is not None else self.cwd
 
 
 @final
@@ -176,12 +184,13 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     teams = teams_from_environment(environ, settings.scalars.teams)
     delegation = delegation_from_environment(environ, settings.scalars.delegation)
     settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams, delegation=delegation))
+    limits = limits_from_environment(environ)
     builtins = await run(builtin_definitions, environ, is_headless=not delegation.interactive)
     builtins = with_worker(builtins, delegation)
     definitions = DefinitionSource(places, blocking=ports.blocking, more=wish.agents, builtins=builtins)
     found = await definitions.refresh()
     home = places.user if places is not None else await run(Path.home)
-    tools = with_its_tools(wish.tools, delegation)
+    tools = limits.put_into(with_its_tools(wish.tools, delegation))
     policy, problems = make_policy(settings, tuple(tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
     servers, mcp, more = await run(_find_servers, cwd, places, wanted, settings, environ)
     unread = {one.source for one in settings.diagnostics if one.kind is Kind.BROKEN}
@@ -199,6 +208,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         has_mode=wish.permission_mode is not None,
         environ=environ,
         compaction=compaction_from_environment(environ, settings.scalars.compaction),
+        limits=limits,
         servers=servers,
         mcp=mcp,
         problems=(*([of_mode] if of_mode else []), *map(str, diagnostics), *problems),
@@ -275,10 +285,11 @@ async def open_surroundings(
 ) -> AsyncIterator[Surroundings]:
     """Open what a session starts processes and tasks with; leaving ends what is left of them."""
     folder = run_folder / "tasks"
+    environ = {**exported_variables(run_folder.name, plan.project), **plan.settings.env}
 
     async with (
         open_processes(
-            blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=plan.settings.env
+            blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=environ
         ) as processes,
         open_bare_nursery() as nursery,
     ):
@@ -324,7 +335,6 @@ async def compose(
     )
     found = plan.servers
     servers = await start_servers(branch, found.configs, services, disabled=found.disabled, broken=found.broken)
-    project = plan.places.root if plan.places is not None else plan.cwd
     composition = Composition(
         settings=plan.settings,
         policy=plan.policy,
@@ -333,7 +343,7 @@ async def compose(
         definitions=plan.definitions,
         skills=SkillSource(plan.places, blocking=ports.blocking),
         hook_services=HookServices(
-            project=project,
+            project=plan.project,
             environment=plan.environ,
             ports=ports,
             emit=journal.recorder.emit_fields,
@@ -343,6 +353,7 @@ async def compose(
             overflow_folder=run_folder / "hooks",
             start_soon=around.nursery.start_soon,
             on_hook=hosted.watch.on_hook,
+            session_end_limit_s=plan.limits.session_end_s,
         ),
         ports=ports,
         cwd=plan.cwd,
@@ -374,6 +385,7 @@ def make_delegation(
     ports: Ports,
 ) -> Delegation:
     """Return the crew of a session; the tools that stood for it are its own from now on."""
+    scalars = plan.settings.scalars
 
     async def record(event: Event) -> None:
         journal.recorder.emit(event)
@@ -388,7 +400,13 @@ def make_delegation(
         run_folder=journal.folder,
         write=journal.write_before,
         wait_durable=journal.commit,
-        worktrees=Worktrees(ports=ports, record=record, environment=plan.environ),
+        worktrees=Worktrees(
+            scalars.worktree.made(scalars.cleanupPeriodDays),
+            ports=ports,
+            hooks=SettingsWorktreeHooks(composition.hooks, composition.services),
+            record=record,
+            environment=plan.environ,
+        ),
     )
     composition.bind(delegation.bound_tools())
     return delegation
@@ -426,6 +444,8 @@ def _services(
         thinking=models.thinking,
         continuation=models.continuation,
         compaction=plan.compaction,
+        side_by_side=plan.limits.side_by_side,
+        stop_blocks=plan.limits.stop_blocks,
         progress_summaries=plan.settings.scalars.agent_progress_summaries,
         processes=around.processes,
         background=around.tasks,

@@ -568,3 +568,18 @@ def test_10_13_a_run_can_leave_nothing_behind(place: Place) -> None:
     assert not list((place.root / "runs").glob("2*"))
     assert (again.code, refused.code) == (2, 2)
     assert f"No conversation found with session ID: {done.result['session_id']}" in again.err
+
+
+def test_10_13_a_variable_keeps_runs_from_leaving_anything_behind(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Agents 10.13, 15."""
+    monkeypatch.setenv("GREENROOM_SKIP_PROMPT_HISTORY", "1")
+
+    done, _ = place.run(["Hello."], "Say hello.")
+    refused, _ = place.run([], "Again.", "--record")
+
+    assert (done.code, done.out) == (0, "Hello.\n")
+    assert not list((place.root / "runs").glob("2*"))
+    assert refused.code == 2
+    assert "GREENROOM_SKIP_PROMPT_HISTORY is on, which keeps nothing" in refused.err
