@@ -84,9 +84,9 @@ class SessionMates:
         """Let the table of tasks know of mates besides the crew."""
         tasks, id_of, release = self._tasks, self._tasks.id_of, self._tasks.on_release
 
-        def release_both(task: Task) -> None:
+        def release_both(task: Task) -> bool:
             self._release(task)
-            release(task)
+            return release(task)
 
         tasks.id_of = lambda name: self._task_of(name) or id_of(name)
         tasks.on_release = release_both

@@ -19,7 +19,7 @@ from greenroom.core import JournalError, Level
 from greenroom.mailbox import Delivery, Lane
 from greenroom.teams._board_state import BoardState
 from greenroom.teams._edits import Edit, Refused, plan_edit, refuse_metadata
-from greenroom.teams._events import ItemClaimed, ItemCreated, ItemEvent, ItemReleased
+from greenroom.teams._events import ItemClaimed, ItemCreated, ItemEvent, ItemReleased, values_at
 from greenroom.teams._items import DESCRIPTION_CHARS, SUBJECT_CHARS, Item, ItemStatus, changed, created, cut
 
 _WHAT_NOW: Final = (
@@ -461,10 +461,10 @@ class Board(Behavior[BoardMessage]):
     def _record(self, events: Sequence[ItemEvent], ctx: Context) -> None:
         home = self._home
         for event in events:
-            full = attrs.evolve(event, team=home.team, actor=ctx.ref.id, inc=ctx.incarnation, parent=ctx.seq)
-            ctx.recorder.emit(full)
+            values = values_at(event, actor=ctx.ref.id, inc=ctx.incarnation, parent=ctx.seq, team=home.team)
+            ctx.recorder.emit_fields(type(event), *values)
             before = home.state.items.get(event.item)
-            for one in home.state.fold(full):
+            for one in home.state.fold(event):
                 owner = home.state.items[one].owner
                 if owner:
                     home.freed[owner] = None

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, Final, final
 
 import attrs
@@ -174,9 +175,9 @@ def changed(before: Item | None, event: ItemEvent) -> Item | None:
         case ItemAssigned(owner=owner, by=by):
             return _looked_at(attrs.evolve(before, status=step(before.status, event), owner=owner), by, for_whom=owner)
         case ItemClaimed(owner=owner):
-            return attrs.evolve(before, status=step(before.status, event), owner=owner)
+            return _moved(before, event, owner)
         case ItemCompleted():
-            return attrs.evolve(before, status=step(before.status, event))
+            return _moved(before, event, before.owner)
         case ItemReleased():
             return _released(before, event)
         case ItemEdited():
@@ -190,6 +191,17 @@ def changed(before: Item | None, event: ItemEvent) -> Item | None:
             return None
         case _:
             return before
+
+
+def _moved(before: Item, event: ItemEvent, owner: str) -> Item:
+    # Not `attrs.evolve`, which takes twice as long: every item is claimed and completed.
+    values = dict(zip(_NAMES, _read(before), strict=True))
+    values["status"], values["owner"] = step(before.status, event), owner
+    return Item(**values)
+
+
+_NAMES: Final = tuple(field.name for field in attrs.fields(Item))
+_read: Final = attrgetter(*_NAMES)
 
 
 def _released(before: Item, event: ItemReleased) -> Item:

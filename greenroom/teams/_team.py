@@ -319,7 +319,8 @@ class Team:
         return mate
 
     def _make_member(self, name: str, home: AgentHome, former: MateView | None) -> Member:
-        color, run = (color_of(self._joined), 1) if former is None else (former.color, former.run + 1)
+        own = home.definition.color or color_of(self._joined)
+        color, run = (own, 1) if former is None else (former.color, former.run + 1)
         self._joined += former is None
         return Member(name=name, id=self.roster.id_of(name), color=color, home=home, run=run)
 

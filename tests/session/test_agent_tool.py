@@ -333,13 +333,15 @@ async def test_forks_share_all_but_their_last_text(tmp_path: Path, autojump_cloc
         requests[FORK].append(request)
         return f"fork: {request.messages[-1].content[-1].text.splitlines()[-1]}"  # type: ignore[union-attr]
 
-    settings = {"delegation": {"fork": "when_type_omitted", "interactive": True}}
+    settings = {"effort": "high", "delegation": {"fork": "when_type_omitted", "interactive": True}}
     async with open_teamwork(tmp_path, main, pages={FORK: fork}, settings=settings) as session:
         await session.run("go")
         await session.wait_quiet()
 
     left, right = requests[FORK]
     parent = requests["main"][0]
+    assert left.effort == parent.effort == "high"
+    assert left.model == parent.model
     assert left.system == right.system == parent.system
     assert left.tools == right.tools == parent.tools
     assert left.messages[:-1] == right.messages[:-1]
@@ -436,9 +438,10 @@ async def test_a_killed_agent_takes_along_what_it_started(tmp_path: Path, autoju
     assert violations(session) == []
 
 
-async def test_a_denied_type_is_no_other_agent(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (1), line 2; Behaviours (20), line 5."""
-    settings = {"permissions": {"deny": ["Agent(general-purpose)"]}}
+@pytest.mark.parametrize("rule", ["Agent(general-purpose)", "Task(general-purpose)"])
+async def test_a_denied_type_is_no_other_agent(tmp_path: Path, autojump_clock: MockClock, rule: str) -> None:
+    """Behaviours (1), line 2; Behaviours (20), line 5; agents 1.1: by its former name too."""
+    settings = {"permissions": {"deny": [rule]}}
     calls = [agent("a"), agent("b", subagent_type="General Purpose", isolation="worktree")]
     async with open_teamwork(tmp_path, in_order(calls), settings=settings) as session:
         await session.run("go")
