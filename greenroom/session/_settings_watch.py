@@ -18,7 +18,7 @@ import trio
 from greenroom.agents import AgentHome
 from greenroom.core import Ports, Recorder, SettingsError
 from greenroom.core.sources import Diagnostic
-from greenroom.permissions import Policy
+from greenroom.permissions import Policy, Scope
 from greenroom.session._assembly import Plan
 from greenroom.session._composition import Composition
 from greenroom.session._in_force import KEPT_IN
@@ -27,10 +27,12 @@ from greenroom.session._settings import (
     AT_ONCE,
     Settings,
     SettingsFile,
+    SettingSource,
     Stamps,
     combined_settings,
     read_settings_file,
     settings_files,
+    settings_path,
     settings_stamps,
 )
 from greenroom.session._telling import ask_of_change, notice
@@ -95,7 +97,6 @@ class SettingsWatch:
         self._settings = plan.settings
         self._places = {path: (source, is_own) for path, source, is_own in settings_files(plan.places, plan.sources)}
         """Where settings may lie, in the order in which they count."""
-        self._kept_in_files = frozenset(scope for scope, source in KEPT_IN.items() if source in plan.sources)
 
     async def run(self) -> None:
         """Look again and again, until it is cancelled."""
@@ -112,7 +113,7 @@ class SettingsWatch:
         ours = written & {*changed}
         written -= ours
         files = {one.name: one for one in self._settings.files}
-        said = []
+        said, read = [], set()
         for path in (one for one in self._places if one in changed):
             try:
                 after = await self._blocking.run(self._read, path)
@@ -122,13 +123,14 @@ class SettingsWatch:
             keys = changed_keys(files.get(str(path)), after)
             if keys and path not in ours and await self._is_refused(path):
                 continue
+            read.add(path)
             files.pop(str(path), None)
             files.update({} if after is None else {after.name: after})
             said += [(path, keys)] if keys and path not in ours else []
         given = [one for one in files.values() if one.source is None]
         in_order = [files[str(path)] for path in self._places if str(path) in files]
         try:
-            self._apply(combined_settings([*given, *in_order], [], is_trusted=self._settings.is_trusted))
+            self._apply(combined_settings([*given, *in_order], [], is_trusted=self._settings.is_trusted), read)
         except SettingsError as error:  # each can be used, and all of them together cannot
             self._refuse(str(error))
             return
@@ -157,11 +159,16 @@ class SettingsWatch:
             self._refuse(f"{path}: a hook refused the edit: {reason}")
         return bool(reason)
 
-    def _apply(self, after: Settings) -> None:
-        """Put settings in force: no checkpoint, so that no call is judged by half of them."""
+    def _apply(self, after: Settings, read: Collection[Path]) -> None:
+        """Put settings in force: no checkpoint, so that no call is judged by half of them.
+
+        Args:
+            after: What files say now.
+            read: Those of them that were read anew.
+        """
         plan, composition = self._plan, self._composition
         (old, _), (new, problems) = (self._policy_of(one) for one in (self._settings, after))
-        change = partial(rebased, before=old, after=new, kept_in_files=self._kept_in_files)
+        change = partial(rebased, before=old, after=new, kept_in_files=self._kept_in(read))
         composition.put_in_force(change, after.hooks)
         plan.variables.clear()
         plan.variables.update(after.env)
@@ -169,6 +176,17 @@ class SettingsWatch:
         composition.problems += [str(one) for one in after.diagnostics if str(one) not in known]
         composition.problems += [one for one in problems if one not in composition.problems]
         self._settings = after
+
+    def _kept_in(self, read: Collection[Path]) -> frozenset[Scope]:
+        """Return whose lasting answers count as their files say: where those count, and have just been read."""
+        places, is_trusted = self._plan.places, self._settings.is_trusted
+        return frozenset(
+            scope
+            for scope, source in KEPT_IN.items()
+            if places is not None
+            and settings_path(places, source) in read
+            and (is_trusted or source is SettingSource.USER)
+        )
 
     def _policy_of(self, settings: Settings) -> tuple[Policy, Sequence[str]]:
         plan = self._plan

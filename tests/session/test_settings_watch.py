@@ -272,11 +272,13 @@ async def test_a_hook_may_refuse_an_edit(project: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("is_trusted", [True, False])
 async def test_a_lasting_answer_is_no_edit_of_somebodys_and_can_be_taken_back_in_the_file(
-    project: Path, autojump_clock: MockClock
+    project: Path, autojump_clock: MockClock, *, is_trusted: bool
 ) -> None:
+    """Where the project is not trusted, its file allows nothing: the answer holds as long as the session."""
     file = project / ".greenroom/settings.local.json"
-    async with opened(project, [], model=ScriptedModel([]), **TRUSTED) as session:
+    async with opened(project, [], model=ScriptedModel([]), sources=SOURCES, is_trusted=is_trusted) as session:
         home = session._main_home
         assert home is not None
         update = {
@@ -294,7 +296,7 @@ async def test_a_lasting_answer_is_no_edit_of_somebodys_and_can_be_taken_back_in
         left = [str(one) for one in session._composition.policy.rules if one.source.scope is Scope.LOCAL]
 
     assert kept == ["Write"]
-    assert left == []
+    assert left == ([] if is_trusted else ["Write"])
 
 
 async def test_what_an_untrusted_project_edits_into_its_files_is_not_allowed(
