@@ -30,7 +30,8 @@ def kill_all(session: Session) -> object:
 
 
 def end_session(session: Session) -> object:
-    return session.kill("enough")
+    session.kill("enough")
+    return None
 
 
 @pytest.mark.parametrize(
