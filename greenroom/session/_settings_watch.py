@@ -39,7 +39,8 @@ from greenroom.session._telling import ask_of_change, notice
 
 LOOK_S: Final = 1.0
 """Seconds between two looks at the files."""
-WHO: Final = "settings"
+SETTINGS_NOTICE: Final = "settings"
+"""The source of the notices that people are given of edits."""
 
 
 # --- pure ---------------------------------------------------------------------------------------------------------------
@@ -195,9 +196,9 @@ class SettingsWatch:
     def _refuse(self, why: str) -> None:
         line = f"{' '.join(why.split())}; the settings before that edit still count"
         self._composition.problems.append(line)
-        notice(self._home, self._recorder, WHO, line)
+        notice(self._home, self._recorder, SETTINGS_NOTICE, line)
 
     def _say(self, path: Path, keys: Collection[str]) -> None:
         said = {"in force": sorted(AT_ONCE & {*keys}), "from the next session on": sorted({*keys} - AT_ONCE)}
         parts = [f"{', '.join(some)} {how}" for how, some in said.items() if some]
-        notice(self._home, self._recorder, WHO, f"{path} was edited: {'; '.join(parts)}")
+        notice(self._home, self._recorder, SETTINGS_NOTICE, f"{path} was edited: {'; '.join(parts)}")
