@@ -86,7 +86,7 @@ def test_an_edit_of_the_settings_is_told_in_a_line(place: Place) -> None:
         command = f"mkdir -p .greenroom; printf %s {shlex.quote(content)} > .greenroom/settings.json; sleep 3"
         return Answer([Call("Bash", {"command": command})])
 
-    answers = [edit('{"permissions": {"deny": ["Read"]}, "model": "opus"}'), edit("{"), "Done."]
+    answers: list[Answer | str] = [edit('{"permissions": {"deny": ["Read"]}, "model": "opus"}'), edit("{"), "Done."]
     done, _ = place.run(answers, "Go.", "--permission-mode", "bypassPermissions")
 
     file = place.folder / ".greenroom/settings.json"
