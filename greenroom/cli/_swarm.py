@@ -120,6 +120,8 @@ class _Run:
     """None: it never began."""
     items: int = 0
     completed: int = 0
+    held_back: str = ""
+    """Why an item was handed to nobody any more; empty where that is so of none."""
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
@@ -403,6 +405,7 @@ def _counted(run: _Run, team: Team) -> Iterator[None]:
         items = team.board.items()
         run.items = len(items)
         run.completed = sum(item.status == "completed" for item in items)
+        run.held_back = next((f"item #{one.id} ({one.subject}): {one.held_back}" for one in items if one.held_back), "")
 
 
 @contextmanager
@@ -445,6 +448,8 @@ def _summary(state: str, run: _Run, opening: Opening, options: SwarmOptions, *, 
     error = run.error
     if not error and state == "failed":
         error = "the lead wrote no report"
+    if not error and state == "incomplete":
+        error = run.held_back
     return Summary(
         state=state,
         report=typed(folder / REPORT) if run.has_report else "",

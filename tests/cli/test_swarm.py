@@ -361,6 +361,8 @@ def test_items_that_no_mate_can_do_are_named_in_the_report(
 
     assert main(["swarm", str(repo)]) == 1
 
-    assert "Done, but not with everything: 4 of 5 items" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "Done, but not with everything: 4 of 5 items" in out
+    assert re.search(r"^Why:    item #1 \(.*\): it failed or came back 3 times, .*: I cannot read;", out, re.MULTILINE)
     assert "- Item 1 of the board: no findings reached the lead" in report_of(runs)
     assert "- `shop/prices.py`: no mate reported on it" in report_of(runs)
