@@ -10,8 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, get_args
 
-from greenroom.core import UsageError
-from greenroom.models import Block, Message, Role, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from greenroom.core import IMAGE_TYPES, Image, UsageError
+from greenroom.models import (
+    Block,
+    Message,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    result_content,
+)
 
 ROLES: Final = get_args(Role)
 INTERRUPTED: Final = "[Request interrupted by user for tool use]"
@@ -29,7 +38,8 @@ def _encode(block: Block) -> dict[str, Any]:
     if isinstance(block, ToolUseBlock):
         return {"type": "tool_use", "id": block.id, "name": block.name, "input": block.input}
     if isinstance(block, ToolResultBlock):
-        result = {"type": "tool_result", "tool_use_id": block.tool_use_id, "content": block.content}
+        content = result_content(block.content, block.images) if block.images else block.content
+        result = {"type": "tool_result", "tool_use_id": block.tool_use_id, "content": content}
         return {**result, "is_error": True} if block.is_error else result
     if block.is_redacted:
         return {"type": "redacted_thinking", "data": block.signature}
@@ -65,7 +75,8 @@ def _decode_call(block: Mapping[str, Any]) -> Block:
 
 
 def _decode_result(block: Mapping[str, Any]) -> Block:
-    return ToolResultBlock(_text(block, "tool_use_id"), _shown(block), bool(block.get("is_error")))
+    text, images = _result_parts(block)
+    return ToolResultBlock(_text(block, "tool_use_id"), text, bool(block.get("is_error")), images)
 
 
 def _decode_thinking(block: Mapping[str, Any]) -> Block:
@@ -120,17 +131,36 @@ def _text(block: Mapping[str, Any], key: str) -> str:
     return value
 
 
-def _shown(block: Mapping[str, Any]) -> str:
-    """Return a result's text; other products write it as blocks too, of which the texts are kept."""
+def _result_parts(block: Mapping[str, Any]) -> tuple[str, tuple[Image, ...]]:
+    """Return a result's text and images; of what else other products write into it, that it was left out."""
     content = block.get("content")
     if isinstance(content, str):
-        return content
+        return content, ()
     if not content:
-        return ""
+        return "", ()
     if not isinstance(content, list):
         raise TypeError("'content' is neither text nor blocks")
-    texts = [one.get("text") for one in content if isinstance(one, Mapping)]
-    return "\n".join([text if isinstance(text, str) else "(left out)" for text in texts])
+    texts: list[str] = []
+    images: list[Image] = []
+    for one in content:
+        if not isinstance(one, Mapping):
+            continue
+        image = _image(one)
+        if image is not None:
+            images.append(image)
+        else:
+            texts.append(one["text"] if isinstance(one.get("text"), str) else "(left out)")
+    return "\n".join(texts), tuple(images)
+
+
+def _image(block: Mapping[str, Any]) -> Image | None:
+    source = block.get("source")
+    if block.get("type") != "image" or not isinstance(source, Mapping):
+        return None
+    media_type, data = source.get("media_type"), source.get("data")
+    if media_type not in IMAGE_TYPES or not isinstance(data, str):
+        return None
+    return Image(media_type, data)
 
 
 def open_calls(messages: Sequence[Message]) -> tuple[ToolUseBlock, ...]:

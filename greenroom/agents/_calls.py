@@ -55,7 +55,7 @@ async def run_calls(calls: Sequence[ToolUseBlock], turn: Caller, results: dict[s
     """
     tools = turn.home.tools
     calls = [one if one.name in tools else _by_todays_name(one, tools) for one in calls]
-    for batch in (calls,) if len(calls) == 1 else plan_batches(calls, tools):
+    for batch in (calls,) if len(calls) == 1 else plan_batches(calls, tools, turn.home.services.side_by_side):
         if len(batch) == 1:
             results[batch[0].id] = await _run_call(batch[0], turn)
         else:
@@ -80,6 +80,7 @@ async def _collect(call: ToolUseBlock, turn: Caller, results: dict[str, ToolResu
 
 async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
     emit, home, guard = turn.emit, turn.home, turn.guard
+    images = home.workspace.images
     summary = summarize(call.input)
     # Whose it is, which turn, which round: the same in both events, save the number that each of them follows.
     place = (turn.turn, turn.round, call.id, call.name)
@@ -109,8 +110,11 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
         state, error = FAILED, f"{type(bug).__name__}: {bug}"
         text = _in_words(call.name, bug)
     finally:
+        seen = images.pop(call.id, ()) if images else ()
         emit(ToolEnded, turn.agent, turn.incarnation, began, *place, state, len(text), error)
-    return ToolResultBlock(call.id, text or "(no output)", is_error=state is FAILED)
+    if state is FAILED:
+        return ToolResultBlock(call.id, text or "(no output)", is_error=True)
+    return ToolResultBlock(call.id, text or "(no output)", images=tuple(seen))
 
 
 async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, guard: Guard, turn: Caller) -> str:
@@ -127,7 +131,10 @@ async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, gua
         await guard.tell_failure(call, values, text, trio.current_time() - began_s)
         raise failure
     try:
-        return await guard.tell_result(call, values, text, trio.current_time() - began_s)
+        told = await guard.tell_result(call, values, text, trio.current_time() - began_s)
+        if told is not text:  # what a hook puts in the place of a result stands for all of it
+            turn.home.workspace.images.pop(call.id, None)
+        return told
     except StoppedByHook as stopped:  # the call is done, and keeps its result
         turn.stopped = stopped
         return text

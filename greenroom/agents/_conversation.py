@@ -290,7 +290,7 @@ def _chars(message: Message) -> int:
         if isinstance(block, TextBlock):
             count += len(block.text)
         elif isinstance(block, ToolResultBlock):
-            count += len(block.content)
+            count += block.characters
         elif isinstance(block, ToolUseBlock):
             count += len(block.name) + len(str(block.input))
         elif isinstance(block, ThinkingBlock):

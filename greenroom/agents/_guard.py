@@ -20,6 +20,7 @@ from greenroom.agents._services import AgentHome, Denial, Question
 from greenroom.hooks import (
     HookEvent,
     HookOutcome,
+    NotificationInput,
     Permission,
     PermissionDeniedInput,
     PermissionRequestInput,
@@ -200,6 +201,9 @@ class Guard:
             if answer is not None:
                 return answer, "hook"
         label = self.home.label or self.home.definition.name
+        if services.can_use_tool is not None or (services.approvals is not None and services.approvals.has_approver):
+            message = f"{label} needs your permission to use {call.name}"
+            self.hooking.tell(NotificationInput(message=message, notification_type="permission_prompt"))
         if services.can_use_tool is not None:
             question = Question(
                 agent=self.home.id, label=label, tool=call.name, input=values, verdict=verdict, call_id=call.id

@@ -7,7 +7,7 @@ Must not know: how servers are connected, and where files lie.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, final
 
@@ -16,7 +16,19 @@ import attrs
 from greenroom.actors import Ref
 from greenroom.agents._definition import AgentDefinition
 from greenroom.core.sources import Diagnostic, Kind
-from greenroom.mcp import McpServers, McpTool, MissingServers, ServerConfig, ServerScope, names_tool, parse_server
+from greenroom.mcp import (
+    McpServers,
+    McpTool,
+    MissingServers,
+    ResourceTool,
+    Server,
+    ServerConfig,
+    ServerScope,
+    make_resource_tools,
+    names_tool,
+    parse_server,
+    tool_name,
+)
 
 
 @final
@@ -44,6 +56,44 @@ class AgentServers:
             if is_listed and not any(names_tool(one, tool.name) for one in denied):
                 found.setdefault(tool.name, tool)
         return tuple(found.values())
+
+    def resource_tools(
+        self, definition: AgentDefinition, may_reach: Callable[[str], bool] = lambda _: True
+    ) -> tuple[ResourceTool, ...]:
+        """Return the tools for resources that a definition allows; none where no server that it may reach has any.
+
+        Args:
+            definition: Whoever is denied all tools of a server does not see its resources either.
+            may_reach: Whether rules let the agent reach the tools that begin with a name, such as `mcp__server__`.
+        """
+        groups = [one for one in (self.own, self.session) if one is not None]
+        if not groups:
+            return ()
+        denied = [one for one in definition.disallowed_tools if "(" not in one]
+
+        def servers() -> list[Server]:
+            found = [server for group in groups for server in group.with_resources()]
+            begins = [(server, tool_name(server.name, "")) for server in found]
+            free = [one for one in begins if not any(names_tool(pattern, one[1]) for pattern in denied)]
+            return [server for server, name in free if may_reach(name)]
+
+        listed = definition.tools
+        return tuple(
+            one
+            for one in make_resource_tools(groups[0].library(servers))
+            if (listed is None or any(names_tool(entry, one.name) for entry in listed))
+            and not any(names_tool(entry, one.name) for entry in denied)
+        )
+
+    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` whenever something of these servers changes, in that step; return what ends that."""
+        stops = [one.on_change(listener) for one in (self.own, self.session) if one is not None]
+
+        def stop() -> None:
+            for one in stops:
+                one()
+
+        return stop
 
     def _all(self) -> Iterator[McpTool]:
         for servers in (self.own, self.session):

@@ -155,6 +155,18 @@ def with_servers(settings: dict[str, Any], servers: dict[str, Any] | None) -> di
     return {**settings, "mcpServers": {**before, **named}}
 
 
+def with_only_servers(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings with which no MCP servers are connected but those that they name themselves.
+
+    Raises:
+        UsageError: What they say of MCP is no object.
+    """
+    before = settings.get("mcp", {})
+    if not isinstance(before, dict):
+        raise UsageError("--settings: mcp has to be an object")
+    return {**settings, "mcp": {**before, "only_given": True}}
+
+
 def with_delegation(settings: dict[str, Any], **more: str | bool) -> dict[str, Any]:
     """Return settings that say more of how agents start others.
 

@@ -13,6 +13,7 @@ from typing import Any, Final, final
 from greenroom.actors import TurnBegan, TurnEnded
 from greenroom.agents import (
     AgentDefined,
+    CompactBegan,
     CompactEnded,
     ModelBegan,
     ModelEnded,
@@ -113,6 +114,7 @@ _HANDLERS: Final[Mapping[type[Event], Callable[[Meter, float, Any], None]]] = {
     TurnBegan: Meter._turn_began,
     TurnEnded: Meter._told,
     PermissionDenied: Meter._told,
+    CompactBegan: Meter._told,
     CompactEnded: Meter._told,
     ModelRetried: Meter._told,
     HookRan: Meter._told,

@@ -183,7 +183,7 @@ CATALOG: Final[Mapping[HookEvent, EventRow]] = {
         specific=_CONTEXT,
         refusal=Refusal.BLOCKS,
     ),
-    _E.NOTIFICATION: EventRow(matches="notification type"),
+    _E.NOTIFICATION: EventRow(matches="notification type", can_stop=False),
     _E.SUBAGENT_START: EventRow(matches="agent type", specific=_CONTEXT),
     _E.SUBAGENT_STOP: EventRow(
         matches="agent type",

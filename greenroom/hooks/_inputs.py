@@ -245,7 +245,7 @@ class UserPromptSubmitInput(HookInput):
 @final
 @attrs.frozen(kw_only=True)
 class NotificationInput(HookInput):
-    """A person is wanted, or is told something."""
+    """A person is asked about a call (`permission_prompt`), or an agent in the background has ended (`agent_completed`)."""
 
     event: ClassVar[HookEvent] = HookEvent.NOTIFICATION
     subject_field: ClassVar[str] = "notification_type"

@@ -1,7 +1,7 @@
 """MCP servers: found where people write them, each connected by an actor of its own, their tools as tools of agents."""
 
 from greenroom.mcp._approvals import Approvals, read_approvals
-from greenroom.mcp._configs import Http, ServerConfig, ServerScope, Stdio, Way
+from greenroom.mcp._configs import Http, OAuth, ServerConfig, ServerScope, Stdio, Way
 from greenroom.mcp._connection import McpConnection
 from greenroom.mcp._errors import CallFailed, McpError, MissingServers, ServerDown
 from greenroom.mcp._events import (
@@ -12,6 +12,7 @@ from greenroom.mcp._events import (
     McpEvent,
     McpFailed,
     McpLost,
+    McpPromptsChanged,
     McpRetried,
     McpStarted,
     McpToolsChanged,
@@ -24,38 +25,51 @@ from greenroom.mcp._parsing import BrokenServer, ParsedServer, parse_server
 from greenroom.mcp._peer import (
     BinaryPart,
     CallResult,
+    Change,
     Ending,
     LinkPart,
     OpenPeer,
     Part,
     Peer,
     PeerInfo,
+    PromptArgument,
+    PromptInfo,
+    PromptPart,
+    ResourceInfo,
     ResourcePart,
     TextPart,
     ToolInfo,
 )
+from greenroom.mcp._prompts import McpPrompt, prompt_call
+from greenroom.mcp._resources import LIST_RESOURCES, READ_RESOURCE, Library, ResourceTool, make_resource_tools
 from greenroom.mcp._server import Server, ServerState
 from greenroom.mcp._servers import McpServers, McpServices, start_servers
 from greenroom.mcp._settings import VARIABLES, McpSettings, with_environment
 from greenroom.mcp._sources import DisabledServer, FoundServers, find_servers
 from greenroom.mcp._stdio import Programs
+from greenroom.mcp._tokens import BadTokens
 from greenroom.mcp._tools import McpTool
 
 __all__ = [
     "EVENTS",
     "FOLDS",
+    "LIST_RESOURCES",
+    "READ_RESOURCE",
     "TRANSITIONS",
     "VARIABLES",
     "Approvals",
+    "BadTokens",
     "BinaryPart",
     "BrokenServer",
     "CallFailed",
     "CallResult",
+    "Change",
     "DisabledServer",
     "Ending",
     "FoundServers",
     "HookCaller",
     "Http",
+    "Library",
     "LinkPart",
     "McpAuthNeeded",
     "McpClosed",
@@ -65,6 +79,8 @@ __all__ = [
     "McpEvent",
     "McpFailed",
     "McpLost",
+    "McpPrompt",
+    "McpPromptsChanged",
     "McpRetried",
     "McpServers",
     "McpServices",
@@ -74,13 +90,19 @@ __all__ = [
     "McpToolsChanged",
     "McpView",
     "MissingServers",
+    "OAuth",
     "OpenPeer",
     "ParsedServer",
     "Part",
     "Peer",
     "PeerInfo",
     "Programs",
+    "PromptArgument",
+    "PromptInfo",
+    "PromptPart",
+    "ResourceInfo",
     "ResourcePart",
+    "ResourceTool",
     "Server",
     "ServerConfig",
     "ServerDown",
@@ -92,9 +114,11 @@ __all__ = [
     "ToolInfo",
     "Way",
     "find_servers",
+    "make_resource_tools",
     "names_tool",
     "parse_server",
     "plan_retry",
+    "prompt_call",
     "read_approvals",
     "start_servers",
     "step",

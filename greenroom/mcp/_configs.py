@@ -44,6 +44,20 @@ class Stdio:
 
 @final
 @attrs.frozen(kw_only=True)
+class OAuth:
+    """What a server at an address is logged in at with, as a program: without anybody at a browser."""
+
+    client_id: str = ""
+    client_secret: str = attrs.field(default="", repr=False)
+    """With it the client logs in by itself (client credentials)."""
+    issuer: str = ""
+    """The authorization server that the secret is for; it goes nowhere else."""
+    scope: str = ""
+    """What is asked for, with spaces between."""
+
+
+@final
+@attrs.frozen(kw_only=True)
 class Http:
     """A server at an address."""
 
@@ -51,6 +65,9 @@ class Http:
     headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     dialect: Literal["http", "sse"] = "http"
     """Streamable HTTP, or what servers spoke before it."""
+    headers_helper: str = ""
+    """A shell command that prints more headers, as a JSON object; it runs for each connection."""
+    oauth: OAuth | None = None
 
 
 Way: TypeAlias = Stdio | Http
@@ -75,3 +92,8 @@ class ServerConfig:
     def type(self) -> str:
         """The word for its way: `stdio`, `http` or `sse`."""
         return self.way.dialect if isinstance(self.way, Http) else "stdio"
+
+
+def bad_headers(headers: Mapping[str, str]) -> bool:
+    """Say whether any of them has a character that no header can hold."""
+    return not all(one.isascii() and "\n" not in one and "\r" not in one for pair in headers.items() for one in pair)

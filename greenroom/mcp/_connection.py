@@ -15,6 +15,7 @@ import trio
 
 from greenroom.actors import Behavior, Context
 from greenroom.core import Chance, InternalError, Level, PeerError
+from greenroom.mcp._configs import Http
 from greenroom.mcp._errors import CallFailed, ServerDown
 from greenroom.mcp._events import (
     McpAuthNeeded,
@@ -22,16 +23,19 @@ from greenroom.mcp._events import (
     McpConnected,
     McpFailed,
     McpLost,
+    McpPromptsChanged,
     McpRetried,
     McpStarted,
     McpToolsChanged,
 )
 from greenroom.mcp._lifecycle import STABLE_S, ServerStatus, plan_retry
-from greenroom.mcp._peer import Ending, OpenPeer, Peer, ToolInfo
+from greenroom.mcp._peer import Change, Ending, OpenPeer, Peer, PromptInfo, ToolInfo
 from greenroom.mcp._server import Server
 from greenroom.mcp._settings import McpSettings
 
 _WHY_CHARS: Final = 500
+_PROMPTS_S: Final = 5.0
+"""How long a server may take to list its prompts, in seconds, before it counts as connected without any."""
 _OPEN: Final = frozenset({ServerStatus.PENDING, ServerStatus.CONNECTED})
 
 
@@ -77,6 +81,8 @@ class McpConnection(Behavior[Never]):
     async def _keep(self, ctx: Context) -> None:
         server = self._server
         tries, stood_before = 0, False
+        way = server.config.way
+        has_helper = isinstance(way, Http) and bool(way.headers_helper)
         try:
             while True:
                 ended = await self._connect(ctx)
@@ -85,7 +91,9 @@ class McpConnection(Behavior[Never]):
                 else:
                     tries = 0 if ended.stood_s >= STABLE_S or not stood_before else tries + 1
                     stood_before = True
-                if ended.needs_auth:
+                # Headers that a helper gives do not last: a connection that stood is tried again with new ones.
+                is_renewed = ended.stood_s is not None and has_helper
+                if ended.needs_auth and not is_renewed:
                     server.move(ctx, McpAuthNeeded, error=ended.why)
                     raise ServerDown(server.name, ended.why)
                 wait_s = plan_retry(
@@ -119,10 +127,11 @@ class McpConnection(Behavior[Never]):
             with scope:
                 async with self._open(server.config, ending) as peer:
                     tools = await peer.list_tools()
+                    prompts, problem = await self._list_prompts(peer, min(_PROMPTS_S, limit_s / 2))
                     scope.deadline = float("inf")
                     stood_since = trio.current_time()
                     try:
-                        self._take(ctx, peer, tools)
+                        self._take(ctx, peer, tools, prompts, problem)
                         await self._stay(ctx, peer)
                     finally:
                         stood_s = trio.current_time() - stood_since
@@ -139,11 +148,29 @@ class McpConnection(Behavior[Never]):
         why = " ".join((f"{why}; it said: {ending.said}" if ending.said else why).split())
         return _Ended(why=why[:_WHY_CHARS], needs_auth=ending.needs_auth, stood_s=stood_s)
 
-    def _take(self, ctx: Context, peer: Peer, tools: tuple[ToolInfo, ...]) -> None:
-        info = peer.info
-        self._server.open(peer, tools)
+    def _take(
+        self,
+        ctx: Context,
+        peer: Peer,
+        tools: tuple[ToolInfo, ...],
+        prompts: tuple[PromptInfo, ...] | None,
+        problem: str,
+    ) -> None:
+        info, server = peer.info, self._server
+        server.open(peer, tools, prompts or ())
         says = f"{info.name} {info.version}".strip()[:_WHY_CHARS]
-        self._server.move(ctx, McpConnected, says=says, protocol=info.protocol, tools=len(tools))
+        count = len(server.prompts)
+        server.move(ctx, McpConnected, says=says, protocol=info.protocol, tools=len(tools), prompts=count)
+        if prompts is None:
+            server.move(ctx, McpPromptsChanged, prompts=0, error=problem)
+
+    async def _list_prompts(self, peer: Peer, limit_s: float) -> tuple[tuple[PromptInfo, ...] | None, str]:
+        """Return its prompts; None where they cannot be read, and why: a server is of use without them."""
+        try:
+            with trio.fail_after(limit_s):
+                return await peer.list_prompts(), ""
+        except (CallFailed, trio.TooSlowError) as problem:
+            return None, _told(problem)[:_WHY_CHARS]
 
     async def _stay(self, ctx: Context, peer: Peer) -> None:
         async with trio.open_nursery() as nursery:
@@ -152,24 +179,39 @@ class McpConnection(Behavior[Never]):
             nursery.cancel_scope.cancel("the connection was lost")
 
     async def _follow(self, ctx: Context, peer: Peer) -> None:
-        """Read the tools again whenever the server says that there are others."""
-        server = self._server
+        """Read the tools and prompts again whenever the server says that there are others."""
         while True:
-            await peer.wait_changed()
-            try:
-                with trio.fail_after(self._settings.start_timeout_s):
-                    tools = await peer.list_tools()
-            except (CallFailed, trio.TooSlowError) as problem:  # what it had listed before can still be called
-                server.move(ctx, McpToolsChanged, tools=len(server.tools), error=_told(problem)[:_WHY_CHARS])
-                continue
-            if tools != server.tools:
-                server.open(peer, tools)
-                server.move(ctx, McpToolsChanged, tools=len(tools))
+            changes = await peer.wait_changed()
+            if Change.TOOLS in changes:
+                await self._read_tools(ctx, peer)
+            if Change.PROMPTS in changes:
+                await self._read_prompts(ctx, peer)
+
+    async def _read_tools(self, ctx: Context, peer: Peer) -> None:
+        server = self._server
+        try:
+            with trio.fail_after(self._settings.start_timeout_s):
+                tools = await peer.list_tools()
+        except (CallFailed, trio.TooSlowError) as problem:  # what it had listed before can still be called
+            server.move(ctx, McpToolsChanged, tools=len(server.tools), error=_told(problem)[:_WHY_CHARS])
+            return
+        if tools != server.tools:
+            server.open(peer, tools, server.prompts)
+            server.move(ctx, McpToolsChanged, tools=len(tools))
+
+    async def _read_prompts(self, ctx: Context, peer: Peer) -> None:
+        server = self._server
+        prompts, problem = await self._list_prompts(peer, self._settings.start_timeout_s)
+        if prompts is None:
+            server.move(ctx, McpPromptsChanged, prompts=len(server.prompts), error=problem)
+        elif prompts != server.prompts:
+            server.open(peer, server.tools, prompts)
+            server.move(ctx, McpPromptsChanged, prompts=len(prompts))
 
 
 def _told(error: BaseException) -> str:
     """Return what an error says, on one line; of a group, what its first leaf says."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    text = str(error)
+    text = error.why if isinstance(error, ServerDown) else str(error)
     return text if isinstance(error, OSError | PeerError) and text else f"{type(error).__name__}: {text}".rstrip(": ")

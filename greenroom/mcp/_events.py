@@ -41,6 +41,8 @@ class McpConnected(McpEvent):
     """Version of the protocol that both speak."""
     tools: int
     """How many tools it has."""
+    prompts: int = 0
+    """How many prompts it has."""
 
 
 @final
@@ -52,6 +54,19 @@ class McpToolsChanged(McpEvent):
 
     tools: int
     """How many tools it has now."""
+    error: str = ""
+    """Why they could not be read, so that those from before hold."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class McpPromptsChanged(McpEvent):
+    """The server has listed its prompts again."""
+
+    kind: ClassVar[str] = "mcp.prompts_changed"
+
+    prompts: int
+    """How many prompts it has now."""
     error: str = ""
     """Why they could not be read, so that those from before hold."""
 
@@ -118,6 +133,7 @@ EVENTS: Final = (
     McpStarted,
     McpConnected,
     McpToolsChanged,
+    McpPromptsChanged,
     McpRetried,
     McpLost,
     McpFailed,

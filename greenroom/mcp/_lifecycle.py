@@ -19,6 +19,7 @@ from greenroom.mcp._events import (
     McpEvent,
     McpFailed,
     McpLost,
+    McpPromptsChanged,
     McpRetried,
     McpStarted,
     McpToolsChanged,
@@ -57,6 +58,7 @@ TRANSITIONS: Final[Mapping[ServerStatus, Mapping[type[McpEvent], ServerStatus]]]
     },
     _S.CONNECTED: {
         McpToolsChanged: _S.CONNECTED,
+        McpPromptsChanged: _S.CONNECTED,
         McpLost: _S.PENDING,
         McpFailed: _S.FAILED,
         McpAuthNeeded: _S.NEEDS_AUTH,

@@ -15,7 +15,7 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.core.sources import Diagnostic, Kind
-from greenroom.mcp._configs import Http, ServerConfig, ServerScope, Stdio, Way
+from greenroom.mcp._configs import Http, OAuth, ServerConfig, ServerScope, Stdio, Way, bad_headers
 
 RESERVED: Final = frozenset({"greenroom", "workspace"})
 """Names that no server can have."""
@@ -145,14 +145,46 @@ class _Reader:
         url = self._expand("url", _needed(entry, "url"))
         if not _ADDRESS.match(url) or any(character.isspace() for character in url):
             raise _Broken(f"has the url {_shown(entry['url'])}, which is no http or https address")
-        if entry.get("headersHelper") is not None:
-            raise _Broken("has a headersHelper, which is not run here; write headers with ${VARIABLES}")
-        if entry.get("oauth") is not None:
-            self._note("oauth has no effect: nobody can log in here; send a token as a header")
+        helper = entry.get("headersHelper")
+        if helper is not None and not (isinstance(helper, str) and helper.strip() and "\0" not in helper):
+            raise _Broken(f"has the headersHelper {_shown(helper)}, which is no command")
         headers = self._texts(entry, "headers")
-        if not all(one.isascii() and "\n" not in one and "\r" not in one for pair in headers.items() for one in pair):
+        if bad_headers(headers):
             raise _Broken("has headers with characters that no header can hold")
-        return Http(url=url, headers=headers, dialect="sse" if kind == "sse" else "http")
+        return Http(
+            url=url,
+            headers=headers,
+            dialect="sse" if kind == "sse" else "http",
+            headers_helper=helper or "",
+            oauth=self._oauth(entry.get("oauth")),
+        )
+
+    def _oauth(self, value: object) -> OAuth | None:
+        if value is None or value is False:
+            return None
+        if not isinstance(value, Mapping):
+            raise _Broken('has oauth that is no object; write {"clientId": ..., "clientSecret": ..., "issuer": ...}')
+        texts: dict[str, str] = {}
+        for key in ("clientId", "clientSecret", "issuer", "scopes"):
+            said = value.get(key, "")
+            if key == "scopes" and isinstance(said, list | tuple) and all(isinstance(one, str) for one in said):
+                said = " ".join(said)
+            if not isinstance(said, str):
+                raise _Broken(f"has oauth whose {key} is no text")  # not shown: it may be a secret
+            texts[key] = self._expand(f"oauth.{key}", said)
+        if texts["clientSecret"] and not (texts["clientId"] and _ADDRESS.match(texts["issuer"])):
+            raise _Broken(
+                "has oauth with a clientSecret, but without a clientId and the issuer, the address of the authorization "
+                "server that it is for; add them"
+            )
+        for key in sorted(str(one) for one in value if one not in texts):
+            self._note(f"oauth.{key} has no effect: nobody is at a browser")
+        return OAuth(
+            client_id=texts["clientId"],
+            client_secret=texts["clientSecret"],
+            issuer=texts["issuer"],
+            scope=texts["scopes"],
+        )
 
     # --- pieces -----------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from enum import StrEnum
 from typing import Any, Literal, Protocol, TypeAlias, final
 
 import attrs
@@ -25,6 +26,8 @@ class PeerInfo:
     """The version of the protocol that is spoken."""
     instructions: str = ""
     """What a model should know about its tools."""
+    has_resources: bool = False
+    """Whether it says that it has any."""
 
 
 @final
@@ -41,6 +44,45 @@ class ToolInfo:
     """Whether a person has to agree to each call (`requiresUserInteraction`)."""
     output_chars: int | None = None
     """How much of its results the server wants shown, in characters; None for the session's setting."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class PromptArgument:
+    """What a prompt wants to know."""
+
+    name: str
+    description: str = ""
+    is_required: bool = False
+
+
+@final
+@attrs.frozen(kw_only=True)
+class PromptInfo:
+    """A prompt as its server describes it."""
+
+    name: str
+    description: str = ""
+    arguments: tuple[PromptArgument, ...] = ()
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ResourceInfo:
+    """A resource as its server lists it."""
+
+    uri: str
+    name: str = ""
+    description: str = ""
+    mime_type: str = ""
+
+
+@final
+class Change(StrEnum):
+    """What a server may offer others of, from one moment to the next."""
+
+    TOOLS = "tools"
+    PROMPTS = "prompts"
 
 
 @final
@@ -86,6 +128,15 @@ Part: TypeAlias = TextPart | BinaryPart | ResourcePart | LinkPart
 
 
 @final
+@attrs.frozen
+class PromptPart:
+    """A piece of a prompt, and who says it."""
+
+    role: Literal["user", "assistant"]
+    part: Part
+
+
+@final
 @attrs.frozen(kw_only=True)
 class CallResult:
     """What a call came to."""
@@ -123,6 +174,22 @@ class Peer(Protocol):
         """
         ...
 
+    async def list_prompts(self) -> tuple[PromptInfo, ...]:
+        """Return all of its prompts. Raises as `list_tools` does."""
+        ...
+
+    async def list_resources(self) -> tuple[ResourceInfo, ...]:
+        """Return all of its resources. Raises as `list_tools` does."""
+        ...
+
+    async def get_prompt(self, prompt: str, values: Mapping[str, str]) -> tuple[PromptPart, ...]:
+        """Return what a prompt says, its arguments filled in. Raises as `list_tools` does."""
+        ...
+
+    async def read_resource(self, uri: str) -> tuple[Part, ...]:
+        """Return what a resource holds. Raises as `list_tools` does."""
+        ...
+
     async def call(self, tool: str, values: Mapping[str, Any], on_progress: Callable[[str], None]) -> CallResult:
         """Call a tool; from any task. Cancelled, the server is told.
 
@@ -136,8 +203,8 @@ class Peer(Protocol):
         """
         ...
 
-    async def wait_changed(self) -> None:
-        """Wait until the server has said that it has other tools."""
+    async def wait_changed(self) -> frozenset[Change]:
+        """Wait until the server has said that it has others of something, and return of what."""
         ...
 
     async def wait_lost(self) -> None:

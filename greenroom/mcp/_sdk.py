@@ -1,4 +1,4 @@
-"""The official SDK, behind our port: the only module that knows its names, and the only one that imports it.
+"""The official SDK, behind our port: how a server is reached. This module, `_sdk_peer` and `_login` know its names and import it.
 
 Rule 1: it is imported when the first server is connected, in a thread, because that takes half a second. Rule 2: what it
 raises becomes an error of ours, or leaves the block and is the end of a connection. Rule 3: its own deadlines are off: ours
@@ -9,31 +9,24 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
+import attrs
 import trio
 
 from greenroom._version import __version__
-from greenroom.core import Blocking
-from greenroom.core.sources import thawed
+from greenroom.core import Ports
 from greenroom.mcp._configs import Http, ServerConfig, Stdio
-from greenroom.mcp._errors import CallFailed, ServerDown
-from greenroom.mcp._peer import (
-    BinaryPart,
-    CallResult,
-    Ending,
-    LinkPart,
-    Part,
-    Peer,
-    PeerInfo,
-    ResourcePart,
-    TextPart,
-    ToolInfo,
-)
+from greenroom.mcp._errors import ServerDown
+from greenroom.mcp._header_helper import run_helper
+from greenroom.mcp._login import Login, open_login
+from greenroom.mcp._peer import Ending, Peer
+from greenroom.mcp._sdk_peer import Changes, SdkPeer
 from greenroom.mcp._stdio import MESSAGE_BYTES, Programs, talk
+from greenroom.mcp._tokens import BadTokens, token_file
 from greenroom.tools import PipedProcess
 
 if TYPE_CHECKING:
@@ -43,17 +36,11 @@ if TYPE_CHECKING:
     from mcp.client._transport import ReadStream, Transport, TransportStreams
     from mcp.shared.message import SessionMessage
 
-MOST_PAGES: Final = 100
-"""A list of tools with more pages is taken for one without an end."""
 _REQUEST_S: Final = 30.0
 """How long the network may take to connect, or to take a request; an answer has the deadlines of its call."""
-_LISTEN_AGAIN_S: Final = 30.0
 _UNAUTHORIZED: Final = 401
 _NOT_FOUND: Final = 404
 _FIRST_ERROR: Final = 400
-_CONNECTION_CLOSED: Final = -32000
-_NEEDS_USER: Final = ("requiresUserInteraction", "anthropic/requiresUserInteraction")
-_OUTPUT_CHARS: Final = "anthropic/maxResultSizeChars"
 
 
 @final
@@ -63,19 +50,21 @@ class SdkPeers:
     Args:
         cwd: Where programs start, and what servers are told to be working on.
         programs: What starts them; None refuses.
-        blocking: Where the SDK is imported.
+        ports: Threads, in which the SDK is imported; the disk for tokens.
+        tokens: The folder in which tokens are kept; None keeps none.
     """
 
-    def __init__(self, *, cwd: Path, programs: Programs | None, blocking: Blocking) -> None:
+    def __init__(self, *, cwd: Path, programs: Programs | None, ports: Ports, tokens: Path | None = None) -> None:
         self._cwd = cwd
         self._programs = programs
-        self._blocking = blocking
+        self._ports = ports
+        self._tokens = tokens
 
     @asynccontextmanager
     async def __call__(self, config: ServerConfig, ending: Ending) -> AsyncIterator[Peer]:
         """Connect a server for as long as the block lasts."""
         try:
-            await self._blocking.run(importlib.import_module, "mcp")
+            await self._ports.blocking.run(importlib.import_module, "mcp")
         except ImportError as problem:
             raise ServerDown(
                 config.name, f"the MCP library is missing; pip install 'greenroom[mcp]' ({problem})"
@@ -84,19 +73,23 @@ class SdkPeers:
         logging.getLogger("mcp").addHandler(logging.NullHandler())
         lost = trio.Event()
         way = config.way
-        opened = self._start(config.name, way, ending, lost) if isinstance(way, Stdio) else _reach(way, ending, lost)
-        changes = _Changes()
+        opened: AbstractAsyncContextManager[Transport]
+        if isinstance(way, Stdio):
+            opened = self._start(config.name, way, ending, lost)
+        else:
+            opened = await self._prepare(config.name, way, ending, lost)
+        changes = Changes()
         async with (
             opened as transport,
             self._make_client(transport, way, changes) as client,
             trio.open_nursery() as nursery,
         ):
-            peer = _SdkPeer(config.name, client, changes, ending, lost)
+            peer = SdkPeer(config.name, client, changes, ending, lost)
             nursery.start_soon(peer.listen)
             yield peer
             nursery.cancel_scope.cancel("the connection is closed")
 
-    def _make_client(self, transport: Transport, way: Stdio | Http, changes: _Changes) -> Client:
+    def _make_client(self, transport: Transport, way: Stdio | Http, changes: Changes) -> Client:
         import mcp_types
         from mcp import Client
 
@@ -115,6 +108,22 @@ class SdkPeers:
             list_roots_callback=list_roots,
             cache=None,
         )
+
+    async def _prepare(
+        self, name: str, way: Http, ending: Ending, lost: trio.Event
+    ) -> AbstractAsyncContextManager[Transport]:
+        more = await run_helper(name, way, self._programs, self._cwd)
+        if more:
+            theirs = {key.lower() for key in more}
+            kept = {key: text for key, text in way.headers.items() if key.lower() not in theirs}
+            way = attrs.evolve(way, headers={**kept, **more})
+        file = None if self._tokens is None else token_file(self._tokens, way.url, self._ports)
+        try:
+            login = await open_login(way, file)
+        except BadTokens as problem:
+            ending.needs_auth, ending.why = True, str(problem)
+            raise
+        return _reach(way, ending, lost, login, "" if file is None else str(file.path))
 
     @asynccontextmanager
     async def _start(self, name: str, way: Stdio, ending: Ending, lost: trio.Event) -> AsyncIterator[Transport]:
@@ -143,27 +152,45 @@ def _note_end(process: PipedProcess, ending: Ending, *, was_lost: bool) -> None:
 
 
 @asynccontextmanager
-async def _reach(way: Http, ending: Ending, lost: trio.Event) -> AsyncIterator[Transport]:
+async def _reach(
+    way: Http, ending: Ending, lost: trio.Event, login: Login | None, token_path: str
+) -> AsyncIterator[Transport]:
     import httpx2
+    from mcp.client.auth import OAuthFlowError
     from mcp.client.sse import sse_client
     from mcp.client.streamable_http import streamable_http_client
 
-    async def look(response: httpx2.Response) -> None:
-        await trio.lowlevel.checkpoint()
+    def want_login(why: str) -> None:
+        ending.needs_auth, ending.why = True, why
+        lost.set()
+
+    def look(response: httpx2.Response) -> None:
         status, request = response.status_code, response.request
         if status == _UNAUTHORIZED:
-            ending.needs_auth = True
-            ending.why = "it wants a login: it answered HTTP 401"
-            lost.set()
+            want_login(login_wanted(way, login, token_path))
         elif status == _NOT_FOUND and "mcp-session-id" in request.headers and request.method == "POST":
             ending.why = "it does not know the session any more"
             lost.set()
         elif request.method != "DELETE":
             ending.said = f"HTTP {status} {response.reason_phrase}".rstrip() if status >= _FIRST_ERROR else ""
 
+    class Client(httpx2.AsyncClient):
+        """Looks at each answer that a request comes to; those on the way of a login are none."""
+
+        async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+            try:
+                response = await super().send(request, **options)
+            except (OAuthFlowError, BadTokens) as problem:
+                if login is not None:  # as nothing else raises these
+                    want_login(f"it could not be logged in at: {login.in_words(problem)}")
+                raise
+            look(response)
+            return response
+
     def make(*_: Any, **__: Any) -> httpx2.AsyncClient:
         timeout = httpx2.Timeout(_REQUEST_S, read=None)
-        return httpx2.AsyncClient(headers=dict(way.headers), timeout=timeout, event_hooks={"response": [look]})
+        auth = None if login is None else login.provider
+        return Client(headers=dict(way.headers), timeout=timeout, auth=auth)
 
     if way.dialect == "sse":
         yield _watched(sse_client(way.url, httpx_client_factory=make), lost)
@@ -171,6 +198,17 @@ async def _reach(way: Http, ending: Ending, lost: trio.Event) -> AsyncIterator[T
     async with make() as http_client:
         transport = streamable_http_client(way.url, http_client=http_client, max_sse_event_size=MESSAGE_BYTES)
         yield _watched(transport, lost)
+
+
+def login_wanted(way: Http, login: Login | None, token_path: str) -> str:
+    """Return that a server wants a login, and what to do."""
+    said = "it wants a login: it answered HTTP 401"
+    if login is not None:
+        return f"{said} to {login.how}; renew what it is logged in at with"
+    if way.headers_helper:
+        return f"{said} to what its headersHelper gave"
+    where = f", or keep tokens in {token_path}" if token_path else ""
+    return f"{said}; send a token as a header, give its entry oauth with clientId, clientSecret and issuer{where}"
 
 
 @asynccontextmanager
@@ -218,149 +256,3 @@ class _Watched:
 
     async def __aexit__(self, *about: Any) -> bool | None:  # noqa: PYI036 - handed on as they come
         return await self._stream.__aexit__(*about)  # noqa: ASYNC102 - the SDK's own, in its task
-
-
-@final
-class _Changes:
-    """Hears that a server has other tools, in the older way or the newer."""
-
-    def __init__(self) -> None:
-        self._changed = trio.Event()
-
-    async def hear(self, message: object) -> None:
-        import mcp_types
-
-        await trio.lowlevel.checkpoint()
-        if isinstance(message, mcp_types.ToolListChangedNotification):
-            self.note()
-
-    def note(self) -> None:
-        self._changed.set()
-
-    async def wait(self) -> None:
-        await self._changed.wait()
-        self._changed = trio.Event()
-
-
-@final
-class _SdkPeer:
-    """A server that the SDK's client is connected to."""
-
-    def __init__(self, name: str, client: Client, changes: _Changes, ending: Ending, lost: trio.Event) -> None:
-        self._name = name
-        self._client = client
-        self._changes = changes
-        self._ending = ending
-        self._lost = lost
-        said = client.server_info
-        self.info = PeerInfo(
-            name=said.name if said is not None else "",
-            version=said.version if said is not None else "",
-            protocol=client.protocol_version,
-            instructions=client.instructions or "",
-        )
-
-    async def wait_changed(self) -> None:
-        await self._changes.wait()
-
-    async def wait_lost(self) -> None:
-        await self._lost.wait()
-
-    async def listen(self) -> None:
-        """Ask servers that speak the newer protocol to say when their tools change."""
-        from mcp import MCPError
-        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
-
-        tools = self._client.server_capabilities.tools
-        if tools is None or not tools.list_changed:
-            return
-        while True:
-            try:
-                async with self._client.listen(tools_list_changed=True) as subscription:
-                    async for _ in subscription:
-                        self._changes.note()
-            except ListenNotSupportedError:
-                return  # an older one says so without being asked
-            except MCPError as problem:
-                if problem.code != _CONNECTION_CLOSED:
-                    return  # it does not take subscriptions
-            except (SubscriptionLost, TimeoutError):
-                pass
-            await trio.sleep(_LISTEN_AGAIN_S)
-            self._changes.note()  # what it said meanwhile, nobody heard
-
-    async def list_tools(self) -> tuple[ToolInfo, ...]:
-        from mcp import MCPError
-
-        if self._client.server_capabilities.tools is None:
-            await trio.lowlevel.checkpoint()
-            return ()
-        found: dict[str, ToolInfo] = {}
-        cursor: str | None = None
-        try:
-            for _ in range(MOST_PAGES):
-                page = await self._client.list_tools(cursor=cursor)
-                for one in page.tools:
-                    found.setdefault(one.name, _tool_info(one))
-                cursor = page.next_cursor
-                if not cursor:
-                    return tuple(found.values())
-        except (MCPError, RuntimeError, ValueError) as problem:
-            raise CallFailed(f"{self._name} did not list its tools: {problem}") from problem
-        raise CallFailed(f"{self._name} listed its tools on more than {MOST_PAGES} pages")
-
-    async def call(self, tool: str, values: Mapping[str, Any], on_progress: Callable[[str], None]) -> CallResult:
-        from mcp import MCPError
-
-        async def report(progress: float, total: float | None, message: str | None) -> None:
-            await trio.lowlevel.checkpoint()
-            share = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
-            on_progress(f"{message} ({share})" if message else share)
-
-        try:
-            result = await self._client.call_tool(tool, thawed(values), progress_callback=report)
-        except MCPError as problem:
-            if problem.code == _CONNECTION_CLOSED:
-                raise ServerDown(self._name, self._ending.why or problem.message) from problem
-            raise CallFailed(f"{tool} of {self._name} failed: {problem.message}") from problem
-        except (RuntimeError, ValueError) as problem:
-            raise CallFailed(f"{tool} of {self._name} gave a result that cannot be used: {problem}") from problem
-        parts = tuple(_part(block) for block in result.content)
-        return CallResult(parts=parts, structured=result.structured_content, is_error=result.is_error)
-
-
-def _tool_info(tool: mcp_types.Tool) -> ToolInfo:
-    meta = tool.meta or {}
-    most = meta.get(_OUTPUT_CHARS)
-    return ToolInfo(
-        name=tool.name,
-        description=tool.description or tool.title or "",
-        input_schema=tool.input_schema,
-        is_read_only=bool(tool.annotations is not None and tool.annotations.read_only_hint),
-        needs_user=any(meta.get(key) is True for key in _NEEDS_USER),
-        output_chars=most if isinstance(most, int) and not isinstance(most, bool) and most > 0 else None,
-    )
-
-
-def _part(block: mcp_types.ContentBlock) -> Part:
-    import mcp_types
-
-    match block:
-        case mcp_types.TextContent():
-            return TextPart(block.text)
-        case mcp_types.ImageContent():
-            return BinaryPart(kind="image", mime_type=block.mime_type, base64=block.data)
-        case mcp_types.AudioContent():
-            return BinaryPart(kind="audio", mime_type=block.mime_type, base64=block.data)
-        case mcp_types.ResourceLink():
-            return LinkPart(
-                uri=str(block.uri),
-                name=block.title or block.name,
-                description=block.description or "",
-                mime_type=block.mime_type or "",
-            )
-        case mcp_types.EmbeddedResource():
-            inner = block.resource
-            if isinstance(inner, mcp_types.TextResourceContents):
-                return ResourcePart(uri=str(inner.uri), text=inner.text)
-            return BinaryPart(kind="resource", mime_type=inner.mime_type or "", base64=inner.blob, uri=str(inner.uri))

@@ -7,8 +7,8 @@ Must not know: how a connection is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypeVar, final
 
 import attrs
 import trio
@@ -22,13 +22,16 @@ from greenroom.mcp._events import (
     McpEvent,
     McpFailed,
     McpLost,
+    McpPromptsChanged,
     McpRetried,
     McpStarted,
     McpToolsChanged,
 )
 from greenroom.mcp._lifecycle import ServerStatus, step
-from greenroom.mcp._peer import CallResult, Peer, PeerInfo, ToolInfo
+from greenroom.mcp._peer import CallResult, Part, Peer, PeerInfo, PromptInfo, PromptPart, ResourceInfo, ToolInfo
 from greenroom.mcp._settings import McpSettings
+
+T = TypeVar("T")
 
 _NOTHING = PeerInfo()
 _REASON_S: Final = 2.0
@@ -56,6 +59,8 @@ class ServerState:
     """Why it is not connected."""
     tools: tuple[str, ...] = ()
     """Its own names of its tools."""
+    prompts: tuple[str, ...] = ()
+    """Its own names of its prompts."""
     info: PeerInfo = _NOTHING
     calls: int = 0
     """Calls that are on their way."""
@@ -70,6 +75,7 @@ class Server:
         self.status = ServerStatus.DISABLED
         self.why = "it was not started"
         self.tools: tuple[ToolInfo, ...] = ()
+        self.prompts: tuple[PromptInfo, ...] = ()
         self.info = _NOTHING
         self.ref: Ref[Any] | None = None
         """The connection, or the last one."""
@@ -96,6 +102,7 @@ class Server:
             scope=self.config.scope.value,
             why=self.why,
             tools=tuple(one.name for one in self.tools),
+            prompts=tuple(one.name for one in self.prompts),
             info=self.info,
             calls=len(self._calls),
         )
@@ -108,21 +115,22 @@ class Server:
         self.status = step(self.status, event)
         ctx.recorder.emit(event)
         match event:
-            case McpStarted() | McpConnected() | McpToolsChanged():
+            case McpStarted() | McpConnected() | McpToolsChanged() | McpPromptsChanged():
                 self.why = ""
             case McpRetried() | McpLost() | McpFailed() | McpAuthNeeded():
                 self.why = event.error
             case _:
                 self.why = "it was ended"
         if self.status is not ServerStatus.CONNECTED:
-            self.tools = ()
+            self.tools, self.prompts = (), ()
         self.note_change()
 
-    def open(self, peer: Peer, tools: tuple[ToolInfo, ...]) -> None:
-        """Take a connection that stands."""
+    def open(self, peer: Peer, tools: tuple[ToolInfo, ...], prompts: tuple[PromptInfo, ...] = ()) -> None:
+        """Take a connection that stands, and what it offers."""
         self._peer = peer
         self.info = peer.info
         self.tools = tools
+        self.prompts = prompts
 
     def close(self, why: str) -> None:
         """Let go of the connection, and end the calls that are on their way."""
@@ -159,6 +167,28 @@ class Server:
             ServerDown: It is not connected, or was lost meanwhile.
             CallFailed: It answered with an error that is no result, or not in time.
         """
+        return await self._ask(tool, lambda peer, said: peer.call(tool, values, said), on_progress, wait_s=wait_s)
+
+    async def get_prompt(self, prompt: str, values: Mapping[str, str]) -> tuple[PromptPart, ...]:
+        """Return what a prompt says, its arguments filled in. Raises as `call` does."""
+        return await self._ask(f"the prompt {prompt}", lambda peer, _: peer.get_prompt(prompt, values))
+
+    async def list_resources(self) -> tuple[ResourceInfo, ...]:
+        """Return the resources that it has now. Raises as `call` does."""
+        return await self._ask("the list of resources", lambda peer, _: peer.list_resources())
+
+    async def read_resource(self, uri: str) -> tuple[Part, ...]:
+        """Return what a resource holds. Raises as `call` does."""
+        return await self._ask(uri, lambda peer, _: peer.read_resource(uri))
+
+    async def _ask(
+        self,
+        what: str,
+        ask: Callable[[Peer, Callable[[str], None]], Awaitable[T]],
+        on_progress: Callable[[str], None] = lambda _: None,
+        *,
+        wait_s: float | None = None,
+    ) -> T:
         peer = await self._wait_peer(self._settings.start_timeout_s if wait_s is None else wait_s)
         settings = self._settings
         limit_s = settings.call_timeout_s if self.config.timeout_s is None else self.config.timeout_s
@@ -175,7 +205,7 @@ class Server:
         self._calls[call] = None
         try:
             with call.scope:
-                return await peer.call(tool, values, still_there)
+                return await ask(peer, still_there)
         except ServerDown as problem:
             call.why = problem.why
         finally:
@@ -185,10 +215,10 @@ class Server:
             with trio.move_on_after(_REASON_S):
                 while self.status is ServerStatus.CONNECTED:
                     await self._changed.wait()
-            raise ServerDown(self.name, f"it was lost while it ran {tool}: {self.why or call.why}")
+            raise ServerDown(self.name, f"it was lost while it ran {what}: {self.why or call.why}")
         if trio.current_time() < call.ends_at:
-            raise CallFailed(f"{tool} of {self.name} gave no sign of progress for {idle_s:g} s, and was cancelled")
-        raise CallFailed(f"{tool} of {self.name} did not end within {limit_s:g} s, and was cancelled")
+            raise CallFailed(f"{what} of {self.name} gave no sign of progress for {idle_s:g} s, and was cancelled")
+        raise CallFailed(f"{what} of {self.name} did not end within {limit_s:g} s, and was cancelled")
 
     async def _wait_peer(self, wait_s: float) -> Peer:
         with trio.move_on_after(wait_s):

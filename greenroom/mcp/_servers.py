@@ -8,6 +8,7 @@ Must not know: the SDK, agents, models.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -21,8 +22,11 @@ from greenroom.mcp._connection import McpConnection
 from greenroom.mcp._errors import MissingServers
 from greenroom.mcp._lifecycle import ServerStatus
 from greenroom.mcp._names import plain_name
+from greenroom.mcp._parsing import BrokenServer
 from greenroom.mcp._peer import OpenPeer
+from greenroom.mcp._prompts import McpPrompt, make_prompts
 from greenroom.mcp._required import has_to_wait, missing, why_missing
+from greenroom.mcp._resources import Library
 from greenroom.mcp._sdk import SdkPeers
 from greenroom.mcp._server import Server, ServerState
 from greenroom.mcp._settings import McpSettings
@@ -52,6 +56,8 @@ class McpServices:
     """What starts programs: `open_processes` of the tools. Without it only servers at an address can be connected."""
     output_folder: Path | None = None
     """Where results are kept that are no text, or too long; None keeps nothing of them."""
+    tokens: Path | None = None
+    """The folder in which tokens of servers at an address are kept, the user's own; None reads and keeps none."""
     open_peer: OpenPeer | None = None
     """How servers are connected; by default with the official SDK, which is imported at the first connection."""
 
@@ -78,11 +84,19 @@ class Branch:
 class McpServers:
     """Servers that belong together. Made by `start_servers` and `start_more`."""
 
-    def __init__(self, branch: Branch, services: McpServices, disabled: Iterable[DisabledServer] = ()) -> None:
+    def __init__(
+        self,
+        branch: Branch,
+        services: McpServices,
+        disabled: Iterable[DisabledServer] = (),
+        broken: Iterable[BrokenServer] = (),
+    ) -> None:
+        self.broken = tuple(broken)
+        """Entries that stand for no server, because they cannot be used."""
         self._branch = branch
         self._services = services
         self._open_peer = services.open_peer or SdkPeers(
-            cwd=services.cwd, programs=services.programs, blocking=services.ports.blocking
+            cwd=services.cwd, programs=services.programs, ports=services.ports, tokens=services.tokens
         )
         self._keeper = Keeper(services.ports, services.output_folder)
         self._servers: dict[str, Server] = {}
@@ -183,6 +197,36 @@ class McpServers:
         return self._tools
 
     @property
+    def prompts(self) -> tuple[McpPrompt, ...]:
+        """The prompts of the servers that are connected, as of now."""
+        most = self._services.settings.output_chars
+        return make_prompts(self._servers.values(), most=most, keep=partial(self._keeper.keep, "prompt"))
+
+    async def find_prompt(self, name: str) -> McpPrompt:
+        """Return the prompt that is called by a name; while servers are being connected, these are waited for.
+
+        Raises:
+            UsageError: There is none.
+        """
+        while True:
+            prompts = {one.name: one for one in self.prompts}
+            if name in prompts:
+                return prompts[name]
+            if not self._is_settling:
+                known = ", ".join(f"/{one}" for one in sorted(prompts)) or "none"
+                raise UsageError(f"there is no prompt /{name}; there are: {known}")
+            await self._changed.wait()
+
+    def with_resources(self) -> tuple[Server, ...]:
+        """Return the servers that say that they have resources: those connected, and those that are about to be once more."""
+        there = [one for one in self._servers.values() if one.status in {ServerStatus.CONNECTED, ServerStatus.PENDING}]
+        return tuple(one for one in there if one.info.has_resources)
+
+    def library(self, servers: Callable[[], Iterable[Server]]) -> Library:
+        """Return what resources of these servers are looked at with."""
+        return Library(servers, self._services.settings.output_chars, partial(self._keeper.keep, "resource"))
+
+    @property
     def clashes(self) -> tuple[str, ...]:
         """Tools that are left out because another one has their name, a line each."""
         return self._clashes if self.tools or self._clashes else ()
@@ -225,10 +269,14 @@ class McpServers:
         self._listeners[listener] = None
         return lambda: self._listeners.pop(listener, None)
 
+    @property
+    def _is_settling(self) -> bool:
+        return any(one.status is ServerStatus.PENDING for one in self._servers.values())
+
     async def wait_settled(self, timeout_s: float = REQUIRED_WAIT_S) -> bool:
         """Wait until no server is being connected any more; returns whether that is so, or the time was up."""
         with trio.move_on_after(timeout_s):
-            while any(one.status is ServerStatus.PENDING for one in self._servers.values()):
+            while self._is_settling:
                 await self._changed.wait()
             return True
         return False
@@ -265,6 +313,7 @@ async def start_servers(
     services: McpServices,
     *,
     disabled: Iterable[DisabledServer] = (),
+    broken: Iterable[BrokenServer] = (),
 ) -> McpServers:
     """Start the servers of a session under a supervisor `mcp`; returns before they are connected.
 
@@ -276,10 +325,11 @@ async def start_servers(
         configs: What to connect, in the order of precedence.
         services: What with.
         disabled: Servers to be shown and not connected.
+        broken: Entries to be told of that cannot be used.
 
     Raises:
         UsageError: Two servers have the same name.
     """
-    servers = McpServers(Branch(supervisor), services, disabled)
+    servers = McpServers(Branch(supervisor), services, disabled, broken)
     await servers.start(configs)
     return servers

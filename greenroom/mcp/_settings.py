@@ -46,6 +46,9 @@ class McpSettings:
     output_tokens: int = attrs.field(default=OUTPUT_TOKENS, validator=_positive)
     """How much of a result a model gets, in tokens of four characters; the rest is kept in a file."""
 
+    only_given: bool = False
+    """Whether no servers are connected but those that the program gives (`--strict-mcp-config`), save an administrator's."""
+
     @property
     def output_chars(self) -> int:
         """How much of a result a model gets, in characters."""

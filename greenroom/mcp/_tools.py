@@ -90,10 +90,12 @@ class McpTool:
             raise ToolError(str(problem)) from problem
         owner = self.server.ref.id if self.server.ref is not None else "server"
         most = min(self.info.output_chars or self._output_chars, MOST_OUTPUT_CHARS)
-        text = await render(result, lambda suffix, content: self._keeper.keep(owner, suffix, content), most)
+        shown = await render(result, lambda suffix, content: self._keeper.keep(owner, suffix, content), most)
         if result.is_error:
-            raise ToolError(text or f"{self.info.name} failed, and {self.server.name} does not say why")
-        return text
+            raise ToolError(shown.text or f"{self.info.name} failed, and {self.server.name} does not say why")
+        for image in shown.images:
+            ctx.show(image)
+        return shown.text
 
 
 def make_tools(

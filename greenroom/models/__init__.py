@@ -2,6 +2,7 @@
 
 from greenroom.models._answers import Answer, AnswerLike, Call, Part, Say, Think, as_answer, estimate_tokens
 from greenroom.models._anthropic import AnthropicModel
+from greenroom.models._as_events import with_events
 from greenroom.models._budget import Budget, BudgetExceeded, BudgetOf, Limited, Limits, Spent, Taken, budgeted
 from greenroom.models._chaos import Faults, PlannedCrash, chaotic
 from greenroom.models._choice import (
@@ -17,7 +18,7 @@ from greenroom.models._choice import (
 from greenroom.models._continuation import GO_ON, ContinuationPolicy, GoOn, LongAnswer
 from greenroom.models._deadlines import Deadlines, Phase, phase_after, with_deadlines
 from greenroom.models._failures import RETRYABLE
-from greenroom.models._messages_api import request_body
+from greenroom.models._messages_api import request_body, result_content
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._names import CLAUDE_MODELS, DEFAULT_CLAUDE_MODEL, FAMILIES, family_of
 from greenroom.models._playbook import Play, PlaybookModel
@@ -36,6 +37,7 @@ from greenroom.models._types import (
     ModelRequest,
     ModelResponse,
     Notice,
+    OnEvent,
     Role,
     StopReason,
     StreamRestarted,
@@ -95,6 +97,7 @@ __all__ = [
     "ModelSettings",
     "ModelStream",
     "Notice",
+    "OnEvent",
     "Part",
     "Phase",
     "PlannedCrash",
@@ -145,7 +148,9 @@ __all__ = [
     "read_recording",
     "recording",
     "request_body",
+    "result_content",
     "retrying",
     "with_deadlines",
+    "with_events",
     "with_settings",
 ]

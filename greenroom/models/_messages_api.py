@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from greenroom.core import UsageError
+from greenroom.core import Image, UsageError
 from greenroom.models._assembly import Assembly
 from greenroom.models._clean_text import clean, clean_json
 from greenroom.models._failures import failure, kind_of_type
@@ -109,10 +109,18 @@ def _block(block: Block) -> JsonObject:
             return {"type": "thinking", "thinking": clean(thinking), "signature": signature}
         case ToolUseBlock(id, name, value):
             return {"type": "tool_use", "id": id, "name": name, "input": clean_json(value)}
-        case ToolResultBlock(tool_use_id, text, is_error):
+        case ToolResultBlock(tool_use_id, text, is_error, images):
             if is_error and not text:
                 text = "(no message)"  # the provider refuses an error that says nothing
-            return {"type": "tool_result", "tool_use_id": tool_use_id, "content": clean(text), "is_error": is_error}
+            content = result_content(clean(text), images) if images and not is_error else clean(text)
+            return {"type": "tool_result", "tool_use_id": tool_use_id, "content": content, "is_error": is_error}
+
+
+def result_content(text: str, images: Sequence[Image]) -> list[JsonObject]:
+    """Return a result with images as the blocks that it is sent as; the provider refuses blank text."""
+    sources = [{"type": "base64", "media_type": one.media_type, "data": one.base64} for one in images]
+    said = [{"type": "text", "text": text}] if text.strip() else []
+    return [*said, *({"type": "image", "source": one} for one in sources)]
 
 
 def _tool(tool: ToolSchema) -> JsonObject:

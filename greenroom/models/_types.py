@@ -6,14 +6,17 @@ clock or Trio.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
-from greenroom.core import UsageError
+from greenroom.core import Image, UsageError
 from greenroom.models._clean_text import json_size
+
+CHARACTERS_PER_TOKEN: Final = 4
+"""What a token is taken for where nobody counts."""
 
 
 @attrs.frozen
@@ -50,6 +53,14 @@ class ToolResultBlock:
     tool_use_id: str
     content: str
     is_error: bool = False
+    images: tuple[Image, ...] = ()
+    """What it shows, behind the text; with an error providers take none."""
+
+    @property
+    def characters(self) -> int:
+        """How long it is, images by what they cost: what an estimate of tokens goes by."""
+        shown = sum([one.tokens for one in self.images]) * CHARACTERS_PER_TOKEN if self.images else 0
+        return len(self.content) + shown
 
 
 def _characters(block: Block) -> int:
@@ -60,8 +71,8 @@ def _characters(block: Block) -> int:
             return len(thinking)
         case ToolUseBlock(_, name, value):
             return len(name) + json_size(value)
-        case ToolResultBlock(_, content):
-            return len(content)
+        case ToolResultBlock():
+            return block.characters
 
 
 Block: TypeAlias = TextBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock
@@ -215,6 +226,14 @@ class ModelRequest:
     """None: the model's own default."""
     attempt: int = 1
     """Which attempt at an answer it is; above 1 where the one before was given up, in its wait, for this one. Never sent."""
+    on_event: OnEvent | None = attrs.field(default=None, eq=False, repr=False)
+    """Hears of the answer as it comes; see `OnEvent`. Never sent, and no part of what is recorded."""
+
+
+OnEvent: TypeAlias = Callable[[Mapping[str, Any]], object]
+"""Called with each event of a streaming answer in the provider's form (`message_start`, `content_block_delta`, ...), in order and
+in the step in which it is read: it may only store and wake. An answer that is begun anew has its events from the start again.
+Models of Anthropic's API have such events; others are given them by `with_events`."""
 
 
 StopReason: TypeAlias = Literal[

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from greenroom.core import ProviderError, UsageError
+from greenroom.core import Image, ProviderError, UsageError
 from greenroom.models._budget import BudgetExceeded, Spent
 from greenroom.models._types import (
     Block,
@@ -63,7 +63,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     if attrs.has(type(value)):
-        fields = [(field, getattr(value, field.name)) for field in attrs.fields(type(value))]
+        # What takes no part in comparing, such as who listens, is no part of the value.
+        fields = [(field, getattr(value, field.name)) for field in attrs.fields(type(value)) if field.eq]
         named = {field.name: plain(one) for field, one in fields if one != field.default}
         kind = _NAMES.get(type(value))
         return named if kind is None else {"type": kind, **named}
@@ -77,7 +78,10 @@ def message_of(value: Mapping[str, Any]) -> Message:
 
 def block_of(value: Mapping[str, Any]) -> Block:
     """Return the block that `plain` has made this of."""
-    return _BLOCKS[value["type"]](**_fields(value))
+    fields = _fields(value)
+    if "images" in fields:
+        fields["images"] = tuple(Image(**one) for one in fields["images"])
+    return _BLOCKS[value["type"]](**fields)
 
 
 def delta_of(value: Mapping[str, Any]) -> Delta:

@@ -58,6 +58,10 @@ class AgentHooks:
             return None
         return self._runner(home, own)
 
+    def of_settings(self) -> HookRunner:
+        """Return what runs hooks at moments that are no agent's own; those that ask an agent are not among them."""
+        return HookRunner(merge_hooks(self._settings).without(HandlerType.AGENT), self._services)
+
     def add(self, home: AgentHome, rendered: Rendered) -> None:
         """Let the hooks of a skill run for an agent from now on; they hold until it ends (agents 3.43)."""
         if not rendered.hooks:

@@ -23,13 +23,14 @@ from greenroom.agents import (
     CanUseTool,
     CompactionSettings,
     OnMessage,
+    OnStream,
     compaction_from_environment,
 )
 from greenroom.agents.crew import delegation_from_environment
 from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions
 from greenroom.core import Event, Ports, Recorder, open_bare_nursery
 from greenroom.core.sources import Diagnostic, Kind, Places, find_places
-from greenroom.hooks import HookServices
+from greenroom.hooks import HookServices, OnHook
 from greenroom.mcp import (
     FoundServers,
     HookCaller,
@@ -54,11 +55,13 @@ from greenroom.models import (
 from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation, SessionGround
+from greenroom.session._environment import EnvironmentLimits, exported_variables, limits_from_environment
 from greenroom.session._hook_rules import HookRules
 from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
 from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
 from greenroom.session._settings import SessionSettings, Settings, SettingSource, load_settings, read_sources
+from greenroom.session._worktree_hooks import SettingsWorktreeHooks
 from greenroom.skills import SkillSource
 from greenroom.supervisor import Supervisor
 from greenroom.tasks import TaskNotice, Tasks, open_tasks, record_new, record_settled, record_task, record_undelivered
@@ -67,6 +70,8 @@ from greenroom.tools import AskUser, SystemProcesses, ToolSet, open_processes
 from greenroom.trace import Journal
 from greenroom.worktrees import Worktrees
 
+MCP_TOKENS: Final = "mcp-tokens"
+"""The folder in the user's own that tokens of MCP servers are kept in."""
 HOOK_TOKENS: Final = 1_024
 """The most that a model writes when a hook asks it."""
 
@@ -93,10 +98,29 @@ class Plan:
     environ: Mapping[str, str] = attrs.field(repr=False)
     """Variables of the machine, with those of the settings before them."""
     compaction: CompactionSettings
+    limits: EnvironmentLimits
     servers: FoundServers
     mcp: McpSettings
     problems: tuple[str, ...]
     """What was passed over, a line each."""
+
+    @property
+    def project(self) -> Path:
+        """The folder of the project."""
+        return self.places.root if self.places is not None else self.cwd
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Watch:
+    """What else a program wants to hear of while it happens; whoever is called may only store and wake."""
+
+    on_stream: OnStream | None = None
+    """Hears of each event of the models' answers to turns of agents, with the agent's id."""
+    on_taken: Callable[[str], object] | None = None
+    """Hears the id of each message that `session.send` has handed in, when the main agent takes it up."""
+    on_hook: OnHook | None = None
+    """Hears of each run of a hook's handler from its beginning to its end."""
 
 
 @final
@@ -108,6 +132,7 @@ class Hosted:
     can_use_tool: CanUseTool | None
     ask_user: AskUser | None
     on_message: OnMessage | None
+    watch: Watch
     has_approver: bool = attrs.field(kw_only=True)
 
 
@@ -159,12 +184,13 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     teams = teams_from_environment(environ, settings.scalars.teams)
     delegation = delegation_from_environment(environ, settings.scalars.delegation)
     settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams, delegation=delegation))
+    limits = limits_from_environment(environ)
     builtins = await run(builtin_definitions, environ, is_headless=not delegation.interactive)
     builtins = with_worker(builtins, delegation)
     definitions = DefinitionSource(places, blocking=ports.blocking, more=wish.agents, builtins=builtins)
     found = await definitions.refresh()
     home = places.user if places is not None else await run(Path.home)
-    tools = with_its_tools(wish.tools, delegation)
+    tools = limits.put_into(with_its_tools(wish.tools, delegation))
     policy, problems = make_policy(settings, tuple(tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
     servers, mcp, more = await run(_find_servers, cwd, places, wanted, settings, environ)
     unread = {one.source for one in settings.diagnostics if one.kind is Kind.BROKEN}
@@ -182,6 +208,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         has_mode=wish.permission_mode is not None,
         environ=environ,
         compaction=compaction_from_environment(environ, settings.scalars.compaction),
+        limits=limits,
         servers=servers,
         mcp=mcp,
         problems=(*([of_mode] if of_mode else []), *map(str, diagnostics), *problems),
@@ -209,13 +236,13 @@ def _find_servers(
         for file in settings.files
         if file.source is None and file.values.get("mcpServers")
     ]
-    if places is None and not given:
+    if (places is None or mcp.only_given) and not given:
         return FoundServers(), mcp, list(ignored)
     found = find_servers(
         places if places is not None else find_places(cwd),
         environ=environ,
         given=given,
-        only_given=places is None,
+        only_given=places is None or mcp.only_given,
         is_trusted=settings.is_trusted,
     )
     unwanted = settings.scalars.disabledMcpjsonServers
@@ -258,10 +285,11 @@ async def open_surroundings(
 ) -> AsyncIterator[Surroundings]:
     """Open what a session starts processes and tasks with; leaving ends what is left of them."""
     folder = run_folder / "tasks"
+    environ = {**exported_variables(run_folder.name, plan.project), **plan.settings.env}
 
     async with (
         open_processes(
-            blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=plan.settings.env
+            blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=environ
         ) as processes,
         open_bare_nursery() as nursery,
     ):
@@ -298,10 +326,15 @@ async def compose(
     """Return what makes the agents of a session; its MCP servers have been started, and may not be connected yet."""
     model, budget = layered(plan, hosted.model, journal, ports)
     services = McpServices(
-        cwd=plan.cwd, ports=ports, settings=plan.mcp, programs=around.processes, output_folder=run_folder / "tasks"
+        cwd=plan.cwd,
+        ports=ports,
+        settings=plan.mcp,
+        programs=around.processes,
+        output_folder=run_folder / "tasks",
+        tokens=None if plan.places is None else plan.places.home / MCP_TOKENS,
     )
-    servers = await start_servers(branch, plan.servers.configs, services, disabled=plan.servers.disabled)
-    project = plan.places.root if plan.places is not None else plan.cwd
+    found = plan.servers
+    servers = await start_servers(branch, found.configs, services, disabled=found.disabled, broken=found.broken)
     composition = Composition(
         settings=plan.settings,
         policy=plan.policy,
@@ -310,7 +343,7 @@ async def compose(
         definitions=plan.definitions,
         skills=SkillSource(plan.places, blocking=ports.blocking),
         hook_services=HookServices(
-            project=project,
+            project=plan.project,
             environment=plan.environ,
             ports=ports,
             emit=journal.recorder.emit_fields,
@@ -319,6 +352,8 @@ async def compose(
             model=_Judge(model),
             overflow_folder=run_folder / "hooks",
             start_soon=around.nursery.start_soon,
+            on_hook=hosted.watch.on_hook,
+            session_end_limit_s=plan.limits.session_end_s,
         ),
         ports=ports,
         cwd=plan.cwd,
@@ -350,6 +385,7 @@ def make_delegation(
     ports: Ports,
 ) -> Delegation:
     """Return the crew of a session; the tools that stood for it are its own from now on."""
+    scalars = plan.settings.scalars
 
     async def record(event: Event) -> None:
         journal.recorder.emit(event)
@@ -364,7 +400,13 @@ def make_delegation(
         run_folder=journal.folder,
         write=journal.write_before,
         wait_durable=journal.commit,
-        worktrees=Worktrees(ports=ports, record=record, environment=plan.environ),
+        worktrees=Worktrees(
+            scalars.worktree.made(scalars.cleanupPeriodDays),
+            ports=ports,
+            hooks=SettingsWorktreeHooks(composition.hooks, composition.services),
+            record=record,
+            environment=plan.environ,
+        ),
     )
     composition.bind(delegation.bound_tools())
     return delegation
@@ -402,11 +444,15 @@ def _services(
         thinking=models.thinking,
         continuation=models.continuation,
         compaction=plan.compaction,
+        side_by_side=plan.limits.side_by_side,
+        stop_blocks=plan.limits.stop_blocks,
         progress_summaries=plan.settings.scalars.agent_progress_summaries,
         processes=around.processes,
         background=around.tasks,
         ask_user=hosted.ask_user,
         on_message=hosted.on_message,
+        on_stream=hosted.watch.on_stream,
+        on_taken=hosted.watch.on_taken,
     )
 
 

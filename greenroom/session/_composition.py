@@ -25,7 +25,6 @@ from greenroom.agents import (
     ForkSkill,
     SkillTool,
     compose_system_prompt,
-    open_agent_servers,
     preload_skills,
 )
 from greenroom.agents.crew import ChildWish, DelegationSettings, furnish
@@ -47,10 +46,11 @@ from greenroom.agents.memory import (
 from greenroom.core import Ports, UsageError
 from greenroom.core.sources import Places
 from greenroom.hooks import HookServices
-from greenroom.mcp import McpServers, McpTool, MissingServers, ServerStatus
+from greenroom.mcp import McpServers, MissingServers, ServerStatus, prompt_call
 from greenroom.models import Budget, ModelNames, choose_model, read_effort
 from greenroom.permissions import Policy, Scope, Update, apply_updates, hidden_tools, updated_settings
 from greenroom.session._agent_hooks import AgentHooks
+from greenroom.session._agent_servers import ServerTool, reach_servers, read_server_prompt
 from greenroom.session._leading import as_coordinator, give_scratchpad, open_folders, workers_in_words
 from greenroom.session._policy import policy_of
 from greenroom.session._settings import Settings, SettingSource, settings_path
@@ -335,7 +335,11 @@ class Composition:
         async def prepare(ctx: Context) -> None:
             nonlocal preloaded
             more = [one for name, one in home.tools.items() if name not in self._tools]
-            more += await self._reach_servers(home, ctx)
+            reached, problems = await reach_servers(
+                home, ctx, self.servers, environ=self._environ, trusted=self._trusted, give=self._give
+            )
+            more += reached
+            self.problems += problems
             if self._places is not None:
                 memory = self._memory_of(home, definition, self._places)
                 if memory is not None:
@@ -352,18 +356,10 @@ class Composition:
 
         return prepare
 
-    async def _reach_servers(self, home: AgentHome, ctx: Context) -> list[McpTool]:
-        """Wait until the session's MCP servers are connected or have failed, connect the agent's own, and return the tools.
-
-        Raises:
-            MissingServers: One that it requires is not there.
-        """
-        if not home.definition.required_mcp_servers:  # else it waits for these
-            await self.servers.wait_settled()
-        mine = await open_agent_servers(home.definition, self.servers, environ=self._environ, trusted=self._trusted)
-        mine.end_with(ctx.ref)
-        self.problems += [str(one) for one in mine.diagnostics if one.is_problem]
-        return list(mine.tools(home.definition))
+    def _give(self, home: AgentHome, tools: Sequence[Tool]) -> None:
+        """Give an agent other tools of its MCP servers in the place of those that it has."""
+        kept = [one for one in self.own_tools(home) if not isinstance(one, ServerTool)]
+        home.tools = self.tools_for(home, [*kept, *tools])
 
     def _memory_of(self, home: AgentHome, definition: AgentDefinition, places: Places) -> MemoryFolder | None:
         is_on = is_memory_on(self._environ, setting=self._settings.scalars.autoMemoryEnabled)
@@ -406,22 +402,26 @@ class Composition:
         return take_up
 
     def is_command(self, text: str) -> bool:
-        """Whether a user's words call a skill by `/name`.
+        """Whether a user's words call a skill by `/name`, or a prompt of an MCP server.
 
         Raises:
             UsageError: They call one that only models may call.
         """
         is_slash = self._places is not None and text.lstrip().startswith("/")
-        return is_slash and read_command_line(text, self.skills.current) is not None
+        return prompt_call(text) is not None or (is_slash and read_command_line(text, self.skills.current) is not None)
 
     async def read_prompt(self, home: AgentHome, text: str) -> tuple[str, tuple[Rendered, ...]]:
         """Return what a user's words mean: a skill that they call by `/name` stands for its text (agents 4.23, 4.41).
 
-        One that runs as an agent of its own is the only one.
+        One that runs as an agent of its own is the only one. `/mcp__server__prompt` stands for what the server's prompt says.
 
         Raises:
-            UsageError: They call a skill that only models may call, that fails, or whose agent there is not.
+            UsageError: They call a skill that only models may call, that fails, or whose agent there is not; or a prompt that
+                there is not, or that its server did not give.
         """
+        said = await read_server_prompt(self.servers, text)
+        if said is not None:
+            return said, ()
         line = read_command_line(text, self.skills.current) if text.lstrip().startswith("/") else None
         if line is None or self._places is None:
             return text, ()

@@ -48,6 +48,15 @@ def make_policy(
     return attrs.evolve(policy, rules=(*policy.rules, *kept)), [str(one) for one in problems]
 
 
+def _mode_of_mate(leading: Policy, wish: ChildWish) -> Mode:
+    """Return the mode of a teammate: its lead's, whatever its definition says (agents 7.14), or that which its plan was approved into."""
+    if wish.is_planning:
+        return Mode.PLAN
+    mode = parse_mode(wish.approved_mode) if wish.approved_mode else leading.mode
+    # A team that is opened again skips no permissions that its lead does not skip now.
+    return leading.mode if mode is Mode.BYPASS else mode
+
+
 def policy_of(
     policy: Policy,
     definition: AgentDefinition,
@@ -69,9 +78,8 @@ def policy_of(
     deny = [one for one in definition.disallowed_tools if "(" in one]
     name = definition.name
     if wish is not None and wish.is_teammate and wish.parent is not None and wish.parent.policy is not None:
-        # As its lead is treated, whatever its definition says (agents 7.14).
         leading = wish.parent.policy
-        made, problems = leading.for_child(Mode.PLAN if wish.is_planning else leading.mode, deny=deny, agent=name)
+        made, problems = leading.for_child(_mode_of_mate(leading, wish), deny=deny, agent=name)
     elif setting is not None:
         made, problems = policy.for_child(said, setting=setting, deny=deny, agent=name)
     else:

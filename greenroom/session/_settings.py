@@ -28,6 +28,7 @@ from greenroom.models import ModelSettings, read_effort
 from greenroom.permissions import PermissionSettings, Source, read_permissions
 from greenroom.session._neighbours import NeighbourSettings
 from greenroom.teams import TeamSettings
+from greenroom.worktrees import BaseRef, WorktreeSettings
 
 LOCAL_FILE: Final = "settings.local.json"
 SHARED_FILE: Final = "settings.json"
@@ -42,6 +43,26 @@ class SettingSource(StrEnum):
     """`settings.json` of the project; shared with those who work on it."""
     LOCAL = "local"
     """`settings.local.json` of the project; this checkout's."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class WorktreeKeys:
+    """How worktrees are made, in the names that people's files have."""
+
+    baseRef: Literal["fresh", "head"] = "fresh"  # noqa: N815
+    """What a worktree starts from. `fresh`: the default branch of the remote, fetched if that was a day ago; without a remote the
+    current commit. `head`: the current commit of where the agent would work otherwise."""
+    sparsePaths: tuple[str, ...] = ()  # noqa: N815
+    """Folders to check out, and nothing else but the files at the root; everything, unless said."""
+
+    def __attrs_post_init__(self) -> None:
+        self.made(None)
+
+    def made(self, days: int | None) -> WorktreeSettings:
+        """Return them as worktrees take them; `days` is when forgotten ones may be swept away, None as by default."""
+        age = {} if days is None else {"cleanup_period_days": days}
+        return WorktreeSettings(base_ref=BaseRef(self.baseRef), sparse_paths=self.sparsePaths, **age)
 
 
 _AT_LEAST_1: Final = attrs.validators.optional(attrs.validators.ge(1))
@@ -114,6 +135,8 @@ class SessionSettings:
     """Seconds that a question to a person waits before it is refused; 600 unless said."""
     cleanupPeriodDays: int | None = attrs.field(default=None, validator=_AT_LEAST_1)  # noqa: N815
     """Days since a run last changed, after which `greenroom sweep` removes it; 30 unless said."""
+    worktree: WorktreeKeys = attrs.field(factory=WorktreeKeys)
+    """How checkouts of their own are made for agents: `baseRef`, `sparsePaths`."""
     max_runs_bytes: int | None = attrs.field(default=None, validator=_AT_LEAST_1)
     """What all runs of a project may take up before a sweep removes the oldest."""
 

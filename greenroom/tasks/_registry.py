@@ -71,8 +71,9 @@ class Tasks:
         self._sweeping = trio.CancelScope()
         self.id_of: Callable[[str], str] = lambda name: name
         """Returns the id of the agent of a name."""
-        self.on_release: Callable[[Task], None] = lambda _: None
-        """Called some time after the end of a task that `open` made, when nobody looks at it any more."""
+        self.on_release: Callable[[Task], bool] = lambda _: True
+        """Called some time after the end of a task that `open` made, when nobody looks at it any more; says whether that is over,
+        and is called again otherwise."""
 
     def start(
         self,
@@ -176,7 +177,11 @@ class Tasks:
             task.move(edge)
             note = partial(self._note_settled, task)
             self._nursery.start_soon(_look_after, claim, after_care, note, name=f"after {task.info.id}")
-        self._releases.append((task.ended_s + self._release_s, task))
+        self.release_later(task)
+
+    def release_later(self, task: Task) -> None:
+        """Have what is held for a task that has ended released after `release_s`, from now."""
+        self._releases.append((trio.current_time() + self._release_s, task))
         if not self._is_releasing:
             self._is_releasing, self._sweeping = True, trio.CancelScope()
             self._nursery.start_soon(self._release_in_time, name="release of tasks")
@@ -200,10 +205,8 @@ class Tasks:
                 now_s = trio.current_time()
                 earliest_s = now_s + RELEASES_APART_S
                 for task in self._take_due(now_s):
-                    if task.retain or not task.is_settled:
+                    if task.retain or not task.is_settled or not self.on_release(task):
                         self._releases.append((now_s + self._release_s, task))
-                    else:
-                        self.on_release(task)
         self._is_releasing = False
 
     def _take_due(self, now_s: float) -> list[Task]:

@@ -237,8 +237,7 @@ class Team:
     @property
     def has_work_to_hand_out(self) -> bool:
         """Whether an item waits although somebody is there who could take it, or will be after a restart."""
-        takers = (one for one in self._mates.values() if one.status is not MemberStatus.AWAITING_PLAN)
-        return self.board.has_claimable and any(not mate.ref.is_gone for mate in takers)
+        return self.board.has_claimable and any(not mate.ref.is_gone for mate in self._mates.values())
 
     async def spawn(
         self,

@@ -34,6 +34,11 @@ class BackgroundInfo(Protocol):
         ...
 
     @property
+    def agent_type(self) -> str:
+        """The definition, for an agent."""
+        ...
+
+    @property
     def output_file(self) -> Path:
         """Where its output goes."""
         ...

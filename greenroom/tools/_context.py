@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar, final
 
 import attrs
 
-from greenroom.core import Blocking
+from greenroom.core import Blocking, Image
 from greenroom.tools._background import Background, BackgroundTask
 from greenroom.tools._errors import OutsideRoots, ToolError
 from greenroom.tools._processes import Processes, ProcessResult, run_process
@@ -116,6 +116,10 @@ class ToolContext:
     def attach(self, data: Mapping[str, Any]) -> None:
         """Add to the result of this call what programs read of it, beside the text for the model; plain JSON."""
         self.workspace.attachments[self.tool_use_id] = data
+
+    def show(self, image: Image) -> None:
+        """Let the model see an image behind the text of this call's result; an error result shows none."""
+        self.workspace.images.setdefault(self.tool_use_id, []).append(image)
 
     def tell_end(self, task: BackgroundTask) -> None:
         """Say that the result of this call tells how a task ended: no notice does, neither now nor after a restart."""

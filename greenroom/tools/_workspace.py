@@ -14,6 +14,8 @@ from typing import Any, Final, Literal, final
 
 import attrs
 
+from greenroom.core import Image
+
 MAX_FILES: Final = 1_000
 """Files that one agent is remembered to have seen; the one seen longest ago is forgotten first."""
 
@@ -142,6 +144,8 @@ class Workspace:
     todos: tuple[Todo, ...] = ()
     attachments: dict[str, Mapping[str, Any]] = attrs.field(factory=dict)
     """What programs read of results besides their text, by the id of the call, until the results are appended."""
+    images: dict[str, list[Image]] = attrs.field(factory=dict)
+    """What results show besides their text, by the id of the call, until the call has ended."""
     told: dict[str, dict[str, str]] = attrs.field(factory=dict)
     """The ends of tasks that results tell of: by the id of the call, how the run of each notice ended; until these are
     appended."""

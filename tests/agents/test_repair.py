@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import INTERRUPTED, faults_of, repair
-from greenroom.models import Block, Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from greenroom.agents import INTERRUPTED, decode_message, encode_message, faults_of, repair
+from greenroom.core import Image
+from greenroom.models import Block, Message, ModelRequest, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from greenroom.models._wire import plain, request_of
 
 IDS = st.sampled_from("abcd")
 BLOCKS: st.SearchStrategy[Block] = st.one_of(
@@ -113,6 +118,29 @@ def call(name: str) -> ToolUseBlock:
 def test_each_rule_of_the_provider_is_looked_at(messages: list[Message], fault: str) -> None:
     assert any(fault in one for one in faults_of(messages))
     assert faults_of(repair(messages).messages) == []
+
+
+@given(st.text(), st.lists(st.binary(max_size=20), max_size=3))
+def test_a_result_with_images_is_read_as_it_was_written(text: str, contents: list[bytes]) -> None:
+    images = tuple(Image("image/png", base64.b64encode(one).decode()) for one in contents)
+    text = text if text.strip() or not images else ""
+    message = Message("user", (ToolResultBlock("t1", text, images=images),))
+
+    written = json.loads(json.dumps(encode_message(message)))
+
+    assert decode_message(written, source="here") == message
+    assert request_of(json.loads(json.dumps(plain(ModelRequest((message,)))))).messages == (message,)
+
+
+def test_what_others_write_into_results_is_shown_or_said_to_be_left_out() -> None:
+    source = {"type": "base64", "media_type": "image/tiff", "data": "AAAA"}
+    shown = {"type": "base64", "media_type": "image/gif", "data": "AAAA"}
+    content = [{"type": "text", "text": "a"}, {"type": "image", "source": source}, {"type": "image", "source": shown}]
+    written = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": content}]}
+
+    (block,) = decode_message(written, source="here").content
+
+    assert block == ToolResultBlock("t1", "a\n(left out)", images=(Image("image/gif", "AAAA"),))
 
 
 def test_a_result_stands_in_front_of_text_and_belongs_to_one_call() -> None:

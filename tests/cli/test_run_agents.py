@@ -289,7 +289,10 @@ class Heard:
     def told(self, event: object, agent: str = "") -> None:
         raise AssertionError(event)
 
-    def tasks(self, lines: Sequence[Line]) -> None:
+    def streamed(self, event: Mapping[str, Any], parent: str | None = None) -> None:
+        raise AssertionError("nobody asked for it")
+
+    def lines(self, lines: Sequence[Line]) -> None:
         self.calls += [("task", line["subtype"]) for line in lines if line.get("subtype") == "task_notification"]
         beats = [line for line in lines if line["type"] == "tool_progress"]
         self.calls += [("beat", (line["tool_name"], round(line["elapsed_time_seconds"]))) for line in beats]

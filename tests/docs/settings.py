@@ -9,7 +9,7 @@ import attrs
 
 from greenroom.agents import CompactionSettings
 from greenroom.agents.crew import DelegationSettings
-from greenroom.session import SessionSettings
+from greenroom.session import SessionSettings, WorktreeKeys
 from greenroom.teams import TeamSettings
 from tests.docs.docstrings import field_docs, field_types
 from tests.docs.events import table
@@ -27,6 +27,7 @@ TAKES: Final = {
     "DelegationSettings": "object",
     "NeighbourSettings": "object",
     "TeamSettings": "object",
+    "WorktreeKeys": "object",
     "ForkSetting": "`off`, `when_type_omitted` or `explicit`",
     "SkillForkSetting": "`wait` or `background`",
     "ModelSettings": "object, see [settings of models](model-settings.md)",
@@ -71,6 +72,7 @@ def insert(page: str) -> str:
         ("compaction", CompactionSettings),
         ("delegation", DelegationSettings),
         ("teams", TeamSettings),
+        ("worktree", WorktreeKeys),
     ):
         begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
         before, _, rest = page.partition(begin)

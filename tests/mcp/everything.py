@@ -9,7 +9,8 @@ import time
 from typing import Any
 
 import anyio
-from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver import AssistantMessage, Context, MCPServer, UserMessage
+from mcp.server.mcpserver.prompts import Prompt
 from mcp_types import CallToolResult, ImageContent, TextContent, ToolAnnotations
 
 server = MCPServer("everything", version="1.2.3", instructions="Ask nicely.")
@@ -94,6 +95,39 @@ async def learn(ctx: Context[Any]) -> str:
     await ctx.notify_tools_changed()
     await ctx.session.send_tool_list_changed()
     return "learnt"
+
+
+@server.tool()
+async def teach(ctx: Context[Any]) -> str:
+    """Offer one more prompt from now on."""
+    server.add_prompt(Prompt.from_function(lambda: "Say it again.", name="again", description="Again"))
+    await ctx.notify_prompts_changed()
+    await ctx.session.send_prompt_list_changed()
+    return "taught"
+
+
+@server.prompt(name="re view")
+def review(path: str, style: str = "kind") -> str:
+    """Look at a file."""
+    return f"Review {path}, and be {style}."
+
+
+@server.prompt()
+def talk() -> list[UserMessage | AssistantMessage]:
+    """Begin a talk."""
+    return [UserMessage("What is one?"), AssistantMessage("The first number."), UserMessage("And two?")]
+
+
+@server.resource("note://one", name="one", description="A note", mime_type="text/plain")
+def one() -> str:
+    """Return a note."""
+    return "Remember the milk."
+
+
+@server.resource("note://pixel", mime_type="image/png")
+def pixel() -> bytes:
+    """Return an image."""
+    return PIXEL
 
 
 def note(file: str, text: str) -> None:

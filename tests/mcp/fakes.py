@@ -14,14 +14,20 @@ from greenroom.core import InlineBlocking, Ports, event_of
 from greenroom.mcp import (
     CallFailed,
     CallResult,
+    Change,
     Ending,
     Http,
     McpEvent,
     McpServers,
     McpServices,
     McpSettings,
+    Part,
     Peer,
     PeerInfo,
+    PromptInfo,
+    PromptPart,
+    ResourceInfo,
+    ResourcePart,
     ServerConfig,
     ServerDown,
     Stdio,
@@ -40,10 +46,14 @@ class FakeServer:
 
     def __init__(self, *tools: ToolInfo, connects_after_s: float = 0.0, fails: tuple[str, ...] = ()) -> None:
         self.tools = tools or (ECHO, SLOW)
+        self.prompts: tuple[PromptInfo, ...] = ()
+        self.resources: tuple[ResourceInfo, ...] | None = None
         self.connects_after_s = connects_after_s
         self.fails = list(fails)
         """Why the next tries to connect fail, one after the other."""
         self.needs_auth = False
+        self.prompts_fail: float | None = None
+        """After how many seconds its list of prompts fails; None where it does not."""
         self.opened = 0
         self.open_now = 0
         self.cancelled = 0
@@ -62,11 +72,38 @@ class FakePeer:
         self.ending = ending
         self.lost = trio.Event()
         self.changed = trio.Event()
-        self.info = PeerInfo(name="fake", version="1", protocol="2026-07-28", instructions="Be kind. " * 300)
+        has_resources = server.resources is not None
+        self.info = PeerInfo(
+            name="fake",
+            version="1",
+            protocol="2026-07-28",
+            instructions="Be kind. " * 300,
+            has_resources=has_resources,
+        )
 
     async def list_tools(self) -> tuple[ToolInfo, ...]:
         await trio.lowlevel.checkpoint()
         return self.server.tools
+
+    async def list_prompts(self) -> tuple[PromptInfo, ...]:
+        await trio.lowlevel.checkpoint()
+        if self.server.prompts_fail is not None:
+            await trio.sleep(self.server.prompts_fail)
+            raise CallFailed("no prompts today")
+        return self.server.prompts
+
+    async def list_resources(self) -> tuple[ResourceInfo, ...]:
+        await trio.lowlevel.checkpoint()
+        return self.server.resources or ()
+
+    async def get_prompt(self, prompt: str, values: Mapping[str, str]) -> tuple[PromptPart, ...]:
+        await trio.lowlevel.checkpoint()
+        said = ", ".join(f"{name}={value}" for name, value in values.items())
+        return (PromptPart("user", TextPart(f"{prompt}: {said}")),)
+
+    async def read_resource(self, uri: str) -> tuple[Part, ...]:
+        await trio.lowlevel.checkpoint()
+        return (ResourcePart(uri=uri, text="inside"),)
 
     async def call(self, tool: str, values: Mapping[str, Any], on_progress: Callable[[str], None]) -> CallResult:
         if tool == "slow":
@@ -86,9 +123,10 @@ class FakePeer:
         await trio.lowlevel.checkpoint()
         return CallResult(parts=(TextPart(str(values.get("text", ""))),), is_error=tool == "boom")
 
-    async def wait_changed(self) -> None:
+    async def wait_changed(self) -> frozenset[Change]:
         await self.changed.wait()
         self.changed = trio.Event()
+        return frozenset(Change)
 
     async def wait_lost(self) -> None:
         await self.lost.wait()

@@ -57,7 +57,9 @@ class Session:
 
 
 @asynccontextmanager
-async def session(folder: Path, *configs: ServerConfig, settings: McpSettings | None = None) -> AsyncIterator[Session]:
+async def session(
+    folder: Path, *configs: ServerConfig, settings: McpSettings | None = None, tokens: Path | None = None
+) -> AsyncIterator[Session]:
     """Open a session with these servers, and wait until they stand or have failed."""
     ports = Ports()
     async with (
@@ -72,6 +74,7 @@ async def session(folder: Path, *configs: ServerConfig, settings: McpSettings | 
             settings=settings or McpSettings(),
             programs=programs,
             output_folder=folder / "tasks",
+            tokens=tokens,
         )
         servers = await start_servers(runtime.root, configs, services)
         assert await servers.wait_settled(BOUND_S)
@@ -110,15 +113,20 @@ class Listening:
 
     async def wait_open(self) -> None:
         """Wait until somebody answers at the port."""
-        with trio.fail_after(BOUND_S):
-            while True:
-                try:
-                    stream = await trio.open_tcp_stream("127.0.0.1", self.port)
-                except OSError:
-                    await trio.sleep(0.05)
-                else:
-                    await stream.aclose()
-                    return
+        await wait_for_port(self.port)
+
+
+async def wait_for_port(port: int) -> None:
+    """Wait until somebody answers at a port."""
+    with trio.fail_after(BOUND_S):
+        while True:
+            try:
+                stream = await trio.open_tcp_stream("127.0.0.1", port)
+            except OSError:
+                await trio.sleep(0.05)
+            else:
+                await stream.aclose()
+                return
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import pytest
 import trio
 
 from greenroom.mcp import Http, McpServers, ServerConfig, ServerStatus
+from greenroom.mcp._sdk import login_wanted
 from greenroom.tools import ToolError
 from tests.mcp.real import BOUND_S, free_port, listening, session, until
 
@@ -34,9 +35,9 @@ def collected_here() -> Iterator[None]:
     gc.collect()
 
 
-def config_of(url: str, kind: str = "", **headers: str) -> ServerConfig:
+def config_of(url: str, kind: str = "", *, name: str = "far", **headers: str) -> ServerConfig:
     dialect: Literal["http", "sse"] = "sse" if kind == "sse" else "http"
-    return ServerConfig(name="far", way=Http(url=url, headers=headers, dialect=dialect))
+    return ServerConfig(name=name, way=Http(url=url, headers=headers, dialect=dialect))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -85,7 +86,7 @@ async def test_a_server_that_wants_a_login_is_not_asked_again(tmp_path: Path) ->
     async with answering(401, "Unauthorized") as (url, asked), session(tmp_path, config_of(url, A="b")) as one:
         (state,) = one.servers.states()
 
-    assert (state.status, state.why) == (S.NEEDS_AUTH, "it wants a login: it answered HTTP 401")
+    assert (state.status, state.why) == (S.NEEDS_AUTH, login_wanted(Http(url=url), None, ""))
     assert asked
     assert all(b"\r\na: b\r\n" in each.lower() for each in asked)
 

@@ -92,7 +92,13 @@ def test_every_form_is_read(entry: object, expected: object) -> None:
         ({"type": "http", "url": "h/mcp"}, "has the url 'h/mcp', which is no http or https address"),
         ({"type": "http", "url": "http://${T}"}, "has the url 'http://${T}'"),
         ({"type": "http", "url": "http://h", "headers": {"A": "b\nC: d"}}, "has headers with characters"),
-        ({"type": "http", "url": "http://h", "headersHelper": "x"}, "has a headersHelper, which is not run here"),
+        (
+            {"type": "http", "url": "http://h", "headersHelper": ["x"]},
+            "has the headersHelper ['x'], which is no command",
+        ),
+        ({"type": "http", "url": "http://h", "oauth": "x"}, "has oauth that is no object"),
+        ({"type": "http", "url": "http://h", "oauth": {"clientId": 3}}, "has oauth whose clientId is no text"),
+        ({"type": "http", "url": "http://h", "oauth": {"clientSecret": "s"}}, "without a clientId and the issuer"),
     ],
 )
 def test_what_cannot_be_used_says_why_and_shows_no_secret(entry: object, says: str) -> None:
@@ -122,7 +128,9 @@ def test_a_variable_that_is_not_set_stays_and_is_named() -> None:
 
 
 def test_what_has_no_effect_is_said() -> None:
-    parsed = parse({"type": "http", "url": "http://h", "timeout": 5, "oauth": {}, "alwaysLoad": 1, "cmd": "x"})
+    parsed = parse(
+        {"type": "http", "url": "http://h", "timeout": 5, "oauth": {"callbackPort": 1}, "alwaysLoad": 1, "cmd": "x"}
+    )
 
     assert parsed.config is not None
     assert (parsed.config.timeout_s, parsed.config.always_load) == (None, False)

@@ -15,7 +15,7 @@ import trio
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.core import InlineBlocking
+from greenroom.core import IMAGE_TYPES, InlineBlocking
 from greenroom.hooks import HookContext, HookRunner, HookServices, HookSource, StopInput, merge_hooks, parse_hooks
 from greenroom.mcp import (
     BinaryPart,
@@ -31,9 +31,10 @@ from greenroom.mcp import (
     names_tool,
     tool_name,
 )
-from greenroom.mcp._results import render
+from greenroom.mcp._results import Shown, render
 from greenroom.supervisor import open_runtime
 from greenroom.tools import ToolContext, ToolError, ToolSet
+from tests.core.test_images import png
 from tests.mcp.fakes import FakeServer, http, start, stdio
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,7 +107,7 @@ async def test_a_name_that_is_taken_is_left_out_and_said(virtual_time: None) -> 
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
-def rendered(result: CallResult, most: int = 1_000) -> tuple[str, list[tuple[str, bytes]]]:
+def shown_and_kept(result: CallResult, most: int = 1_000) -> tuple[Shown, list[tuple[str, bytes]]]:
     kept: list[tuple[str, bytes]] = []
 
     async def keep(suffix: str, content: bytes) -> Path | None:
@@ -115,6 +116,15 @@ def rendered(result: CallResult, most: int = 1_000) -> tuple[str, list[tuple[str
         return Path("/kept") / f"{len(kept)}{suffix}"
 
     return trio.run(render, result, keep, most), kept
+
+
+def rendered(result: CallResult, most: int = 1_000) -> tuple[str, list[tuple[str, bytes]]]:
+    shown, kept = shown_and_kept(result, most)
+    return shown.text, kept
+
+
+def picture(width: int, height: int, *, said: str = "image/png") -> BinaryPart:
+    return BinaryPart(kind="image", mime_type=said, base64=base64.b64encode(png(width, height)).decode())
 
 
 @given(st.text(alphabet=st.characters(codec=None), max_size=300), st.integers(1, 200))
@@ -152,14 +162,51 @@ def test_what_is_no_text_is_kept_and_named() -> None:
 
     assert shown.splitlines() == [
         "Look:",
-        "[image image/png, 6 bytes: kept as /kept/1.png]",
-        "[audio audio/x-new, 6 bytes: kept as /kept/2.bin]",
+        f"[image image/png, 6 bytes: not shown, it is none of {', '.join(IMAGE_TYPES)}; kept as /kept/1.png]",
+        "[audio audio/x-new, 6 bytes: a model cannot be shown it; kept as /kept/2.bin]",
         "[resource x://y of an unknown kind: it is no base64, so nobody can read it]",
         "[resource file:///a]",
         "inside",
         "[link to B: file:///b (text/plain, the rest)]",
     ]
     assert kept == [(".png", b"pixels"), (".bin", b"pixels")]
+
+
+@given(
+    st.lists(st.one_of(st.integers(0, 3_000), st.tuples(st.integers(1, 2_000), st.integers(1, 2_000))), max_size=12),
+    st.integers(1, 12_000),
+)
+def test_text_and_images_share_one_limit_and_text_has_half_of_it(parts: list[Any], most: int) -> None:
+    """`MAX_MCP_OUTPUT_TOKENS` is about all that a model is charged for."""
+    made = [TextPart("x" * one) if isinstance(one, int) else picture(*one) for one in parts]
+    shown, kept = shown_and_kept(CallResult(parts=tuple(made)), most)
+
+    cost = sum(4 * one.tokens for one in shown.images)
+    body = shown.text.partition("\n... (cut:")[0]
+    written = sum(one for one in parts if isinstance(one, int))
+    assert cost + len(body) <= most
+    assert len(body) >= min(written, most // 2)
+    for number in range(1, len(shown.images) + 1):
+        assert f"shown below as image {number};" in shown.text or "(cut:" in shown.text
+    assert sum(suffix == ".png" for suffix, _ in kept) == sum(not isinstance(one, int) for one in parts)
+
+
+def test_an_image_is_shown_as_what_it_is_and_said_why_where_it_is_not() -> None:
+    parts = (picture(75, 10, said="image/jpeg"), picture(8_001, 1), picture(75, 10))
+    shown, _ = shown_and_kept(CallResult(parts=parts), most=600)
+    refused, _ = shown_and_kept(CallResult(parts=parts[:1], is_error=True))
+    large, _ = shown_and_kept(CallResult(parts=(picture(2_000, 2_000),)), most=6_000)
+
+    why = "it has 8001 x 1 pixels, and no side may have more than 8,000"
+    assert [one.media_type for one in shown.images] == ["image/png", "image/png"]
+    assert shown.text.splitlines() == [
+        "[image image/jpeg, 24 bytes: shown below as image 1; kept as /kept/1.jpg]",
+        f"[image image/png, 24 bytes: not shown, {why}; kept as /kept/2.png]",
+        "[image image/png, 24 bytes: shown below as image 2; kept as /kept/3.png]",
+    ]
+    assert (refused.images, large.images) == ((), ())
+    assert "not shown, here there is text alone" in refused.text
+    assert "not shown, there is no room left for it in this result" in large.text
 
 
 def test_structured_values_stand_in_for_text_that_is_missing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 from pathlib import Path
@@ -10,12 +11,24 @@ from typing import Any
 import pytest
 from trio.testing import MockClock
 
-from greenroom.agents import AgentDefinition, AgentMcpServer
-from greenroom.core import ProviderError, SettingsError, TurnFailed
-from greenroom.models import MODEL_FILE, Answer, Call, RecordedModel, Say, ScriptedModel, Usage, read_recording
+from greenroom.agents import AgentDefinition, AgentMcpServer, encode_message
+from greenroom.core import ProviderError, SettingsError, TurnFailed, UsageError
+from greenroom.models import (
+    MODEL_FILE,
+    Answer,
+    Call,
+    RecordedModel,
+    Say,
+    ScriptedModel,
+    ScriptEntry,
+    Usage,
+    read_recording,
+    request_body,
+)
 from greenroom.session import open_session
 from greenroom.testing import check_cache_prefixes
 from tests.mcp.real import EVERYTHING as SERVER
+from tests.mcp.real import until
 from tests.session.test_permissions import home, opened, project, results, said, write
 
 __all__ = ["home", "project"]  # fixtures
@@ -135,6 +148,73 @@ async def test_an_agent_brings_a_server_of_its_own(project: Path) -> None:
     call = Call("mcp__mine__echo", {"text": "hello"})
     session, _ = await run(project, [call, "done"], main=definition, settings=settings)
     assert "hello" in results(session)[0].content
+
+
+async def test_an_image_of_a_server_reaches_the_model_and_outlives_the_process(project: Path) -> None:
+    settings = {"mcpServers": {"all": EVERYTHING}, "permissions": {"allow": ["mcp__all"]}}
+    session, model = await run(project, [Call("mcp__all__picture", {}), "done"], settings=settings)
+    (sent,) = request_body(model.requests[1])["messages"][-1]["content"]
+    (line,) = [one for one in encode_message(said(session)[2])["content"] if one["type"] == "tool_result"]
+
+    again = ScriptedModel(["done"], keeps_requests=True)
+    async with open_session(
+        model=again, cwd=project, runs=project.parent / "runs", resume="last", settings=settings
+    ) as resumed:
+        await resumed.run("Go on.")
+
+    (text, image) = sent["content"]
+    assert text["text"].startswith("One pixel:\n[image image/png, 70 bytes: shown below as image 1; kept as ")
+    assert image["source"]["media_type"] == "image/png"
+    assert len(base64.b64decode(image["source"]["data"])) == 70
+    assert line["content"] == sent["content"]
+    assert again.requests[0].messages[:3] == model.requests[1].messages[:3]
+    check_cache_prefixes([*model.requests, again.requests[0]])
+
+
+async def test_a_prompt_of_a_server_is_a_command_and_what_it_lists_later_is_there(project: Path) -> None:
+    """Agents 12.1; the lists of tools, prompts and resources are those of the moment."""
+    settings = {"mcpServers": {"all": EVERYTHING}, "permissions": {"allow": ["mcp__all"]}}
+    listed, read = Call("ListMcpResourcesTool", {}), Call("ReadMcpResourceTool", {"server": "all", "uri": "note://one"})
+    trick = Call("mcp__all__trick", {})
+    script: list[ScriptEntry] = ["kind", Call("mcp__all__learn", {}), "learnt", trick, listed, read, "done"]
+    model = ScriptedModel(script, keeps_requests=True)
+    async with open_session(model=model, cwd=project, runs=project.parent / "runs", settings=settings) as session:
+        await session.run("/mcp__all__re_view 'my file.py' very kind")
+        with pytest.raises(UsageError, match="there is no prompt /mcp__all__nothing"):
+            await session.run("/mcp__all__nothing")
+        with pytest.raises(UsageError, match="needs path"):
+            await session.run("/mcp__all__re_view")
+        tools = session.tools
+        await session.run("Learn.")
+        await until(lambda: "mcp__all__trick" in session.tools)
+        after = session.tools
+        await session.run("Go on.")
+
+    assert said(session)[0].text == "Review my file.py, and be very kind."
+    assert after == (*tools, "mcp__all__trick")
+    assert [one.content for one in results(session)][:2] == ["learnt", "tricked"]
+    assert "note://pixel" in results(session)[2].content
+    assert results(session)[3].content == "[resource note://one]\nRemember the milk."
+
+
+@pytest.mark.parametrize(
+    ("permissions", "has_any"), [({}, True), ({"deny": ["mcp__all"]}, False), ({"deny": ["mcp__all__echo"]}, True)]
+)
+async def test_who_is_denied_a_server_by_rules_has_no_resources_of_it(
+    project: Path, permissions: dict[str, Any], *, has_any: bool
+) -> None:
+    settings = {"mcpServers": {"all": EVERYTHING}, "permissions": permissions}
+    _, model = await run(project, ["done"], settings=settings)
+    assert ("ReadMcpResourceTool" in {one.name for one in model.requests[0].tools}) is has_any
+
+
+async def test_what_a_hook_puts_in_the_place_of_a_result_stands_for_its_images_too(project: Path) -> None:
+    answer = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedMCPToolOutput": "(withheld)"}}
+    hooks = {"PostToolUse": [{"hooks": [{"type": "command", "command": f"echo '{json.dumps(answer)}'"}]}]}
+    settings = {"mcpServers": {"all": EVERYTHING}, "permissions": {"allow": ["mcp__all"]}, "hooks": hooks}
+    session, _ = await run(project, [Call("mcp__all__picture", {}), "done"], settings=settings)
+    (result,) = results(session)
+    assert (result.content, result.images) == ("(withheld)", ())
 
 
 @pytest.mark.parametrize(

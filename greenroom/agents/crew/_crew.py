@@ -313,6 +313,7 @@ class Crew:
         home = order.home(lineage)
         home.id, home.lineage, home.loaded = agent_id, lineage, loaded
         task = self.tasks.recall(self._info(agent_id, order, home, run=run))
+        self.tasks.release_later(task)  # unless it is gone on with
         task.progress = home.progress = Progress()
         member = Member(id=agent_id, order=order, lineage=lineage, task=task, home=home)
         self.members[agent_id] = member
@@ -442,14 +443,17 @@ class Crew:
         with suppress(JournalError):
             self._keep_record(member)
 
-    def _release(self, task: Task) -> None:
-        """Forget what an agent held; it is on disk."""
+    def _release(self, task: Task) -> bool:
+        """Forget what an agent held; it is on disk. False if somebody is about to go on with it."""
         member = self.members.get(task.info.id)
-        if member is None or member.task is not task or member.id in self._resuming:
-            return
+        if member is None or member.task is not task:
+            return True
+        if member.id in self._resuming:
+            return False
         del self.members[member.id]
         self.ground.let_go(member.home)
         self.ground.drop(member.id)
+        return True
 
     # --- telling ---------------------------------------------------------------------------------------------------
 

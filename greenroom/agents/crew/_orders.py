@@ -94,6 +94,8 @@ class ChildWish:
     own_roots: tuple[Path, ...] | None = None
     exact_model: str | None = None
     """The model that it had in an earlier run."""
+    approved_mode: str = ""
+    """The permission mode that its plan was approved into in an earlier run; of a teammate."""
 
 
 class Ground(Protocol):

@@ -1,0 +1,286 @@
+"""What is asked of a server that the SDK's client is connected to, in our words.
+
+Rule 1: what the SDK raises becomes an error of ours. Rule 2: a list that never ends is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
+
+import trio
+
+from greenroom.core.sources import thawed
+from greenroom.mcp._errors import CallFailed, ServerDown
+from greenroom.mcp._peer import (
+    BinaryPart,
+    CallResult,
+    Change,
+    Ending,
+    LinkPart,
+    Part,
+    PeerInfo,
+    PromptArgument,
+    PromptInfo,
+    PromptPart,
+    ResourceInfo,
+    ResourcePart,
+    TextPart,
+    ToolInfo,
+)
+
+if TYPE_CHECKING:
+    import mcp_types
+    from mcp import Client
+
+T = TypeVar("T")
+
+MOST_PAGES: Final = 100
+"""A list with more pages is taken for one without an end."""
+_LISTEN_AGAIN_S: Final = 30.0
+_CONNECTION_CLOSED: Final = -32000
+_NEEDS_USER: Final = ("requiresUserInteraction", "anthropic/requiresUserInteraction")
+_OUTPUT_CHARS: Final = "anthropic/maxResultSizeChars"
+
+
+@final
+class Changes:
+    """Hears what a server offers others of now, in the older way or the newer."""
+
+    def __init__(self) -> None:
+        self._heard: set[Change] = set()
+        self._changed = trio.Event()
+
+    async def hear(self, message: object) -> None:
+        """Take a message of a server's that is no answer."""
+        import mcp_types
+
+        await trio.lowlevel.checkpoint()
+        if isinstance(message, mcp_types.ToolListChangedNotification):
+            self.note(Change.TOOLS)
+        elif isinstance(message, mcp_types.PromptListChangedNotification):
+            self.note(Change.PROMPTS)
+
+    def note(self, *changes: Change) -> None:
+        """Say what has changed."""
+        self._heard.update(changes)
+        self._changed.set()
+
+    async def wait(self) -> frozenset[Change]:
+        """Wait until something has changed since this was called last, and return what."""
+        await self._changed.wait()
+        self._changed = trio.Event()
+        heard, self._heard = frozenset(self._heard), set()
+        return heard
+
+
+@final
+class SdkPeer:
+    """A server that the SDK's client is connected to."""
+
+    def __init__(self, name: str, client: Client, changes: Changes, ending: Ending, lost: trio.Event) -> None:
+        self._name = name
+        self._client = client
+        self._changes = changes
+        self._ending = ending
+        self._lost = lost
+        said = client.server_info
+        self.info = PeerInfo(
+            name=said.name if said is not None else "",
+            version=said.version if said is not None else "",
+            protocol=client.protocol_version,
+            instructions=client.instructions or "",
+            has_resources=client.server_capabilities.resources is not None,
+        )
+
+    async def wait_changed(self) -> frozenset[Change]:
+        """As of every peer."""
+        return await self._changes.wait()
+
+    async def wait_lost(self) -> None:
+        """As of every peer."""
+        await self._lost.wait()
+
+    async def listen(self) -> None:
+        """Ask servers that speak the newer protocol to say when their tools or prompts change."""
+        from mcp import MCPError
+        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, ToolsListChanged
+
+        offers = self._client.server_capabilities
+        has_tools = bool(offers.tools is not None and offers.tools.list_changed)
+        has_prompts = bool(offers.prompts is not None and offers.prompts.list_changed)
+        if not (has_tools or has_prompts):
+            return
+        while True:
+            try:
+                async with self._client.listen(
+                    tools_list_changed=has_tools, prompts_list_changed=has_prompts
+                ) as subscription:
+                    async for event in subscription:
+                        self._changes.note(Change.TOOLS if isinstance(event, ToolsListChanged) else Change.PROMPTS)
+            except ListenNotSupportedError:
+                return  # an older one says so without being asked
+            except MCPError as problem:
+                if problem.code != _CONNECTION_CLOSED:
+                    return  # it does not take subscriptions
+            except (SubscriptionLost, TimeoutError):
+                pass
+            await trio.sleep(_LISTEN_AGAIN_S)
+            self._changes.note(*Change)  # what it said meanwhile, nobody heard
+
+    # --- lists ------------------------------------------------------------------------------------------------------
+
+    async def list_tools(self) -> tuple[ToolInfo, ...]:
+        """As of every peer."""
+        if self._client.server_capabilities.tools is None:
+            await trio.lowlevel.checkpoint()
+            return ()
+
+        async def page(cursor: str | None) -> tuple[Iterable[ToolInfo], str | None]:
+            listed = await self._client.list_tools(cursor=cursor)
+            return map(_tool_info, listed.tools), listed.next_cursor
+
+        return await self._whole_list("tools", page, lambda one: one.name)
+
+    async def list_prompts(self) -> tuple[PromptInfo, ...]:
+        """As of every peer."""
+        if self._client.server_capabilities.prompts is None:
+            await trio.lowlevel.checkpoint()
+            return ()
+
+        async def page(cursor: str | None) -> tuple[Iterable[PromptInfo], str | None]:
+            listed = await self._client.list_prompts(cursor=cursor)
+            return map(_prompt_info, listed.prompts), listed.next_cursor
+
+        return await self._whole_list("prompts", page, lambda one: one.name)
+
+    async def list_resources(self) -> tuple[ResourceInfo, ...]:
+        """As of every peer."""
+
+        async def page(cursor: str | None) -> tuple[Iterable[ResourceInfo], str | None]:
+            listed = await self._client.list_resources(cursor=cursor)
+            return map(_resource_info, listed.resources), listed.next_cursor
+
+        return await self._whole_list("resources", page, lambda one: one.uri)
+
+    async def _whole_list(
+        self,
+        what: str,
+        page: Callable[[str | None], Awaitable[tuple[Iterable[T], str | None]]],
+        key: Callable[[T], str],
+    ) -> tuple[T, ...]:
+        found: dict[str, T] = {}
+        cursor: str | None = None
+        with self._in_our_words(f"{self._name} did not list its {what}"):
+            for _ in range(MOST_PAGES):
+                listed, cursor = await page(cursor)
+                for one in listed:
+                    found.setdefault(key(one), one)
+                if not cursor:
+                    return tuple(found.values())
+        raise CallFailed(f"{self._name} listed its {what} on more than {MOST_PAGES} pages")
+
+    # --- what is asked for ------------------------------------------------------------------------------------------
+
+    async def call(self, tool: str, values: Mapping[str, Any], on_progress: Callable[[str], None]) -> CallResult:
+        """As of every peer."""
+
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            await trio.lowlevel.checkpoint()
+            share = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
+            on_progress(f"{message} ({share})" if message else share)
+
+        with self._in_our_words(
+            f"{tool} of {self._name} failed", broken=f"{tool} of {self._name} gave a result that cannot be used"
+        ):
+            result = await self._client.call_tool(tool, thawed(values), progress_callback=report)
+        parts = tuple(_part(block) for block in result.content)
+        return CallResult(parts=parts, structured=result.structured_content, is_error=result.is_error)
+
+    async def get_prompt(self, prompt: str, values: Mapping[str, str]) -> tuple[PromptPart, ...]:
+        """As of every peer."""
+        with self._in_our_words(f"{self._name} did not give its prompt {prompt}"):
+            result = await self._client.get_prompt(prompt, dict(values))
+        return tuple(PromptPart(one.role, _part(one.content)) for one in result.messages)
+
+    async def read_resource(self, uri: str) -> tuple[Part, ...]:
+        """As of every peer."""
+        with self._in_our_words(f"{self._name} did not give {uri}"):
+            result = await self._client.read_resource(uri)
+        return tuple(_content(one) for one in result.contents)
+
+    @contextmanager
+    def _in_our_words(self, failed: str, *, broken: str = "") -> Iterator[None]:
+        from mcp import MCPError
+
+        try:
+            yield
+        except MCPError as problem:
+            if problem.code == _CONNECTION_CLOSED or self._ending.needs_auth:
+                raise ServerDown(self._name, self._ending.why or problem.message) from problem
+            raise CallFailed(f"{failed}: {problem.message}") from problem
+        except (RuntimeError, ValueError) as problem:
+            raise CallFailed(f"{broken or failed}: {problem}") from problem
+
+
+def _tool_info(tool: mcp_types.Tool) -> ToolInfo:
+    meta = tool.meta or {}
+    most = meta.get(_OUTPUT_CHARS)
+    return ToolInfo(
+        name=tool.name,
+        description=tool.description or tool.title or "",
+        input_schema=tool.input_schema,
+        is_read_only=bool(tool.annotations is not None and tool.annotations.read_only_hint),
+        needs_user=any(meta.get(key) is True for key in _NEEDS_USER),
+        output_chars=most if isinstance(most, int) and not isinstance(most, bool) and most > 0 else None,
+    )
+
+
+def _prompt_info(prompt: mcp_types.Prompt) -> PromptInfo:
+    return PromptInfo(
+        name=prompt.name,
+        description=prompt.description or prompt.title or "",
+        arguments=tuple(
+            PromptArgument(name=one.name, description=one.description or "", is_required=bool(one.required))
+            for one in prompt.arguments or ()
+        ),
+    )
+
+
+def _resource_info(resource: mcp_types.Resource) -> ResourceInfo:
+    return ResourceInfo(
+        uri=str(resource.uri),
+        name=resource.title or resource.name,
+        description=resource.description or "",
+        mime_type=resource.mime_type or "",
+    )
+
+
+def _part(block: mcp_types.ContentBlock) -> Part:
+    import mcp_types
+
+    match block:
+        case mcp_types.TextContent():
+            return TextPart(block.text)
+        case mcp_types.ImageContent():
+            return BinaryPart(kind="image", mime_type=block.mime_type, base64=block.data)
+        case mcp_types.AudioContent():
+            return BinaryPart(kind="audio", mime_type=block.mime_type, base64=block.data)
+        case mcp_types.ResourceLink():
+            return LinkPart(
+                uri=str(block.uri),
+                name=block.title or block.name,
+                description=block.description or "",
+                mime_type=block.mime_type or "",
+            )
+        case mcp_types.EmbeddedResource():
+            return _content(block.resource)
+
+
+def _content(inner: mcp_types.TextResourceContents | mcp_types.BlobResourceContents) -> Part:
+    import mcp_types
+
+    if isinstance(inner, mcp_types.TextResourceContents):
+        return ResourcePart(uri=str(inner.uri), text=inner.text)
+    return BinaryPart(kind="resource", mime_type=inner.mime_type or "", base64=inner.blob, uri=str(inner.uri))
