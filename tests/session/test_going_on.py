@@ -11,6 +11,7 @@ from trio.testing import MockClock
 
 from greenroom.agents import Question
 from greenroom.agents.crew._places import Places
+from greenroom.core import ProviderError
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Deny
 from tests.session.teamwork import agent, in_order, last_texts, notices, open_teamwork, violations
@@ -122,6 +123,26 @@ async def test_what_one_run_was_refused_is_not_in_the_report_of_the_next(
 
     assert first.text == "First.\n\n[harness: calls of this agent were refused: Write]"
     assert second.text == "Second."
+
+
+async def test_a_run_that_fails_before_it_has_said_anything_has_no_text_of_an_earlier_one(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """CL-09, CL-11: a part is a part of this run."""
+
+    def page(request: ModelRequest) -> AnswerLike:
+        if len(request.messages) > 1:
+            raise ProviderError("no", kind="bad_request", status=400)
+        return "First."
+
+    async with open_teamwork(tmp_path, in_order("x"), pages={"general-purpose": page}) as session:
+        handle = await session.spawn("general-purpose", "look", background=True)
+        first = await handle.wait_finished()
+        await handle.resume("go on")
+        second = await handle.wait_finished()
+
+    assert (str(first.state), first.text) == ("completed", "First.")
+    assert (str(second.state), second.text, second.error) == ("failed", "", "bad_request: no")
 
 
 def _told(request: ModelRequest) -> str:
