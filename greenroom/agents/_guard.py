@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, final
 
 import attrs
+import trio
 
 from greenroom.agents._events import PermissionAnswered, PermissionAsked, PermissionDenied
 from greenroom.agents._hooking import Hooking
@@ -167,7 +168,7 @@ class Guard:
         activity, self.home.activity = self.home.activity, f"waits for permission: {call.name}"
         progress = self.home.progress
         if progress is not None:
-            progress.waiting[call.id] = call.name
+            progress.begin_wait(call.id, call.name, trio.current_time())
         answer: Allow | Deny | None = None
         who = ""
         try:
@@ -175,7 +176,7 @@ class Guard:
         finally:
             self.home.activity = activity
             if progress is not None:
-                progress.waiting.pop(call.id, None)
+                progress.end_wait(call.id, trio.current_time())
             how = "withdrawn" if answer is None else "allowed" if isinstance(answer, Allow) else "denied"
             self.emit(PermissionAnswered, agent, incarnation, began, turn, round_number, call.id, call.name, how, who)
         self._note_word(call.name, values, answer, who)

@@ -34,6 +34,9 @@ class Progress:
     lines_removed: int = 0
     waiting: dict[str, str] = attrs.field(factory=dict)
     """The tools of its calls that wait until somebody allows or refuses them, by the calls' ids."""
+    paused_s: float = 0.0
+    """Seconds in which at least one of them waited: they are no work (the reference's total of pauses)."""
+    _paused_since_s: float = 0.0
     summary: str = ""
     """What it is about now, in a few words of a model; empty where nobody asks for such."""
 
@@ -56,6 +59,17 @@ class Progress:
     def last_activity(self) -> str:
         """What it did last; empty at the beginning."""
         return self.recent_activities[-1] if self.recent_activities else ""
+
+    def begin_wait(self, call_id: str, tool: str, now_s: float) -> None:
+        """Note that a call waits until somebody allows or refuses it."""
+        if not self.waiting:
+            self._paused_since_s = now_s
+        self.waiting[call_id] = tool
+
+    def end_wait(self, call_id: str, now_s: float) -> None:
+        """Note that it waits no more."""
+        if self.waiting.pop(call_id, None) is not None and not self.waiting:
+            self.paused_s += now_s - self._paused_since_s
 
     def note_request(self, input_tokens: int, output_tokens: int) -> None:
         """Count a model request."""

@@ -211,8 +211,9 @@ class Task:
 
     @property
     def duration_ms(self) -> int:
-        """How long it took, or takes so far as is known."""
-        return max(0, round((self.ended_s - self.began_s) * 1000))
+        """How long it worked, so far as is known: without the time in which it waited for somebody's permission."""
+        paused_s = 0.0 if self.progress is None else self.progress.paused_s
+        return max(0, round((self.ended_s - self.began_s - paused_s) * 1000))
 
     @property
     def notice(self) -> TaskNotice:

@@ -159,6 +159,22 @@ async def test_an_agent_that_waits_for_a_permission_says_so_to_whoever_looks(
     assert (tmp_path / "project" / "a.txt").exists()
 
 
+async def test_time_in_which_it_waits_for_a_permission_is_no_work(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """CL-12: what it is said to have taken is without it. Mechanism: `Progress` adds up the time in which calls wait."""
+    two = [Call("Write", {"file_path": name, "content": "x"}) for name in ("a.txt", "b.txt")]
+
+    async with _waiting(tmp_path, in_order(agent("write")), in_order(*two, "Written.")) as session:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(session.run, "go")
+            for _ in two:
+                await _asked(session)
+                await trio.sleep(45)
+                session.approvals.answer(session.approvals.waiting()[0].id, Allow())
+                await trio.testing.wait_all_tasks_blocked()
+
+    assert "duration_ms: 3000" in main_messages(session)[2]
+
+
 LASTING = Allow(updates=(Update(kind="addRules", destination=Scope.SESSION, rules=("Write",)),))
 
 

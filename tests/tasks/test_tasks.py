@@ -14,7 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import Cause, IllegalTransition, InternalError
-from greenroom.tasks import TERMINAL, TRANSITIONS, Edge, Task, TaskInfo, TaskNotice, Tasks, TaskState, open_tasks, step
+from greenroom.tasks import (
+    TERMINAL,
+    TRANSITIONS,
+    Edge,
+    Progress,
+    Task,
+    TaskInfo,
+    TaskNotice,
+    Tasks,
+    TaskState,
+    open_tasks,
+    step,
+)
 from greenroom.testing import CancelAt, cancel_sweep, run_virtual
 
 RELEASES_APART_S = 0.05
@@ -311,3 +323,21 @@ def test_no_text_can_look_like_a_field(task_id: str, call: str, output: str, sum
         written = expected[one.tag].replace("\r\n", "\n").replace("\r", "\n")
         assert len(one.text or "") == len(written)
         assert all(a in {b, "\ufffd"} for a, b in zip(one.text or "", written, strict=True))
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=8))
+def test_pauses_that_overlap_count_once(waits: list[tuple[int, int]]) -> None:
+    """CL-12: what is paused is the time in which at least one call waits."""
+    progress = Progress()
+    edges = [(at, False, str(n)) for n, (at, _) in enumerate(waits)]
+    edges += [(at + long, True, str(n)) for n, (at, long) in enumerate(waits)]
+
+    for at, is_end, name in sorted(edges):
+        if is_end:
+            progress.end_wait(name, at)
+        else:
+            progress.begin_wait(name, "Bash", at)
+
+    seconds = {second for at, long in waits for second in range(at, at + long)}
+    assert progress.paused_s == len(seconds)
+    assert progress.waiting == {}
