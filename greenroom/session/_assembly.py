@@ -44,6 +44,7 @@ from greenroom.models import (
     Budget,
     Message,
     Model,
+    ModelNames,
     ModelRequest,
     ModelSettings,
     RetryBudget,
@@ -73,6 +74,8 @@ from greenroom.tools import AskUser, SystemProcesses, ToolSet, open_processes
 from greenroom.trace import Journal
 from greenroom.worktrees import Worktrees
 
+FAST: Final = "haiku"
+"""The alias of the model that hooks ask by themselves."""
 HOOK_TOKENS: Final = 1_024
 """The most that a model writes when a hook asks it."""
 
@@ -329,7 +332,7 @@ async def compose(
             emit=journal.recorder.emit_fields,
             rules=HookRules(cwd=str(plan.cwd), home=plan.policy.home),
             mcp=HookCaller(servers),
-            model=_Judge(model),
+            model=_Judge(model, _names(plan)),
             overflow_folder=run_folder / "hooks",
             start_soon=around.nursery.start_soon,
             session_end_limit_s=plan.limits.session_end_s,
@@ -433,12 +436,21 @@ def _services(
     )
 
 
+def _names(plan: Plan) -> ModelNames:
+    models = plan.settings.scalars.models
+    return ModelNames() if models is None else models.names
+
+
 @final
 @attrs.frozen
 class _Judge:
-    """Asks the session's model what a hook wants to know; without tools, and beside every conversation."""
+    """Asks a model what a hook wants to know; without tools, and beside every conversation.
+
+    It is the one that the hook names, else a fast one where the session runs on one of Claude's, else the session's own.
+    """
 
     model: Model
+    names: ModelNames
 
     async def ask(self, system: str, prompt: str, *, model: str | None) -> str:
         """Return the model's text.
@@ -451,8 +463,15 @@ class _Judge:
             system=system,
             max_tokens=HOOK_TOKENS,
             definition="hook",
-            model=model or "",
+            model=self._chosen(model),
         )
         async with self.model.stream(request) as stream:
             response = await stream.wait_response()
         return response.text
+
+    def _chosen(self, model: str | None) -> str:
+        """Return the exact name of the model that is asked; empty for the session's own."""
+        if model:
+            return self.names.exact(model)
+        fast = self.names.exact(FAST)
+        return fast if self.model.name.startswith("claude-") and self.names.allows(fast) else ""
