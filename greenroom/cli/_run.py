@@ -169,7 +169,9 @@ class RunFlags:
     setting_sources: Annotated[
         str, _flag('Whose files are read: of user, project, local, with commas; "" for none.')
     ] = ALL_SOURCES
-    add_dir: Annotated[list[Path] | None, _flag("Another folder that the agent may work in.")] = None
+    add_dir: Annotated[
+        list[Path] | None, _flag("Another folder that the agent may work in; agents and skills of its count too.")
+    ] = None
     trust: Annotated[bool, _flag("Trust this project: what its own settings and agents allow, run or set counts.")] = (
         False
     )
@@ -229,6 +231,7 @@ def run_command(
             flags.agent, earlier=earlier, max_turns=flags.max_turns, more=flags.append_system_prompt or ""
         ),
         "agents": read_object("--agents", flags.agents),
+        "added": flags.add_dir or (),
         "settings": given,
         "sources": [name for one in flags.setting_sources.split(",") if (name := one.strip())],
         "is_trusted": flags.trust,

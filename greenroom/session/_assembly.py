@@ -149,6 +149,7 @@ class Wish:
     given: Mapping[str, Any] | None
     permission_mode: str | None
     agents: Mapping[str, Any] | None
+    added: tuple[Path, ...] = ()
     is_trusted: bool = attrs.field(kw_only=True)
 
 
@@ -167,7 +168,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     """
     wanted = read_sources(wish.sources)
     run = ports.blocking.run
-    places = await run(find_places, cwd) if wanted else None
+    places = await run(partial(find_places, cwd, added=wish.added)) if wanted else None
     settings = await run(load_settings, places, wanted, given=wish.given, is_trusted=wish.is_trusted)
     environ = {**os.environ, **settings.env}
     settings, of_mode = in_mode(settings, environ, stored=mode, run=earlier)
@@ -182,6 +183,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     home = places.user if places is not None else await run(Path.home)
     tools = limits.put_into(with_its_tools(wish.tools, delegation))
     policy, problems = make_policy(settings, tuple(tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
+    policy = attrs.evolve(policy, directories=(*policy.directories, *map(str, wish.added)))
     servers, mcp, more = await run(_find_servers, cwd, places, wanted, settings, environ)
     unread = {one.source for one in settings.diagnostics if one.kind is Kind.BROKEN}
     more = [one for one in more if one.source not in unread]  # a file that cannot be read is said to be so once

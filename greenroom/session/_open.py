@@ -86,6 +86,7 @@ async def open_session(
     has_approver: bool = False,
     ask_user: AskUser | None = None,
     agents: Mapping[str, Any] | None = None,
+    added: Iterable[Path | str] = (),
     on_message: OnMessage | None = None,
 ) -> AsyncIterator[Session]:
     """Open a session; leaving the block stops what runs, within 30 s.
@@ -106,6 +107,7 @@ async def open_session(
         has_approver: Whether such calls then wait in `session.approvals`; else they are refused.
         ask_user: Puts an agent's questions before a person.
         agents: More definitions, as JSON objects by their names.
+        added: Further folders that the agents may work in; where files are read, agents and skills of theirs count too.
         on_message: Hears of each message of an agent in the step in which it is appended.
 
     Raises:
@@ -114,13 +116,10 @@ async def open_session(
         RuntimeFailed: An agent crashed more often than it may be restarted.
     """
     ports = ports or Ports()
-    wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, is_trusted=is_trusted)
+    more = tuple(map(_existing, added))
+    wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, more, is_trusted=is_trusted)
     folder = _existing(cwd)
-    earlier, before = None, Beginning()
-    if resume is not None:
-        run = resume.run if isinstance(resume, Fork) else resume
-        earlier = await ports.blocking.run(find_session, run, _runs(runs))
-        before = await ports.blocking.run(read_beginning, earlier)
+    earlier, before = await _find_earlier(resume, _runs(runs), ports)
     plan = await make_plan(folder, wish, ports, mode=before.mode, earlier="" if earlier is None else earlier.name)
     model = model(plan.settings.scalars, plan.main) if callable(model) else model
     host = Hosted(model, can_use_tool, ask_user, on_message, has_approver=has_approver)
@@ -128,6 +127,15 @@ async def open_session(
     folder = _runs(runs) / session_id(ports.ids, ports.clock.wall()) if is_new or earlier is None else earlier
     async with _running(plan, host, folder, ports, earlier) as session:
         yield session
+
+
+async def _find_earlier(resume: Path | str | Fork | None, runs: Path, ports: Ports) -> tuple[Path | None, Beginning]:
+    """Return the folder of the run that is gone on with, and how it began."""
+    if resume is None:
+        return None, Beginning()
+    run = resume.run if isinstance(resume, Fork) else resume
+    earlier = await ports.blocking.run(find_session, run, runs)
+    return earlier, await ports.blocking.run(read_beginning, earlier)
 
 
 @asynccontextmanager
