@@ -60,6 +60,7 @@ from greenroom.session._environment import (
     exported_variables,
     limits_from_environment,
 )
+from greenroom.session._environment_text import git_status
 from greenroom.session._hook_rules import HookRules
 from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
 from greenroom.session._policy import make_policy
@@ -103,6 +104,8 @@ class Plan:
     """Variables of the machine, with those of the settings before them."""
     compaction: CompactionSettings
     limits: EnvironmentLimits
+    git: str
+    """How the repository stands, in words."""
     servers: FoundServers
     mcp: McpSettings
     problems: tuple[str, ...]
@@ -201,6 +204,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         environ=environ,
         compaction=compaction_from_environment(environ, settings.scalars.compaction),
         limits=limits,
+        git="" if places is None else await run(git_status, cwd, environ),
         servers=servers,
         mcp=mcp,
         problems=(*([of_mode] if of_mode else []), *map(str, diagnostics), *problems),
@@ -346,6 +350,7 @@ async def compose(
         environ=plan.environ,
         servers=servers,
         budget=budget,
+        git=plan.git,
     )
     composition.services = _services(
         plan, hosted, around, composition, model, journal=journal, run_folder=run_folder, ports=ports

@@ -9,7 +9,6 @@ where it says afterwards.
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, final
@@ -51,6 +50,7 @@ from greenroom.mcp import McpServers, McpTool, MissingServers, ServerStatus
 from greenroom.models import Budget, ModelNames, choose_model, read_effort
 from greenroom.permissions import Policy, Scope, Update, apply_updates, hidden_tools, updated_settings
 from greenroom.session._agent_hooks import AgentHooks
+from greenroom.session._environment_text import environment_text
 from greenroom.session._leading import as_coordinator, give_scratchpad, open_folders, workers_in_words
 from greenroom.session._policy import policy_of
 from greenroom.session._settings import Settings, SettingSource, settings_path
@@ -101,7 +101,9 @@ class Composition:
         environ: Mapping[str, str],
         servers: McpServers,
         budget: Budget,
+        git: str,
     ) -> None:
+        self._git = git
         self.servers = servers
         self.budget = budget
         self.policy = policy
@@ -449,8 +451,8 @@ class Composition:
         return workers_in_words(names, servers, self.delegation, self.policy, self.scratchpad)
 
     def _environment(self, home: AgentHome) -> str:
-        day = self._ports.clock.wall().date().isoformat()
-        return f"# Environment\n\nWorking directory: {home.place or self._cwd}\nPlatform: {platform.system()}\nToday: {day}"
+        git = self._git if home.definition.reads_instructions else ""
+        return environment_text(home.place or self._cwd, self._ports.clock.wall().date(), git)
 
     # --- lasting answers -------------------------------------------------------------------------------------------
 
