@@ -51,7 +51,7 @@ from greenroom.tools.builtin import STANDARD_TOOLS, HttpFetcher, ask_user_questi
 from greenroom.trace import find_run
 
 NOT_DONE: Final = 1
-_TODAY: Final = re.compile(r"^Today: [\d-]+$", re.MULTILINE)
+_CHANGES: Final = re.compile(r"^Today: [\d-]+$|^# Git\n\nWhen the session began(?:.+\n?)+", re.MULTILINE)
 _NOT_KEPT: Final = frozenset((Mode.DEFAULT, Mode.PLAN, Mode.BYPASS, Mode.BUBBLE))
 FORWARD_VARIABLE: Final = "GREENROOM_FORWARD_SUBAGENT_TEXT"
 SKIP_VARIABLE: Final = "GREENROOM_SKIP_PROMPT_HISTORY"
@@ -144,6 +144,7 @@ def run_command(
         else with_events(read_recorded(flags)),
         "main": main_for(flags, earlier=earlier),
         "agents": read_object("--agents", flags.agents),
+        "added": flags.add_dir or (),
         "settings": given,
         "sources": [name for one in flags.setting_sources.split(",") if (name := one.strip())],
         "is_trusted": flags.trust,
@@ -214,8 +215,8 @@ def read_recorded(flags: RunFlags) -> RecordedModel:
 
 
 def _without_day(request: ModelRequest) -> ModelRequest:
-    """A recorded run may be run again on another day."""
-    return attrs.evolve(request, system=_TODAY.sub("Today:", request.system))
+    """A recorded run may be run again on another day, and with other changes in the repository."""
+    return attrs.evolve(request, system=_CHANGES.sub("", request.system))
 
 
 def main_for(flags: RunFlags, *, earlier: str = "") -> MainFor:

@@ -8,7 +8,6 @@ where it says afterwards.
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, final
@@ -50,6 +49,7 @@ from greenroom.models import Budget, ModelNames, choose_model, read_effort
 from greenroom.permissions import Policy, hidden_tools
 from greenroom.session._agent_hooks import AgentHooks
 from greenroom.session._agent_servers import ServerTool, reach_servers, read_server_prompt
+from greenroom.session._environment_text import environment_text
 from greenroom.session._in_force import InForce
 from greenroom.session._leading import as_coordinator, give_scratchpad, open_folders, workers_in_words
 from greenroom.session._policy import policy_of
@@ -96,7 +96,9 @@ class Composition(InForce):
         environ: Mapping[str, str],
         servers: McpServers,
         budget: Budget,
+        git: str,
     ) -> None:
+        self._git = git
         self.servers = servers
         self.budget = budget
         self.policy = policy
@@ -445,8 +447,8 @@ class Composition(InForce):
         return workers_in_words(names, servers, self.delegation, self.policy, self.scratchpad)
 
     def _environment(self, home: AgentHome) -> str:
-        day = self._ports.clock.wall().date().isoformat()
-        return f"# Environment\n\nWorking directory: {home.place or self._cwd}\nPlatform: {platform.system()}\nToday: {day}"
+        git = self._git if home.definition.reads_instructions else ""
+        return environment_text(home.place or self._cwd, self._ports.clock.wall().date(), git)
 
 
 def _once_read(home: AgentHome) -> Callable[[Rendered], Awaitable[None]]:
