@@ -115,7 +115,9 @@ class RunFlags:
     setting_sources: Annotated[
         str, flag('Whose files are read: of user, project, local, with commas; "" for none.')
     ] = ALL_SOURCES
-    add_dir: Annotated[list[Path] | None, flag("Another folder that the agent may work in; agents and skills of its count too.")] = None
+    add_dir: Annotated[
+        list[Path] | None, flag("Another folder that the agent may work in; agents and skills of its count too.")
+    ] = None
     trust: Annotated[bool, flag("Trust this project: what its own settings and agents allow, run or set counts.")] = (
         False
     )
