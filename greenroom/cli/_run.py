@@ -31,6 +31,7 @@ from greenroom.cli._run_input import (
     read_object,
     read_prompt,
     read_rules,
+    read_schema,
     with_delegation,
     with_only_servers,
     with_permissions,
@@ -226,12 +227,14 @@ def main_for(flags: RunFlags, *, earlier: str = "") -> MainFor:
         flags: What it is told and how many requests it may make; before what its definition says.
         earlier: Where none is named, the name of the agent that the resumed run had; it is kept while it is there.
     """
+    schema = read_schema(flags.json_schema)
 
     def choose(found: Definitions) -> AgentDefinition:
         main = _kept(earlier, found) if flags.agent is None else found.find(flags.agent)
         own, more = flags.system_prompt or main.system_prompt, flags.append_system_prompt or ""
         prompt = "\n\n".join(part for part in (own, more.strip()) if part)
-        return attrs.evolve(main, system_prompt=prompt, max_turns=flags.max_turns or main.max_turns)
+        max_turns = flags.max_turns or main.max_turns
+        return attrs.evolve(main, system_prompt=prompt, max_turns=max_turns, answer_schema=schema)
 
     return choose
 

@@ -216,7 +216,7 @@ class Composition(InForce):
 
     def tools_for(self, home: AgentHome, more: Sequence[Tool] = ()) -> ToolSet:
         """Return the session's tools and some more, as far as an agent may have them; agents of one kind share a set."""
-        if more or home.skill_tool is not None:
+        if more or home.skill_tool is not None or home.answer_tool is not None:
             return self._choose_tools(home, more)
         listed = home.definition.tools
         denied = tuple(home.definition.disallowed_tools)
@@ -242,7 +242,8 @@ class Composition(InForce):
             wanted = set(definition.tools) | ({home.skill_tool.name} if home.skill_tool is not None else set())
             tools = [one for one in tools if names(wanted, one.name)]
         hidden = hidden_tools(policy, [one.name for one in tools]) if policy is not None else frozenset()
-        return ToolSet(one for one in tools if one.name not in hidden)
+        kept = (*(one for one in tools if one.name not in hidden), *home.answer_tools)
+        return ToolSet({one.name: one for one in kept}.values())
 
     def own_tools(self, home: AgentHome) -> list[Tool]:
         """Return what an agent has besides the session's tools and Skill, such as the tools of its MCP servers."""
