@@ -74,6 +74,7 @@ def _example(event_class: type[McpEvent]) -> McpEvent:
         "says": "",
         "protocol": "",
         "tools": 1,
+        "prompts": 1,
         "error": "e",
         "tries": 1,
         "wait_s": 1.0,
