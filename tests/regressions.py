@@ -48,10 +48,7 @@ ROWS: Final = {
     "RC-02": Row("Gestures of a console are separate verbs; ending everything needs an explicit call.", _G),
     "RC-03": Row("What was ended can be gone on with on request, and its history is kept."),
     "RC-04": Row("Every cancelled child has exactly one terminal event and one notice with a reason."),
-    "RC-05": Row(
-        "A cancel is for a turn, an agent or a tree; that of a turn leaves work in the background alone.",
-        open="Of background shells; that of agents comes with sub-agents.",
-    ),
+    "RC-05": Row("A cancel is for a turn, an agent or a tree; that of a turn leaves work in the background alone."),
     "RC-06": Row("Ending a tree leaves no descendant that could run."),
     "RC-08": Row("A cancel is for one turn, may be repeated and never sticks."),
     "RC-10": Row("A terminal state is written once; a cancel wins or loses against the finish, never both."),
@@ -172,9 +169,7 @@ ROWS: Final = {
     "CL-20": Row("Idle mates keep no run from its end."),
     "CL-21": Row("Each phase of a shutdown has a budget."),
     "CL-22": Row("An answer that comes too late is counted and changes nothing."),
-    "CL-23": Row(
-        "A budget holds for all agents of a session.", open="That spawns are refused as well comes with sub-agents."
-    ),
+    "CL-23": Row("A budget holds for all agents of a session; once it is used up, none is started."),
     "CL-24": Row("A send succeeds when it is on record."),
     "CL-25": Row("A name means the agent that had it when it was named."),
     "CL-26": Row("One bad entry of a mailbox keeps nothing from the others."),
@@ -185,14 +180,11 @@ ROWS: Final = {
     "CL-31": Row("Each agent has a transcript of its own."),
     "CL-32": Row(
         "A resume restores the definition, and with it prompt, tools, mode and model.",
-        open="Of the main agent of `greenroom run`; whoever resumes another one says which definition it is.",
+        open="Of a main agent that a program resumes: the program says which definition it is.",
     ),
     "CL-33": Row("A fork keeps a pointer to what it shares."),
     "CL-34": Row("A resume that failed can be tried again."),
-    "CL-35": Row(
-        "What ran when the process ended is told on resume.",
-        open="Of the main agent (`was_cut`); that of others comes with sub-agents.",
-    ),
+    "CL-35": Row("What ran when the process ended is told on resume."),
     "CL-36": Row("A deny wins over every hook, and a rewritten input is decided about again."),
     "CL-37": Row("Exit code 2 blocks, whatever was printed."),
     "CL-38": Row("A pattern may name all tools of a server, or of all."),

@@ -19,6 +19,7 @@ from greenroom.agents._events import (
     AgentDefined,
     AgentNoticed,
     AgentSpoke,
+    AgentSummarized,
     CompactBegan,
     CompactEnded,
     ForkBegan,
@@ -39,7 +40,7 @@ from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
 from greenroom.agents._loading import CONTINUE, Loaded, load_conversation
 from greenroom.agents._repair import Repaired, faults_of, repair
 from greenroom.agents._servers import AgentServers, open_agent_servers
-from greenroom.agents._services import AgentHome, AgentServices, CanUseTool, Denial, Lineage, Question
+from greenroom.agents._services import AgentHome, AgentServices, CanUseTool, Denial, Lineage, OnStream, Question
 from greenroom.agents._skill_tool import ForkSkill, Preloaded, SkillTool, preload_skills
 from greenroom.agents._system_prompt import compose_system_prompt
 from greenroom.agents._turns import AgentTurn, OutOfTurns, PromptBlocked
@@ -61,6 +62,7 @@ __all__ = [
     "AgentServers",
     "AgentServices",
     "AgentSpoke",
+    "AgentSummarized",
     "AgentTurn",
     "AgentView",
     "Answer",
@@ -92,6 +94,7 @@ __all__ = [
     "ModelRetried",
     "Note",
     "OnMessage",
+    "OnStream",
     "Origin",
     "OutOfTurns",
     "PermissionAnswered",

@@ -48,7 +48,7 @@ async def ask_model(
     Args:
         asking: Who asks.
         request: What is asked.
-        keep: Called once, with the answer or a part of it.
+        keep: Called once, with the answer or a part of it; its usage is that of the attempt which it came with.
         parent: `seq` of the event that led to it.
         renew: May replace the request while it waits to be sent again; the attempts are counted on.
 
@@ -60,8 +60,11 @@ async def ask_model(
     state, error = KILLED, ""
     stream: ModelStream | None = None
     lost = Usage()
+    failed: list[Usage] = []
+    """Of attempts of this stream: its answer counts them as well."""
 
     async def note(restart: StreamRestarted) -> None:
+        failed.append(restart.lost)
         at = (asking.agent, asking.incarnation, began, asking.turn, asking.round)
         tried = (restart.attempt, restart.attempts, restart.wait_s, restart.status, restart.reason)
         emit(ModelRetried, *at, *tried)
@@ -79,13 +82,14 @@ async def ask_model(
             except _Renewed as news:
                 lost += NOTHING_SAID.usage if stream is None else stream.so_far.usage
                 request, stream = news.request, None
+                failed.clear()
     except Exception as problem:
         state, error = FAILED, f"{type(problem).__name__}: {problem}"
         raise
     finally:
         said = NOTHING_SAID if stream is None else stream.so_far
         _count(asking, said, lost + said.usage if lost.total else said.usage, state, error, began)
-        keep(said)
+        keep(attrs.evolve(said, usage=said.usage - sum(failed, Usage())) if failed else said)
 
 
 @final
@@ -103,7 +107,7 @@ def _count(asking: Asking, response: ModelResponse, usage: Usage, state: str, er
     asking.usage += usage
     progress = asking.home.progress
     if progress is not None and asking.turn and usage.total:  # what runs beside its turns is no progress of it
-        progress.note_request(usage.total - usage.output_tokens, usage.output_tokens)
+        progress.note_request(usage.total - usage.output_tokens, usage.output_tokens, response.model)
     asking.emit(
         ModelEnded,
         asking.agent,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
+import attrs
 import trio
 from trio.lowlevel import checkpoint_if_cancelled
 
@@ -20,7 +21,8 @@ from greenroom.agents._hooking import StoppedByHook
 from greenroom.agents._services import AgentHome
 from greenroom.core import JournalError
 from greenroom.models import ToolResultBlock, ToolUseBlock
-from greenroom.tools import Tool, ToolContext, ToolError, plan_batches, records_itself
+from greenroom.permissions import canonical_name
+from greenroom.tools import Tool, ToolContext, ToolError, ToolSet, plan_batches, records_itself
 
 SUMMARY_CHARS: Final = 80
 _CHANGING: Final = frozenset(("Edit", "Write"))
@@ -51,7 +53,9 @@ async def run_calls(calls: Sequence[ToolUseBlock], turn: Caller, results: dict[s
     Raises:
         StoppedByHook: A hook wants an end; the results of its batch are there.
     """
-    for batch in (calls,) if len(calls) == 1 else plan_batches(calls, turn.home.tools):
+    tools = turn.home.tools
+    calls = [one if one.name in tools else _by_todays_name(one, tools) for one in calls]
+    for batch in (calls,) if len(calls) == 1 else plan_batches(calls, tools, turn.home.services.side_by_side):
         if len(batch) == 1:
             results[batch[0].id] = await _run_call(batch[0], turn)
         else:
@@ -62,6 +66,12 @@ async def run_calls(calls: Sequence[ToolUseBlock], turn: Caller, results: dict[s
         await checkpoint_if_cancelled()
         if turn.stopped is not None:
             raise turn.stopped
+
+
+def _by_todays_name(call: ToolUseBlock, tools: ToolSet) -> ToolUseBlock:
+    """Return a call by the name that its tool has today, if there is such a one."""
+    name = canonical_name(call.name)
+    return attrs.evolve(call, name=name) if name in tools else call
 
 
 async def _collect(call: ToolUseBlock, turn: Caller, results: dict[str, ToolResultBlock]) -> None:

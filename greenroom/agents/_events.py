@@ -269,6 +269,18 @@ class AgentNoticed(Event):
     """In at most 500 characters."""
 
 
+@final
+@attrs.frozen(kw_only=True)
+class AgentSummarized(Event):
+    """A model has said in a few words what an agent is doing."""
+
+    kind: ClassVar[str] = "agent.summarized"
+    level: ClassVar[Level] = Level.TURNS
+
+    text: str
+    """In 3 to 8 words."""
+
+
 EVENTS: Final = (
     AgentDefined,
     ModelBegan,
@@ -285,4 +297,5 @@ EVENTS: Final = (
     CompactEnded,
     AgentSpoke,
     AgentNoticed,
+    AgentSummarized,
 )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, final
 
 import attrs
+import trio
 
 from greenroom.agents._events import PermissionAnswered, PermissionAsked, PermissionDenied
 from greenroom.agents._hooking import Hooking
@@ -19,6 +20,7 @@ from greenroom.agents._services import AgentHome, Denial, Question
 from greenroom.hooks import (
     HookEvent,
     HookOutcome,
+    NotificationInput,
     Permission,
     PermissionDeniedInput,
     PermissionRequestInput,
@@ -166,7 +168,7 @@ class Guard:
         activity, self.home.activity = self.home.activity, f"waits for permission: {call.name}"
         progress = self.home.progress
         if progress is not None:
-            progress.waiting[call.id] = call.name
+            progress.note_question(call.id, call.name, trio.current_time())
         answer: Allow | Deny | None = None
         who = ""
         try:
@@ -174,7 +176,7 @@ class Guard:
         finally:
             self.home.activity = activity
             if progress is not None:
-                progress.waiting.pop(call.id, None)
+                progress.note_answer(call.id, trio.current_time())
             how = "withdrawn" if answer is None else "allowed" if isinstance(answer, Allow) else "denied"
             self.emit(PermissionAnswered, agent, incarnation, began, turn, round_number, call.id, call.name, how, who)
         self._note_word(call.name, values, answer, who)
@@ -199,6 +201,9 @@ class Guard:
             if answer is not None:
                 return answer, "hook"
         label = self.home.label or self.home.definition.name
+        if services.can_use_tool is not None or (services.approvals is not None and services.approvals.has_approver):
+            message = f"{label} needs your permission to use {call.name}"
+            self.hooking.tell(NotificationInput(message=message, notification_type="permission_prompt"))
         if services.can_use_tool is not None:
             question = Question(
                 agent=self.home.id, label=label, tool=call.name, input=values, verdict=verdict, call_id=call.id

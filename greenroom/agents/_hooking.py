@@ -13,7 +13,7 @@ import attrs
 from greenroom.agents._events import AgentNoticed
 from greenroom.agents._services import AgentHome
 from greenroom.core import PeerError, Recorder
-from greenroom.hooks import HookContext, HookEvent, HookInput, HookOutcome
+from greenroom.hooks import BackgroundTask, HookContext, HookEvent, HookInput, HookOutcome
 
 NOTICE_CHARS: Final = 500
 
@@ -70,6 +70,11 @@ class Hooking:
             raise StoppedByHook(outcome.stop_reason)
         return outcome
 
+    def tell(self, told: HookInput) -> None:
+        """Let the hooks of an event run without waiting for them."""
+        if self.home.hooks is not None:
+            self.home.hooks.tell(told, self._context())
+
     def notice(self, source: str, text: str) -> None:
         """Tell people."""
         agent, incarnation, _ = self.token
@@ -100,5 +105,30 @@ class Hooking:
         )
 
 
+def running_tasks(home: AgentHome) -> tuple[BackgroundTask, ...]:
+    """Return what runs in the background of the session, besides the agent itself, as hooks are told of it."""
+    table = home.services.background
+    if table is None:
+        return ()
+    return tuple(
+        BackgroundTask(
+            id=one.info.id,
+            type=_KINDS.get(one.info.kind, one.info.kind),
+            status=one.state,
+            description=one.info.description,
+            command=one.info.command or None,
+            agent_type=one.info.agent_type or None,
+        )
+        for one in table.running()
+        if one.is_background and one.info.id != home.id
+    )
+
+
+_KINDS: Final = {
+    "local_bash": "shell",
+    "local_agent": "subagent",
+    "in_process_teammate": "teammate",
+    "remote_agent": "cloud session",
+}
 _DECIDE_ON_STOPPING: Final = frozenset((HookEvent.STOP, HookEvent.SUBAGENT_STOP, HookEvent.STOP_FAILURE))
 """There `continue: false` only means that the turn may end."""

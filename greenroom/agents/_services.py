@@ -18,7 +18,7 @@ from greenroom.agents._loading import Loaded
 from greenroom.agents._skill_tool import SkillTool
 from greenroom.agents.memory import MemoryFolder
 from greenroom.core import Blocking, Cause
-from greenroom.hooks import HookRunner
+from greenroom.hooks import STOP_BLOCK_CAP, HookRunner
 from greenroom.inbox import UNCLASSIFIED, Origin
 from greenroom.mailbox import Lane
 from greenroom.models import ContinuationPolicy, Effort, Message, Model, Thinking, ToolResultBlock, ToolSchema, Usage
@@ -26,7 +26,7 @@ from greenroom.permissions import Allow, ApprovalQueue, Deny, Mode, Policy, Refu
 from greenroom.skills import Rendered
 from greenroom.store import SharedPrefix, Transcript
 from greenroom.tasks import Progress, TaskNotice
-from greenroom.tools import AskUser, Background, Processes, ToolContext, ToolSet, Workspace
+from greenroom.tools import SIDE_BY_SIDE, AskUser, Background, Processes, ToolContext, ToolSet, Workspace
 
 if TYPE_CHECKING:
     from greenroom.agents._hooking import Hooking
@@ -65,6 +65,10 @@ class Denial:
     input: Mapping[str, Any]
 
 
+OnStream: TypeAlias = Callable[[str, Mapping[str, Any]], object]
+"""Called with an agent's id and an event of the model's answer in one of its turns; see `greenroom.models.OnEvent`."""
+
+
 @final
 @attrs.frozen(kw_only=True)
 class AgentServices:
@@ -78,6 +82,10 @@ class AgentServices:
     """Makes the transcript of an agent, given its id; None keeps none."""
     on_message: OnMessage | None = None
     """Hears of each message that an agent's conversation gets."""
+    on_stream: OnStream | None = None
+    """Hears of the answers of the agents' turns as they come."""
+    on_taken: Callable[[str], object] | None = None
+    """Hears the id of each message that was sent to the main agent, when that takes it up."""
     wait_durable: Callable[[], Awaitable[None]] | None = None
     """Returns when all that was said and emitted so far survives a crash; awaited before a call that may change something.
     Raises `JournalError` when it cannot be. None: nothing is kept."""
@@ -94,6 +102,10 @@ class AgentServices:
     continuation: ContinuationPolicy | None = None
     """How answers are gone on with that were cut; None: as by default."""
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
+    side_by_side: int = SIDE_BY_SIDE
+    """How many read-only calls of one message run at once."""
+    stop_blocks: int = STOP_BLOCK_CAP
+    """How often in a row stop hooks may keep a turn going; 0 for ever."""
     progress_summaries: bool = False
     """Whether those that another one, or the host, started say from time to time what they do."""
     processes: Processes | None = None

@@ -27,7 +27,7 @@ from greenroom.agents._events import AgentSpoke
 from greenroom.agents._fold import THINKING, retry_text
 from greenroom.agents._forked import make_request
 from greenroom.agents._guard import Guard
-from greenroom.agents._hooking import Hooking, StoppedByHook, reminder
+from greenroom.agents._hooking import Hooking, StoppedByHook, reminder, running_tasks
 from greenroom.agents._inputs import Answer, Input, Prompt, origin_of
 from greenroom.agents._services import AgentHome
 from greenroom.agents._taking_in import WAITS_CUT, carry_out, run_skill, take_at_edge, take_in, take_while_waiting
@@ -104,7 +104,7 @@ class AgentTurn:
     hooking: Hooking = attrs.field(init=False)
     guard: Guard | None = attrs.field(init=False, default=None)
     stopped: StoppedByHook | None = attrs.field(init=False, default=None)
-    stop_guard: StopGuard = attrs.field(init=False, factory=StopGuard)
+    stop_guard: StopGuard = attrs.field(init=False)
     waits_cut: int = attrs.field(init=False, default=0)
     """How many waits of the request that runs were made shorter by mail."""
 
@@ -114,6 +114,7 @@ class AgentTurn:
         self.emit = self.ctx.recorder.emit_fields
         home = self.home
         self.tool_context = home.tool_context()
+        self.stop_guard = StopGuard(home.services.stop_blocks)
         self.hooking = home.hooking = Hooking(
             home=home, token=self.ctx.turn.token, seq=self.seq, recorder=self.ctx.recorder
         )
@@ -210,12 +211,15 @@ class AgentTurn:
             told = SubagentStopInput(
                 stop_hook_active=is_active,
                 last_assistant_message=text,
+                background_tasks=running_tasks(self.home),
                 agent_id=self.home.id,
                 agent_type=self.home.definition.name,
                 agent_transcript_path=self.conversation.path or Path(),
             )
         else:
-            told = StopInput(stop_hook_active=is_active, last_assistant_message=text)
+            told = StopInput(
+                stop_hook_active=is_active, last_assistant_message=text, background_tasks=running_tasks(self.home)
+            )
         before = list(self.hooking.reminders)
         verdict = self.stop_guard.decide(await self.hooking.run(told))
         self.hooking.reminders[:] = before  # what it says is in the verdict
@@ -253,8 +257,15 @@ class AgentTurn:
         self.round += 1
         self.waits_cut = 0
         home.activity = THINKING
-        request = make_request(home, self.conversation.messages, max_tokens=max_tokens)
+        request = self._request(max_tokens)
         return await ask_model(self, request, self._keep, self.seq, renew=partial(self._renew, max_tokens))
+
+    def _request(self, max_tokens: int) -> ModelRequest:
+        """Return the request of this round; whoever watches the session hears the answer come."""
+        home = self.home
+        request = make_request(home, self.conversation.messages, max_tokens=max_tokens)
+        on_stream = home.services.on_stream
+        return request if on_stream is None else attrs.evolve(request, on_event=partial(on_stream, home.id))
 
     async def _renew(self, max_tokens: int, restart: StreamRestarted) -> ModelRequest | None:
         """Wait for the next attempt; return what to send then, if something was sent to the agent meanwhile."""
@@ -266,7 +277,7 @@ class AgentTurn:
         if not has_news:
             return None
         self.waits_cut += trio.current_time() < until_s
-        return make_request(home, self.conversation.messages, max_tokens=max_tokens)
+        return self._request(max_tokens)
 
     async def ask(self, request: ModelRequest, keep: Callable[[ModelResponse], object], parent: int) -> ModelResponse:
         """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""

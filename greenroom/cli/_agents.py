@@ -100,8 +100,9 @@ def check_command(path: Path | None = None, /, *, json: bool = False) -> int:
     else:
         raise UsageError(f"{str(path)!r} is not there; name a file of an agent, or a folder of them")
     loaded = [one for one in found.values() if one.origin.scope.value != "builtin"]
-    diagnostics = [*found.diagnostics, *(each for one in loaded for each in _unknown(one))]
-    problems = found.problems
+    parts = [each for one in loaded for each in _parts(one)]
+    diagnostics = [*found.diagnostics, *parts, *(each for one in loaded for each in _unknown(one))]
+    problems = [*found.problems, *parts]
     verdict = "nothing to change" if not problems else f"{counted(len(problems), 'problem')} to repair"
     facts = {
         "ok": not problems,
@@ -133,6 +134,32 @@ def _parsed(agents: str | None) -> dict[str, Any] | None:
     if not isinstance(values, dict):
         raise UsageError("--agents has to be a JSON object of definitions by their names")
     return values
+
+
+def _parts(one: AgentDefinition) -> Iterator[Diagnostic]:
+    """Return what is wrong within its hooks, its rules and its servers, which others read when it starts."""
+    from greenroom.hooks import HookSource, SourceKind, parse_hooks
+    from greenroom.mcp import ServerScope, parse_server
+    from greenroom.permissions import Effect, Scope, Source, parse_rule
+
+    source = one.origin.source
+
+    def say(text: str) -> Diagnostic:
+        return Diagnostic(kind=Kind.IGNORED, source=source, text=f"{one.name!r}: {text}")
+
+    for problem in parse_hooks({"hooks": one.hooks}, HookSource(source, SourceKind.AGENT)).problems:
+        yield say(f"{problem.path}: {problem.what}")
+    for pattern in one.disallowed_tools:
+        if "(" in pattern:
+            _, wrong = parse_rule(pattern, Effect.DENY, Source(scope=Scope.AGENT, name=one.name))
+            if wrong is not None:
+                yield say(f"disallowedTools: {wrong.what}")
+    for server in one.mcp_servers:
+        if server.config is not None:
+            parsed = parse_server(
+                server.name, server.config, scope=ServerScope.AGENT, source=source, environ=os.environ
+            )
+            yield from (say(each.text) for each in parsed.diagnostics)
 
 
 def _unknown(one: AgentDefinition) -> Iterator[Diagnostic]:

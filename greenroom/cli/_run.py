@@ -7,7 +7,6 @@ success, 1 for an error, 2 for misuse, 130 and 143 for a signal.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import shlex
@@ -21,15 +20,14 @@ from typing import Annotated, Any, Final
 
 import attrs
 import trio
-from cyclopts import Parameter
 
 from greenroom.agents import AgentDefinition
 from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.agents.definitions import Definitions
 from greenroom.cli._output import PROGRAM, note, program, typed
 from greenroom.cli._run_control import Host
+from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag
 from greenroom.cli._run_input import (
-    InputFormat,
     read_object,
     read_prompt,
     read_rules,
@@ -39,15 +37,15 @@ from greenroom.cli._run_input import (
     with_servers,
 )
 from greenroom.cli._run_model import model_for
-from greenroom.cli._run_output import OutputFormat, Writer, make_printer
+from greenroom.cli._run_output import Writer, make_printer
 from greenroom.cli._run_quiet import CEILING_S, read_ceiling
 from greenroom.cli._run_session import Run, unknown_tools
 from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._swarm import prepared_runs
 from greenroom.core import Ports, UsageError, calm_collector
-from greenroom.models import MODEL_FILE, ModelRequest, RecordedModel, read_recording
-from greenroom.permissions import Effect, Mode, parse_mode
-from greenroom.session import MAIN, Fork, MainFor, Session, SettingSource, find_session, open_session, read_beginning
+from greenroom.models import MODEL_FILE, ModelRequest, RecordedModel, read_recording, with_events
+from greenroom.permissions import Effect, Mode
+from greenroom.session import MAIN, Fork, MainFor, Session, Watch, find_session, open_session, read_beginning
 from greenroom.tools import Tool, ToolContext
 from greenroom.tools.builtin import STANDARD_TOOLS, HttpFetcher, ask_user_question_tool, make_web_fetch_tool
 from greenroom.trace import find_run
@@ -56,7 +54,7 @@ NOT_DONE: Final = 1
 _TODAY: Final = re.compile(r"^Today: [\d-]+$", re.MULTILINE)
 _NOT_KEPT: Final = frozenset((Mode.DEFAULT, Mode.PLAN, Mode.BYPASS, Mode.BUBBLE))
 FORWARD_VARIABLE: Final = "GREENROOM_FORWARD_SUBAGENT_TEXT"
-ALL_SOURCES: Final = ",".join(SettingSource)
+SKIP_VARIABLE: Final = "GREENROOM_SKIP_PROMPT_HISTORY"
 
 
 async def _permit(address: str, ctx: ToolContext) -> None:
@@ -94,100 +92,6 @@ def _is_on(text: str) -> bool:
     return text.strip().lower() not in {"", "0", "false", "no", "off"}
 
 
-def _flag(text: str, *names: str) -> Any:
-    """Return what help says of a flag, and its further names."""
-    return Parameter(help=text, alias=names or None)
-
-
-@Parameter(name="*")
-@attrs.frozen(kw_only=True)
-class RunFlags:
-    """The flags of the command."""
-
-    input_format: Annotated[
-        InputFormat,
-        _flag('What standard input holds: "text" for the prompt, "stream-json" for messages and requests, one a line.'),
-    ] = "text"
-    output_format: Annotated[
-        OutputFormat,
-        _flag('"text" prints the answer, "json" one object with it, "stream-json" each message as it comes.'),
-    ] = "text"
-    model: Annotated[
-        str | None, _flag('The name or alias of a Claude model, or "playbook" (rules, no network); see the how-to.')
-    ] = None
-    max_turns: Annotated[int | None, _flag("Model requests before the run ends with an error.")] = None
-    max_budget_usd: Annotated[
-        float | None, _flag("US dollars that it may cost; a request that might cost more than is left is not sent.")
-    ] = None
-    tools: Annotated[
-        str | None, _flag('The tools that there are, such as "Read,Grep,Agent"; "" for none. All of them by default.')
-    ] = None
-    allowed_tools: Annotated[
-        list[str] | None,
-        _flag('Rules for calls that need no permission, such as "Edit,Bash(git *)".', "--allowedTools"),
-    ] = None
-    disallowed_tools: Annotated[
-        list[str] | None,
-        _flag("Rules for calls that are refused; a tool's name alone takes it away.", "--disallowedTools"),
-    ] = None
-    permission_prompt_tool: Annotated[
-        str | None, _flag('Who is asked about a call: "stdio" for the program at standard input; by default nobody.')
-    ] = None
-    permission_mode: Annotated[str | None, _flag("default, acceptEdits, plan, dontAsk, auto or bypassPermissions.")] = (
-        None
-    )
-    resume: Annotated[
-        str | None,
-        _flag('A run to go on with: its id, its folder or "last". Without a prompt, with the turn that was cut.'),
-    ] = None
-    fork_session: Annotated[bool, _flag("With --resume: go on in a new run, and leave that one as it is.")] = False
-    no_session_persistence: Annotated[
-        bool, _flag("Keep nothing of the run: no journal, no transcript; it cannot be resumed.")
-    ] = False
-    agent: Annotated[str | None, _flag("The agent that does it; see greenroom agents list.")] = None
-    agents: Annotated[
-        str | None, _flag("More agents, as a JSON object of definitions by their names, or a file that holds it.")
-    ] = None
-    append_system_prompt: Annotated[str | None, _flag("Goes behind what the agent is told anyway.")] = None
-    append_subagent_system_prompt: Annotated[
-        str | None, _flag("Goes behind what each sub-agent is told anyway, save forks.")
-    ] = None
-    coordinator: Annotated[
-        bool, _flag("Let the agent only lead workers, which do everything in the background; see the how-to.")
-    ] = False
-    forward_subagent_text: Annotated[
-        bool, _flag("With stream-json: show what sub-agents say and think, not only their calls.")
-    ] = False
-    settings: Annotated[str | None, _flag("More settings, as a JSON object or a file that holds it.")] = None
-    mcp_config: Annotated[
-        list[str] | None,
-        _flag(
-            "More MCP servers, as a JSON object like that of .mcp.json, or a file that holds it; of one name the last."
-        ),
-    ] = None
-    strict_mcp_config: Annotated[
-        bool, _flag("Connect no MCP servers but those of --mcp-config and --settings: what files name is left out.")
-    ] = False
-    record: Annotated[bool, _flag("Keep all that the model is asked and answers in the run folder.")] = False
-    recorded: Annotated[
-        str | None, _flag("Serve the model's answers from a recorded run: its id, its folder or last. No network.")
-    ] = None
-    setting_sources: Annotated[
-        str, _flag('Whose files are read: of user, project, local, with commas; "" for none.')
-    ] = ALL_SOURCES
-    add_dir: Annotated[list[Path] | None, _flag("Another folder that the agent may work in.")] = None
-    trust: Annotated[bool, _flag("Trust this project: what its own settings and agents allow, run or set counts.")] = (
-        False
-    )
-    cwd: Annotated[Path, _flag("The folder to work in.")] = Path()
-    runs: Annotated[
-        Path | None,
-        _flag(
-            "Where run folders go; by default GREENROOM_RUNS, or .greenroom/runs of the project around the current folder."
-        ),
-    ] = None
-
-
 @attrs.frozen(kw_only=True)
 class RunOptions:
     """What the command line said, read and checked."""
@@ -205,16 +109,20 @@ class RunOptions:
 
 
 def run_command(
-    prompt: Annotated[str | None, _flag("What to do; standard input is added to it.")] = None,
+    prompt: Annotated[str | None, flag("What to do; standard input is added to it.")] = None,
     /,
     *,
-    flags: RunFlags = RunFlags(),
+    flags: RunFlags = AS_BY_DEFAULT,
 ) -> int:
     """Let one agent do what the prompt says, print its answer, and return the exit code."""
     flags, earlier = as_before(flags)
     allow = read_rules("--allowed-tools", flags.allowed_tools or (), Effect.ALLOW)
     deny = read_rules("--disallowed-tools", flags.disallowed_tools or (), Effect.DENY)
-    _check(flags)
+    if _is_on(os.environ.get(SKIP_VARIABLE, "")):
+        if flags.resume is not None or flags.record or flags.runs is not None:
+            raise UsageError(f"{SKIP_VARIABLE} is on, which keeps nothing: leave out --resume, --record and --runs")
+        flags = attrs.evolve(flags, no_session_persistence=True)
+    check_flags(flags)
     tools = chosen_tools(flags.tools)
     given = with_permissions(
         read_object("--settings", flags.settings), allow=allow, deny=deny, folders=flags.add_dir or ()
@@ -231,10 +139,10 @@ def run_command(
         given = {**(given or {}), "record_model": True}
     max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
     open_with: dict[str, Any] = {
-        "model": model_for(flags.model, max_usd=max_usd) if flags.recorded is None else read_recorded(flags),
-        "main": main_for(
-            flags.agent, earlier=earlier, max_turns=flags.max_turns, more=flags.append_system_prompt or ""
-        ),
+        "model": model_for(flags.model, max_usd=max_usd)
+        if flags.recorded is None
+        else with_events(read_recorded(flags)),
+        "main": main_for(flags, earlier=earlier),
         "agents": read_object("--agents", flags.agents),
         "settings": given,
         "sources": [name for one in flags.setting_sources.split(",") if (name := one.strip())],
@@ -242,6 +150,7 @@ def run_command(
         "permission_mode": flags.permission_mode,
         "tools": tools,
         "cwd": flags.cwd,
+        "session_id": flags.session_id,
         "resume": Fork(flags.resume) if flags.fork_session and flags.resume is not None else flags.resume,
     }
     if flags.input_format == "stream-json":
@@ -309,20 +218,19 @@ def _without_day(request: ModelRequest) -> ModelRequest:
     return attrs.evolve(request, system=_TODAY.sub("Today:", request.system))
 
 
-def main_for(name: str | None, *, earlier: str = "", max_turns: int | None, more: str) -> MainFor:
-    """Return what picks the agent of a run.
+def main_for(flags: RunFlags, *, earlier: str = "") -> MainFor:
+    """Return what picks the agent of a run: the one that is named, or the one that there is without any definition.
 
     Args:
-        name: The agent's; None for the one that there is without any definition.
-        earlier: Where `name` is None, the name of the agent that the resumed run had; it is kept while it is there.
-        max_turns: Before that of its definition.
-        more: Goes behind what it is told.
+        flags: What it is told and how many requests it may make; before what its definition says.
+        earlier: Where none is named, the name of the agent that the resumed run had; it is kept while it is there.
     """
 
     def choose(found: Definitions) -> AgentDefinition:
-        main = _kept(earlier, found) if name is None else found.find(name)
-        prompt = "\n\n".join(part for part in (main.system_prompt, more.strip()) if part)
-        return attrs.evolve(main, system_prompt=prompt, max_turns=max_turns or main.max_turns)
+        main = _kept(earlier, found) if flags.agent is None else found.find(flags.agent)
+        own, more = flags.system_prompt or main.system_prompt, flags.append_system_prompt or ""
+        prompt = "\n\n".join(part for part in (own, more.strip()) if part)
+        return attrs.evolve(main, system_prompt=prompt, max_turns=flags.max_turns or main.max_turns)
 
     return choose
 
@@ -338,46 +246,26 @@ def _kept(earlier: str, found: Definitions) -> AgentDefinition:
         return MAIN
 
 
-def _check(flags: RunFlags) -> None:
-    talks = flags.input_format == "stream-json"
-    if talks and flags.output_format != "stream-json":
-        raise UsageError("--input-format stream-json needs --output-format stream-json")
-    if flags.permission_prompt_tool is not None and (not talks or flags.permission_prompt_tool != "stdio"):
-        raise UsageError('--permission-prompt-tool has to be "stdio", with --input-format stream-json')
-    if flags.fork_session and flags.resume is None:
-        raise UsageError("--fork-session needs --resume, with the run to begin from")
-    if flags.no_session_persistence and (flags.resume is not None or flags.record or flags.runs is not None):
-        raise UsageError("--no-session-persistence keeps nothing: leave out --resume, --record and --runs")
-    if flags.coordinator and flags.append_system_prompt:
-        raise UsageError(
-            "--coordinator brings its own system prompt: leave out --append-system-prompt, or put the whole text into the "
-            "settings as delegation.coordinator_prompt"
-        )
-    if flags.max_turns is not None and flags.max_turns < 1:
-        raise UsageError(f"--max-turns has to be at least 1, not {flags.max_turns}")
-    max_usd = flags.max_budget_usd
-    if max_usd is not None and not (math.isfinite(max_usd) and max_usd > 0):
-        raise UsageError(f"--max-budget-usd has to be a number above 0, not {max_usd}")
-    if flags.permission_mode is not None:
-        parse_mode(flags.permission_mode)
-    if not flags.cwd.is_dir():
-        raise UsageError(f"--cwd: {str(flags.cwd)!r} is no folder")
-
-
 async def _run(options: RunOptions, runs: Path) -> int:
     ports = Ports()
     writer = Writer(ports)
     printer = make_printer(options.flags.output_format, writer, ports, with_text=options.with_text)
     run = Run(printer, trio.current_time(), wall=ports.clock.wall, ceiling_s=options.ceiling_s)
+    run.repeats = options.flags.replay_user_messages
     host = _host_of(run, writer, ports, options)
     asks = host.can_use_tool if host is not None and options.flags.permission_prompt_tool is not None else None
+    watch = Watch(
+        on_stream=run.streamed if options.flags.include_partial_messages else None,
+        on_hook=run.hooked if options.flags.include_hook_events else None,
+        on_taken=host.taken if host is not None and run.repeats else None,
+    )
     ladder = Ladder(_say)
     try:
         async with climbing(ladder), trio.open_nursery() as writers:
             writers.start_soon(writer.run, name="greenroom output")
             with ladder.stop_scope:
                 async with open_session(
-                    runs=runs, ports=ports, on_message=run.heard, can_use_tool=asks, **options.open_with
+                    runs=runs, ports=ports, on_message=run.heard, watch=watch, can_use_tool=asks, **options.open_with
                 ) as session:
                     ladder.stop = lambda why: run.stop(session, why, ladder.exit_code)
                     ladder.kill = session.kill
@@ -397,7 +285,14 @@ def _host_of(run: Run, writer: Writer, ports: Ports, options: RunOptions) -> Hos
     """Return the program that talks to the run while it lasts, if one does."""
     if options.flags.input_format != "stream-json":
         return None
-    host = Host(writer, ports, live=run.live_tasks, show_text=run.show_text, is_in_turn=lambda: run.is_in_turn)
+    host = Host(
+        writer,
+        ports,
+        live=run.live_tasks,
+        show_text=run.show_text,
+        is_in_turn=lambda: run.is_in_turn,
+        on_taken=run.repeat,
+    )
     run.hang_up = host.close
     return host
 
@@ -408,6 +303,7 @@ async def _work(run: Run, session: Session, host: Host | None, options: RunOptio
         async with trio.open_nursery() as listening:
             if host is not None:
                 listening.start_soon(host.listen, session, name="greenroom input")
+            listening.start_soon(run.beat, name="greenroom signs of life")
             more = None if host is None else host.prompts
             await run.work(session, options.prompt, lambda: ladder.exit_code, more)
             listening.cancel_scope.cancel("the work is done")

@@ -111,6 +111,7 @@ class Host:
         live: Returns what runs in the background, as `background_tasks_changed` has it.
         show_text: Shows from now on what sub-agents say.
         is_in_turn: Says whether what is said now belongs to a turn that runs.
+        on_taken: Called with what the program said during a turn, when the agent takes it up.
     """
 
     def __init__(
@@ -121,17 +122,19 @@ class Host:
         live: Callable[[], list[Line]],
         show_text: Callable[[], None],
         is_in_turn: Callable[[], bool],
+        on_taken: Callable[[UserSaid], None],
     ) -> None:
         self._writer = writer
         self._ids = ports.ids
         self._live = live
         self._show_text = show_text
         self._is_in_turn = is_in_turn
+        self._on_taken = on_taken
         self._session: Session | None = None
         self._questions: dict[str, _Question] = {}
-        self._names: dict[str, str] = {}
-        """What the program calls what it said, by our own ids."""
-        self._put, self.prompts = trio.open_memory_channel[str](float("inf"))
+        self._said: dict[str, UserSaid] = {}
+        """What the program said during turns, by our own ids."""
+        self._put, self.prompts = trio.open_memory_channel[UserSaid](float("inf"))
         self._is_at_end = False
         self._was_initialized = False
 
@@ -176,11 +179,21 @@ class Host:
 
     def _say(self, said: UserSaid, session: Session) -> None:
         if self._is_in_turn():
-            own = session.send(said.text, priority=said.priority)
-            self._names[own] = said.uuid or own
+            self._said[session.send(said.text, priority=said.priority)] = said
         else:
             with suppress(trio.ClosedResourceError):  # the run is being left
-                self._put.send_nowait(said.text)
+                self._put.send_nowait(said)
+
+    def taken(self, own: str) -> None:
+        """Hear that the agent has taken up what was sent under an id of ours."""
+        said = self._said.get(own)
+        if said is not None:
+            self._on_taken(said)
+
+    def _name(self, own: str) -> str:
+        """Return what the program calls what it said."""
+        said = self._said.get(own)
+        return own if said is None else said.uuid or own
 
     async def _do(self, asked: Asked, session: Session) -> None:
         handler = _REQUESTS.get(asked.subtype)
@@ -229,11 +242,7 @@ class Host:
     async def _interrupt(self, session: Session, values: Mapping[str, Any]) -> Line:
         drops = values.get("cancel_queued") is True
         done = session.interrupt("the program interrupted it", cancel_queued=drops)
-        names = self._names
-        return receipt(
-            [names.get(one, one) for one in done.still_queued],
-            [names.get(one, one) for one in done.cancelled] if drops else None,
-        )
+        return receipt(map(self._name, done.still_queued), map(self._name, done.cancelled) if drops else None)
 
     async def _set_mode(self, session: Session, values: Mapping[str, Any]) -> Line:
         await session.set_permission_mode(str(values.get("mode", "")))

@@ -14,13 +14,22 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.agents import Appended, CompactEnded, Denial, ModelRetried, PermissionDenied, encode_message
+from greenroom.agents import (
+    Appended,
+    CompactBegan,
+    CompactEnded,
+    Denial,
+    ModelRetried,
+    PermissionDenied,
+    encode_message,
+)
 from greenroom.cli._run_ending import FAILED, Ending
+from greenroom.hooks import HookNews, HookStage
 from greenroom.inbox import Origin
 from greenroom.models import ModelResponse, Usage
 
 Line: TypeAlias = dict[str, Any]
-Told: TypeAlias = PermissionDenied | CompactEnded | ModelRetried
+Told: TypeAlias = PermissionDenied | CompactBegan | CompactEnded | ModelRetried
 """Events that have a line of their own."""
 
 STREAM_SYNTHETIC: Final = "<synthetic>"
@@ -47,6 +56,8 @@ class Opening:
     skills: Sequence[str] = ()
     servers: Sequence[tuple[str, str]] = ()
     """MCP servers, each with its status."""
+    capabilities: Sequence[str] = ()
+    """What a program at standard input may rely on."""
     server_errors: Sequence[tuple[str, str, str]] = ()
     """Entries that stand for no server: the name, the kind that was wanted, and why."""
 
@@ -107,6 +118,7 @@ def init_line(opening: Opening, *, uuid: str) -> Line:
         "apiKeySource": opening.api_key_source,
         # Under the name that readers of this format look for.
         "claude_code_version": opening.version,
+        "capabilities": list(opening.capabilities),
         **({"mcp_server_errors": errors} if errors else {}),
         "uuid": uuid,
     }
@@ -151,6 +163,35 @@ def message_lines(
     return lines
 
 
+def stream_line(event: Mapping[str, Any], *, session: str, uuid: str, parent: str | None) -> Line:
+    """Return the line of an event of an answer that still comes (agents 13.17)."""
+    return {
+        "type": "stream_event",
+        "event": event,
+        "parent_tool_use_id": parent,
+        "session_id": session,
+        "uuid": uuid,
+    }
+
+
+def hook_line(news: HookNews) -> Line:
+    """Return the line of what becomes of a hook, without `uuid` and `session_id` (agents 13.17)."""
+    line: Line = {
+        "type": "system",
+        "subtype": f"hook_{news.stage}",
+        "hook_id": news.id,
+        "hook_name": f"{news.event}:{news.subject}" if news.subject else news.event.value,
+        "hook_event": news.event.value,
+    }
+    if news.stage is not HookStage.STARTED:
+        line |= {"stdout": news.stdout, "stderr": news.stderr, "output": news.output}
+    if news.exit_code is not None:
+        line["exit_code"] = news.exit_code
+    if news.result is not None:
+        line["outcome"] = news.result.value
+    return line
+
+
 def _is_shown(one: Appended, message: Mapping[str, Any]) -> bool:
     if one.message.role == "assistant" or one.is_hidden:
         return True
@@ -183,30 +224,40 @@ def failure_line(text: str, category: str, *, session: str, uuid: str) -> Line:
     }
 
 
-def event_line(event: Told, *, session: str, uuid: str, agent: str = "") -> Line | None:
-    """Return the line of an event, None for a compaction that came to nothing (agents 13.17).
+def event_lines(event: Told, *, agent: str = "") -> list[Line]:
+    """Return the lines of an event, without `uuid` and `session_id` (agents 13.17).
 
     Args:
         event: What happened.
-        session: Id of the session.
-        uuid: Of the line.
         agent: Id of the agent, unless it is the main one.
     """
-    about: Line
-    if isinstance(event, PermissionDenied):
-        about = {"subtype": "permission_denied", "tool_name": event.tool, "tool_use_id": event.call}
-        about["message"] = about["decision_reason"] = event.reason
-        if agent:
-            about["agent_id"] = agent
-    elif isinstance(event, ModelRetried):
-        about = {"subtype": "api_retry", "attempt": event.attempt - 1, "max_retries": max(0, event.attempts - 1)}
-        about |= {"retry_delay_ms": round(event.delay_s * 1000), "error_status": event.status, "error": event.error}
-    elif event.state == "completed":
-        metadata = {"trigger": event.trigger, "pre_tokens": event.pre_tokens}
-        about = {"subtype": "compact_boundary", "compact_metadata": metadata}
-    else:
-        return None
-    return {"type": "system", **about, "session_id": session, "uuid": uuid}
+    match event:
+        case PermissionDenied():
+            about: Line = {"tool_name": event.tool, "tool_use_id": event.call}
+            about["message"] = about["decision_reason"] = event.reason
+            return [_system("permission_denied", **about, **({"agent_id": agent} if agent else {}))]
+        case ModelRetried():
+            return [
+                _system(
+                    "api_retry",
+                    attempt=event.attempt - 1,
+                    max_retries=max(0, event.attempts - 1),
+                    retry_delay_ms=round(event.delay_s * 1000),
+                    error_status=event.status,
+                    error=event.error,
+                )
+            ]
+        case CompactBegan():
+            return [_system("status", status="compacting")]
+        case CompactEnded():
+            boundary = _system(
+                "compact_boundary", compact_metadata={"trigger": event.trigger, "pre_tokens": event.pre_tokens}
+            )
+            return [_system("status", status=None), *([boundary] if event.state == "completed" else [])]
+
+
+def _system(subtype: str, **values: Any) -> Line:
+    return {"type": "system", "subtype": subtype, **values}
 
 
 def result_line(

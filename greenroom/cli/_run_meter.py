@@ -13,6 +13,8 @@ from typing import Any, Final, final
 from greenroom.actors import TurnBegan, TurnEnded
 from greenroom.agents import (
     AgentDefined,
+    AgentNoticed,
+    CompactBegan,
     CompactEnded,
     ModelBegan,
     ModelEnded,
@@ -36,7 +38,7 @@ class Meter:
     Args:
         main: Id of the main agent.
         pricing: What tokens cost.
-        on_event: Called with what is told of the main agent: the end of a turn, a refused call, a compaction, a hook.
+        on_event: Called with what is told of the main agent: the end of a turn, a refused call, a compaction, a hook, a notice.
     """
 
     def __init__(
@@ -113,9 +115,11 @@ _HANDLERS: Final[Mapping[type[Event], Callable[[Meter, float, Any], None]]] = {
     TurnBegan: Meter._turn_began,
     TurnEnded: Meter._told,
     PermissionDenied: Meter._told,
+    CompactBegan: Meter._told,
     CompactEnded: Meter._told,
     ModelRetried: Meter._told,
     HookRan: Meter._told,
+    AgentNoticed: Meter._told,
     ModelBegan: Meter._model_began,
     ModelEnded: Meter._model_ended,
     ToolBegan: Meter._tool_began,

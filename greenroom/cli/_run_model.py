@@ -30,6 +30,7 @@ from greenroom.models import (
     ToolResultBlock,
     choose_main_model,
     family_of,
+    with_events,
     with_settings,
 )
 from greenroom.session import ModelFor, SessionSettings
@@ -65,7 +66,7 @@ def model_for(asked: str | None, *, max_usd: Decimal | None = None) -> ModelFor:
             names=models.names if models is not None else None,
         )
         if choice.name == PLAYBOOK:
-            return PlaybookModel({main.name: play_search}, name=PLAYBOOK)
+            return with_events(PlaybookModel({main.name: play_search}, name=PLAYBOOK))
         _check(choice.name)
         budget = None if max_usd is None else Budget(Limits(usd=max_usd), name="the run")
         return with_settings(AnthropicModel(choice.name), ModelSettings(), budget=budget)

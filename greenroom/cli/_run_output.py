@@ -7,8 +7,8 @@ gone ends the run. Rule 2 (agents 13.2): text and JSON print the answer to the p
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import Literal, Protocol, TypeAlias, final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias, final
 
 import attrs
 import trio
@@ -22,11 +22,12 @@ from greenroom.cli._run_lines import (
     Line,
     Opening,
     Told,
-    event_line,
+    event_lines,
     failure_line,
     init_line,
     message_lines,
     result_line,
+    stream_line,
 )
 from greenroom.core import Ports
 from greenroom.inbox import TASK_NOTIFICATION, Origin
@@ -92,8 +93,12 @@ class Printer(Protocol):
         """A call was refused, or, of the main agent, a conversation compacted or a request tried again; `agent` is an id, empty for that."""
         ...
 
-    def tasks(self, lines: Sequence[Line]) -> None:
-        """Something became of background tasks."""
+    def streamed(self, event: Mapping[str, Any], parent: str | None = None) -> None:
+        """More has come of a model's answer; `parent` as in `said`."""
+        ...
+
+    def lines(self, lines: Sequence[Line]) -> None:
+        """Something happened that only a stream has a line for; the lines lack `session_id`, and a `uuid` unless they keep one."""
         ...
 
     def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
@@ -124,7 +129,10 @@ class TextPrinter:
     def told(self, event: Told, agent: str = "") -> None:
         """Print nothing."""
 
-    def tasks(self, lines: Sequence[Line]) -> None:
+    def streamed(self, event: Mapping[str, Any], parent: str | None = None) -> None:
+        """Print nothing."""
+
+    def lines(self, lines: Sequence[Line]) -> None:
         """Print nothing."""
 
     def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
@@ -163,7 +171,10 @@ class JsonPrinter:
     def told(self, event: Told, agent: str = "") -> None:
         """Print nothing."""
 
-    def tasks(self, lines: Sequence[Line]) -> None:
+    def streamed(self, event: Mapping[str, Any], parent: str | None = None) -> None:
+        """Print nothing."""
+
+    def lines(self, lines: Sequence[Line]) -> None:
         """Print nothing."""
 
     def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
@@ -215,13 +226,18 @@ class StreamPrinter:
             self._print(line)
 
     def told(self, event: Told, agent: str = "") -> None:
-        """Print that a call was refused, the conversation compacted, or a request is tried again."""
-        self._print(event_line(event, session=self._session, uuid=self._new_id(), agent=agent))
+        """Print that a call was refused, the conversation is compacted, or a request tried again."""
+        self.lines(event_lines(event, agent=agent))
 
-    def tasks(self, lines: Sequence[Line]) -> None:
-        """Print what became of background tasks."""
+    def streamed(self, event: Mapping[str, Any], parent: str | None = None) -> None:
+        """Print a piece of an answer, of sub-agents only where they are shown with what they say."""
+        if parent is None or self._with_text:
+            self._print(stream_line(event, session=self._session, uuid=self._new_id(), parent=parent))
+
+    def lines(self, lines: Sequence[Line]) -> None:
+        """Print them."""
         for line in lines:
-            self._print({**line, "session_id": self._session, "uuid": self._new_id()})
+            self._print({**line, "session_id": self._session, "uuid": line.get("uuid") or self._new_id()})
 
     def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
         """Print how a turn ended."""
@@ -237,9 +253,8 @@ class StreamPrinter:
             about = {"session": self._session, "uuid": self._new_id()}
             self._print(result_line(self._answered, counts, **about, origin=TASK_NOTIFICATION, abandoned=abandoned))
 
-    def _print(self, line: Line | None) -> None:
-        if line is not None:
-            self._writer.put(encode_line(line))
+    def _print(self, line: Line) -> None:
+        self._writer.put(encode_line(line))
 
 
 def make_printer(output_format: OutputFormat, writer: Writer, ports: Ports, *, with_text: bool = False) -> Printer:

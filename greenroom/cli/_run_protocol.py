@@ -118,6 +118,17 @@ def _read_response(values: Mapping[str, Any]) -> Answered:
     return Answered(response["request_id"], given if isinstance(given, dict) else {})
 
 
+def replay_line(said: UserSaid) -> Line:
+    """Return what repeats a message of the user, without `session_id` (agents 13.11); it keeps its own `uuid`."""
+    return {
+        "type": "user",
+        "message": {"role": "user", "content": said.text},
+        "parent_tool_use_id": None,
+        "isReplay": True,
+        "uuid": said.uuid,
+    }
+
+
 def success(request: str, values: Mapping[str, Any]) -> Line:
     """Return the answer to a request (agents 13.20)."""
     return {

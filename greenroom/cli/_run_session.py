@@ -9,33 +9,45 @@ leaves the turn unfinished and is none.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 import trio
 
 from greenroom._version import __version__
 from greenroom.actors import AbortStatus, TurnEnded
-from greenroom.agents import CONTINUE, Appended, CompactEnded, ModelRetried, PermissionDenied
+from greenroom.agents import (
+    CONTINUE,
+    AgentNoticed,
+    Appended,
+    CompactBegan,
+    CompactEnded,
+    ModelRetried,
+    PermissionDenied,
+)
 from greenroom.cli._output import complain, note
+from greenroom.cli._run_beats import Beats
 from greenroom.cli._run_ending import FAILED, SUCCESS, Ending, ended_badly, ended_well
-from greenroom.cli._run_lines import Abandoned, Counts, Line, Opening, abandoned_text
+from greenroom.cli._run_lines import Abandoned, Counts, Line, Opening, abandoned_text, hook_line
 from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_model import key_source
 from greenroom.cli._run_output import Printer
+from greenroom.cli._run_protocol import CAPABILITIES, UserSaid, replay_line
 from greenroom.cli._run_quiet import give_up, wait_background
 from greenroom.cli._run_tasks import TaskLines
 from greenroom.cli._signals import EXIT_CODES
 from greenroom.core import Event, GreenroomError, Record, TurnFailed, TurnKilled, UsageError, event_of
-from greenroom.hooks import HookRan
+from greenroom.hooks import HookNews, HookRan
 from greenroom.inbox import Origin
-from greenroom.session import Session
+from greenroom.session import SETTINGS_NOTICE, Session
 from greenroom.tasks import AGENT
 
 _CLASS: Final = 2
+_LOOK_S: Final = 5.0
+"""Seconds after which it is looked whether a call runs that will have to be spoken of."""
 _TERMINATED: Final = EXIT_CODES[signal.SIGTERM]
 
 
@@ -64,11 +76,17 @@ class Run:
         self._ceiling_s = ceiling_s
         self._meter = Meter("")
         self._tasks = TaskLines(Path())
-        self._held: list[Appended] = []
+        self._beats = Beats("")
+        self._held: list[Callable[[], None]] = []
+        """What was to be printed before the session is open."""
         self._drain = trio.CancelScope()
         self._first: Appended | None = None
         """What the main agent's current turn began with; None before that."""
         self._last_text = ""
+        self._is_over = False
+        """Whether the last line was printed."""
+        self.repeats = False
+        """Whether messages of the user are repeated where they are taken up."""
         self._has_more = False
         """Whether prompts may come while it lasts."""
         self._is_awaited = False
@@ -93,20 +111,21 @@ class Run:
         self._session = session
         self._meter = Meter(session.main.id, on_event=self._told)
         self._tasks = TaskLines(session.run_folder / "tasks")
+        self._beats = Beats(session.main.id)
         recorder = session.runtime.recorder
         for record in recorder.latest():
             self._meter.see(record)
             self._lines_of(record)  # nothing at the start (agents 6.39)
         self._printer.opened(opening_of(session))
         held, self._held = self._held, []
-        for message in held:
-            self.heard(message)
+        for say in held:
+            say()
         return recorder.listen(self._seen)
 
     def heard(self, message: Appended) -> None:
         """Print a message; what is said before the session is open waits."""
         if self._session is None:
-            self._held.append(message)
+            self._held.append(partial(self.heard, message))
         elif message.agent == self._session.main.id:
             if message.message.role == "assistant":
                 self._last_text = message.message.text or self._last_text
@@ -118,6 +137,27 @@ class Run:
             if call:
                 self._print(partial(self._printer.said, message, call))
 
+    def streamed(self, agent: str, event: Mapping[str, Any]) -> None:
+        """Print an event of a model's answer; what comes before the session is open waits."""
+        if self._session is None:
+            self._held.append(partial(self.streamed, agent, event))
+            return
+        call = None if agent == self._session.main.id else self._tasks.call_of(agent)
+        if call != "":
+            self._print(partial(self._printer.streamed, event, call))
+
+    def hooked(self, news: HookNews) -> None:
+        """Print what becomes of a hook; what it does before the session is open waits, and behind the last result it is left out."""
+        if self._session is None:
+            self._held.append(partial(self.hooked, news))
+        elif not self._is_over:
+            self._print(partial(self._printer.lines, [hook_line(news)]))
+
+    def repeat(self, said: UserSaid) -> None:
+        """Repeat what a person said, where that is wanted."""
+        if self.repeats:
+            self._print(partial(self._printer.lines, [replay_line(said)]))
+
     def _print(self, printing: Callable[[], None]) -> None:
         if self._later is None:
             printing()
@@ -126,11 +166,13 @@ class Run:
 
     def _seen(self, record: Record) -> None:
         self._meter.see(record)
+        if Beats.is_about(record[_CLASS]):
+            self._beats.see(event_of(record), now_s=trio.current_time())
         if record[0] > 0 and record[_CLASS] is PermissionDenied:
             self._refused(event_of(record))
         lines = self._lines_of(record)
         if lines:
-            self._print(partial(self._printer.tasks, lines))
+            self._print(partial(self._printer.lines, lines))
 
     def _refused(self, event: Event) -> None:
         """Print that a call of another agent than the main one was refused."""
@@ -149,8 +191,10 @@ class Run:
         match event:
             case TurnEnded():
                 self._turn_ended(event)
-            case PermissionDenied() | CompactEnded() | ModelRetried():
+            case PermissionDenied() | CompactBegan() | CompactEnded() | ModelRetried():
                 self._print(partial(self._printer.told, event))
+            case AgentNoticed(source=source, text=text) if source == SETTINGS_NOTICE:
+                note(text)
             case HookRan(error=error) if error and (event.source, event.handler, error) not in self._bad_hooks:
                 self._bad_hooks.add((event.source, event.handler, error))
                 note(f"{event.source}: the hook {event.handler!r} of {event.event} does not work: {error}")
@@ -201,7 +245,7 @@ class Run:
         session: Session,
         prompt: str,
         exit_code: Callable[[], int | None],
-        more: trio.MemoryReceiveChannel[str] | None = None,
+        more: trio.MemoryReceiveChannel[UserSaid] | None = None,
     ) -> None:
         """Take the turn of each prompt, print its result, and hear what background tasks have to say; then all is printed.
 
@@ -219,15 +263,26 @@ class Run:
                 said = []
             while more is not None and exit_code() is None:
                 try:
-                    said.append(await more.receive())
+                    one = await more.receive()
                 except trio.EndOfChannel:
                     break
+                self.repeat(one)
+                said.append(one.text)
                 await self._take_turn(session, "\n\n".join(said), exit_code)
                 said = []
             if exit_code() != _TERMINATED:
                 await self._hear_tasks(session)
         finally:
+            self._is_over = True
             self._printer.closed(self.abandoned, self.counts())
+
+    async def beat(self) -> None:
+        """Print signs of life of the main agent's calls; never returns."""
+        while True:
+            await trio.sleep_until(min(self._beats.due_s, trio.current_time() + _LOOK_S))
+            lines = self._beats.beat(trio.current_time())
+            if lines:
+                self._print(partial(self._printer.lines, lines))
 
     async def _take_turn(self, session: Session, text: str, exit_code: Callable[[], int | None]) -> None:
         """Take the turn of a prompt, or go on with one that was cut, and print its result."""
@@ -294,6 +349,7 @@ def opening_of(session: Session) -> Opening:
         agents=list(session.definitions),
         skills=[one.name for one in session.skills.values() if one.for_models],
         servers=[(one.name, one.status.value) for one in session.servers.states()],
+        capabilities=CAPABILITIES,
         server_errors=[(one.name, one.type, one.message) for one in session.servers.broken],
     )
 

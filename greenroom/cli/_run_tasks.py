@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.agents import AgentDefined, ModelEnded, ToolBegan
+from greenroom.agents import AgentDefined, AgentSummarized, ModelEnded, PermissionAnswered, PermissionAsked, ToolBegan
 from greenroom.core import Event
 from greenroom.tasks import AGENT, Progress, TaskBegan, TaskEnded, TaskMoved, TaskState, describe_end
 
@@ -30,6 +30,7 @@ class _Running:
     began_s: float
     is_background: bool
     is_announced: bool = False
+    last_tool: str = ""
     progress: Progress = attrs.field(factory=Progress)
 
     def about(self) -> Line:
@@ -41,8 +42,21 @@ class _Running:
         return {
             "total_tokens": self.progress.token_count,
             "tool_uses": self.progress.tool_use_count,
-            "duration_ms": max(0, round((now_s - self.began_s) * 1000)),
+            "duration_ms": max(0, round((now_s - self.began_s) * 1000) - self.progress.waited_ms(now_s)),
         }
+
+    def progressed(self, now_s: float) -> Line:
+        """Return the line that tells how far an agent has come."""
+        began, summary = self.began, self.progress.summary
+        return _line(
+            "task_progress",
+            **self.about(),
+            description=began.description,
+            **({"subagent_type": began.agent} if began.agent else {}),
+            usage=self.usage(now_s),
+            **({"last_tool_name": self.last_tool} if self.last_tool else {}),
+            **({"summary": summary} if summary else {}),
+        )
 
 
 @final
@@ -116,19 +130,31 @@ class TaskLines:
         if running is None:
             return []
         running.progress.note_call(event.tool, event.summary)
-        began = running.began
-        return [
-            _line(
-                "task_progress",
-                **running.about(),
-                description=began.description,
-                **({"subagent_type": began.agent} if began.agent else {}),
-                usage=running.usage(now_s),
-                last_tool_name=event.tool,
-            )
-        ]
+        running.last_tool = event.tool
+        return [running.progressed(now_s)]
 
-    def _run_of(self, event: ModelEnded | ToolBegan) -> _Running | None:
+    def _summarized(self, event: AgentSummarized, now_s: float, _: int) -> list[Line]:
+        running = self._running.get(self._agents.get(event.actor or "", ""))
+        if running is None:
+            return []
+        running.progress.summary = event.text
+        return [running.progressed(now_s)]
+
+    def _asked(self, event: PermissionAsked, now_s: float, _: int) -> list[Line]:
+        running = self._run_of(event)
+        if running is not None:
+            running.progress.note_question(event.call, event.tool, now_s)
+        return []
+
+    def _decided(self, event: PermissionAnswered, now_s: float, _: int) -> list[Line]:
+        running = self._run_of(event)
+        if running is None or event.call not in running.progress.waiting:
+            return []
+        running.progress.note_answer(event.call, now_s)
+        patch = {"total_paused_ms": running.progress.waited_ms(now_s)}
+        return [] if running.progress.waiting else [_line("task_updated", task_id=running.began.task, patch=patch)]
+
+    def _run_of(self, event: ModelEnded | ToolBegan | PermissionAsked | PermissionAnswered) -> _Running | None:
         """Return the run that a turn's event belongs to; what runs beside the turns is no progress."""
         return self._running.get(self._agents.get(event.actor or "", "")) if event.turn else None
 
@@ -193,8 +219,11 @@ def _line(subtype: str, **values: Any) -> Line:
 
 _HANDLERS: Final[Mapping[type[Event], Callable[[TaskLines, Any, float, int], list[Line]]]] = {
     AgentDefined: TaskLines._defined,
+    AgentSummarized: TaskLines._summarized,
     ModelEnded: TaskLines._answered,
     ToolBegan: TaskLines._called,
+    PermissionAsked: TaskLines._asked,
+    PermissionAnswered: TaskLines._decided,
     TaskBegan: TaskLines._began,
     TaskMoved: TaskLines._moved,
     TaskEnded: TaskLines._ended,

@@ -1,4 +1,4 @@
-"""The command `greenroom sweep`: remove old runs, and say what became of each.
+"""The command `greenroom sweep`: remove old runs, and worktrees of agents that are no more, and say what became of each.
 
 Rule 1: exit codes are 0, 1 when something could not be removed, 2 for a mistake in the command. Rule 2: what `--json` prints
 keeps its keys.
@@ -10,13 +10,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import trio
+
 from greenroom.cli._output import typed
 from greenroom.cli._replay_page import Page, counted
 from greenroom.core import SystemClock, UsageError
 from greenroom.core.sources import find_places
-from greenroom.session import SettingSource, load_settings, sweep_runs
+from greenroom.session import SettingSource, SweepReport, load_settings, sweep_runs
 from greenroom.store import CLEANUP_PERIOD_DAYS, RetentionSettings, Verdict
 from greenroom.trace import runs_folder
+from greenroom.worktrees import Fate, NoRepository, Release, WorktreeError, Worktrees, WorktreeSettings
 
 SWEPT: Final = 0
 NOT_SWEPT: Final = 1
@@ -34,7 +37,9 @@ def sweep_command(
     """Remove old runs: journals, transcripts, outputs and reports.
 
     The run of a living session stays, and so does a run that holds a file
-    called keep, and whatever is not beyond doubt a run.
+    called keep, and whatever is not beyond doubt a run. Worktrees of agents
+    that are no more go too, once they are as old and hold no work: those of
+    the repository around the current folder, unless --runs says otherwise.
 
     Parameters
     ----------
@@ -63,24 +68,57 @@ def sweep_command(
     )
     folder = runs_folder(runs)
     report = sweep_runs(folder, settings, now=SystemClock().wall(), is_dry_run=dry_run)
-    verb = "would be removed" if dry_run else "removed"
-    facts = {
+    trees: list[Release] | None = None
+    errors = list(report.errors)
+    if runs is None and not dry_run:
+        trees, more = trio.run(_sweep_worktrees, said.worktree.made(settings.cleanup_period_days))
+        errors += more
+    _page(folder, report, trees, errors, is_dry_run=dry_run).print(is_json=json)
+    return NOT_SWEPT if errors else SWEPT
+
+
+def _page(
+    folder: Path, report: SweepReport, trees: Sequence[Release] | None, errors: Sequence[str], *, is_dry_run: bool
+) -> Page:
+    """Return what is printed; `trees` are the worktrees that were looked at, None if none were."""
+    verb = "would be removed" if is_dry_run else "removed"
+    facts: dict[str, Any] = {
         "runs": str(folder),
-        "dry_run": dry_run,
+        "dry_run": is_dry_run,
         "removed": _facts(report.removed),
         "kept": _facts(report.kept),
-        "errors": list(report.errors),
+        "errors": list(errors),
         "freed_bytes": report.freed_bytes,
     }
+    if trees is not None:
+        facts["worktrees"] = [_fact(one) for one in trees]
     lines = [f"{one.run.id}  {verb}: {one.why}" for one in report.removed]
     lines += [f"{one.run.id}  kept: {one.why}" for one in report.kept]
-    lines += report.errors
+    lines += [f"{typed(one.worktree.path)}  {_became(one)}" for one in trees or ()]
+    lines += errors
     lines.append(
         f"{typed(folder)}: {counted(len(report.removed), 'run')} {verb} ({report.freed_bytes:,} bytes), "
         f"{len(report.kept)} kept"
     )
-    Page(facts=facts, lines=lines).print(is_json=json)
-    return NOT_SWEPT if report.errors else SWEPT
+    return Page(facts=facts, lines=lines)
+
+
+async def _sweep_worktrees(settings: WorktreeSettings) -> tuple[list[Release], list[str]]:
+    """Sweep the worktrees around the current folder; returns what became of each, and what could not be done."""
+    try:
+        return await Worktrees(settings).sweep(cwd=Path.cwd()), []
+    except NoRepository:
+        return [], []
+    except (WorktreeError, OSError) as error:
+        return [], [f"the worktrees could not be swept: {error}"]
+
+
+def _became(one: Release) -> str:
+    return "worktree removed" if one.fate is Fate.REMOVED else f"worktree kept: {one.why}"
+
+
+def _fact(one: Release) -> dict[str, str]:
+    return {"path": str(one.worktree.path), "branch": one.worktree.branch, "fate": one.fate.value, "why": one.why}
 
 
 def _first(*values: Any) -> Any:

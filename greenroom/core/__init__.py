@@ -28,7 +28,7 @@ from greenroom.core._errors import (
     WorkEnded,
 )
 from greenroom.core._events import Cause, Event, Level, Record, event_of, field_names, field_values
-from greenroom.core._ids import Ids, SeededIds, SystemIds, actor_id, is_session_id, session_id, task_id
+from greenroom.core._ids import Ids, SeededIds, SystemIds, actor_id, is_session_id, is_uuid, session_id, task_id
 from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
 from greenroom.core._nurseries import open_bare_nursery
 from greenroom.core._points import AtPoint, arm_points, point
@@ -101,6 +101,7 @@ __all__ = [
     "field_names",
     "field_values",
     "is_session_id",
+    "is_uuid",
     "open_bare_nursery",
     "point",
     "read_image",

@@ -14,7 +14,8 @@ from datetime import datetime
 from typing import Final, Protocol, final
 
 ALPHABET: Final = string.digits + string.ascii_lowercase
-_SESSION: Final = re.compile(r"\d{8}-\d{6}-[0-9a-z]{6}")
+_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_SESSION: Final = re.compile(rf"\d{{8}}-\d{{6}}-[0-9a-z]{{6}}|{_UUID.pattern}")
 
 
 class Ids(Protocol):
@@ -64,8 +65,13 @@ def session_id(ids: Ids, wall: datetime) -> str:
 
 
 def is_session_id(text: str) -> bool:
-    """Whether `text` has the form of a session id."""
+    """Whether `text` has the form of a session id: of one that is made here, or of a UUID, which a program may choose."""
     return _SESSION.fullmatch(text) is not None
+
+
+def is_uuid(text: str) -> bool:
+    """Whether `text` is a UUID in its usual form, in small letters."""
+    return _UUID.fullmatch(text) is not None
 
 
 def _letters(ids: Ids, count: int) -> str:

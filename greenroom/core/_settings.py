@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
-from functools import cache
-from typing import Any, Final, TypeVar
+from difflib import get_close_matches
+from functools import cache, partial
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
+import attrs
 import cattrs
+from cattrs.cols import homogenous_tuple_structure_factory, is_mapping, list_structure_factory
 from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError
 
 from greenroom.core._errors import SettingsError
@@ -37,39 +40,106 @@ def read_settings(settings_class: type[S], values: Mapping[str, Any], *, source:
         raise SettingsError(source, tuple(_place(problem) for problem in problems)) from None
 
 
+class _Misfit(TypeError):
+    """A value is not of the kind that is wanted; the text says so in full."""
+
+
 @cache
 def _converter() -> cattrs.Converter:
     """Return the reader of all settings; it writes code for each class that it meets, once."""
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_structure_hook(Decimal, _decimal)
-    for plain in (str, bool):  # settings say what they mean: 3 is no text, and "false" is no switch
+    for plain in (str, bool, int):  # settings say what they mean: 3 is no text, and "false" is no switch
         converter.register_structure_hook(plain, _exact(plain))
+    converter.register_structure_hook(float, _number)
     converter.register_structure_hook(str | int | None, _word_or_number)
+    for makes, structure in (
+        (attrs.has, converter.gen_structure_attrs_fromdict),
+        (is_mapping, converter.gen_structure_mapping),
+    ):
+        converter.register_structure_hook_factory(makes, partial(_of_object, structure))
+    converter.register_structure_hook_factory(_is_choice, _one_of)
+    tuples = partial(homogenous_tuple_structure_factory, converter=converter)
+    converter.register_structure_hook_factory(_is_tuple, partial(_of_list, tuples))
+    lists = partial(list_structure_factory, converter=converter)
+    converter.register_structure_hook_factory(_is_list, partial(_of_list, lists))
     return converter
 
 
 def _exact(wanted: type[Any]) -> Callable[[Any, Any], Any]:
     def structure(value: Any, _: Any) -> Any:
-        if not isinstance(value, wanted):
-            raise TypeError(f"{value!r} is no {_NAMES[wanted]}")
+        if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+            raise _Misfit(f"{value!r} is no {_NAMES[wanted]}")
         return value
 
     return structure
 
 
-_NAMES: Final = {str: "text", bool: "switch (true or false)"}
+_NAMES: Final = {str: "text", bool: "switch (true or false)", int: "whole number"}
+
+
+def _number(value: Any, _: Any) -> float:
+    """Read a number; JSON has no other way to say for ever than the text `inf`."""
+    if isinstance(value, bool) or not (isinstance(value, int | float) or value == "inf"):
+        raise _Misfit(f"{value!r} is no number")
+    return float(value)
+
+
+def _of_object(make: Callable[[Any], Callable[[Any, Any], Any]], kind: Any) -> Callable[[Any, Any], Any]:
+    structure = make(kind)
+
+    def checked(value: Any, wanted: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise _Misfit(f"{value!r} is no object")
+        return structure(value, wanted)
+
+    return checked
+
+
+def _is_choice(kind: Any) -> bool:
+    return bool(get_origin(kind) is Literal)
+
+
+def _is_list(kind: Any) -> bool:
+    return get_origin(kind) is list
+
+
+def _is_tuple(kind: Any) -> bool:
+    return get_origin(kind) is tuple and get_args(kind)[1:] == (...,)
+
+
+def _of_list(make: Callable[[Any], Callable[[Any, Any], Any]], kind: Any) -> Callable[[Any, Any], Any]:
+    structure = make(kind)
+
+    def checked(value: Any, wanted: Any) -> Any:
+        if not isinstance(value, list | tuple):  # a text is one, of letters: `"Bash"` is not meant as B, a, s, h
+            raise _Misfit(f"{value!r} is no list")
+        return structure(value, wanted)
+
+    return checked
+
+
+def _one_of(kind: Any) -> Callable[[Any, Any], Any]:
+    words = get_args(kind)
+
+    def checked(value: Any, _: Any) -> Any:
+        if value not in words:
+            raise _Misfit(f"{value!r} is none of {', '.join(map(str, words))}")
+        return value
+
+    return checked
 
 
 def _word_or_number(value: Any, _: Any) -> str | int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
-        raise TypeError(f"{value!r} is neither a word nor a whole number")
+        raise _Misfit(f"{value!r} is neither a word nor a whole number")
     return value
 
 
 def _decimal(value: Any, _: type[Decimal]) -> Decimal:
     """Read money as it is written: `0.1` is a tenth, not the nearest float."""
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
-        raise TypeError(f"{value!r} is no number")
+        raise _Misfit(f"{value!r} is no number")
     try:
         number = Decimal(str(value))
     except InvalidOperation:
@@ -81,9 +151,14 @@ def _decimal(value: Any, _: type[Decimal]) -> Decimal:
 
 def _describe(error: BaseException, expected: type | None) -> str:
     if isinstance(error, ForbiddenExtraKeysError):
-        return "unknown key " + ", ".join(sorted(repr(key) for key in error.extra_fields))
+        known = [one.name for one in attrs.fields(error.cl)]
+        near = [one for key in sorted(error.extra_fields) for one in get_close_matches(str(key), known, 1)]
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        return "unknown key " + ", ".join(sorted(repr(key) for key in error.extra_fields)) + hint
     if isinstance(error, KeyError):
         return "required key is missing"
+    if isinstance(error, _Misfit):
+        return str(error)
     name = getattr(expected, "__name__", str(expected))
     return f"{error} (expected {name})" if expected is not None else str(error)
 

@@ -26,6 +26,7 @@ from greenroom.hooks._inputs import (
     INPUTS,
     BackgroundTask,
     BatchedCall,
+    ConfigChangeInput,
     HookContext,
     HookInput,
     NotificationInput,
@@ -64,7 +65,8 @@ from greenroom.hooks._outcomes import (
     fold_answers,
 )
 from greenroom.hooks._overflow import OUTPUT_CHARS, PREVIEW_CHARS
-from greenroom.hooks._runner import HookRunner, HookServices, LateAnswer, StartSoon
+from greenroom.hooks._runner import SESSION_END_LIMIT_S, HookRunner, HookServices, LateAnswer, StartSoon
+from greenroom.hooks._watching import HookNews, HookResult, HookStage, OnHook
 
 __all__ = [
     "CATALOG",
@@ -74,12 +76,14 @@ __all__ = [
     "NON_BLOCKING",
     "OUTPUT_CHARS",
     "PREVIEW_CHARS",
+    "SESSION_END_LIMIT_S",
     "STOP_BLOCK_CAP",
     "AgentAsker",
     "AgentHandler",
     "BackgroundTask",
     "BatchedCall",
     "CommandHandler",
+    "ConfigChangeInput",
     "EventRow",
     "Exit",
     "Extras",
@@ -91,19 +95,23 @@ __all__ = [
     "HookContext",
     "HookEvent",
     "HookInput",
+    "HookNews",
     "HookOutcome",
     "HookProblem",
     "HookRan",
+    "HookResult",
     "HookRunner",
     "HookServices",
     "HookSet",
     "HookSource",
+    "HookStage",
     "HttpHandler",
     "LateAnswer",
     "Matcher",
     "McpCaller",
     "McpToolHandler",
     "NotificationInput",
+    "OnHook",
     "ParsedHooks",
     "Permission",
     "PermissionDecision",

@@ -14,7 +14,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, final
+from typing import Final, Protocol, final
 
 import attrs
 import trio
@@ -23,11 +23,20 @@ KILL_GRACE_S: Final = 2.0
 """How long a process may take to end after TERM, and after KILL, before it is given up."""
 KEPT_BYTES: Final = 1024 * 1024
 """What is kept of each of its two outputs."""
+SHOWN_EVERY_S: Final = 1.0
 _RECEIVE_BYTES: Final = 65_536
 _SHELLS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "bash": (("bash", "-c"), ("sh", "-c")),
     "powershell": (("pwsh", "-NoProfile", "-NonInteractive", "-Command"), ("powershell", "-NoProfile", "-Command")),
 }
+
+
+class OnOutput(Protocol):
+    """Takes what a process has printed so far; it may only store and wake."""
+
+    def __call__(self, stdout: str, stderr: str, /, *, is_last: bool) -> None:
+        """Take it; `is_last` says that nothing more comes."""
+        ...
 
 
 @final
@@ -63,6 +72,7 @@ async def run_command(
     cwd: Path,
     environment: Mapping[str, str],
     kill_grace_s: float = KILL_GRACE_S,
+    on_output: OnOutput | None = None,
 ) -> Finished:
     """Run a command to its end and return what came of it.
 
@@ -74,6 +84,7 @@ async def run_command(
         cwd: Where it runs.
         environment: All of its environment.
         kill_grace_s: Time between TERM and KILL, in seconds.
+        on_output: Called with what it has printed, each second and at its end, however that comes; None: nobody looks.
 
     Raises:
         OSError: It could not be started.
@@ -93,6 +104,8 @@ async def run_command(
             nursery.start_soon(_tell, process, told.encode())
             nursery.start_soon(stdout.read, process.stdout)
             nursery.start_soon(stderr.read, process.stderr)
+            if on_output is not None:
+                nursery.start_soon(_show, stdout, stderr, on_output)
             await _wait_exited(process)
             # What it started may hold its pipes for as long as it likes: that is over now, but what is in them counts.
             _signal(process, signal.SIGTERM)
@@ -101,6 +114,8 @@ async def run_command(
                 await stderr.ended.wait()
             nursery.cancel_scope.cancel()
     finally:
+        if on_output is not None:
+            on_output(stdout.text, stderr.text, is_last=True)
         with trio.CancelScope(shield=True):
             await _end(process, kill_grace_s)
     exit_code = process.returncode
@@ -134,6 +149,12 @@ class _Output:
                 self.was_cut = self.was_cut or len(chunk) > room
         finally:
             self.ended.set()
+
+
+async def _show(stdout: _Output, stderr: _Output, on_output: OnOutput) -> None:
+    while True:
+        await trio.sleep(SHOWN_EVERY_S)
+        on_output(stdout.text, stderr.text, is_last=False)
 
 
 async def _tell(process: trio.Process, told: bytes) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol, final
 
@@ -39,6 +40,7 @@ from greenroom.hooks._http import post
 from greenroom.hooks._inputs import HookContext, HookInput, as_json
 from greenroom.hooks._outcomes import HookAnswer, HookOutcome, fold_answers
 from greenroom.hooks._overflow import cap_answer
+from greenroom.hooks._watching import OnHook, WatchedRun
 
 SESSION_END_LIMIT_S: Final = 1.5
 SESSION_END_MOST_S: Final = 60.0
@@ -86,6 +88,8 @@ class HookServices:
     """Owner of asynchronous handlers; without one they do not run."""
     deliver: Callable[[LateAnswer], object] = lambda _: None
     """Called with what an asynchronous handler said, in its task."""
+    on_hook: OnHook | None = None
+    """Hears of each run of a handler from its beginning to its end."""
     session_end_limit_s: float = SESSION_END_LIMIT_S
     """What all hooks of `SessionEnd` share, in seconds, unless one of them is configured for longer."""
     kill_grace_s: float = KILL_GRACE_S
@@ -134,6 +138,14 @@ class HookRunner:
                     nursery.start_soon(collect, at, hook, min(hook.handler.limit_s(told.event), most_s))
         return fold_answers(told.event, [*notes, *(one for one in answers if one is not None)])
 
+    def tell(self, told: HookInput, context: HookContext) -> None:
+        """Run every hook that matches, without waiting for any; what they say is on record, and no more.
+
+        They end with whoever owns the tasks of asynchronous handlers; where nobody does, nothing runs.
+        """
+        if self.has(told.event) and self._services.start_soon is not None:
+            self._services.start_soon(partial(self.run, told, context))
+
     # --- which ----------------------------------------------------------------------------------------------------
 
     def _choose(self, told: HookInput) -> tuple[list[Hook], list[HookAnswer]]:
@@ -171,9 +183,10 @@ class HookRunner:
         began = now()
         state, error = KILLED, ""
         answer = HookAnswer()
+        watched = self._watched(told)
         try:
             with trio.move_on_after(limit_s) as scope:
-                answer = await self._ask(handler, told, context, encoded, limit_s)
+                answer = await self._ask(handler, told, context, encoded, limit_s, watched)
                 state = COMPLETED
             # Out here: a verdict that is there must not get lost because its text takes long to write.
             answer = await cap_answer(answer, lambda text: self._keep(text, context))
@@ -189,54 +202,88 @@ class HookRunner:
             place = (context.actor, context.incarnation, context.parent, told.event.value, told.subject)
             ran = (handler.label, hook.source.name, state, _decision(answer), round(now() - began, 6), error[:500])
             self._services.emit(HookRan, *place, *ran)
+            if watched is not None:
+                watched.ended(state, error)
         return attrs.evolve(answer, hook=handler.label)
 
+    def _watched(self, told: HookInput) -> WatchedRun | None:
+        services = self._services
+        return services.on_hook and WatchedRun(services.on_hook, told.event, told.subject, services.ports.ids)
+
     async def _ask(
-        self, handler: Handler, told: HookInput, context: HookContext, encoded: Mapping[str, Any], limit_s: float
+        self,
+        handler: Handler,
+        told: HookInput,
+        context: HookContext,
+        encoded: Mapping[str, Any],
+        limit_s: float,
+        watched: WatchedRun | None,
     ) -> HookAnswer:
+        if isinstance(handler, CommandHandler):
+            done = await self._run_command(handler, context, encoded, watched)
+            answer = read_command(told.event, done.exit_code, done.stdout, done.stderr)
+            note = ("it printed more than 1 MiB; the rest was dropped",) if done.was_cut else ()
+            return attrs.evolve(answer, problems=(*answer.problems, *note)) if note else answer
+        text, answer = await self._ask_other(handler, told, context, encoded, limit_s)
+        if watched is not None:
+            watched.replied(text)
+        return answer
+
+    async def _ask_other(
+        self,
+        handler: HttpHandler | McpToolHandler | PromptHandler | AgentHandler,
+        told: HookInput,
+        context: HookContext,
+        encoded: Mapping[str, Any],
+        limit_s: float,
+    ) -> tuple[str, HookAnswer]:
+        """Return what it said, and what that means."""
         services = self._services
         match handler:
-            case CommandHandler():
-                done = await self._run_command(handler, context, encoded)
-                answer = read_command(told.event, done.exit_code, done.stdout, done.stderr)
-                note = ("it printed more than 1 MiB; the rest was dropped",) if done.was_cut else ()
-                return attrs.evolve(answer, problems=(*answer.problems, *note)) if note else answer
             case HttpHandler():
                 reply = await post(handler, as_json(encoded), services.environment, limit_s=limit_s)
-                return read_http(told.event, reply.status, reply.body)
+                return reply.body, read_http(told.event, reply.status, reply.body)
             case McpToolHandler():
                 if services.mcp is None:
                     raise HandlerFailed("there are no MCP servers here")
                 text = await services.mcp.call(handler.server, handler.tool, fill_paths(handler.input, encoded))
-                return read_command(told.event, 0, text, "")
+                return text, read_command(told.event, 0, text, "")
             case PromptHandler():
                 if services.model is None:
                     raise HandlerFailed("there is no model to ask here")
                 prompt = fill_prompt(handler.prompt, encoded)
                 text = await services.model.ask(INSTRUCTIONS, prompt, model=handler.model)
                 on_idle = bool(getattr(told, "on_idle", False))
-                return read_verdict(told.event, text, continue_on_block=handler.continue_on_block, on_idle=on_idle)
+                return text, read_verdict(
+                    told.event, text, continue_on_block=handler.continue_on_block, on_idle=on_idle
+                )
             case AgentHandler():
                 if services.agent is None:
                     raise HandlerFailed("no agent can be started here")
                 prompt = fill_prompt(handler.prompt, encoded)
                 text = await services.agent.ask(AGENT_INSTRUCTIONS, prompt, model=handler.model, context=context)
-                return read_agent_verdict(told.event, text, on_idle=bool(getattr(told, "on_idle", False)))
+                return text, read_agent_verdict(told.event, text, on_idle=bool(getattr(told, "on_idle", False)))
 
-    async def _run_command(self, handler: CommandHandler, context: HookContext, encoded: Mapping[str, Any]) -> Finished:
+    async def _run_command(
+        self, handler: CommandHandler, context: HookContext, encoded: Mapping[str, Any], watched: WatchedRun | None
+    ) -> Finished:
         services = self._services
         exported = self._exported(context)
         environment = {**services.environment, **exported}
         try:
-            return await run_command(
+            done = await run_command(
                 await self._line(handler, exported, environment),
                 told=as_json(encoded),
                 cwd=context.cwd,
                 environment=environment,
                 kill_grace_s=services.kill_grace_s,
+                on_output=None if watched is None else watched.printed,
             )
         except (OSError, ValueError) as error:
             raise HandlerFailed(f"it could not be started: {error}") from error
+        if watched is not None:
+            watched.exited(done.exit_code)
+        return done
 
     async def _line(
         self, handler: CommandHandler, exported: Mapping[str, str], environment: Mapping[str, str]

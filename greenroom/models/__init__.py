@@ -2,6 +2,7 @@
 
 from greenroom.models._answers import Answer, AnswerLike, Call, Part, Say, Think, as_answer, estimate_tokens
 from greenroom.models._anthropic import AnthropicModel
+from greenroom.models._as_events import with_events
 from greenroom.models._budget import Budget, BudgetExceeded, BudgetOf, Limited, Limits, Spent, Taken, budgeted
 from greenroom.models._chaos import Faults, PlannedCrash, chaotic
 from greenroom.models._choice import (
@@ -36,6 +37,7 @@ from greenroom.models._types import (
     ModelRequest,
     ModelResponse,
     Notice,
+    OnEvent,
     Role,
     StopReason,
     StreamRestarted,
@@ -95,6 +97,7 @@ __all__ = [
     "ModelSettings",
     "ModelStream",
     "Notice",
+    "OnEvent",
     "Part",
     "Phase",
     "PlannedCrash",
@@ -148,5 +151,6 @@ __all__ = [
     "result_content",
     "retrying",
     "with_deadlines",
+    "with_events",
     "with_settings",
 ]

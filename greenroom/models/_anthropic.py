@@ -91,7 +91,7 @@ class AnthropicModel:
         if self._client is None:
             raise UsageError(f"model {self._name!r} is not open: use `async with model.open()`")
         body = {"model": request.model or self._name, **request_body(request)}
-        return AnswerStream(self._client.ask(body, self._extra_body))
+        return AnswerStream(self._client.ask(body, self._extra_body, request.on_event))
 
     def _connect(self) -> AnthropicClient:
         from greenroom.models._anthropic_client import AnthropicClient

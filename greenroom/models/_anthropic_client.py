@@ -27,9 +27,11 @@ from greenroom.models._messages_api import JsonObject, fold
 if TYPE_CHECKING:
     from anthropic.types import RawMessageStreamEvent
 
-    from greenroom.models._types import Delta, ModelResponse
+    from greenroom.models._types import Delta, ModelResponse, OnEvent
 
 _NO_KEY: Final = "no Anthropic API key: set ANTHROPIC_API_KEY or pass api_key="
+_NOT_TOLD: Final = frozenset(("ping", "error"))
+"""Events that are no part of an answer; the second is raised."""
 _SENDING: Final = (anthropic.AnthropicError, httpx2.HTTPError)
 # What else goes wrong while an answer is read: bytes that are no UTF-8, data that is no JSON or too deep to be read.
 _READING: Final = (*_SENDING, ValueError, RecursionError)
@@ -74,9 +76,9 @@ class AnthropicClient:
         await self._lines.close()
         await self._sdk.close()
 
-    def ask(self, body: JsonObject, extra_body: JsonObject) -> AnthropicSource:
+    def ask(self, body: JsonObject, extra_body: JsonObject, on_event: OnEvent | None = None) -> AnthropicSource:
         """Return the answer to a request that is not sent yet."""
-        return AnthropicSource(self._lines, body, extra_body)
+        return AnthropicSource(self._lines, body, extra_body, on_event)
 
     def _pool(self, size: int) -> anthropic.DefaultAsyncHttpxClient:
         limits = httpx2.Limits(max_connections=size, max_keepalive_connections=size, keepalive_expiry=KEPT_S)
@@ -105,13 +107,25 @@ def _check_secret(name: str, secret: str | None) -> None:
 class AnthropicSource:
     """One answer while it arrives."""
 
-    __slots__ = ("_assembly", "_body", "_chunks", "_events", "_extra_body", "_line", "_lines", "_parser", "_response")
+    __slots__ = (
+        "_assembly",
+        "_body",
+        "_chunks",
+        "_events",
+        "_extra_body",
+        "_line",
+        "_lines",
+        "_on_event",
+        "_parser",
+        "_response",
+    )
 
-    def __init__(self, lines: Lines, body: JsonObject, extra_body: JsonObject) -> None:
+    def __init__(self, lines: Lines, body: JsonObject, extra_body: JsonObject, on_event: OnEvent | None) -> None:
         self._lines = lines
         self._line: Line | None = None
         self._body = body
         self._extra_body = extra_body
+        self._on_event = on_event
         self._assembly = Assembly(body["model"])
         self._response: httpx2.Response | None = None
         self._chunks: AsyncIterator[bytes] | None = None
@@ -138,7 +152,10 @@ class AnthropicSource:
         try:
             while True:
                 while self._events:
-                    delta = fold(self._assembly, _read_event(self._events.popleft()))
+                    event = _read_event(self._events.popleft())
+                    delta = fold(self._assembly, event)
+                    if self._on_event is not None and event.get("type") not in _NOT_TOLD:
+                        self._on_event(event)
                     if delta is not None:
                         await trio.lowlevel.checkpoint()
                         return delta

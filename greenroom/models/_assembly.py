@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar, final
+from typing import Any, Final, TypeVar, cast, final
 
 import attrs
 
-from greenroom.models._clean_text import Joiner, clean, clean_json
+from greenroom.models._clean_text import Joiner, clean, clean_json, is_simple
 from greenroom.models._failures import failure
 from greenroom.models._types import (
     Block,
@@ -224,6 +224,14 @@ def _completed(block: _OpenBlock) -> Block | None:
 
 def read_object(text: str) -> dict[str, Any] | None:
     """Return the JSON object that `text` is, with clean texts; None if it is none that can be written again."""
+    import orjson
+
+    try:
+        values: Any = orjson.loads(text)
+    except ValueError:  # also for what the slower reader takes, such as half a character
+        values = None
+    if is_simple(values):
+        return cast("dict[str, Any]", values)
     try:
         return _as_input(_READ_JSON(text))
     except (ValueError, RecursionError):

@@ -41,10 +41,24 @@ def clean_json(value: Any) -> Any:
 
 _TO_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """`json.dumps` with options makes a new encoder at each call, for half of its price."""
+_SAME_IN_BOTH: Final = frozenset({str, int, bool, type(None)})
+"""What the faster writer and reader write and read as those of the standard library do, or refuse; floats they do not."""
+
+
+def is_simple(value: object) -> bool:
+    """Whether a value is a dict of texts, integers, truth values and nulls only, as most inputs of tools are."""
+    return type(value) is dict and _SAME_IN_BOTH.issuperset(map(type, value.values()))
 
 
 def to_json(value: Mapping[str, Any]) -> str:
     """Return a tool's input as the JSON text in which a model would send it."""
+    import orjson
+
+    if is_simple(value):
+        try:
+            return orjson.dumps(value).decode()
+        except TypeError:  # half a character, a key that is no text, an integer of more than 64 bits
+            pass
     return _TO_JSON(clean_json(value))
 
 

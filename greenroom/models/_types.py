@@ -6,7 +6,7 @@ clock or Trio.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
@@ -226,6 +226,14 @@ class ModelRequest:
     """None: the model's own default."""
     attempt: int = 1
     """Which attempt at an answer it is; above 1 where the one before was given up, in its wait, for this one. Never sent."""
+    on_event: OnEvent | None = attrs.field(default=None, eq=False, repr=False)
+    """Hears of the answer as it comes; see `OnEvent`. Never sent, and no part of what is recorded."""
+
+
+OnEvent: TypeAlias = Callable[[Mapping[str, Any]], object]
+"""Called with each event of a streaming answer in the provider's form (`message_start`, `content_block_delta`, ...), in order and
+in the step in which it is read: it may only store and wake. An answer that is begun anew has its events from the start again.
+Models of Anthropic's API have such events; others are given them by `with_events`."""
 
 
 StopReason: TypeAlias = Literal[

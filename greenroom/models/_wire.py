@@ -63,7 +63,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     if attrs.has(type(value)):
-        fields = [(field, getattr(value, field.name)) for field in attrs.fields(type(value))]
+        # What takes no part in comparing, such as who listens, is no part of the value.
+        fields = [(field, getattr(value, field.name)) for field in attrs.fields(type(value)) if field.eq]
         named = {field.name: plain(one) for field, one in fields if one != field.default}
         kind = _NAMES.get(type(value))
         return named if kind is None else {"type": kind, **named}

@@ -19,7 +19,7 @@ from greenroom.permissions._request import Request, Reviewer, Verdict
 from greenroom.permissions._rules import Diagnostic, Effect, Rule, Scope, Source, parse_rule
 from greenroom.permissions._shell import parse_script
 from greenroom.permissions._shell_words import Command, Redirect, Unparsable, Word
-from greenroom.permissions._traits import ToolKind, ToolTraits, traits_of
+from greenroom.permissions._traits import ToolKind, ToolTraits, canonical_name, traits_of
 from greenroom.permissions._updates import Update, apply_updates, read_update, updated_settings
 
 __all__ = [
@@ -53,6 +53,7 @@ __all__ = [
     "Verdict",
     "Word",
     "apply_updates",
+    "canonical_name",
     "check",
     "child_mode",
     "decide",

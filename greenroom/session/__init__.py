@@ -1,6 +1,6 @@
 """Sessions: a main agent with everything below it, in one runtime, with one journal in one run folder."""
 
-from greenroom.session._assembly import MainFor, ModelFor
+from greenroom.session._assembly import MainFor, ModelFor, Watch
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._handles import TaskHandle, TaskResult
 from greenroom.session._main import MAIN
@@ -9,7 +9,8 @@ from greenroom.session._open import EVENTS, FOLDS, open_session
 from greenroom.session._queue import Interrupted, SessionInbox
 from greenroom.session._resume import Beginning, Fork, find_session, read_beginning, transcript_opener
 from greenroom.session._session import Session
-from greenroom.session._settings import SessionSettings, SettingSource, load_settings
+from greenroom.session._settings import SessionSettings, SettingSource, WorktreeKeys, load_settings
+from greenroom.session._settings_watch import SETTINGS_NOTICE
 from greenroom.session._status import AgentStatus, TaskStatus
 from greenroom.session._stream import EventStream
 from greenroom.session._sweep import SweepReport, sweep_runs
@@ -18,6 +19,7 @@ __all__ = [
     "EVENTS",
     "FOLDS",
     "MAIN",
+    "SETTINGS_NOTICE",
     "AgentStatus",
     "Beginning",
     "EventStream",
@@ -37,6 +39,8 @@ __all__ = [
     "TaskHandle",
     "TaskResult",
     "TaskStatus",
+    "Watch",
+    "WorktreeKeys",
     "find_session",
     "load_settings",
     "open_session",

@@ -7,6 +7,7 @@ outlives its agents, so that a call that ends finds what it has to end.
 from __future__ import annotations
 
 import os
+from collections import ChainMap
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -23,12 +24,14 @@ from greenroom.agents import (
     CanUseTool,
     CompactionSettings,
     OnMessage,
+    OnStream,
     compaction_from_environment,
 )
+from greenroom.agents.crew import delegation_from_environment
 from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions
 from greenroom.core import Event, Ports, Recorder, open_bare_nursery
 from greenroom.core.sources import Diagnostic, Kind, Places, find_places
-from greenroom.hooks import HookServices
+from greenroom.hooks import HookServices, OnHook
 from greenroom.mcp import (
     FoundServers,
     HookCaller,
@@ -53,11 +56,21 @@ from greenroom.models import (
 from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation, SessionGround
+from greenroom.session._environment import EnvironmentLimits, exported_variables, limits_from_environment
 from greenroom.session._hook_rules import HookRules
 from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
 from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
-from greenroom.session._settings import SessionSettings, Settings, SettingSource, load_settings, read_sources
+from greenroom.session._settings import (
+    SessionSettings,
+    Settings,
+    SettingSource,
+    Stamps,
+    load_settings,
+    read_sources,
+    settings_stamps,
+)
+from greenroom.session._worktree_hooks import SettingsWorktreeHooks
 from greenroom.skills import SkillSource
 from greenroom.supervisor import Supervisor
 from greenroom.tasks import TaskNotice, Tasks, open_tasks, record_new, record_settled, record_task, record_undelivered
@@ -86,18 +99,41 @@ class Plan:
     places: Places | None
     sources: frozenset[SettingSource]
     settings: Settings
+    stamps: Stamps
+    """Of the settings files, from before they were read."""
     definitions: DefinitionSource
     main: AgentDefinition
     tools: ToolSet
     policy: Policy
     has_mode: bool
+    variables: dict[str, str] = attrs.field(repr=False)
+    """Those of the settings; they change when files do."""
     environ: Mapping[str, str] = attrs.field(repr=False)
-    """Variables of the machine, with those of the settings before them."""
+    """Variables of the machine, with those of the settings before them, as they are now."""
     compaction: CompactionSettings
+    limits: EnvironmentLimits
     servers: FoundServers
     mcp: McpSettings
     problems: tuple[str, ...]
     """What was passed over, a line each."""
+
+    @property
+    def project(self) -> Path:
+        """The folder of the project."""
+        return self.places.root if self.places is not None else self.cwd
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Watch:
+    """What else a program wants to hear of while it happens; whoever is called may only store and wake."""
+
+    on_stream: OnStream | None = None
+    """Hears of each event of the models' answers to turns of agents, with the agent's id."""
+    on_taken: Callable[[str], object] | None = None
+    """Hears the id of each message that `session.send` has handed in, when the main agent takes it up."""
+    on_hook: OnHook | None = None
+    """Hears of each run of a hook's handler from its beginning to its end."""
 
 
 @final
@@ -109,6 +145,7 @@ class Hosted:
     can_use_tool: CanUseTool | None
     ask_user: AskUser | None
     on_message: OnMessage | None
+    watch: Watch
     has_approver: bool = attrs.field(kw_only=True)
 
 
@@ -154,18 +191,21 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     wanted = read_sources(wish.sources)
     run = ports.blocking.run
     places = await run(find_places, cwd) if wanted else None
+    stamps = await run(settings_stamps, places, wanted)
     settings = await run(load_settings, places, wanted, given=wish.given, is_trusted=wish.is_trusted)
-    environ = {**os.environ, **settings.env}
+    variables = settings.env
+    environ = ChainMap(variables, dict(os.environ))
     settings, of_mode = in_mode(settings, environ, stored=mode, run=earlier)
     teams = teams_from_environment(environ, settings.scalars.teams)
-    settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams))
-    delegation = settings.scalars.delegation
+    delegation = delegation_from_environment(environ, settings.scalars.delegation)
+    settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams, delegation=delegation))
+    limits = limits_from_environment(environ)
     builtins = await run(builtin_definitions, environ, is_headless=not delegation.interactive)
     builtins = with_worker(builtins, delegation)
     definitions = DefinitionSource(places, blocking=ports.blocking, more=wish.agents, builtins=builtins)
     found = await definitions.refresh()
     home = places.user if places is not None else await run(Path.home)
-    tools = with_its_tools(wish.tools, delegation)
+    tools = limits.put_into(with_its_tools(wish.tools, delegation))
     policy, problems = make_policy(settings, tuple(tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
     servers, mcp, more = await run(_find_servers, cwd, places, wanted, settings, environ)
     unread = {one.source for one in settings.diagnostics if one.kind is Kind.BROKEN}
@@ -175,14 +215,17 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         cwd=cwd,
         places=places,
         sources=wanted,
+        stamps=stamps,
         settings=settings,
         definitions=definitions,
         main=_chosen(wish.main, found),
         tools=tools,
         policy=policy,
         has_mode=wish.permission_mode is not None,
+        variables=variables,
         environ=environ,
         compaction=compaction_from_environment(environ, settings.scalars.compaction),
+        limits=limits,
         servers=servers,
         mcp=mcp,
         problems=(*([of_mode] if of_mode else []), *map(str, diagnostics), *problems),
@@ -259,10 +302,11 @@ async def open_surroundings(
 ) -> AsyncIterator[Surroundings]:
     """Open what a session starts processes and tasks with; leaving ends what is left of them."""
     folder = run_folder / "tasks"
+    environ = ChainMap(plan.variables, exported_variables(run_folder.name, plan.project))
 
     async with (
         open_processes(
-            blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=plan.settings.env
+            blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=environ
         ) as processes,
         open_bare_nursery() as nursery,
     ):
@@ -279,6 +323,7 @@ async def open_surroundings(
                 note_settled=partial(record_settled, recorder),
                 note_undelivered=partial(record_undelivered, recorder),
                 release_s=plan.settings.scalars.delegation.release_s,
+                is_on=plan.settings.scalars.delegation.background,
             ) as around.tasks:
                 yield around
         finally:
@@ -307,7 +352,6 @@ async def compose(
     )
     found = plan.servers
     servers = await start_servers(branch, found.configs, services, disabled=found.disabled, broken=found.broken)
-    project = plan.places.root if plan.places is not None else plan.cwd
     composition = Composition(
         settings=plan.settings,
         policy=plan.policy,
@@ -316,7 +360,7 @@ async def compose(
         definitions=plan.definitions,
         skills=SkillSource(plan.places, blocking=ports.blocking),
         hook_services=HookServices(
-            project=project,
+            project=plan.project,
             environment=plan.environ,
             ports=ports,
             emit=journal.recorder.emit_fields,
@@ -325,6 +369,8 @@ async def compose(
             model=_Judge(model),
             overflow_folder=run_folder / "hooks",
             start_soon=around.nursery.start_soon,
+            on_hook=hosted.watch.on_hook,
+            session_end_limit_s=plan.limits.session_end_s,
         ),
         ports=ports,
         cwd=plan.cwd,
@@ -356,6 +402,7 @@ def make_delegation(
     ports: Ports,
 ) -> Delegation:
     """Return the crew of a session; the tools that stood for it are its own from now on."""
+    scalars = plan.settings.scalars
 
     async def record(event: Event) -> None:
         journal.recorder.emit(event)
@@ -370,7 +417,13 @@ def make_delegation(
         run_folder=journal.folder,
         write=journal.write_before,
         wait_durable=journal.commit,
-        worktrees=Worktrees(ports=ports, record=record, environment=plan.environ),
+        worktrees=Worktrees(
+            scalars.worktree.made(scalars.cleanupPeriodDays),
+            ports=ports,
+            hooks=SettingsWorktreeHooks(composition.hooks, composition.services),
+            record=record,
+            environment=plan.environ,
+        ),
     )
     composition.bind(delegation.bound_tools())
     return delegation
@@ -408,11 +461,15 @@ def _services(
         thinking=models.thinking,
         continuation=models.continuation,
         compaction=plan.compaction,
+        side_by_side=plan.limits.side_by_side,
+        stop_blocks=plan.limits.stop_blocks,
         progress_summaries=plan.settings.scalars.agent_progress_summaries,
         processes=around.processes,
         background=around.tasks,
         ask_user=hosted.ask_user,
         on_message=hosted.on_message,
+        on_stream=hosted.watch.on_stream,
+        on_taken=hosted.watch.on_taken,
     )
 
 

@@ -13,6 +13,7 @@ from greenroom.actors import Ref
 from greenroom.agents import AgentDefinition, AgentHome, Lineage, Loaded
 from greenroom.agents.crew import (
     AGENT_TOOL,
+    FORK,
     SEND_MESSAGE,
     AgentTool,
     ChildWish,
@@ -22,13 +23,13 @@ from greenroom.agents.crew import (
     Order,
     Post,
     SkillForks,
+    denied_types,
+    fork_home,
     is_one_shot,
     make_send_message,
-    report_of,
 )
 from greenroom.agents.definitions import Definitions
 from greenroom.core import Blocking, Cause, JournalError, Ports, StartFailed, Stopping, UsageError
-from greenroom.session._agent_hooks import without_agents
 from greenroom.session._composition import Composition
 from greenroom.session._elsewhere import SessionElsewhere
 from greenroom.session._handles import TaskHandle
@@ -146,7 +147,7 @@ class Delegation:
         )
         self.forks = SkillForks(crew=self.crew, equip=composition.hooks.add, wait_durable=self._durable)
         composition.fork_skill = self.forks
-        composition.hooks.asker = HookAgents(crew=self.crew, limit=without_agents)
+        composition.hooks.asker = HookAgents(crew=self.crew, limit=composition.hooks.limit)
         neighbours = FolderNeighbours(run_folder, ports.blocking, ports.disk, ports.ids)
         self.post = Post(self.crew, FolderArchive(run_folder, ports.blocking), neighbours)
         self.elsewhere = SessionElsewhere(composition.teams)
@@ -220,7 +221,7 @@ class Delegation:
         if kept and due.view.type == AGENT:
             task.worktree, task.worktree_branch = kept, str(due.record.get("branch") or "")
         if view.type == AGENT:
-            task.result = report_of(due.text, info.output_file) if due.text else ""
+            task.result = self.crew.report_of(due.text, info.output_file) if due.text else ""
         if view.cause == LOST and due.has_transcript and not self._is_one_shot(view.agent):
             return attrs.evolve(task.notice, summary=f"{task.notice.summary}; a message to {view.task} goes on with it")
         return task.notice
@@ -246,11 +247,17 @@ class Delegation:
         """Start an agent for the host, as `Session.spawn` says."""
         if not prompt.strip():
             raise UsageError("an agent needs a prompt; this one is blank")
+        forked: AgentHome | None = None
         if isinstance(definition, str):
-            definition = (await self.crew.ground.find_definitions()).find(definition)
+            known = await self.crew.ground.find_definitions()
+            if definition == FORK and FORK not in known:
+                forked = self._to_fork(model)
+            definition = known.find(definition) if forked is None else attrs.evolve(forked.definition, name=FORK)
         kind: AgentDefinition = definition
 
         def make(lineage: Lineage) -> AgentHome:
+            if forked is not None:
+                return fork_home(forked, lineage)
             return self.crew.ground.make_child(
                 ChildWish(definition=kind, parent=None, lineage=lineage, model=model, is_background=background)
             )
@@ -261,11 +268,14 @@ class Delegation:
             definition=kind,
             prompt=prompt,
             description=description or kind.name,
+            caller=forked,
+            caller_id=main.id if forked is not None and main is not None else "",
+            is_fork=forked is not None,
             owner=main.id if notify == "main" and main is not None else "",
             is_background=background,
             is_silent=notify != "main",
             name=name,
-            in_worktree=(isolation or kind.isolation) == "worktree",
+            in_worktree=(isolation or (None if forked is not None else kind.isolation)) == "worktree",
             waits=True,
         )
         try:
@@ -279,6 +289,20 @@ class Delegation:
                 member.task.kill(Cause("host", "the call that waited for it was cancelled"))
                 raise
         return member
+
+    def _to_fork(self, model: str | None) -> AgentHome:
+        """Return what belongs to the main agent, which a person forks (agents 1.100)."""
+        main = self.crew.main_home
+        if main is None or main.conversation is None:
+            raise UsageError("there is nothing to fork yet: the main agent has not started")
+        if self.crew.settings.coordinator:
+            raise UsageError("a coordinator is not forked: spawn an agent of a type")
+        if model is not None:
+            raise UsageError(f"a fork keeps the model of the main agent: leave out model={model!r}")
+        rule = denied_types(main).get(FORK)
+        if rule is not None:
+            raise UsageError(f"the agent type {FORK!r} is denied by the rule {rule}")
+        return main
 
     async def stop_at_budget(self) -> None:
         """Once nothing more may be spent, end what runs in the background (agents 1.73); its notices begin no turns."""
@@ -320,7 +344,7 @@ class OfHost:
         Cancelled before it is on its way, nothing is left; cancelled while it is waited for, it is killed.
 
         Args:
-            definition: The name of a definition, or one.
+            definition: The name of a definition, or one; `fork` for a fork of the main agent, with all that it knows now.
             prompt: What it is told.
             background: False returns when it has ended, or was moved to the background.
             name: What it is reached by besides its id.
@@ -367,7 +391,8 @@ class OfHost:
 
     def tasks(self) -> list[TaskStatus]:
         """Return how each agent and command stands that runs, or ended not too long ago, in the order of starting."""
-        return [status_of(one) for one in self.delegation.tasks.all()]
+        colors = {one.id: one.definition.color for one in self.delegation.crew.members.values()}
+        return [status_of(one, color=colors.get(one.info.id)) for one in self.delegation.tasks.all()]
 
     def handle(self, agent: str) -> TaskHandle:
         """Return the handle of an agent that somebody started, such as one of the model's; of its latest run.

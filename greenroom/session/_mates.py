@@ -84,9 +84,9 @@ class SessionMates:
         """Let the table of tasks know of mates besides the crew."""
         tasks, id_of, release = self._tasks, self._tasks.id_of, self._tasks.on_release
 
-        def release_both(task: Task) -> None:
+        def release_both(task: Task) -> bool:
             self._release(task)
-            release(task)
+            return release(task)
 
         tasks.id_of = lambda name: self._task_of(name) or id_of(name)
         tasks.on_release = release_both
@@ -116,6 +116,7 @@ class SessionMates:
                 is_teammate=True,
                 is_planning=wish.is_plan_required,
                 exact_model=None if wish.former is None else wish.former.model,
+                approved_mode="" if wish.former is None else wish.former.mode,
             ),
         )
         home.label, home.must_plan = wish.name, wish.is_plan_required

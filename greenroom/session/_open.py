@@ -14,19 +14,22 @@ from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, 
 from greenroom import agents as agent_events
 from greenroom.actors import State
 from greenroom.agents import AgentDefinition, CanUseTool, OnMessage
-from greenroom.core import Event, Ports, UsageError, session_id
+from greenroom.core import Event, Ports, UsageError, is_uuid
+from greenroom.core import session_id as new_session_id
 from greenroom.models import Limits, Model
 from greenroom.session._assembly import (
     Hosted,
     MainFor,
     ModelFor,
     Plan,
+    Watch,
     Wish,
     compose,
     make_delegation,
     make_plan,
     open_surroundings,
 )
+from greenroom.session._composition import Composition
 from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._leading import mode_of
@@ -35,6 +38,7 @@ from greenroom.session._neighbours import open_door
 from greenroom.session._recovery import Left, read_left
 from greenroom.session._resume import Beginning, Fork, copy_conversation, find_session, load_agent, read_beginning
 from greenroom.session._session import Session
+from greenroom.session._settings_watch import SettingsWatch
 from greenroom.supervisor import SupervisorSpec, open_runtime
 from greenroom.tools import AskUser, Tool, ToolSet
 from greenroom.tools.builtin import READ_ONLY_TOOLS
@@ -78,6 +82,7 @@ async def open_session(
     tools: Iterable[Tool] = READ_ONLY_TOOLS,
     ports: Ports | None = None,
     resume: Path | str | Fork | None = None,
+    session_id: str | None = None,
     sources: Iterable[str] = (),
     settings: Mapping[str, Any] | None = None,
     is_trusted: bool = False,
@@ -87,6 +92,7 @@ async def open_session(
     ask_user: AskUser | None = None,
     agents: Mapping[str, Any] | None = None,
     on_message: OnMessage | None = None,
+    watch: Watch | None = None,
 ) -> AsyncIterator[Session]:
     """Open a session; leaving the block stops what runs, within 30 s.
 
@@ -98,6 +104,7 @@ async def open_session(
         tools: The tools that every agent may have, as far as its definition and the rules allow.
         ports: Time, ids, chance, disk and threads; by default the machine's.
         resume: A run to go on with (folder, id or `last`): the main agent has its conversation and id again; or a `Fork` of one.
+        session_id: The id of a new session, a UUID; by default one is made.
         sources: Whose files are read for all but the model: `user`, `project`, `local`; none unless named.
         settings: Settings that come before those of any file, with the keys of a settings file.
         is_trusted: Whether what the project's own files allow, run or set may count.
@@ -107,6 +114,7 @@ async def open_session(
         ask_user: Puts an agent's questions before a person.
         agents: More definitions, as JSON objects by their names.
         on_message: Hears of each message of an agent in the step in which it is appended.
+        watch: Who hears of what else while it happens.
 
     Raises:
         UsageError: `cwd` is no folder; there is no such run, agent, mode or source; a setting cannot be used.
@@ -116,18 +124,34 @@ async def open_session(
     ports = ports or Ports()
     wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, is_trusted=is_trusted)
     folder = _existing(cwd)
-    earlier, before = None, Beginning()
-    if resume is not None:
-        run = resume.run if isinstance(resume, Fork) else resume
-        earlier = await ports.blocking.run(find_session, run, _runs(runs))
-        before = await ports.blocking.run(read_beginning, earlier)
+    earlier, before = await _earlier(resume, _runs(runs), ports)
+    place = await _place_of(session_id, _runs(runs), None if isinstance(resume, Fork) else earlier, ports)
     plan = await make_plan(folder, wish, ports, mode=before.mode, earlier="" if earlier is None else earlier.name)
     model = model(plan.settings.scalars, plan.main) if callable(model) else model
-    host = Hosted(model, can_use_tool, ask_user, on_message, has_approver=has_approver)
-    is_new = earlier is None or isinstance(resume, Fork)
-    folder = _runs(runs) / session_id(ports.ids, ports.clock.wall()) if is_new or earlier is None else earlier
-    async with _running(plan, host, folder, ports, earlier) as session:
+    host = Hosted(model, can_use_tool, ask_user, on_message, watch or Watch(), has_approver=has_approver)
+    async with _running(plan, host, place, ports, earlier) as session:
         yield session
+
+
+async def _earlier(resume: Path | str | Fork | None, runs: Path, ports: Ports) -> tuple[Path | None, Beginning]:
+    """Return the folder of the run that is gone on with, and what it was last opened with."""
+    if resume is None:
+        return None, Beginning()
+    folder = await ports.blocking.run(find_session, resume.run if isinstance(resume, Fork) else resume, runs)
+    return folder, await ports.blocking.run(read_beginning, folder)
+
+
+async def _place_of(chosen: str | None, runs: Path, earlier: Path | None, ports: Ports) -> Path:
+    """Return the run folder of a session: that of the run that it goes on with, or a new one, by its id."""
+    if chosen is None:
+        return earlier or runs / new_session_id(ports.ids, ports.clock.wall())
+    if not is_uuid(chosen):
+        raise UsageError(f"a session id that is chosen has to be a UUID in small letters, not {chosen!r}")
+    if earlier is not None:
+        raise UsageError(f"a run that is gone on with keeps its id, {earlier.name}; fork it for one with another id")
+    if await ports.blocking.run((runs / chosen).exists):
+        raise UsageError(f"the session id {chosen} is in use: {runs} holds a run of that id")
+    return runs / chosen
 
 
 @asynccontextmanager
@@ -170,6 +194,7 @@ async def _running(
                     around.nursery.start_soon(session.delegation.stop_at_budget)
                 await session.start_main(plan.main, loaded, source="resume" if earlier in {None, folder} else "fork")
                 session.delegation.take_up(left)
+                around.nursery.start_soon(_watch_settings, plan, composition, session, ports)
                 if plan.settings.scalars.extract_memory:
                     session.asides.extract_after_turns(around.nursery.start_soon)
                 door = open_door(
@@ -188,6 +213,13 @@ async def _running(
             recorder.emit(SessionEnded(state=state.value, error=error))
             if session is not None:
                 session.close_streams()
+
+
+async def _watch_settings(plan: Plan, composition: Composition, session: Session, ports: Ports) -> None:
+    """Let edits of the settings files of a session count as long as it runs; where it reads none, there is nothing to do."""
+    home = session.delegation.crew.main_home
+    if plan.places is not None and home is not None:
+        await SettingsWatch(plan, composition, home, ports=ports, recorder=session.runtime.recorder).run()
 
 
 def _beginning(plan: Plan, folder: Path, model: Model) -> SessionBegan:

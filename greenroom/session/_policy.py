@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import attrs
@@ -48,6 +48,35 @@ def make_policy(
     return attrs.evolve(policy, rules=(*policy.rules, *kept)), [str(one) for one in problems]
 
 
+def rebased(policy: Policy, before: Policy, after: Policy, *, kept_in_files: Collection[Scope]) -> Policy:
+    """Return a policy that was made of some settings, as it is with others: its mode and what it has besides stay.
+
+    Args:
+        policy: The session's or an agent's.
+        before: What the settings came to by themselves.
+        after: What they come to now.
+        kept_in_files: Scopes whose lasting answers stand in files: those are among `after`, or were taken away there.
+    """
+    of_settings = frozenset(before.rules)
+    more = [one for one in policy.rules if one not in of_settings and one.source.scope not in kept_in_files]
+    folders = [one for one in policy.directories if one not in before.directories]
+    return attrs.evolve(
+        policy,
+        rules=(*after.rules, *more),
+        directories=tuple(dict.fromkeys((*after.directories, *folders))),
+        may_bypass=after.may_bypass,
+    ).with_mode(policy.mode)
+
+
+def _mode_of_mate(leading: Policy, wish: ChildWish) -> Mode:
+    """Return the mode of a teammate: its lead's, whatever its definition says (agents 7.14), or that which its plan was approved into."""
+    if wish.is_planning:
+        return Mode.PLAN
+    mode = parse_mode(wish.approved_mode) if wish.approved_mode else leading.mode
+    # A team that is opened again skips no permissions that its lead does not skip now.
+    return leading.mode if mode is Mode.BYPASS else mode
+
+
 def policy_of(
     policy: Policy,
     definition: AgentDefinition,
@@ -69,9 +98,8 @@ def policy_of(
     deny = [one for one in definition.disallowed_tools if "(" in one]
     name = definition.name
     if wish is not None and wish.is_teammate and wish.parent is not None and wish.parent.policy is not None:
-        # As its lead is treated, whatever its definition says (agents 7.14).
         leading = wish.parent.policy
-        made, problems = leading.for_child(Mode.PLAN if wish.is_planning else leading.mode, deny=deny, agent=name)
+        made, problems = leading.for_child(_mode_of_mate(leading, wish), deny=deny, agent=name)
     elif setting is not None:
         made, problems = policy.for_child(said, setting=setting, deny=deny, agent=name)
     else:

@@ -216,6 +216,9 @@ class SessionInbox:
     def _taken(self, uuid: str) -> None:
         if self._waiting.pop(uuid, None) is not None:
             self._note("dequeue")
+            on_taken = self._home.services.on_taken
+            if on_taken is not None:
+                on_taken(uuid)
 
     # --- what waits ------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from greenroom.agents import NOTICES, load_conversation
 from greenroom.agents.crew import record_path
 from greenroom.core import Event, UsageError
 from greenroom.session._resume import TRANSCRIPTS, transcript_name
-from greenroom.tasks import AGENT, LOST, TaskLost, TaskState, TaskUsage, TaskView
+from greenroom.tasks import AGENT, LOST, TaskBegan, TaskEnded, TaskLost, TaskState, TaskUsage, TaskView
 from greenroom.trace import JOURNAL, Codec, Entry, World
 
 WHY_LOST: Final = "the process that ran it ended before it did"
@@ -102,7 +102,7 @@ def read_record(run_folder: Path, agent_id: str) -> Mapping[str, Any]:
 
 
 def _fold_tasks(journal: Path) -> tuple[dict[tuple[str, int], TaskView], dict[tuple[str, int], int]]:
-    """Return the runs of tasks that a journal tells of, in order, and how many milliseconds each of them took."""
+    """Return the runs of tasks that a journal tells of, in order, and how many milliseconds each of them worked."""
     codec, world = Codec(tasks.EVENTS), World(tasks.FOLDS)
     began: dict[tuple[str, int], float] = {}
     took: dict[tuple[str, int], int] = {}
@@ -110,8 +110,10 @@ def _fold_tasks(journal: Path) -> tuple[dict[tuple[str, int], TaskView], dict[tu
         world.apply(entry)
         event: Any = entry.event
         key = (event.task, event.run)
-        began.setdefault(key, entry.t)
-        took[key] = round((entry.t - began[key]) * 1000)
+        if isinstance(event, TaskBegan):
+            began[key] = entry.t
+        elif isinstance(event, TaskEnded):
+            took[key] = round((entry.t - began.get(key, entry.t)) * 1000) - event.waited_ms
     return dict(world.section("tasks")), took
 
 

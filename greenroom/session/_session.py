@@ -41,6 +41,7 @@ from greenroom.session._teams import OfTeams, SessionTeams
 from greenroom.session._telling import tell_of_end, tell_of_start
 from greenroom.skills import Skills
 from greenroom.supervisor import ChildSpec, Restart, Runtime, Supervisor
+from greenroom.tasks import SHELL
 
 
 @final
@@ -331,9 +332,13 @@ class Session(BesideTurns, OfHost, OfTeams):
         self.runtime.root.cell.request_stop(Cause("host", why), self.runtime.root.spec.stop_budget_s)
 
     def kill(self, why: str = "killed") -> None:
-        """End everything in the session now; leaving its block then only waits for the clean-ups."""
+        """End everything in the session now, commands too; leaving its block then only waits for the clean-ups."""
         self.was_killed = True
-        self.runtime.root.cell.request_kill(Cause("host", why))
+        cause = Cause("host", why)
+        self.runtime.root.cell.request_kill(cause)
+        for one in self.delegation.tasks.running():
+            if one.info.kind == SHELL:
+                one.kill(cause)
 
     # --- agents of an earlier process -------------------------------------------------------------------------------
 

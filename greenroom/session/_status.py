@@ -55,9 +55,11 @@ class TaskStatus:
     is_told: bool
     """Whether its end was told: by a result, by TaskOutput or TaskStop, or by a notice on its way."""
     output_file: str
+    color: str = ""
+    """In which an agent is shown, as its definition says; empty where that says nothing."""
 
 
-def status_of(task: Task) -> TaskStatus:
+def status_of(task: Task, *, color: str | None = None) -> TaskStatus:
     """Return how a task stands."""
     info, progress = task.info, task.progress
     return TaskStatus(
@@ -77,4 +79,5 @@ def status_of(task: Task) -> TaskStatus:
         error=task.error,
         is_told=task.is_notified and not task.is_undelivered,
         output_file=str(info.output_file),
+        color=color or "",
     )

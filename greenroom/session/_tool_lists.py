@@ -13,7 +13,7 @@ from typing import Final
 from greenroom.agents import AgentDefinition
 from greenroom.core import UsageError
 from greenroom.mcp import names_tool
-from greenroom.permissions import ToolKind, traits_of
+from greenroom.permissions import ToolKind, canonical_name, traits_of
 from greenroom.tools.builtin import STANDARD_TOOLS
 
 _MCP: Final = "mcp__"
@@ -21,8 +21,14 @@ _SKILL: Final = "Skill"
 
 
 def names(patterns: Iterable[str], tool: str) -> bool:
-    """Say whether a list of tools names one: by its name, or an MCP server's all at once (agents 1.55)."""
-    return any(one == tool or (one.startswith(_MCP) and names_tool(one, tool)) for one in patterns)
+    """Say whether a list of tools names one: by its name, of today or before, or an MCP server's all at once (agents 1.55).
+
+    What stands behind it in parentheses is about its calls, such as the types in `Agent(a, b)` (agents 1.28).
+    """
+    return any(
+        names_tool(one, tool) if one.startswith(_MCP) else tool in {one, canonical_name(one.partition("(")[0].strip())}
+        for one in patterns
+    )
 
 
 def check_tool_list(definition: AgentDefinition, tools: Collection[str], *, are_all_there: bool) -> None:

@@ -84,6 +84,8 @@ class TaskEnded(Event):
     """Calls of tools that an agent made."""
     cause: str = ""
     """Who asked for its end; empty where it ended by itself."""
+    waited_ms: int = 0
+    """How much of its time it waited for somebody's permission."""
 
 
 @final
@@ -181,6 +183,7 @@ def record_task(recorder: Recorder, task: Task, edge: Edge | None) -> None:
             *(info.owner, 0, 0, info.id, task.state.value, task.exit_code, task.error[:500], info.run),
             *((usage.total_tokens, usage.tool_uses) if usage is not None else (0, 0)),
             "" if task.cause is None else task.cause.who,
+            task.waited_ms,
         )
 
 

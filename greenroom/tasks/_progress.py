@@ -1,7 +1,7 @@
 """How far an agent has come in a run: tool calls, tokens, what it did last.
 
-Rule: input tokens are the latest request's, because each request reads all that came before; output tokens add up (agents
-6.80). Must not know: who looks at it.
+Rule 1: input tokens are the latest request's, because each request reads all that came before; output tokens add up (agents
+6.80). Rule 2: while any of its calls waits for somebody's permission, an agent does not work. Must not know: clock, who looks.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ class Progress:
     """What it did last, the latest at the end: a tool and what the call was about."""
     tool_uses: Counter[str] = attrs.field(factory=Counter[str])
     """Calls by tool."""
+    models: dict[str, None] = attrs.field(factory=dict)
+    """Those that have answered, in the order in which they did first."""
     last_request_tokens: int = 0
     """What the latest request read and wrote."""
     lines_added: int = 0
@@ -34,6 +36,8 @@ class Progress:
     lines_removed: int = 0
     waiting: dict[str, str] = attrs.field(factory=dict)
     """The tools of its calls that wait until somebody allows or refuses them, by the calls' ids."""
+    _waited_s: float = 0.0
+    _waiting_since_s: float = 0.0
     summary: str = ""
     """What it is about now, in a few words of a model; empty where nobody asks for such."""
 
@@ -57,8 +61,10 @@ class Progress:
         """What it did last; empty at the beginning."""
         return self.recent_activities[-1] if self.recent_activities else ""
 
-    def note_request(self, input_tokens: int, output_tokens: int) -> None:
-        """Count a model request."""
+    def note_request(self, input_tokens: int, output_tokens: int, model: str = "") -> None:
+        """Count a request that a model has answered."""
+        if model:
+            self.models[model] = None
         self.latest_input_tokens = input_tokens
         self.cumulative_output_tokens += output_tokens
         self.last_request_tokens = input_tokens + output_tokens
@@ -68,6 +74,21 @@ class Progress:
         self.tool_uses[tool] += 1
         self.recent_activities.append(f"{tool} {summary}".rstrip())
         del self.recent_activities[:-RECENT]
+
+    def note_question(self, call: str, tool: str, now_s: float) -> None:
+        """A call waits from now on until somebody allows or refuses it."""
+        if not self.waiting:
+            self._waiting_since_s = now_s
+        self.waiting[call] = tool
+
+    def note_answer(self, call: str, now_s: float) -> None:
+        """A call does not wait any more, if it did."""
+        if self.waiting.pop(call, None) is not None and not self.waiting:
+            self._waited_s += now_s - self._waiting_since_s
+
+    def waited_ms(self, now_s: float) -> int:
+        """Return for how long it has waited for permissions; where several calls waited at once, that time counts once."""
+        return round((self._waited_s + (now_s - self._waiting_since_s if self.waiting else 0.0)) * 1000)
 
     def note_change(self, values: Mapping[str, Any]) -> None:
         """Count the lines of a call that has changed a file: what it wrote, and what it put that in the place of."""

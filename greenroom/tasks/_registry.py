@@ -50,7 +50,11 @@ class Tasks:
         note_settled: Callable[[Task], None],
         note_undelivered: Callable[[TaskNotice], None],
         release_s: float,
+        *,
+        is_on: bool,
     ) -> None:
+        self.is_on = is_on
+        """Whether what a call waits for may go on without it."""
         self._nursery = nursery
         self._tell = tell
         self._watch = watch
@@ -67,8 +71,9 @@ class Tasks:
         self._sweeping = trio.CancelScope()
         self.id_of: Callable[[str], str] = lambda name: name
         """Returns the id of the agent of a name."""
-        self.on_release: Callable[[Task], None] = lambda _: None
-        """Called some time after the end of a task that `open` made, when nobody looks at it any more."""
+        self.on_release: Callable[[Task], bool] = lambda _: True
+        """Called some time after the end of a task that `open` made, when nobody looks at it any more; says whether that is over,
+        and is called again otherwise."""
 
     def start(
         self,
@@ -172,7 +177,11 @@ class Tasks:
             task.move(edge)
             note = partial(self._note_settled, task)
             self._nursery.start_soon(_look_after, claim, after_care, note, name=f"after {task.info.id}")
-        self._releases.append((task.ended_s + self._release_s, task))
+        self.release_later(task)
+
+    def release_later(self, task: Task) -> None:
+        """Have what is held for a task that has ended released after `release_s`, from now."""
+        self._releases.append((trio.current_time() + self._release_s, task))
         if not self._is_releasing:
             self._is_releasing, self._sweeping = True, trio.CancelScope()
             self._nursery.start_soon(self._release_in_time, name="release of tasks")
@@ -196,10 +205,8 @@ class Tasks:
                 now_s = trio.current_time()
                 earliest_s = now_s + RELEASES_APART_S
                 for task in self._take_due(now_s):
-                    if task.retain or not task.is_settled:
+                    if task.retain or not task.is_settled or not self.on_release(task):
                         self._releases.append((now_s + self._release_s, task))
-                    else:
-                        self.on_release(task)
         self._is_releasing = False
 
     def _take_due(self, now_s: float) -> list[Task]:
@@ -240,7 +247,14 @@ class Tasks:
         self._sweeping.cancel()
 
     def _add(self, info: TaskInfo, *, is_background: bool, kill: Callable[[Cause], object] | None = None) -> Task:
-        task = Task(info=info, is_background=is_background, tell=self._tell, watch=self._ended_or_watched, kill=kill)
+        task = Task(
+            info=info,
+            is_background=is_background,
+            may_move=self.is_on,
+            tell=self._tell,
+            watch=self._ended_or_watched,
+            kill=kill,
+        )
         self._tasks[info.id] = task
         self._running.setdefault(info.owner, {})[task] = None
         self._note_new(task)
@@ -311,6 +325,7 @@ async def open_tasks(
     note_settled: Callable[[Task], None] = lambda _: None,
     note_undelivered: Callable[[TaskNotice], None] = lambda _: None,
     release_s: float = RELEASE_S,
+    is_on: bool = True,
 ) -> AsyncIterator[Tasks]:
     """Open the tasks of a session; leaving ends what runs.
 
@@ -321,9 +336,10 @@ async def open_tasks(
         note_settled: Called with each that had to be looked after, when that is done.
         note_undelivered: Called with each notice that nobody is there for.
         release_s: Seconds after its end for which a task counts as looked at.
+        is_on: Whether what a call waits for may be moved to the background.
     """
     async with open_bare_nursery() as nursery:
-        tasks = Tasks(nursery, tell, watch, note_new, note_settled, note_undelivered, release_s)
+        tasks = Tasks(nursery, tell, watch, note_new, note_settled, note_undelivered, release_s, is_on=is_on)
         try:
             yield tasks
         finally:

@@ -60,6 +60,8 @@ class Task:
     info: TaskInfo
     is_background: bool
     """Whether nobody's call waits for it."""
+    may_move: bool = True
+    """Whether it may go on without the call that waits for it."""
     is_notified: bool = False
     """Whether its end was told, by a result or by a notice."""
     is_answered: bool = False
@@ -72,6 +74,8 @@ class Task:
     """Who asked for its end, and why."""
     result: str | None = None
     """What an agent said last; a part of it where it did not come to its end."""
+    said_of_silence: str = ""
+    """What its notice says where `result` is empty."""
     usage: TaskUsage | None = None
     worktree: str = ""
     """The worktree that was kept at its end."""
@@ -134,8 +138,8 @@ class Task:
         await self._settled.wait()
 
     def move_to_background(self) -> bool:
-        """Let go of the call that waits for it, and say whether that was still possible. The task does not notice."""
-        if self.is_finished:
+        """Let go of the call that waits for it, and say whether that was possible. The task does not notice."""
+        if self.is_finished or not (self.may_move or self.is_background):
             return False
         if not self.is_background:
             self.is_background = True
@@ -211,8 +215,13 @@ class Task:
 
     @property
     def duration_ms(self) -> int:
-        """How long it took, or takes so far as is known."""
-        return max(0, round((self.ended_s - self.began_s) * 1000))
+        """How long it worked: what it waited for permissions is not counted."""
+        return max(0, round((self.ended_s - self.began_s) * 1000) - self.waited_ms)
+
+    @property
+    def waited_ms(self) -> int:
+        """How much of the time until its end it waited for somebody's permission."""
+        return self.progress.waited_ms(self.ended_s) if self.progress is not None and self.ended_s else 0
 
     @property
     def notice(self) -> TaskNotice:
@@ -224,7 +233,7 @@ class Task:
             output_file=str(info.output_file),
             status=self.state,
             summary=f"{_name(info.kind, info.description)} {self.ending}",
-            result=self.result,
+            result=self.result or self.said_of_silence or None,
             usage=self.usage,
             worktree=self.worktree,
             worktree_branch=self.worktree_branch,

@@ -19,18 +19,12 @@ from greenroom.core import JournalError, Level
 from greenroom.mailbox import Delivery, Lane
 from greenroom.teams._board_state import BoardState
 from greenroom.teams._edits import Edit, Refused, plan_edit, refuse_metadata
-from greenroom.teams._events import ItemClaimed, ItemCreated, ItemEvent, ItemReleased
-from greenroom.teams._items import (
-    DESCRIPTION_CHARS,
-    MAX_FAILURES,
-    SUBJECT_CHARS,
-    Item,
-    ItemStatus,
-    changed,
-    created,
-    cut,
-)
+from greenroom.teams._events import ItemClaimed, ItemCreated, ItemEvent, ItemReleased, values_at
+from greenroom.teams._items import DESCRIPTION_CHARS, SUBJECT_CHARS, Item, ItemStatus, changed, created, cut
 
+_WHAT_NOW: Final = (
+    "If it is to be done, change its subject or description, or give it to somebody by name (TaskUpdate)."
+)
 _GO_ON: Final = "You were at it when the team was closed, or its process ended, and it is open again. See how far you came, and go on with it."
 
 
@@ -195,7 +189,8 @@ class BoardHome:
         """Whether an item waits for a member to claim it, some member may, and the claim could be put on record."""
         if self.state.claimable() is None or not self.may_hand_out:
             return False
-        return len(self.holding) + len(self.pausing) < len(self.members) or not self.members
+        takers = (one for one in self.members if not (one in self.holding or one in self.pausing))
+        return not self.members or any(self.state.claimable(one) is not None for one in takers)
 
     def holds(self, member: str, item_id: str) -> bool:
         """Whether an item is in progress and that member's."""
@@ -288,8 +283,12 @@ class Board(Behavior[BoardMessage]):
             after = changed(after, event) if event.item == edit.item else after
         ctx.reply(Edited(before=before, after=after, events=tuple(plan)))
         self._record(plan, ctx)
-        if after is not None and after.owner not in {"", before.owner, edit.by}:
+        if after is None:
+            return
+        if after.owner not in {"", before.owner, edit.by}:
             self._tell_of_owner(after, edit.by, plan, ctx)
+        if any(isinstance(event, ItemReleased) and event.is_return for event in plan):
+            self._tell_of_return(before, after)
 
     def _tell_of_owner(self, item: Item, by: str, plan: Sequence[ItemEvent], ctx: Context) -> None:
         """Let whoever was given an item by somebody else know of it."""
@@ -301,6 +300,14 @@ class Board(Behavior[BoardMessage]):
         if is_handed_out or item.status is not ItemStatus.PENDING:
             return
         home.tell_owner(Assignment(owner=item.owner, item=item, by=by))
+
+    def _tell_of_return(self, before: Item, after: Item) -> None:
+        """Let the lead know of an item that its owner gave back; of one that passed to another member, where nobody is handed it."""
+        is_given_on = after.owner not in {"", before.owner} and not after.is_held_back
+        if not is_given_on and after.held_back != before.held_back:
+            self._tell(
+                f"Task #{after.id} ({after.subject}) came back from {before.owner}: given back. {self._fate(after)}"
+            )
 
     def _note_turn_over(self, member: str, item_id: str) -> None:
         if self._home.holds(member, item_id):
@@ -389,9 +396,16 @@ class Board(Behavior[BoardMessage]):
     def _take_back(self, item: Item, why: str, ctx: Context, *, is_failure: bool = False) -> None:
         owner = item.owner
         self._record([ItemReleased(item=item.id, owner=owner, why=why, is_failure=is_failure)], ctx)
-        given_up = self._home.state.items[item.id].failures >= MAX_FAILURES
-        fate = "Nobody is given it any more." if given_up else "Somebody else is given it."
+        fate = self._fate(self._home.state.items[item.id])
         self._tell(f"Task #{item.id} ({item.subject}) came back from {owner}: {why}. {fate}")
+
+    def _fate(self, item: Item) -> str:
+        """Return what becomes of an item that came back."""
+        if item.is_held_back:
+            return f"Nobody is given it any more. {_WHAT_NOW}"
+        if item.owner or all(one in item.returned_by for one in self._home.members):
+            return f"There is nobody else who is given it. {_WHAT_NOW}"
+        return "Somebody else is given it."
 
     # --- handing out --------------------------------------------------------------------------------------------------
 
@@ -404,8 +418,17 @@ class Board(Behavior[BoardMessage]):
             if item is not None:
                 self._start(item, member, ctx)
             home.freed.pop(member, None)  # last, so that a crash on the way leaves it for the next incarnation
-        while home.waiting and home.may_hand_out and (item := home.state.claimable()) is not None:
-            self._start(item, next(iter(home.waiting)), ctx)
+        while home.waiting and home.may_hand_out and (next_up := self._next_up()) is not None:
+            self._start(*next_up, ctx)
+
+    def _next_up(self) -> tuple[Item, str] | None:
+        """Return the next item that is nobody's, and whose it becomes: of those who may be handed any, who has waited longest."""
+        state = self._home.state
+        if state.claimable() is None:
+            return None
+        # Few have to be asked: an item has come back from fewer members than would make it held back.
+        offers = ((state.claimable(member), member) for member in self._home.waiting)
+        return next(((item, member) for item, member in offers if item is not None), None)
 
     def _start(self, item: Item, member: str, ctx: Context) -> None:
         # The claim first: what is sent is never news to the board.
@@ -438,10 +461,10 @@ class Board(Behavior[BoardMessage]):
     def _record(self, events: Sequence[ItemEvent], ctx: Context) -> None:
         home = self._home
         for event in events:
-            full = attrs.evolve(event, team=home.team, actor=ctx.ref.id, inc=ctx.incarnation, parent=ctx.seq)
-            ctx.recorder.emit(full)
+            values = values_at(event, actor=ctx.ref.id, inc=ctx.incarnation, parent=ctx.seq, team=home.team)
+            ctx.recorder.emit_fields(type(event), *values)
             before = home.state.items.get(event.item)
-            for one in home.state.fold(full):
+            for one in home.state.fold(event):
                 owner = home.state.items[one].owner
                 if owner:
                     home.freed[owner] = None

@@ -2,7 +2,7 @@
 
 Rule 1: it changes by `fold` alone, one event after the other; whoever owns it calls that, nobody else. Rule 2: everything
 but the items and the last id is derived from them. Rule 3: an item can be begun when it is pending and everything that
-blocks it is completed or gone; the lowest id first. Rule 4: ids are 1, 2, 3, ... and never used again.
+blocks it is completed or gone, by whoever has not given it back as it is; the lowest id first. Rule 4: ids are 1, 2, 3, ... and never used again.
 Must not know: clock, disk, Trio, actors.
 """
 
@@ -11,12 +11,17 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import final
+from typing import TypeVar, final
 
 from greenroom.teams._events import ItemCreated, ItemEvent
-from greenroom.teams._items import MAX_FAILURES, Item, ItemStatus, changed, created
+from greenroom.teams._items import Item, ItemStatus, changed, created
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 NOBODY = ""
+Place = tuple[str, tuple[str, ...]]
+"""Where an item waits to be begun: its owner, and who has given it back. Few items come back, so there are few of these."""
 
 
 @final
@@ -43,9 +48,9 @@ class BoardState:
         """How many blockers of an item are not completed; only where there are any."""
         self._owned: dict[str, dict[str, None]] = {}
         """Items that are not completed, by owner."""
-        self._ready: dict[str, list[int]] = {}
-        """Heaps of what can be begun, by owner. What cannot be begun any more is dropped when it comes up."""
-        self._queued: set[tuple[str, int]] = set()
+        self._ready: dict[str, dict[tuple[str, ...], list[int]]] = {}
+        """Heaps of what can be begun, by owner and who gave it back. What cannot be begun any more is dropped when it comes up."""
+        self._queued: set[tuple[str, tuple[str, ...], int]] = set()
         """What is in the heaps, so that nothing is in one of them twice."""
         self._unfinished = 0
         for item in self._items.values():
@@ -75,13 +80,13 @@ class BoardState:
         """Return the items that wait for an item, or did, by number."""
         return tuple(sorted(self._blocks.get(item_id, ()), key=int))
 
-    def claimable(self) -> Item | None:
-        """Return the item that comes next for whoever has nothing to do."""
-        return self._first(NOBODY)
+    def claimable(self, member: str = NOBODY) -> Item | None:
+        """Return the item that comes next for a member that has nothing to do; without a name, for somebody who is new."""
+        return self._first(NOBODY, member)
 
     def startable(self, owner: str) -> Item | None:
         """Return the item that comes next of those that somebody gave to `owner`."""
-        return self._first(owner) if owner else None
+        return self._first(owner, owner) if owner else None
 
     def owned(self, owner: str) -> tuple[Item, ...]:
         """Return what a member owns and has not completed, by number."""
@@ -123,7 +128,7 @@ class BoardState:
             self._items[event.item] = after
             self._index(after)
         touched = self._settle(event.item, was_open=was_open)
-        if after is not None and not (was_ready and before is not None and before.owner == after.owner):
+        if after is not None and not (was_ready and before is not None and _place(before) == _place(after)):
             touched = [event.item, *touched]
         return tuple(one for one in touched if self._enqueue(self._items[one]))
 
@@ -138,9 +143,8 @@ class BoardState:
         return item is not None and item.status is not ItemStatus.COMPLETED
 
     def _is_ready(self, item: Item) -> bool:
-        # What somebody was given by name is given whatever came of it before: somebody has looked at it.
-        is_good = bool(item.owner) or item.failures < MAX_FAILURES
-        return item.status is ItemStatus.PENDING and is_good and not self._open.get(item.id)
+        is_kept = item.is_held_back or item.owner in item.returned_by
+        return item.status is ItemStatus.PENDING and not is_kept and not self._open.get(item.id)
 
     def _index(self, item: Item) -> None:
         for one in item.blocked_by:
@@ -178,23 +182,34 @@ class BoardState:
         """Put an item into the heap of its owner if it can be begun; returns whether it can."""
         if not self._is_ready(item):
             return False
-        if (item.owner, item.number) not in self._queued:
-            self._queued.add((item.owner, item.number))
-            heapq.heappush(self._ready.setdefault(item.owner, []), item.number)
+        owner, returned_by = _place(item)
+        if (owner, returned_by, item.number) not in self._queued:
+            self._queued.add((owner, returned_by, item.number))
+            heapq.heappush(self._ready.setdefault(owner, {}).setdefault(returned_by, []), item.number)
         return True
 
-    def _first(self, owner: str) -> Item | None:
-        heap = self._ready.get(owner)
+    def _first(self, owner: str, member: str) -> Item | None:
+        heaps = self._ready.get(owner, {})
+        found = [self._top((owner, returned_by)) for returned_by in [*heaps] if member not in returned_by]
+        return min((one for one in found if one is not None), key=lambda one: one.number, default=None)
+
+    def _top(self, place: Place) -> Item | None:
+        owner, returned_by = place
+        heap = self._ready[owner][returned_by]
         while heap:
             item = self._items.get(str(heap[0]))
-            if item is not None and item.owner == owner and self._is_ready(item):
+            if item is not None and _place(item) == place and self._is_ready(item):
                 return item
-            self._queued.discard((owner, heapq.heappop(heap)))
-        self._ready.pop(owner, None)
+            self._queued.discard((*place, heapq.heappop(heap)))
+        _discard(self._ready, owner, returned_by)
         return None
 
 
-def _discard(index: dict[str, dict[str, None]], key: str, member: str) -> None:
+def _place(item: Item) -> Place:
+    return item.owner, tuple(sorted(item.returned_by))
+
+
+def _discard(index: dict[str, dict[K, V]], key: str, member: K) -> None:
     members = index.get(key)
     if members is not None:
         members.pop(member, None)

@@ -194,11 +194,17 @@ def _plain_id(text: str) -> str:
 def _in_a_line(state: BoardState, item: Item) -> dict[str, Any]:
     owner = {"owner": item.owner} if item.owner else {}
     head = {"id": item.id, "subject": item.subject, "status": item.status.value}
-    return {**head, **owner, "blockedBy": list(state.open_blockers(item))}
+    held_back = {"heldBack": item.held_back} if item.held_back else {}
+    return {**head, **owner, "blockedBy": list(state.open_blockers(item)), **held_back}
 
 
 def _in_full(state: BoardState, item: Item) -> dict[str, Any]:
-    more = {"owner": item.owner, "activeForm": item.active_form, "metadata": dict(item.metadata)}
+    more = {
+        "owner": item.owner,
+        "activeForm": item.active_form,
+        "metadata": dict(item.metadata),
+        "heldBack": item.held_back,
+    }
     return {
         "id": item.id,
         "subject": item.subject,

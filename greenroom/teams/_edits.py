@@ -264,6 +264,8 @@ def _plan_move(state: BoardState, item: Item, edit: Edit, *, one_each: bool) -> 
         raise _No("invalid", f"the status {status!r} is none of {', '.join([*ItemStatus, DELETED])}")
     changes_nothing = status in {None, item.status} and owner in {None, item.owner}
     wants_it = status == ItemStatus.IN_PROGRESS and owner is None and edit.by not in {item.owner, LEAD}
+    if owner and owner == item.owner and edit.by == LEAD and item.held_back and changes_nothing:
+        return [ItemAssigned(item=item.id, owner=owner, by=edit.by)]  # it is handed it again
     if changes_nothing and not wants_it:
         return []
     if item.status is ItemStatus.COMPLETED:
@@ -273,9 +275,10 @@ def _plan_move(state: BoardState, item: Item, edit: Edit, *, one_each: bool) -> 
         return [*_plan_doing(state, item, owner or item.owner, edit.by), ItemCompleted(item=item.id, by=edit.by)]
     if status == ItemStatus.IN_PROGRESS:
         return _plan_claim(state, item, owner or item.owner or edit.by, edit.by, one_each=one_each)
+    could_go_on = not state.open_blockers(attrs.evolve(item, blocked_by=(*item.blocked_by, *edit.add_blocked_by)))
     if status == ItemStatus.PENDING and owner is None:
-        return [_release(item, edit.by)] if item.owner else []
-    return _hand_over(item, owner or "", edit.by, is_paused=status == ItemStatus.PENDING)
+        return [_release(item, edit.by, could_go_on=could_go_on)] if item.owner else []
+    return _hand_over(item, owner or "", edit.by, could_go_on=could_go_on, is_paused=status == ItemStatus.PENDING)
 
 
 def _plan_claim(state: BoardState, item: Item, owner: str, by: str, *, one_each: bool) -> list[ItemEvent]:
@@ -297,14 +300,17 @@ def _plan_doing(state: BoardState, item: Item, owner: str, by: str) -> list[Item
     return [] if item.owner else [ItemClaimed(item=item.id, owner=owner or by)]
 
 
-def _hand_over(item: Item, owner: str, by: str, *, is_paused: bool = False) -> list[ItemEvent]:
+def _hand_over(
+    item: Item, owner: str, by: str, *, could_go_on: bool = False, is_paused: bool = False
+) -> list[ItemEvent]:
     """Return what makes an item `owner`'s, pending; nothing where it is, unless it is in progress and to be paused."""
     if owner == item.owner and not (is_paused and item.status is ItemStatus.IN_PROGRESS):
         return []
-    events: list[ItemEvent] = [_release(item, by)] if item.owner else []
+    events: list[ItemEvent] = [_release(item, by, could_go_on=could_go_on)] if item.owner else []
     return [*events, ItemAssigned(item=item.id, owner=owner, by=by)] if owner else events
 
 
-def _release(item: Item, by: str) -> ItemReleased:
+def _release(item: Item, by: str, *, could_go_on: bool = False) -> ItemReleased:
     why = "given back" if by == item.owner else f"taken back by {by}"
-    return ItemReleased(item=item.id, owner=item.owner, why=why, is_failure=False)
+    is_return = could_go_on and by == item.owner and by != LEAD
+    return ItemReleased(item=item.id, owner=item.owner, why=why, is_failure=False, is_return=is_return)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, final
 
 import attrs
 
-from greenroom.core import Event
+from greenroom.core import Event, field_names, field_values
 
 
 @attrs.frozen(kw_only=True)
@@ -18,6 +18,15 @@ class ItemEvent(Event):
     """Id of the item."""
     team: str = ""
     """Of the team whose board it is on; it outlives the actor."""
+
+
+_WHERE: Final = field_names(ItemEvent)
+"""What every event about an item begins with."""
+
+
+def values_at(event: ItemEvent, *, actor: str, inc: int, parent: int, team: str) -> tuple[Any, ...]:
+    """Return what a record holds of an event that did not know yet where it happens."""
+    return (actor, inc, parent, event.item, team, *field_values(event)[len(_WHERE) :])
 
 
 @final
@@ -87,6 +96,8 @@ class ItemReleased(ItemEvent):
     """Why it was given back."""
     is_failure: bool
     """Whether the owner tried and failed; an abort, or the end of the owner, is none."""
+    is_return: bool = False
+    """Whether the owner itself gave it back, and nothing blocked it: it could have gone on."""
 
 
 @final

@@ -2,7 +2,8 @@
 
 Rule 1: an item is pending, in progress, or completed for good. Pending, it may have an owner who has not begun; in progress
 it has one. Rule 2: a text that is too long is cut, and says so. Rule 3: the functions here are the folds of the journal; live
-and replayed boards go through them.
+and replayed boards go through them. Rule 4: who gave an item back is not handed it again before somebody else has changed it; and
+after so many failures and returns nobody is, before the lead has: no item is handed out for ever.
 Must not know: clock, disk, Trio, actors.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, Final, final
 
 import attrs
@@ -27,9 +29,10 @@ from greenroom.teams._events import (
     ItemLinked,
     ItemReleased,
 )
+from greenroom.teams._names import LEAD
 
 MAX_FAILURES: Final = 3
-"""After so many failures an item is not handed out by itself any more: somebody has to look at it."""
+"""After so many failures and returns an item is not handed out by itself any more: the lead has to look at it."""
 SUBJECT_CHARS: Final = 500
 DESCRIPTION_CHARS: Final = 50_000
 METADATA_CHARS: Final = 10_000
@@ -84,7 +87,11 @@ class Item:
     blocked_by: tuple[str, ...] = ()
     """Ids of the items that have to be completed first."""
     failures: int = 0
-    """How often a turn on it failed."""
+    """How often a turn on it failed, or it was given back, since the lead said what it is or gave it to somebody by name."""
+    returned_by: tuple[str, ...] = ()
+    """Who gave it back since somebody else changed it, and is not handed it again."""
+    why: str = ""
+    """Why it came back last."""
     active_form: str = ""
     """How to show it while it is worked on."""
     metadata: Mapping[str, Any] = attrs.field(factory=dict)
@@ -94,6 +101,25 @@ class Item:
     def number(self) -> int:
         """Its id as a number: 2 comes before 10."""
         return int(self.id)
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether nobody is handed it, because it failed or came back too often; its owner may begin with it all the same."""
+        return self.failures >= MAX_FAILURES
+
+    @property
+    def held_back(self) -> str:
+        """Who is not handed it, and why; empty where it is pending for no such reason."""
+        if self.status is not ItemStatus.PENDING:
+            return ""
+        if self.is_held_back:
+            return (
+                f"it failed or came back {self.failures} times, the last time because: {self.why}; nobody is handed it before the "
+                f"lead changes what it says or gives it to somebody by name"
+            )
+        if self.returned_by:
+            return f"given back by {', '.join(self.returned_by)}: not handed to them before somebody else changes it"
+        return ""
 
 
 def cut(text: str, most: int) -> str:
@@ -146,27 +172,70 @@ def changed(before: Item | None, event: ItemEvent) -> Item | None:
     if before is None:
         return None
     match event:
-        case ItemAssigned(owner=owner) | ItemClaimed(owner=owner):
-            return attrs.evolve(before, status=step(before.status, event), owner=owner)
+        case ItemAssigned(owner=owner, by=by):
+            return _looked_at(attrs.evolve(before, status=step(before.status, event), owner=owner), by, for_whom=owner)
+        case ItemClaimed(owner=owner):
+            return _moved(before, event, owner)
         case ItemCompleted():
-            return attrs.evolve(before, status=step(before.status, event))
-        case ItemReleased(is_failure=is_failure):
-            failures = before.failures + is_failure
-            return attrs.evolve(before, status=step(before.status, event), owner="", failures=failures)
+            return _moved(before, event, before.owner)
+        case ItemReleased():
+            return _released(before, event)
         case ItemEdited():
             return _edited(before, event)
         case ItemLinked(added=added, removed=removed):
             kept = (one for one in before.blocked_by if one not in removed)
-            return attrs.evolve(before, blocked_by=tuple(dict.fromkeys((*kept, *added))))
+            after = attrs.evolve(before, blocked_by=tuple(dict.fromkeys((*kept, *added))))
+            # It waits first, so whoever gave it back finds it changed.
+            return attrs.evolve(after, returned_by=()) if added else after
         case ItemDeleted():
             return None
         case _:
             return before
 
 
-def _edited(before: Item, event: ItemEdited) -> Item:
+def _moved(before: Item, event: ItemEvent, owner: str) -> Item:
+    # Not `attrs.evolve`, which takes twice as long: every item is claimed and completed.
+    values = dict(zip(_NAMES, _read(before), strict=True))
+    values["status"], values["owner"] = step(before.status, event), owner
+    return Item(**values)
+
+
+_NAMES: Final = tuple(field.name for field in attrs.fields(Item))
+_read: Final = attrgetter(*_NAMES)
+
+
+def _released(before: Item, event: ItemReleased) -> Item:
+    returned_by = before.returned_by
+    if event.is_return:
+        returned_by = tuple(dict.fromkeys((*returned_by, event.owner)))
     return attrs.evolve(
         before,
+        status=step(before.status, event),
+        owner="",
+        failures=before.failures + (event.is_failure or event.is_return),
+        returned_by=returned_by,
+        why=cut(event.why, SUBJECT_CHARS),
+    )
+
+
+def _looked_at(item: Item, by: str, *, for_whom: str | None = None) -> Item:
+    """Return an item that somebody has changed: for the lead's word it begins anew; to a mate's own word that mate does not listen.
+
+    Args:
+        item: The item.
+        by: Who changed it.
+        for_whom: The member that may be handed it again; None for all but the one who changed it.
+    """
+    if by == LEAD:
+        return attrs.evolve(item, failures=0, returned_by=())
+    kept = (one for one in item.returned_by if one == by or (for_whom is not None and one != for_whom))
+    return attrs.evolve(item, returned_by=tuple(kept))
+
+
+def _edited(before: Item, event: ItemEdited) -> Item:
+    says_more = event.subject != before.subject or event.description is not None
+    return attrs.evolve(
+        _looked_at(before, event.by) if says_more else before,
         subject=event.subject,
         description=before.description if event.description is None else event.description,
         active_form=before.active_form if event.active_form is None else event.active_form,

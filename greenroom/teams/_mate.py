@@ -31,6 +31,8 @@ from greenroom.teams._telling import tell_idling
 
 _OWN: Final = (AUTO_CONTINUATION, HOOK)
 """Where that comes from with which it goes on with what it was at."""
+_UNHEARD: Final = HookOutcome(event=HookEvent.TEAMMATE_IDLE)
+"""What hooks say that are not there."""
 
 
 def source_of(message: object) -> Source:
@@ -66,7 +68,8 @@ class MateAgent(Agent):
         await super().on_start(ctx)
         if ctx.incarnation == 1:
             self._admit()
-        if mate.status is MemberStatus.WORKING:  # it crashed in a turn that nobody goes on with, unless something waits
+        if mate.status is MemberStatus.WORKING or not mate.is_at_rest:
+            # It crashed in a turn that nobody goes on with, unless something waits.
             mate.idling = Idling(reason=IdleReason.FAILED, failure="it crashed, and was started again")
         self._tell_board(Join(member=mate.name, ref=ctx.ref))
         self._rest(ctx)
@@ -180,6 +183,10 @@ class MateAgent(Agent):
         """Ask hooks whether it may be idle; what they say instead begins another turn."""
         mate, roster = self._mate, self._roster
         if _mail(ctx) or ctx.is_ending:
+            return False
+        hooks = self._home.hooks
+        if hooks is None or not (hooks.has(HookEvent.TEAMMATE_IDLE) or hooks.has(HookEvent.TASK_COMPLETED)):
+            mate.guard.decide(_UNHEARD)
             return False
         hooking = Hooking(home=self._home, token=ctx.turn.token, seq=ctx.seq, recorder=ctx.recorder)
         try:

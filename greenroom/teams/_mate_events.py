@@ -147,6 +147,8 @@ class MateView:
     """The file of the run that holds that plan."""
     plans: int = 0
     """The highest number of a plan of its own."""
+    mode: str = ""
+    """The permission mode that its plan was approved into; empty for its lead's."""
     has_work: bool = False
     """Whether it has been given something since it was idle last; what of that is an item, it goes on with when it is back."""
 
@@ -178,6 +180,7 @@ def joined(before: MateView | None, event: MateJoined) -> MateView:
         plan=before.plan,
         plan_file=before.plan_file,
         plans=before.plans,
+        mode=before.mode,
         has_work=before.has_work,
     )
 
@@ -199,10 +202,9 @@ def changed(before: MateView | None, event: Event) -> MateView | None:
             return attrs.evolve(before, status=ENDED, reason=state)
         case PlanSubmitted(request=request, path=path, number=number):
             return attrs.evolve(before, plan=request, plan_file=path, plans=max(before.plans, number))
-        case PlanAnswered(is_approved=is_approved):
-            return attrs.evolve(
-                before, plan="", plan_file="", is_plan_required=before.is_plan_required and not is_approved
-            )
+        case PlanAnswered(is_approved=is_approved, mode=mode):
+            answered = attrs.evolve(before, plan="", plan_file="")
+            return attrs.evolve(answered, is_plan_required=False, mode=mode) if is_approved else answered
         case _:
             return before
 

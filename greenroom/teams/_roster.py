@@ -43,7 +43,7 @@ class Member:
     status: MemberStatus = MemberStatus.IDLE
     """Of a teammate; nobody keeps count of the lead."""
     is_at_rest: bool = True
-    """Whether the record says that it has nothing to do; one that was asked to end says nothing of that until it refuses."""
+    """Whether the record says that it has nothing to do; one that was asked to end may have, and counts as active all the same."""
     run: int = 1
     """How often it has joined: once, and once more each time its team was opened again."""
     item: str = ""

@@ -237,8 +237,7 @@ class Team:
     @property
     def has_work_to_hand_out(self) -> bool:
         """Whether an item waits although somebody is there who could take it, or will be after a restart."""
-        takers = (one for one in self._mates.values() if one.status is not MemberStatus.AWAITING_PLAN)
-        return self.board.has_claimable and any(not mate.ref.is_gone for mate in takers)
+        return self.board.has_claimable and any(not mate.ref.is_gone for mate in self._mates.values())
 
     async def spawn(
         self,
@@ -320,7 +319,8 @@ class Team:
         return mate
 
     def _make_member(self, name: str, home: AgentHome, former: MateView | None) -> Member:
-        color, run = (color_of(self._joined), 1) if former is None else (former.color, former.run + 1)
+        own = home.definition.color or color_of(self._joined)
+        color, run = (own, 1) if former is None else (former.color, former.run + 1)
         self._joined += former is None
         return Member(name=name, id=self.roster.id_of(name), color=color, home=home, run=run)
 

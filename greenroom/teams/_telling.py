@@ -27,9 +27,10 @@ def settle(roster: Roster, name: str) -> None:
     if member is None or member.idling is None or member.ref.is_gone:
         return
     idling, member.idling = member.idling, None
-    was = member.status
     member.take(MateStep.NOTHING_LEFT)
-    if member.status is MemberStatus.IDLE:
+    if member.status is MemberStatus.AWAITING_PLAN:  # the lead has its plan, which says more
+        return
+    if not member.is_at_rest:
         member.is_at_rest = True
         roster.emit(
             MateIdled(
@@ -41,8 +42,7 @@ def settle(roster: Roster, name: str) -> None:
                 failure=idling.failure,
             )
         )
-    if was is not MemberStatus.AWAITING_PLAN:
-        tell_idling(roster, member, idling)
+    tell_idling(roster, member, idling)
 
 
 def tell_idling(roster: Roster, member: Member, idling: Idling) -> None:

@@ -34,6 +34,11 @@ class BackgroundInfo(Protocol):
         ...
 
     @property
+    def agent_type(self) -> str:
+        """The definition, for an agent."""
+        ...
+
+    @property
     def output_file(self) -> Path:
         """Where its output goes."""
         ...
@@ -124,6 +129,11 @@ class BackgroundTask(Protocol):
 
 class Background(Protocol):
     """Where what may outlive a call runs."""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything may; else every call waits for what it starts."""
+        ...
 
     def start(
         self,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from greenroom.core import JournalError, UsageError, is_session_id
+from greenroom.core import JournalError, UsageError, is_session_id, is_uuid
 from greenroom.trace._reader import JOURNAL, read_header
 
 LAST: Final = "last"
@@ -59,17 +60,29 @@ def find_run(run: str, runs: Path) -> Path:
 
 
 def _last(runs: Path) -> Path:
-    """Return the journal, with a whole header line, of the greatest session id; of one second, the one that was written last."""
+    """Return the journal, with a whole header line, of the run that began last; of one second, the one that was written last."""
     try:
-        names = sorted((one.name for one in runs.iterdir() if is_session_id(one.name)), reverse=True)
+        names = [one.name for one in runs.iterdir() if is_session_id(one.name)]
     except OSError:
         names = []
-    for _, same in groupby(names, key=lambda name: name.rpartition("-")[0]):
-        paths = [path for path in (runs / name / JOURNAL for name in same) if path.is_file()]
+    began = sorted(((_second_of(runs / name), name) for name in names), reverse=True)
+    for _, same in groupby(began, key=lambda one: one[0]):
+        paths = [path for path in (runs / name / JOURNAL for _, name in same) if path.is_file()]
         for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns, reverse=True):
             if _has_header(path):
                 return path
     raise UsageError(f"no run in {runs} yet")
+
+
+def _second_of(folder: Path) -> str:
+    """Return when a run began, as the ids say it that are made here; of another id the journal says it."""
+    if not is_uuid(folder.name):
+        return folder.name.rpartition("-")[0]
+    try:
+        started = datetime.fromisoformat(read_header(folder / JOURNAL).started or "")
+    except (JournalError, ValueError):
+        return ""
+    return f"{started:%Y%m%d-%H%M%S}"
 
 
 def _has_header(path: Path) -> bool:

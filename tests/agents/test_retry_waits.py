@@ -226,6 +226,30 @@ async def test_what_a_given_up_attempt_used_is_counted(autojump_clock: MockClock
     assert used[0].input_tokens == 300
 
 
+@given(st.lists(st.tuples(st.integers(0, 500_000), st.integers(0, 9_000)), max_size=4), st.booleans())
+def test_a_conversation_is_as_large_as_what_its_last_attempt_held(lost: list[tuple[int, int]], has_mail: bool) -> None:
+    """What attempts that were cut had used is paid for, and stands in no conversation: it is not compacted sooner for that."""
+    cut = ProviderError("cut", kind="cut", is_retryable=True)
+    steps: list[ScriptEntry] = [
+        ScriptStep(answer=Answer([Say("Half an answer.")], usage=Usage(*used)), error=cut, error_after=2)
+        for used in lost
+    ]
+    steps.append(Answer([Say("Done.")], usage=Usage(200, 20, 3, 4)))
+
+    async def run() -> None:
+        async with open_stage(retrying(ScriptedModel(steps), POLICY)) as stage:
+            stage.agent.tell(Note("Go."))
+            await trio.sleep(4)
+            if has_mail and lost:
+                stage.agent.tell(Note("And this."))
+            await trio.sleep(1_000)
+            assert stage.home.conversation is not None
+            assert stage.home.conversation.tokens == 227
+            assert stage.home.usage.input_tokens == 200 + sum(tokens for tokens, _ in lost)
+
+    trio.run(run, clock=MockClock(autojump_threshold=0))
+
+
 async def test_a_recorded_run_with_a_message_in_a_wait_is_served_as_it_was(
     autojump_clock: MockClock, tmp_path: Path
 ) -> None:

@@ -132,6 +132,24 @@ def test_check_tells_what_was_skipped_and_why(agents: Agents) -> None:
     ]
 
 
+def test_check_looks_into_hooks_rules_and_servers(agents: Agents) -> None:
+    """What others read when the agent starts is wrong already now."""
+    hooks = "{Nope: [], PreToolUse: [{hooks: [{type: command}]}, {hooks: [{type: command, command: 'true'}]}]}"
+    fields = (
+        f"description: d\ndisallowedTools: ['Bash(', 'Bash(rm *)']\nmcpServers: [{{x: {{command: 3}}}}]\nhooks: {hooks}"
+    )
+    write(agents.folder, parts=f"---\nname: parts\n{fields}\n---\nText.")
+
+    code, out = agents("check")
+
+    assert code == 1
+    assert "'parts': hooks.Nope: there is no event of this name" in out
+    assert "'parts': hooks.PreToolUse[0].hooks[0].command: is missing" in out
+    assert "'parts': disallowedTools: 'Bash('" in out
+    assert "'parts': server 'x' has the command 3" in out
+    assert "2 agents, 4 problems to repair" in out
+
+
 def test_check_of_one_file_and_of_a_folder(agents: Agents, tmp_path: Path) -> None:
     write(tmp_path / "elsewhere", x=agent("x", color="beige"), y=agent("y"))
 

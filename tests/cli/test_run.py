@@ -231,6 +231,73 @@ def test_13_4_the_agent_is_the_one_that_was_named(place: Place) -> None:
     assert "opus" in request.body["model"]
 
 
+def test_13_4_the_agents_own_words_can_be_others_and_the_rest_is_told_all_the_same(place: Place) -> None:
+    words = ("--system-prompt", "You are a poet.", "--append-system-prompt", "Be kind.")
+    done, (request,) = place.run(["A rose."], "Go.", *words)
+    plain, (other,) = place.run(["A rose."], "Go.")
+
+    system, usual = ("".join(block["text"] for block in one.body["system"]) for one in (request, other))
+    assert (done.code, plain.code) == (0, 0)
+    assert system.startswith("You are a poet.\n\nBe kind.\n\n")
+    assert "You are a careful engineer." not in system
+    assert system.partition("\n\nBe kind.\n\n")[2] == usual.partition("\n\n")[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--system-prompt", " "), "--system-prompt is blank"),
+        (("--system-prompt", "x", "--coordinator"), "leave out --system-prompt,"),
+    ],
+)
+def test_13_4_words_that_cannot_be_used_are_refused(place: Place, arguments: tuple[str, ...], why: str) -> None:
+    done, _ = place.run([], "Go.", *arguments)
+
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
+    assert why in done.err
+
+
+UUID = "123e4567-e89b-42d3-a456-426614174000"
+
+
+def test_13_4_the_id_of_a_run_can_be_chosen_and_the_run_is_found_by_it(place: Place) -> None:
+    done, _ = place.run(["Hello."], "Say hello.", "--session-id", UUID, "--output-format", "json")
+    again, (request,) = place.run(["And?"], "Go on.", "--resume", UUID, "--output-format", "json")
+    last, _ = place.run(["Yes."], "Go on.", "--resume", "last", "--output-format", "json")
+
+    assert [done.code, again.code, last.code] == [0, 0, 0]
+    assert [one.result["session_id"] for one in (done, again, last)] == [UUID] * 3
+    assert texts_of(request) == ["Go on."]
+    assert [path.name for path in (place.root / "runs").iterdir() if path.is_dir()] == [UUID]
+
+
+def test_13_4_a_fork_can_have_a_chosen_id(place: Place) -> None:
+    place.run(["Hello."], "Say hello.")
+    done, _ = place.run(
+        *(["And?"], "Go on.", "--resume", "last", "--fork-session"),
+        *("--session-id", UUID, "--output-format", "json"),
+    )
+
+    assert (done.code, done.result["session_id"]) == (0, UUID)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--session-id", "mine"), "--session-id has to be a UUID in small letters, such as"),
+        (("--session-id", UUID.upper()), "has to be a UUID in small letters"),
+        (("--session-id", UUID, "--resume", "last"), "leave out --resume, or add --fork-session"),
+        (("--session-id", UUID), f"the session id {UUID} is in use"),
+    ],
+)
+def test_13_4_an_id_that_cannot_be_had_is_refused(place: Place, arguments: tuple[str, ...], why: str) -> None:
+    place.run(["Hello."], "Say hello.", "--session-id", UUID)
+    done, _ = place.run([], "Go.", *arguments)
+
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
+    assert why in done.err
+
+
 def test_2_24_a_resumed_run_keeps_its_agent(place: Place) -> None:
     """CL-32; Behaviours (2), line 7. Mechanism: `read_beginning` reads the journal of the run."""
     critic = place.folder / ".claude" / "agents" / "critic.md"
@@ -501,3 +568,18 @@ def test_10_13_a_run_can_leave_nothing_behind(place: Place) -> None:
     assert not list((place.root / "runs").glob("2*"))
     assert (again.code, refused.code) == (2, 2)
     assert f"No conversation found with session ID: {done.result['session_id']}" in again.err
+
+
+def test_10_13_a_variable_keeps_runs_from_leaving_anything_behind(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Agents 10.13, 15."""
+    monkeypatch.setenv("GREENROOM_SKIP_PROMPT_HISTORY", "1")
+
+    done, _ = place.run(["Hello."], "Say hello.")
+    refused, _ = place.run([], "Again.", "--record")
+
+    assert (done.code, done.out) == (0, "Hello.\n")
+    assert not list((place.root / "runs").glob("2*"))
+    assert refused.code == 2
+    assert "GREENROOM_SKIP_PROMPT_HISTORY is on, which keeps nothing" in refused.err

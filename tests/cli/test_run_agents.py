@@ -289,8 +289,13 @@ class Heard:
     def told(self, event: object, agent: str = "") -> None:
         raise AssertionError(event)
 
-    def tasks(self, lines: Sequence[Line]) -> None:
-        self.calls += [("task", line["subtype"]) for line in lines if line["subtype"] == "task_notification"]
+    def streamed(self, event: Mapping[str, Any], parent: str | None = None) -> None:
+        raise AssertionError("nobody asked for it")
+
+    def lines(self, lines: Sequence[Line]) -> None:
+        self.calls += [("task", line["subtype"]) for line in lines if line.get("subtype") == "task_notification"]
+        beats = [line for line in lines if line["type"] == "tool_progress"]
+        self.calls += [("beat", (line["tool_name"], round(line["elapsed_time_seconds"]))) for line in beats]
 
     def ended(self, ending: Ending, counts: Counts, *, origin: Origin | None = None) -> None:
         self.calls.append(("ended", (ending.text, counts.rounds, origin)))
@@ -362,7 +367,10 @@ def run_in_virtual_time(
                     command="c",
                     is_background=True,
                 )
-            await run.work(session, "Go.", lambda: None)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(run.beat)
+                await run.work(session, "Go.", lambda: None)
+                nursery.cancel_scope.cancel()
             stop()
             took.append(trio.current_time() - began)
 
@@ -418,6 +426,19 @@ def test_6_70_agents_are_waited_for_to_the_second(tmp_path: Path) -> None:
     assert [one.description for one in abandoned] == ["d"]
     assert ("said", "I hear.") not in given_up
     assert waited[-3:] == [("said", "I hear."), ("ended", ("I hear.", 1, TASK_NOTIFICATION)), ("closed", ())]
+
+
+def test_6_40_a_call_that_takes_long_is_spoken_of_while_it_runs(tmp_path: Path) -> None:
+    """Mechanism: `Run.beat`, beside the work."""
+
+    def main(request: ModelRequest) -> AnswerLike:
+        return "Done." if rounds_of(request) else Call("Agent", {"description": "d", "prompt": "look"})
+
+    rules: dict[str, Callable[[ModelRequest], AnswerLike]]
+    rules = {"main": main, "general-purpose": partial(search, rounds=70, answer="42.")}
+    calls, _ = run_in_virtual_time(tmp_path, rules)
+
+    assert [one for one in calls if one[0] == "beat"] == [("beat", ("Agent", 30)), ("beat", ("Agent", 60))]
 
 
 @pytest.mark.parametrize(("command_s", "heard"), [(16, 2), (30, 1)])

@@ -285,6 +285,69 @@ def test_9_14_an_interrupt_has_its_receipt_before_the_result_and_what_is_queued_
     assert code == 0
 
 
+def test_13_11_messages_are_repeated_where_they_are_taken_up(place: Place) -> None:
+    """13.4, 13.11: one that begins a turn before it, one during a turn before the request that it is part of."""
+    bash = Answer([Call("Bash", {"command": "read line < pipe"}, id="toolu_b")])
+    with talking(place, [bash, "Both.", "Three."], "--allowed-tools", "Bash", "--replay-user-messages") as (talk, _):
+        os.mkfifo(place.folder / "pipe")
+        talk.say("First.", "u1")
+        talk.hear("assistant")
+        talk.say("Second.", "u2")
+        talk.ask("initialize")  # so it was taken in
+        before = [one for one in talk.heard if one.get("isReplay")]
+        (place.folder / "pipe").write_text("go on\n", encoding="utf-8")
+        talk.hear("result")
+        talk.say("Third.")
+        talk.hear("result")
+        code, _ = talk.close()
+
+    assert code == 0
+    assert [one["uuid"] for one in before] == ["u1"]
+    assert before[0] == {
+        "type": "user",
+        "message": {"role": "user", "content": "First."},
+        "parent_tool_use_id": None,
+        "isReplay": True,
+        "session_id": talk.heard[0]["session_id"],
+        "uuid": "u1",
+    }
+    told = [
+        one["message"]["content"] if one.get("isReplay") else one["type"]
+        for one in talk.heard
+        if one["type"] in {"user", "assistant", "result"}
+    ]
+    assert told == [
+        *("First.", "assistant"),
+        *("user", "Second.", "assistant", "result"),
+        *("Third.", "assistant", "result"),
+    ]
+    assert all(one["uuid"] for one in talk.heard if one.get("isReplay"))
+
+
+def test_13_11_a_message_that_waits_for_a_turn_of_its_own_is_repeated_there(place: Place) -> None:
+    silence = StreamReply(ending="stall", events=0)
+    with talking(place, [silence, "After."], "--replay-user-messages") as (talk, requests):
+        talk.say("First.", "u1")
+        while not requests:
+            talk.ask("initialize")
+        talk.say("Second.", "u2")
+        talk.ask("interrupt")
+        talk.hear_results(2)
+        talk.close()
+
+    kinds = [one["uuid"] if one.get("isReplay") else one["type"] for one in talk.heard]
+    assert [one for one in kinds if one in {"u1", "u2", "result"}] == ["u1", "result", "u2", "result"]
+
+
+def test_13_11_without_the_flag_nothing_is_repeated(place: Place) -> None:
+    with talking(place, ["One."]) as (talk, _):
+        talk.say("First.", "u1")
+        talk.hear("result")
+        talk.close()
+
+    assert [one["type"] for one in talk.heard] == ["system", "assistant", "result"]
+
+
 def test_9_14_an_interrupt_can_take_back_what_is_queued(place: Place) -> None:
     silence = StreamReply(ending="stall", events=0)
     with talking(place, [silence]) as (talk, requests):
@@ -449,6 +512,8 @@ def test_13_21_modes_are_set_and_tasks_are_stopped(place: Place) -> None:
     [
         ("--input-format", "stream-json"),
         ("--permission-prompt-tool", "stdio"),
+        ("--replay-user-messages",),
+        ("--replay-user-messages", "--output-format", "stream-json"),
         ("--permission-prompt-tool", "mcp__x", "--input-format", "stream-json", "--output-format", "stream-json"),
     ],
 )

@@ -17,6 +17,7 @@ from greenroom.agents import (
     AgentDefined,
     Answer,
     Appended,
+    CompactBegan,
     CompactEnded,
     Denial,
     ModelBegan,
@@ -30,7 +31,7 @@ from greenroom.agents import (
 )
 from greenroom.cli._reading import Waits
 from greenroom.cli._run_ending import CATEGORIES, INTERRUPTED, Ending, ended_badly, ended_well
-from greenroom.cli._run_lines import Counts, Opening, event_line, failure_line, init_line, message_lines, result_line
+from greenroom.cli._run_lines import Counts, Opening, event_lines, failure_line, init_line, message_lines, result_line
 from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_session import origin_of, unknown_tools
 from greenroom.cli._words import Narrator
@@ -157,6 +158,7 @@ def test_13_10_init_has_the_documented_keys() -> None:
             "output_style",
             "apiKeySource",
             "claude_code_version",
+            "capabilities",
             "uuid",
         ),
     }
@@ -287,21 +289,17 @@ def test_13_18_every_kind_of_error_has_a_documented_category(kind: str) -> None:
 
 def test_13_17_refused_calls_and_compactions_are_told() -> None:
     place: dict[str, Any] = {"actor": "a1", "inc": 1, "parent": 0, "turn": 1, "round": 1}
-    denied = event_line(PermissionDenied(call="c1", tool="Bash", reason="no", **place), session="s", uuid="u")
+    (denied,) = event_lines(PermissionDenied(call="c1", tool="Bash", reason="no", **place))
+    (begun,) = event_lines(CompactBegan(trigger="auto", tokens=9, **place))
     compacted, nothing = (
-        event_line(
-            CompactEnded(trigger="auto", state=state, pre_tokens=9, post_tokens=1, error="", **place),
-            session="s",
-            uuid="u",
-        )
+        event_lines(CompactEnded(trigger="auto", state=state, pre_tokens=9, post_tokens=1, error="", **place))
         for state in ("completed", "failed")
     )
 
-    assert denied is not None
     assert (denied["subtype"], denied["tool_name"], denied["tool_use_id"]) == ("permission_denied", "Bash", "c1")
-    assert compacted is not None
-    assert compacted["compact_metadata"] == {"trigger": "auto", "pre_tokens": 9}
-    assert nothing is None
+    assert begun == {"type": "system", "subtype": "status", "status": "compacting"}
+    assert compacted[1]["compact_metadata"] == {"trigger": "auto", "pre_tokens": 9}
+    assert compacted[:1] == nothing == [{"type": "system", "subtype": "status", "status": None}]
 
 
 def test_every_limit_of_a_budget_has_an_ending() -> None:
@@ -386,17 +384,17 @@ def test_13_17_a_request_that_is_tried_again_has_a_line_and_is_waited_for_from_t
     waits.see(0.0, ModelBegan(messages=1, **about))
     waits.see(3.0, event)
 
-    assert event_line(event, session="s", uuid="u") == {
-        "type": "system",
-        "subtype": "api_retry",
-        "attempt": 1,
-        "max_retries": 7,
-        "retry_delay_ms": 8250,
-        "error_status": 529,
-        "error": "overloaded",
-        "session_id": "s",
-        "uuid": "u",
-    }
+    assert event_lines(event) == [
+        {
+            "type": "system",
+            "subtype": "api_retry",
+            "attempt": 1,
+            "max_retries": 7,
+            "retry_delay_ms": 8250,
+            "error_status": 529,
+            "error": "overloaded",
+        }
+    ]
     assert Narrator().words(event) == ("a1", "model.retried", "overloaded 529, attempt 2 of 8 in 8.2 s")
     assert [waits.waited_s("a1", now) for now in (4.0, 12.25)] == [0.0, 1.0]
 

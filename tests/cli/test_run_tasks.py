@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import AgentDefined, ModelEnded, ToolBegan
+from greenroom.agents import AgentDefined, AgentSummarized, ModelEnded, PermissionAnswered, PermissionAsked, ToolBegan
 from greenroom.cli._run_quiet import CEILING_S, CEILING_VARIABLE, SHELL_GRACE_S, Moment, latest_s, read_ceiling
 from greenroom.cli._run_tasks import Line, TaskLines
 from greenroom.core import Event, UsageError
@@ -20,7 +20,7 @@ from greenroom.tasks import AGENT, SHELL, TaskBegan, TaskEnded, TaskMoved
 WALL_MS = 1_700_000_000_000
 FIELDS = {
     "task_started": {"task_id", "tool_use_id", "description", "task_type", "is_backgrounded", "spawn_depth"},
-    "task_progress": {"task_id", "tool_use_id", "description", "subagent_type", "usage", "last_tool_name"},
+    "task_progress": {"task_id", "tool_use_id", "description", "subagent_type", "usage", "last_tool_name", "summary"},
     "task_updated": {"task_id", "patch"},
     "task_notification": {"task_id", "tool_use_id", "status", "output_file", "summary", "usage"},
     "background_tasks_changed": {"tasks"},
@@ -178,6 +178,35 @@ def test_6_38_an_agent_that_failed_and_one_that_was_killed() -> None:
     assert shown[2]["patch"] == {"status": "killed", "end_time": WALL_MS + 3}
     assert (shown[3]["status"], "tool_use_id" in shown[3]) == ("stopped", False)
     assert shown[3]["summary"] == 'Agent "do a2" was stopped'
+
+
+def test_6_36_what_an_agent_says_it_is_doing_is_in_its_progress_from_then_on() -> None:
+    defined = AgentDefined(actor="a1", definition="Explore", model="m", transcript="", agent="a1", call="c1")
+    called = ToolBegan(actor="a1", turn=1, round=1, call="x", tool="Read", summary="a.txt")
+    said = AgentSummarized(actor="a1", text="Reading the parser's tests")
+    lines = lines_of([defined, began("a1"), called, said, called, ended("a1"), said])
+    progress = [(one.get("summary"), one["last_tool_name"]) for one in lines if one["subtype"] == "task_progress"]
+
+    assert progress == [(None, "Read"), (said.text, "Read"), (said.text, "Read")]
+
+
+def test_6_37_a_wait_for_permission_is_said_and_is_no_work() -> None:
+    """CL-12; 6.37: `total_paused_ms` is what it is after each wait, and no duration has it in it."""
+    about: dict[str, Any] = {"actor": "a1", "turn": 1, "round": 1, "tool": "Bash"}
+
+    def asked(call: str) -> PermissionAsked:
+        return PermissionAsked(**about, call=call, reason="a rule")
+
+    def answered(call: str) -> PermissionAnswered:
+        return PermissionAnswered(**about, call=call, answer="allowed", by="person")
+
+    defined = AgentDefined(actor="a1", definition="Explore", model="m", transcript="", agent="a1", call="c1")
+    events = [defined, began("a1"), asked("x"), asked("y"), answered("x"), answered("y"), ended("a1")]
+    shown = [one for one in lines_of(events, step_s=10) if one["subtype"] in {"task_updated", "task_notification"}]
+
+    assert shown[0]["patch"] == {"total_paused_ms": 30_000}
+    assert [one["subtype"] for one in shown] == ["task_updated", "task_updated", "task_notification"]
+    assert shown[-1]["usage"]["duration_ms"] == 20_000
 
 
 def test_6_36_progress_counts_the_latest_input_and_all_output_of_the_turns_of_this_run() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import SeededIds, SystemIds, actor_id, is_session_id, session_id, task_id
+from greenroom.core import SeededIds, SystemIds, actor_id, is_session_id, is_uuid, session_id, task_id
 
 WALL = datetime(2026, 11, 20, 22, 51, 3, tzinfo=UTC)
 
@@ -44,6 +45,14 @@ def test_ids_are_not_repeated() -> None:
 )
 def test_what_is_no_session_id_is_not_taken_for_one(text: str) -> None:
     assert not is_session_id(text)
+
+
+@given(st.uuids())
+def test_a_uuid_is_the_id_of_a_session_too(chosen: UUID) -> None:
+    assert is_uuid(str(chosen))
+    assert is_session_id(str(chosen))
+    assert not is_uuid(str(chosen).upper()) or str(chosen).upper() == str(chosen)
+    assert not is_uuid(chosen.hex)
 
 
 def test_session_ids_of_one_machine_sort_by_start() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any, Literal
 
 import attrs
 import pytest
@@ -94,3 +95,49 @@ def test_a_value_of_none_of_its_kinds_is_a_mistake_with_its_path(value: object) 
         read_settings(Effort, {"level": value}, source="here")
 
     assert caught.value.problems[0].startswith("level: ")
+
+
+@attrs.frozen(kw_only=True)
+class Kinds:
+    window: Window | None = None
+    windows: dict[str, Window] = attrs.Factory(dict)
+    free: dict[str, Any] = attrs.Factory(dict)
+    base: Literal["fresh", "head"] = "fresh"
+    depth: int = 3
+    limit: float | None = None
+    names: tuple[str, ...] = ()
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"window": []}, "window: [] is no object"),
+        ({"windows": {"a": 3}}, "windows['a']: 3 is no object"),
+        ({"windows": 3}, "windows: 3 is no object"),
+        ({"free": []}, "free: [] is no object"),
+        ({"base": "HEAD"}, "base: 'HEAD' is none of fresh, head"),
+        ({"base": []}, "base: [] is none of fresh, head"),
+        ({"depth": 1.5}, "depth: 1.5 is no whole number"),
+        ({"depth": "3"}, "depth: '3' is no whole number"),
+        ({"depth": True}, "depth: True is no whole number"),
+        ({"limit": "3"}, "limit: '3' is no number"),
+        ({"names": "a"}, "names: 'a' is no list"),
+        ({"names": [3]}, "names[0]: 3 is no text"),
+        ({"dept": 3}, "top level: unknown key 'dept'; did you mean depth?"),
+        ({"zzz": 3}, "top level: unknown key 'zzz'"),
+    ],
+)
+def test_a_mistake_is_said_in_words_of_the_file(values: dict[str, object], said: str) -> None:
+    """And not in those of the language that reads it."""
+    with pytest.raises(SettingsError) as caught:
+        read_settings(Kinds, values, source="here")
+
+    assert caught.value.problems == (said,)
+
+
+def test_what_fits_is_taken() -> None:
+    values = {"window": {"title": "a"}, "free": {"a": [1]}, "limit": 3, "names": ["a"], "base": "head"}
+
+    read = read_settings(Kinds, values, source="here")
+
+    assert read == Kinds(window=Window(title="a"), free={"a": [1]}, limit=3.0, names=("a",), base="head")

@@ -9,7 +9,8 @@ import attrs
 
 from greenroom.agents import CompactionSettings
 from greenroom.agents.crew import DelegationSettings
-from greenroom.session import SessionSettings
+from greenroom.session import SessionSettings, WorktreeKeys
+from greenroom.session._settings import AT_ONCE
 from greenroom.teams import TeamSettings
 from tests.docs.docstrings import field_docs, field_types
 from tests.docs.events import table
@@ -27,6 +28,7 @@ TAKES: Final = {
     "DelegationSettings": "object",
     "NeighbourSettings": "object",
     "TeamSettings": "object",
+    "WorktreeKeys": "object",
     "ForkSetting": "`off`, `when_type_omitted` or `explicit`",
     "SkillForkSetting": "`wait` or `background`",
     "ModelSettings": "object, see [settings of models](model-settings.md)",
@@ -71,12 +73,16 @@ def insert(page: str) -> str:
         ("compaction", CompactionSettings),
         ("delegation", DelegationSettings),
         ("teams", TeamSettings),
+        ("worktree", WorktreeKeys),
     ):
         begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
         before, _, rest = page.partition(begin)
         _, _, after = rest.partition(end)
         page = f"{before}{begin}{rows(owner)}\n{end}{after}"
-    return page
+    before, begin, rest = page.partition("<!-- at once -->\n")
+    _, end, after = rest.partition("<!-- end of at once -->")
+    at_once = ", ".join(f"`{one.name}`" for one in attrs.fields(SessionSettings) if one.name in AT_ONCE)
+    return f"{before}{begin}At once: {at_once}.\n{end}{after}"
 
 
 if __name__ == "__main__":

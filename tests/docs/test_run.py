@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from greenroom.cli import main
-from greenroom.cli._run import RunFlags
+from greenroom.cli._run_flags import RunFlags
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "run.md"
 

@@ -11,7 +11,7 @@ import pytest
 from greenroom.agents import CompactionSettings
 from greenroom.core import read_settings
 from greenroom.permissions import DEADLINE_S
-from greenroom.session import SessionSettings
+from greenroom.session import SessionSettings, WorktreeKeys
 from greenroom.store import CLEANUP_PERIOD_DAYS
 from tests.docs.docstrings import field_docs
 from tests.docs.settings import PAGE, insert
@@ -33,7 +33,7 @@ def test_the_tables_are_those_of_the_code() -> None:
     assert insert(page) == page, "run `python -m tests.docs.settings`"
 
 
-@pytest.mark.parametrize("owner", [SessionSettings, CompactionSettings])
+@pytest.mark.parametrize("owner", [SessionSettings, CompactionSettings, WorktreeKeys])
 def test_every_setting_says_what_it_means(owner: type[attrs.AttrsInstance]) -> None:
     assert {one.name for one in attrs.fields(owner)} == field_docs(owner).keys()
 

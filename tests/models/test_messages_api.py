@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from greenroom.core import Image, ProviderError
@@ -23,6 +23,7 @@ from greenroom.models import (
 )
 from greenroom.models import _event_stream as event_stream
 from greenroom.models._assembly import Assembly, read_object
+from greenroom.models._clean_text import clean_json, to_json
 from greenroom.models._event_stream import EventParser
 from greenroom.models._messages_api import fold, request_body
 
@@ -120,6 +121,32 @@ def test_an_input_is_at_most_a_hundred_levels_deep(levels: int) -> None:
             folded(*events)
         assert (caught.value.kind, caught.value.is_retryable) == ("protocol", True)
         assert "100 levels" in str(caught.value)
+
+
+TEXTS = st.text(st.characters(), max_size=20)
+"""Halves of characters among them."""
+PLAIN = (
+    st.none() | st.booleans() | TEXTS | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+)
+NESTED = PLAIN | st.lists(PLAIN, max_size=3) | st.dictionaries(TEXTS, PLAIN, max_size=3)
+INPUTS = st.dictionaries(TEXTS, PLAIN, max_size=3) | st.dictionaries(TEXTS, NESTED, max_size=3)
+
+
+@example({"large": 2**70}, False)
+@example({"written in two ways": 1e16}, False)
+@example({"half of a character": "\ud800"}, False)
+@example({"half of a character": "\ud800"}, True)
+@given(INPUTS, st.booleans())
+def test_the_fast_way_to_read_and_write_inputs_ends_where_the_slow_one_does(
+    values: dict[str, Any], is_escaped: bool
+) -> None:
+    """Large integers stay integers, halves of characters are replaced, floats are written as Python writes them."""
+    text = json.dumps(values, ensure_ascii=is_escaped)
+    cleaned = clean_json(json.loads(text))
+
+    assert read_object(text) == cleaned
+    assert repr(read_object(text)) == repr(cleaned)
+    assert to_json(values) == json.dumps(clean_json(values), ensure_ascii=False, separators=(",", ":"))
 
 
 def test_many_brackets_are_not_many_levels() -> None:

@@ -84,7 +84,7 @@ def test_without_any_everything_is_as_it_was() -> None:
         ({"retries": {"by_kind": {"oops": {}}}}, "no error is of the kind 'oops'"),
         ({"prices": {"m": {"input": 1}}}, "prices['m'].output: required key is missing"),
         ({"thinking": {"mode": "enabled"}}, "thinking takes budget_tokens"),
-        ({"thinking": {"mode": "deep"}}, "thinking.mode: deep not in"),
+        ({"thinking": {"mode": "deep"}}, "thinking.mode: 'deep' is none of"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(wrong: dict[str, Any], place: str) -> None:

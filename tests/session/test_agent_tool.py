@@ -169,11 +169,16 @@ async def test_zero_keeps_a_call_waiting(tmp_path: Path, autojump_clock: MockClo
 
 
 async def test_a_child_that_says_nothing_has_a_placeholder(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (1), line 10; RC-50."""
-    async with open_teamwork(tmp_path, in_order(agent("look")), pages={"general-purpose": lambda _: ""}) as session:
+    """Behaviours (1), line 10; RC-50: in the result and in the notice; a program reads that there is no text."""
+    main = in_order([agent("look"), agent("look", run_in_background=True)])
+    async with open_teamwork(tmp_path, main, pages={"general-purpose": lambda _: ""}) as session:
         await session.run("go")
+        await session.wait_quiet()
+        handle = await session.spawn("general-purpose", "look")
 
     assert "(Subagent completed but returned no output.)" in main_messages(session)[2]
+    assert "<result>(Subagent completed but returned no output.)</result>" in notices(session)[0]
+    assert (await handle.wait_finished()).text == ""
 
 
 async def test_a_searcher_tells_no_id(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -333,13 +338,15 @@ async def test_forks_share_all_but_their_last_text(tmp_path: Path, autojump_cloc
         requests[FORK].append(request)
         return f"fork: {request.messages[-1].content[-1].text.splitlines()[-1]}"  # type: ignore[union-attr]
 
-    settings = {"delegation": {"fork": "when_type_omitted", "interactive": True}}
+    settings = {"effort": "high", "delegation": {"fork": "when_type_omitted", "interactive": True}}
     async with open_teamwork(tmp_path, main, pages={FORK: fork}, settings=settings) as session:
         await session.run("go")
         await session.wait_quiet()
 
     left, right = requests[FORK]
     parent = requests["main"][0]
+    assert left.effort == parent.effort == "high"
+    assert left.model == parent.model
     assert left.system == right.system == parent.system
     assert left.tools == right.tools == parent.tools
     assert left.messages[:-1] == right.messages[:-1]
@@ -436,9 +443,10 @@ async def test_a_killed_agent_takes_along_what_it_started(tmp_path: Path, autoju
     assert violations(session) == []
 
 
-async def test_a_denied_type_is_no_other_agent(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (1), line 2; Behaviours (20), line 5."""
-    settings = {"permissions": {"deny": ["Agent(general-purpose)"]}}
+@pytest.mark.parametrize("rule", ["Agent(general-purpose)", "Task(general-purpose)"])
+async def test_a_denied_type_is_no_other_agent(tmp_path: Path, autojump_clock: MockClock, rule: str) -> None:
+    """Behaviours (1), line 2; Behaviours (20), line 5; agents 1.1: by its former name too."""
+    settings = {"permissions": {"deny": [rule]}}
     calls = [agent("a"), agent("b", subagent_type="General Purpose", isolation="worktree")]
     async with open_teamwork(tmp_path, in_order(calls), settings=settings) as session:
         await session.run("go")

@@ -12,7 +12,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentNoticed, ForkBegan, ForkEnded
+from greenroom.agents import AgentNoticed, AgentSummarized, ForkBegan, ForkEnded
 from greenroom.core import ActorEnded, ProviderError, TurnKilled, UsageError, event_of
 from greenroom.models import Answer, Call, Say, ScriptedModel, ScriptStep, Usage
 from greenroom.session import EVENTS, FOLDS, Session, open_session
@@ -238,6 +238,7 @@ async def test_an_agent_in_the_background_says_what_it_does_where_the_settings_s
         assert handle.task.progress is not None
         assert handle.task.progress.summary == expected
         assert [one.summary for one in session.agents()] == ["", expected]
+        assert [one.text for one in seen(session, AgentSummarized)] == summary
         result = await handle.wait_finished()
         assert (result.state, result.text) == ("completed", "Waited.")
         asked = len(model.requests)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ from greenroom.agents import Question
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.permissions import Allow, Deny, Receipt, Scope, Update
 from greenroom.session import Session, open_session
+from greenroom.tasks import TaskEnded
 from greenroom.testing import virtual_ports
-from tests.session.teamwork import agent, in_order, last_texts, main_messages, notices, open_teamwork, violations
+from tests.session.teamwork import agent, in_order, last_texts, main_messages, notices, open_teamwork, told, violations
 
 WRITE = Call("Write", {"file_path": "a.txt", "content": "a"})
 ASKS = {"child_permission": "inherit"}
@@ -47,6 +49,35 @@ async def test_a_child_in_the_background_asks_with_its_id_and_its_label(
     assert [(one.agent, one.label, one.tool) for one in asked] == [(child, "general-purpose", "Write")]
     assert (tmp_path / "project" / "a.txt").read_text() == "a"
     assert violations(session) == []
+
+
+@pytest.mark.parametrize("is_background", [False, True])
+async def test_what_a_child_waits_for_a_permission_is_no_work_of_its(
+    tmp_path: Path, autojump_clock: MockClock, is_background: bool
+) -> None:
+    """CL-12; agents 6.5: in its result, in its notice and on record. Mechanism: `Progress` counts what it waited."""
+
+    async def can_use_tool(question: Question) -> Allow:
+        await trio.sleep(60)
+        return Allow()
+
+    main = in_order(agent("write", run_in_background=is_background), "It runs.")
+    pages = {"general-purpose": in_order(WRITE, "Written.")}
+    async with open_teamwork(
+        tmp_path, main, pages=pages, settings=ASKS, mode="default", can_use_tool=can_use_tool
+    ) as session:
+        began_s = trio.current_time()
+        await session.run("go")
+        await session.wait_quiet()
+        took_ms = round((trio.current_time() - began_s) * 1000)
+        said = notices(session)[0] if is_background else main_messages(session)[2]
+
+    found = re.search(r"<duration_ms>(\d+)<|duration_ms: (\d+)<", said)
+    assert found is not None
+    assert took_ms >= 60_000
+    assert int(found[1] or found[2]) <= took_ms - 60_000
+    (ended,) = told(session, TaskEnded)
+    assert ended.waited_ms == 60_000
 
 
 async def test_a_refusal_does_not_end_the_child_and_is_told_with_its_result(

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 import trio
 
-from greenroom.agents import AgentDefinition, AgentNoticed
+from greenroom.agents import AgentDefinition, AgentNoticed, Question
 from greenroom.core import ProviderError, TurnFailed
 from greenroom.hooks import STOP_BLOCK_CAP, HookRan
 from greenroom.models import Call, ScriptedModel
-from greenroom.session import open_session
+from greenroom.permissions import Allow
+from greenroom.session import EventStream, open_session
 from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.session.test_permissions import home, project, results, said, write
 
@@ -293,6 +294,64 @@ async def test_an_asynchronous_hook_is_heard_in_the_next_turn(project: Path) -> 
                 break
         await session.run("On.")
     assert "found later" in said(session)[-2].text
+
+
+async def wait_ran(events: EventStream, event: str) -> None:
+    """Return when a hook of that event has ended."""
+    with trio.fail_after(10):
+        async for one in events:
+            if isinstance(one, HookRan) and one.event == event:
+                return
+
+
+async def test_people_are_told_that_one_of_them_is_wanted_and_nobody_waits_for_that(project: Path) -> None:
+    """Agents 3 table: Notification, by its type; the question is there while the hook still runs."""
+    go = project / "go"
+    slow = f"cat >> {project}/told; while [ ! -e {go} ]; do sleep 0.01; done; echo no >&2; exit 2"
+    settings = {**hook("Notification", slow, matcher="permission_prompt"), "permissions": {}}
+    settings["hooks"]["Notification"] += hook("Notification", "exit 1", matcher="idle_prompt")["hooks"]["Notification"]
+
+    async def allow(_: Question) -> Allow:
+        go.touch()
+        return Allow()
+
+    async with open_session(
+        model=ScriptedModel([WRITE, "done"]),
+        cwd=project,
+        runs=project.parent / "runs",
+        tools=STANDARD_TOOLS,
+        settings=settings,
+        can_use_tool=allow,
+    ) as session:
+        events = session.events()
+        await session.run("Go.")
+        await wait_ran(events, "Notification")
+
+    (heard,) = told(project)
+    assert heard["notification_type"] == "permission_prompt"
+    assert heard["message"] == "main needs your permission to use Write"
+    assert (project / "a.txt").exists()
+
+
+async def test_where_nobody_can_be_asked_nobody_is_told(project: Path) -> None:
+    settings = {**hook("Notification", f"touch {project}/told"), "permissions": {}}
+
+    await run(project, [WRITE, "done"], settings)
+
+    assert not (project / "told").exists()
+
+
+async def test_a_stop_hook_is_told_what_runs_in_the_background(project: Path) -> None:
+    """Agents 3.24."""
+    sleep = Call("Bash", {"command": "sleep 60", "description": "wait", "run_in_background": True})
+
+    await run(project, [sleep, "done"], hook("Stop", f"cat >> {project}/told"))
+
+    (heard,) = told(project)
+    (task,) = heard["background_tasks"]
+    assert task.pop("id").startswith("b")
+    assert task.pop("status") in {"pending", "running"}  # its process may have to be made yet
+    assert task == {"type": "shell", "description": "wait", "command": "sleep 60"}
 
 
 async def test_a_hook_with_a_prompt_asks_the_sessions_model(project: Path) -> None:

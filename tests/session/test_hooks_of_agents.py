@@ -21,7 +21,7 @@ from greenroom.tasks import TaskState
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, read_journal
-from tests.session.test_hooks import answering, told
+from tests.session.test_hooks import answering, told, wait_ran
 from tests.session.test_permissions import home, project, results, write
 
 __all__ = ["home", "project"]  # fixtures
@@ -119,6 +119,30 @@ async def test_a_stop_hook_in_the_definition_of_a_child_is_the_childs(project: P
     async with opened(project, script, {}, agents={"looker": definition}) as (session, _):
         await session.run("Go.")
     assert [one["hook_event_name"] for one in told(project)] == ["SubagentStop"]
+
+
+async def test_people_are_told_of_an_agent_in_the_background_that_has_ended(project: Path) -> None:
+    """Agents 3 table: Notification `agent_completed`; and 3.24: a stop hook of another one is told that it runs."""
+    hooks = {
+        "Notification": commands(f"cat >> {project}/told", matcher="agent_completed"),
+        "Stop": commands(f"cat >> {project}/stops; echo >> {project}/stops"),
+    }
+    spawn = Call("Agent", {**SPAWN.input, "run_in_background": True})
+    script = {"main": [spawn, "started", "done"], CHILD: [Call("Bash", {"command": "sleep 0.3"}), "report"]}
+    async with opened(project, script, hooks, permission_mode="bypassPermissions") as (session, _):
+        events = session.events()
+        await session.run("Go.")
+        await wait_ran(events, "Notification")
+        await session.wait_quiet()
+        (member,) = session.delegation.crew.members.values()
+
+    (heard,) = told(project)
+    assert heard["notification_type"] == "agent_completed"
+    assert heard["message"].startswith('Agent "look" completed')
+    first = json.loads((project / "stops").read_text().splitlines()[0])
+    assert first["background_tasks"] == [
+        {"id": member.id, "type": "subagent", "status": "running", "description": "look", "agent_type": CHILD}
+    ]
 
 
 # --- hooks that are answered by an agent --------------------------------------------------------------------------------

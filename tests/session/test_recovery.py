@@ -99,7 +99,7 @@ async def crashed(folder: Path, call: Call, *, agents: Mapping[str, Any] | None 
 async def test_what_ran_when_the_process_was_gone_is_lost_and_told_once(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """Agents 10.24; RC-41: a true state after the restart, without anything that runs by itself (RC-25)."""
+    """CL-35; agents 10.24; RC-41: a true state after the restart, without anything that runs by itself (RC-25)."""
     run = await crashed(tmp_path, agent("long", run_in_background=True, name="helper"))
     ((task, number),) = tasks_of(run)
 
@@ -176,7 +176,7 @@ def sends(*calls: Call) -> Page:
 async def test_a_lost_agent_goes_on_as_it_was_when_it_is_told_something(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    """RC-87, RC-41; Behaviours (6), line 5: by its id, and here by its name too; agents 6.58."""
+    """CL-32, RC-87, RC-41; Behaviours (6), line 5: by its id, and here by its name too; agents 6.58."""
     (tmp_path / "project/deep").mkdir(parents=True)
     call = agent("long", subagent_type="scout", model="opus", cwd="deep", name="helper", run_in_background=True)
     run = await crashed(tmp_path, call, agents=SCOUT)

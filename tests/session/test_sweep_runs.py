@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import trio
 
 from greenroom.cli import main
 from greenroom.core import UsageError
@@ -16,6 +18,8 @@ from greenroom.models import ScriptedModel
 from greenroom.session import open_session, sweep_runs
 from greenroom.store import RetentionSettings
 from greenroom.trace import LOCK, hold_run, is_held
+from greenroom.worktrees import BaseRef, Fate, Worktrees, WorktreeSettings
+from tests.worktrees.repositories import NEEDS_GIT, make_repository
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 OLD = "20260101-000000-aaaaaa"
@@ -264,3 +268,36 @@ def test_settings_files_say_how_long_runs_are_kept(
         assert main(["sweep"]) == code
         printed = capsys.readouterr()
         assert said in printed.out + printed.err
+
+
+@NEEDS_GIT
+def test_the_command_takes_worktrees_of_agents_that_are_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Agents 11.9, 10.12: old ones without work in them."""
+    project = make_repository(tmp_path / "project")
+    trees = [trio.run(leave_worktree, project, agent) for agent in ("clean", "dirty")]
+    (trees[0] / "new.txt").unlink()
+    monkeypatch.chdir(project)
+    monkeypatch.delenv("GREENROOM_RUNS", raising=False)
+
+    assert main(["sweep"]) == 0
+    assert [tree.exists() for tree in trees] == [True, True]
+    for claim in (project / ".greenroom" / "worktrees").rglob("agent-*.json"):
+        claim.write_text(json.dumps(json.loads(claim.read_text()) | {"made_at_s": 0}))
+    assert main(["sweep", "--dry-run"]) == 0
+    assert [tree.exists() for tree in trees] == [True, True]
+    capsys.readouterr()
+
+    assert main(["sweep", "--json"]) == 0
+
+    said = {one["path"]: (one["fate"], one["why"]) for one in json.loads(capsys.readouterr().out)["worktrees"]}
+    assert said == {str(trees[0]): ("removed", ""), str(trees[1]): ("kept", "uncommitted changes: new.txt")}
+    assert [tree.exists() for tree in trees] == [False, True]
+
+
+async def leave_worktree(project: Path, agent: str) -> Path:
+    hold = await Worktrees(WorktreeSettings(base_ref=BaseRef.HEAD)).open_for_agent(agent, cwd=project)
+    (hold.worktree.path / "new.txt").write_text("new")
+    assert (await hold.release()).fate is Fate.KEPT
+    return hold.worktree.path

@@ -14,8 +14,10 @@ from trio.testing import MockClock
 from greenroom.agents import AgentDefinition
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import open_session
-from greenroom.teams import Edit, Edited, EditItem, Item, Team, refuse_idling
+from greenroom.teams import MAX_FAILURES, Edit, Edited, EditItem, Item, ItemClaimed, Team, refuse_idling
 from greenroom.testing import virtual_ports
+from tests.session.teamwork import main_messages
+from tests.session.teamwork import told as events_of
 from tests.session.test_hooks import answering, hook, told
 from tests.session.test_permissions import home, project, results
 
@@ -191,3 +193,63 @@ async def test_an_item_that_was_taken_back_before_its_turn_begins_begins_none(
             await session.wait_quiet()
 
     assert seen == ["Task #1 is yours"]
+
+
+@pytest.mark.parametrize("more", [{}, {"owner": "ann"}, {"description": "I cannot do it"}])
+async def test_a_mate_that_gives_its_item_back_is_not_handed_it_again_and_the_lead_is_told_why(
+    project: Path, autojump_clock: MockClock, more: dict[str, str]
+) -> None:
+    """The session comes to rest; the lead says more about the item, and it is done."""
+    turns: list[str] = []
+
+    def mate(request: ModelRequest) -> AnswerLike:
+        asked = [text for one in request.messages if one.role == "user" and (text := one.text).startswith("Task #1")]
+        if request.messages[-1].text == asked[-1]:
+            turns.append(asked[-1])
+            give_back = Call("TaskUpdate", {"taskId": "1", "status": "pending", **more})
+            return COMPLETE if "with more" in asked[-1] else give_back
+        return "That is all."
+
+    def lead(request: ModelRequest) -> AnswerLike:
+        is_on = any(one.text == "Go on." for one in request.messages)
+        say_more = Call("TaskUpdate", {"taskId": "1", "description": "all of it, with more", "owner": "ann"})
+        return calling(CREATE, Call("TaskList"), *([say_more] if is_on else []))(request)
+
+    model = PlaybookModel({"lead": lead, "mate": mate}, wait_s=1.0)
+    async with open_session(main=LEAD, model=model, cwd=project, ports=virtual_ports()) as session:
+        async with session.open_team("crew") as team:
+            await team.spawn("ann", definition=MATE)
+            await session.run("Go.")
+            with trio.fail_after(600):
+                await session.wait_quiet()
+            assert len(turns) == 1
+            assert team.board.items()[0].held_back.startswith("given back by ann: not handed to them before")
+            assert not team.board.has_claimable
+            read = main_messages(session)
+            assert sum("There is nobody else who is given it." in one for one in read) == 1
+
+            await session.run("Go on.")
+            await session.wait_quiet()
+
+            assert len(turns) == 2
+            assert team.board.items()[0].status == "completed"
+            assert len(events_of(session, ItemClaimed)) == 2
+
+
+async def test_an_item_that_nobody_keeps_is_handed_to_nobody_in_the_end(
+    project: Path, autojump_clock: MockClock
+) -> None:
+    """Each of many mates gives it back: after some of them the lead has to look at it, and its list says so."""
+    give_back = Call("TaskUpdate", {"taskId": "1", "status": "pending"})
+    model = PlaybookModel({"lead": calling(CREATE), "mate": calling(give_back)}, wait_s=1.0)
+    async with open_session(main=LEAD, model=model, cwd=project, ports=virtual_ports()) as session:
+        async with session.open_team("crew") as team:
+            for _ in range(MAX_FAILURES + 2):
+                await team.spawn("ann", definition=MATE)
+            await session.run("Go.")
+            with trio.fail_after(600):
+                await session.wait_quiet()
+
+            (item,) = team.board.items()
+            assert len(events_of(session, ItemClaimed)) == item.failures == MAX_FAILURES
+            assert item.held_back.startswith("it failed or came back 3 times, the last time because: given back")

@@ -42,7 +42,10 @@ async def hand_in(team: Team) -> str:
 
 
 ACTS = st.lists(
-    st.sampled_from(["submit", "submit", "approve", "reject", "close", "close", "resume", "tell", "kill"]), max_size=9
+    st.sampled_from(
+        ["submit", "submit", "approve", "approve into dontAsk", "reject", "close", "close", "resume", "tell", "kill"]
+    ),
+    max_size=9,
 )
 
 
@@ -52,6 +55,7 @@ class Life:
 
     waiting: str = ""
     must_plan: bool = True
+    mode: str = "plan"
     is_there: bool = True
     files: set[str] = attrs.field(factory=set)
 
@@ -61,6 +65,8 @@ class Life:
         if self.is_there:
             mate = member(team, "ann")
             assert mate.home.must_plan is self.must_plan
+            assert mate.home.policy is not None
+            assert mate.home.policy.mode == self.mode
             assert (mate.status is MemberStatus.AWAITING_PLAN) is (self.waiting != "")
             assert not self.waiting or team.plans.requests[self.waiting].plan == PLAN
 
@@ -72,9 +78,13 @@ class Life:
             name = team.plans.requests[self.waiting].path.name
             assert name not in self.files, "a plan was written over"
             self.files.add(name)
-        elif act in {"approve", "reject"} and self.waiting:
-            await team.plans.answer(self.waiting, approve=act == "approve")
-            self.waiting, self.must_plan = "", act == "reject"
+        elif act.startswith("approve") and self.waiting:
+            mode = act.removeprefix("approve into ") if "into" in act else None
+            await team.plans.answer(self.waiting, approve=True, permission_mode=mode)
+            self.waiting, self.must_plan, self.mode = "", False, mode or "bypassPermissions"
+        elif act == "reject" and self.waiting:
+            await team.plans.answer(self.waiting, approve=False)
+            self.waiting = ""
         elif act == "tell":
             team.mates["ann"].tell("Hello.")
         elif act == "kill":
@@ -85,6 +95,7 @@ class Life:
 
 @settings(max_examples=25)
 @example(["submit", "reject", "close", "submit", "resume", "approve"])
+@example(["submit", "approve into dontAsk", "close", "tell", "resume"])
 @given(ACTS)
 def test_whatever_is_closed_in_between_a_plan_waits_until_it_is_answered(acts: list[str]) -> None:
     """Agents 7.85, 7.86; DESIGN 12.35: in the same process and in the next; the fold of the journal says the same."""
@@ -235,3 +246,33 @@ async def _answer_all(session: Session, team: Team) -> None:
     with trio.fail_after(1_000):
         await session.wait_quiet()
     assert {one.status for one in team.roster.mates} <= {MemberStatus.IDLE}
+
+
+@pytest.mark.parametrize(
+    ("approved", "now", "expected"),
+    [
+        ("acceptEdits", "default", "acceptEdits"),
+        ("default", "acceptEdits", "default"),
+        ("bypassPermissions", "default", "default"),
+        ("bypassPermissions", "bypassPermissions", "bypassPermissions"),
+    ],
+)
+async def test_a_mate_works_on_in_the_mode_that_its_plan_was_approved_into(
+    tmp_path: Path, autojump_clock: MockClock, approved: str, now: str, expected: str
+) -> None:
+    """It skips no permissions that the session does not skip now."""
+    async with open_teamwork(tmp_path, in_order(), pages={"Explore": planning()}) as session:
+        async with session.open_team("t") as team:
+            await team.spawn("ann", definition=ANN, prompt="Plan.", plan_required=True)
+            await session.wait_quiet()
+            (request,) = team.plans.requests
+            await team.plans.answer(request, approve=True, permission_mode=approved)
+            await session.wait_quiet()
+        run = session.run_folder
+
+    async with open_teamwork(tmp_path, in_order(), pages={"Explore": planning()}, resume=run, mode=now) as session:
+        async with session.open_team("t") as team:
+            policy = member(team, "ann").home.policy
+
+    assert policy is not None
+    assert policy.mode == expected

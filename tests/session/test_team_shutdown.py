@@ -14,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
+from greenroom.agents import Note
 from greenroom.agents.crew import SendRefused
 from greenroom.core import IllegalTransition, JournalError, UsageError
+from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
 from greenroom.teams import (
@@ -30,7 +32,18 @@ from greenroom.teams import (
 )
 from greenroom.teams._shutdown import OUTCOMES, TRANSITIONS, ShutdownStep, step
 from greenroom.testing import run_virtual, virtual_ports
-from tests.session.teamwork import Page, in_order, kind, last_texts, mail, open_teamwork, send_as, told, violations
+from tests.session.teamwork import (
+    Page,
+    in_order,
+    kind,
+    last_texts,
+    mail,
+    main_messages,
+    open_teamwork,
+    send_as,
+    told,
+    violations,
+)
 from tests.session.test_full_disk import FillingDisk
 from tests.session.test_team_mail import mail_texts, member
 
@@ -109,6 +122,35 @@ async def test_the_lead_is_told_the_id_of_its_request(tmp_path: Path, autojump_c
     assert first["request_id"] == second["request_id"]
     assert len(read) == 1
     assert outcomes(session) == [("ann", "ended")]
+
+
+@settings(max_examples=8)
+@given(turns=st.lists(st.sampled_from(["talk", "work"]), max_size=6))
+def test_what_the_lead_is_told_of_one_that_was_asked_to_end_is_on_record(turns: list[str]) -> None:
+    """7.57: each turn that ends is `mate.woke` and `mate.idle`, and the lead is told of those in which something was done."""
+
+    def page(request: ModelRequest) -> AnswerLike:
+        return Call("TaskList") if "work" in last_texts(request) else "Hm."
+
+    async def run() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            async with open_teamwork(Path(folder), in_order(), pages={"ann": page}) as session:
+                async with session.open_team("t") as team:
+                    await team.spawn("ann", definition=kind("ann"))
+                    await send_as(member(team, LEAD), "ann", {"type": "shutdown_request"})
+                    await session.wait_quiet()
+                    for what in turns:
+                        member(team, "ann").ref.tell(Note(what, "bob"), Lane.LATER)
+                        await session.wait_quiet()
+                    heard = "\n".join(main_messages(session))
+                    assert member(team, "ann").status is MemberStatus.SHUTDOWN_REQUESTED
+
+                    edges = len(told(session, MateIdled))
+                    assert edges == len(told(session, MateWoke)) == len(turns) + 1
+                    assert heard.count("idle_notification") == 1 + turns.count("work")
+            assert violations(session) == []
+
+    run_virtual(run)
 
 
 async def test_a_mate_that_refuses_goes_on_and_the_lead_reads_why(tmp_path: Path, autojump_clock: MockClock) -> None:

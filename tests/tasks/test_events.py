@@ -81,4 +81,4 @@ def test_a_task_that_ends_before_its_work_began_is_dropped_and_one_without_usage
     dropped, _, ended = [event_of(record) for record in recorder.latest()]
     assert dropped == TaskDropped(actor="a0", task="a1", run=3)
     assert isinstance(ended, TaskEnded)
-    assert attrs.astuple(ended)[-3:] == (0, 0, "")
+    assert attrs.astuple(ended)[-4:] == (0, 0, "", 0)

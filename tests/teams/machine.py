@@ -44,7 +44,7 @@ from greenroom.teams import (
 from greenroom.testing import Sim
 from greenroom.trace import Entry, fold
 
-ACTS: Final = ("complete", "give back", "fail", "keep", "die", "crash", "claim another")
+ACTS: Final = ("complete", "abort", "give back", "pause", "fail", "keep", "die", "crash", "claim another")
 OPERATIONS: Final = (
     "create",
     "link",
@@ -102,7 +102,11 @@ class Worker(Behavior[Any]):
         match act:
             case "complete":
                 await self._world.edit(item, self._name, status="completed")
-            case "give back" | "fail":
+            case "give back":
+                await self._world.edit(item, self._name, status="pending")
+            case "pause":
+                await self._world.edit(item, self._name, status="pending", owner=self._name)
+            case "abort" | "fail":
                 is_failure = act == "fail"
                 self._tell(GiveBack(member=self._name, item=item, why=act, is_failure=is_failure))
             case "keep":
@@ -207,8 +211,7 @@ class World:
         alive = {name for name, ref in self.refs.items() if not ref.is_gone}
         assert {one.owner for one in state.in_order() if one.status is not ItemStatus.COMPLETED} <= {"", LEAD, *alive}
         assert set(home.members) == alive, "all that live are known, and nobody else"
-        if home.waiting:
-            assert state.claimable() is None
+        assert not [name for name in home.waiting if state.claimable(name)]
         assert not [name for name in home.waiting if state.startable(name)]
         assert not set(home.waiting) & set(home.holding)
 

@@ -56,10 +56,10 @@ class Boards(RuleBasedStateMachine):
             could = self.startable()
             freed = self.state.fold(event)
             assert self.state == pure
-            assert {(one, self.state.items[one].owner) for one in freed} == self.startable() - could
+            assert {place_of(self.state.items[one]) for one in freed} == self.startable() - could
 
-    def startable(self) -> set[tuple[str, str]]:
-        return {(one.id, one.owner) for one in self.state.items.values() if is_startable(self.state, one)}
+    def startable(self) -> set[tuple[str, str, tuple[str, ...]]]:
+        return {place_of(one) for one in self.state.items.values() if is_startable(self.state, one)}
 
     @rule(links=LINKS)
     def create(self, links: tuple[str, ...]) -> None:
@@ -100,9 +100,10 @@ class Boards(RuleBasedStateMachine):
     @precondition(lambda self: self.state.claimable() is not None)
     @rule(member=st.sampled_from(MEMBERS))
     def hand_out(self, member: str) -> None:
-        item = self.state.startable(member) or self.state.claimable()
-        assert item is not None
-        self.record(ItemClaimed(item=item.id, owner=member))
+        item = self.state.startable(member) or self.state.claimable(member)
+        if item is not None:
+            assert member not in item.returned_by
+            self.record(ItemClaimed(item=item.id, owner=member))
 
     @rule(member=st.sampled_from(MEMBERS))
     def end(self, member: str) -> None:
@@ -122,6 +123,8 @@ class Boards(RuleBasedStateMachine):
             found = [one for one in items if one.owner == owner and is_startable(self.state, one)]
             answer = self.state.startable(owner) if owner else self.state.claimable()
             assert answer == (found[0] if found else None)
+            free = [one for one in items if not one.owner and is_startable(self.state, one, owner)]
+            assert self.state.claimable(owner) == (free[0] if free else None)
         for member in (*MEMBERS, LEAD):
             mine = [one for one in items if one.owner == member and one.status is not ItemStatus.COMPLETED]
             assert list(self.state.owned(member)) == mine
@@ -154,8 +157,12 @@ def read_back(entry: Entry) -> Entry:
     return CODEC.decode(orjson.loads(CODEC.encode((entry.seq, entry.t, type(event), *fields), 0.0)))
 
 
-def is_startable(state: BoardState, item: Item) -> bool:
-    is_good = bool(item.owner) or item.failures < MAX_FAILURES
+def place_of(item: Item) -> tuple[str, str, tuple[str, ...]]:
+    return item.id, item.owner, tuple(sorted(item.returned_by))
+
+
+def is_startable(state: BoardState, item: Item, member: str = "") -> bool:
+    is_good = item.failures < MAX_FAILURES and (item.owner or member) not in item.returned_by
     return item.status is ItemStatus.PENDING and is_good and not by_hand_blocked(state, item)
 
 

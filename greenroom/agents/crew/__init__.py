@@ -1,6 +1,6 @@
 """Sub-agents: started by a call of the tool Agent or by the host, told, gone on with, ended, and heard of."""
 
-from greenroom.agents.crew._agent_tool import AGENT_TOOL, AgentTool, Elsewhere, is_one_shot
+from greenroom.agents.crew._agent_tool import AGENT_TOOL, AgentTool, Elsewhere, denied_types, is_one_shot
 from greenroom.agents.crew._child import ChildAgent
 from greenroom.agents.crew._crew import SEND_MESSAGE, Crew
 from greenroom.agents.crew._fork import FORK, PLACEHOLDER, directive, fork_home, is_told_to_be_a_fork
@@ -12,6 +12,7 @@ from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground,
 from greenroom.agents.crew._placeholders import AGENT_TOOLS, SessionTool
 from greenroom.agents.crew._reports import report_of, words_of
 from greenroom.agents.crew._skill_forks import SkillForkFailed, SkillForks
+from greenroom.agents.crew._variables import delegation_from_environment
 
 __all__ = [
     "AGENT_TOOL",
@@ -42,6 +43,8 @@ __all__ = [
     "SkillForks",
     "TeamPost",
     "Told",
+    "delegation_from_environment",
+    "denied_types",
     "directive",
     "fork_home",
     "furnish",

@@ -32,7 +32,6 @@ from greenroom.agents.delegation._routing import (
     RemoteRoute,
     Route,
     Situation,
-    SpawnRefused,
     TeammateRoute,
     Teams,
     route,
@@ -178,6 +177,7 @@ class AgentTool:
             is_interactive=settings.interactive,
             is_coordinator=settings.coordinator,
             is_assistant=settings.assistant,
+            is_proactive=settings.proactive,
             background_by_default=settings.background_by_default,
             background_enabled=settings.background,
             has_remote_hosts=elsewhere is not None and elsewhere.has_remote_hosts,
@@ -225,21 +225,9 @@ class AgentTool:
             is_background=way.is_background,
             is_fork=is_fork,
             is_worker=isinstance(way, NamedRoute) and way.is_coordinated,
-            name=self._free_name(call.name),
+            name=self.crew.free_name(call.name or ""),
             in_worktree=isolation == "worktree",
         )
-
-    def _free_name(self, name: str | None) -> str:
-        if name is None:
-            return ""
-        holders = self.crew.names.get(name, [])
-        holder = self.crew.members.get(holders[-1]) if holders else None
-        if holder is not None and holder.is_running:
-            raise SpawnRefused(
-                "name_taken",
-                f"the agent {holder.id} is called {name!r} and runs; choose another name, or send it a message",
-            )
-        return name
 
     def _is_teammate(self, actor: str, caller: AgentHome) -> bool:
         return caller.is_child and actor not in self.crew.members
@@ -269,6 +257,7 @@ class AgentTool:
             agent_type=member.definition.name,
             content=(text,) if text else (),
             resolved_model=home.model or home.services.model.name,
+            models_used=tuple(progress.models) or None,
             total_tool_use_count=progress.tool_use_count,
             total_duration_ms=task.duration_ms,
             total_tokens=progress.last_request_tokens,

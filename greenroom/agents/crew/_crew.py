@@ -29,6 +29,8 @@ from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Or
 from greenroom.agents.crew._places import Places, confined
 from greenroom.agents.crew._reports import readable, report_of, with_denials, words_of
 from greenroom.agents.crew._telling import Telling
+from greenroom.agents.delegation._results import NO_OUTPUT
+from greenroom.agents.delegation._routing import SpawnRefused
 from greenroom.core import Cause, JournalBusy, JournalError, Ports, Stopping, actor_id
 from greenroom.store import encode_line
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
@@ -36,9 +38,6 @@ from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, 
 from greenroom.worktrees import Hold, Worktrees
 
 SEND_MESSAGE: Final = "SendMessage"
-
-SHELL_MAX_S: Final = 3_600.0
-"""Seconds that a command may go on after the agent in the background that started it has ended."""
 
 
 @final
@@ -178,6 +177,8 @@ class Crew:
         """Register an agent and send it on its way, or let it wait for a place, in one step."""
         if self._is_closed:
             raise Stopping("session")
+        if order.caller is not None:
+            self.free_name(order.name)
         task = self._open_task(agent_id, order, home)
         member = Member(id=agent_id, order=order, lineage=home.lineage, task=task, home=home, hold=hold)
         self.members[agent_id] = member
@@ -227,6 +228,18 @@ class Crew:
             depth=home.lineage.depth,
             run=run,
         )
+
+    def free_name(self, name: str) -> str:
+        """Return a name that an agent is to have.
+
+        Raises:
+            SpawnRefused: One that runs has it.
+        """
+        holder = self.members.get(self.id_of(name)) if name in self.names else None
+        if holder is not None and holder.is_running:
+            why = f"the agent {holder.id} is called {name!r} and runs; choose another name, or send it a message"
+            raise SpawnRefused("name_taken", why)
+        return name
 
     def take_name(self, member: Member) -> None:
         """Let an agent be found by its name from now on."""
@@ -300,6 +313,7 @@ class Crew:
         home = order.home(lineage)
         home.id, home.lineage, home.loaded = agent_id, lineage, loaded
         task = self.tasks.recall(self._info(agent_id, order, home, run=run))
+        self.tasks.release_later(task)  # unless it is gone on with
         task.progress = home.progress = Progress()
         member = Member(id=agent_id, order=order, lineage=lineage, task=task, home=home)
         self.members[agent_id] = member
@@ -363,7 +377,8 @@ class Crew:
     def _settle(self, member: Member, task: Task, state: State) -> None:
         home, progress = member.home, task.progress
         assert progress is not None
-        task.result = with_denials(report_of(home.last_text, task.info.output_file), home.denials)
+        task.result = with_denials(self.report_of(home.last_text, task.info.output_file), home.denials)
+        task.said_of_silence = NO_OUTPUT if state is State.COMPLETED else ""
         task.ended_s = trio.current_time()
         task.usage = TaskUsage(
             total_tokens=progress.token_count,
@@ -383,6 +398,10 @@ class Crew:
         self._telling.pass_on(home, self._main_reader)
         self._start_next()
 
+    def report_of(self, text: str, output_file: Path) -> str:
+        """Return what the reader of a run gets of its last text."""
+        return report_of(text, output_file, limit=self.settings.report_chars)
+
     def _end_shells(self, member: Member, task: Task, state: State) -> None:
         """End the commands that an agent left running, or limit how long they may go on (agents 6.69)."""
         for shell in self.tasks.running(member.id):
@@ -391,7 +410,7 @@ class Crew:
             if state is State.KILLED or not task.is_background:
                 shell.kill(Cause(member.id, "the agent that started it has ended"))
             else:
-                self.tasks.limit(shell, SHELL_MAX_S)
+                self.tasks.limit(shell, self.settings.shell_max_s)
 
     def _start_next(self) -> None:
         if self._is_starting_next or self._is_held_up:  # the loop that runs, or is to come, starts them
@@ -424,14 +443,17 @@ class Crew:
         with suppress(JournalError):
             self._keep_record(member)
 
-    def _release(self, task: Task) -> None:
-        """Forget what an agent held; it is on disk."""
+    def _release(self, task: Task) -> bool:
+        """Forget what an agent held; it is on disk. False if somebody is about to go on with it."""
         member = self.members.get(task.info.id)
-        if member is None or member.task is not task or member.id in self._resuming:
-            return
+        if member is None or member.task is not task:
+            return True
+        if member.id in self._resuming:
+            return False
         del self.members[member.id]
         self.ground.let_go(member.home)
         self.ground.drop(member.id)
+        return True
 
     # --- telling ---------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, final
+from typing import Any, Final, Protocol, final
 
 import attrs
 
@@ -13,9 +13,13 @@ from greenroom.agents._definition import AgentDefinition
 from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.definitions import Definitions
 from greenroom.agents.delegation._carriers import SkillForkSetting
+from greenroom.agents.delegation._results import REPORT_CHARACTERS
 from greenroom.agents.delegation._routing import ForkSetting
 from greenroom.tasks import Task
 from greenroom.worktrees import Hold
+
+AUTO_BACKGROUND_MS: Final = 120_000
+MOST_REPORT_CHARS: Final = 160_000
 
 
 @final
@@ -33,7 +37,7 @@ class DelegationSettings:
     """Whether agents may run in the background at all."""
     background_by_default: bool = False
     """Whether an agent runs in the background unless the call says otherwise."""
-    auto_background_ms: int = attrs.field(default=120_000, validator=attrs.validators.ge(0))
+    auto_background_ms: int = attrs.field(default=AUTO_BACKGROUND_MS, validator=attrs.validators.ge(0))
     """Milliseconds that a call waits for an agent before it goes on in the background; 0: for ever."""
     max_depth: int = attrs.field(default=3, validator=attrs.validators.ge(0))
     """How far below main agents may be started; 0 takes the tool away."""
@@ -45,6 +49,8 @@ class DelegationSettings:
     """Whether a person watches; without one, nobody forks by leaving the type out."""
     assistant: bool = False
     """Whether a child never holds up what comes in: all of them run in the background."""
+    proactive: bool = False
+    """Whether the main agent goes on by itself, in a loop: all of its children run in the background."""
     coordinator: bool = False
     """Whether the main agent only leads others (agents 8); `GREENROOM_COORDINATOR_MODE` goes before this."""
     coordinator_prompt: str = ""
@@ -57,6 +63,13 @@ class DelegationSettings:
     """What goes behind the system prompt of each of them, save forks (agents 1.88)."""
     release_s: float = attrs.field(default=30.0, validator=attrs.validators.ge(0))
     """Seconds after its end for which an agent is kept in memory; later it is gone on with from its transcript."""
+    shell_max_s: float = attrs.field(default=3_600.0, validator=attrs.validators.gt(0))
+    """Seconds that a command may go on after the agent in the background that started it has ended."""
+    report_chars: int = attrs.field(
+        default=REPORT_CHARACTERS,
+        validator=attrs.validators.and_(attrs.validators.ge(1), attrs.validators.le(MOST_REPORT_CHARS)),
+    )
+    """The most of a report that its reader gets, in characters, up to 160,000; all of it is in the output file."""
 
 
 @final
@@ -81,6 +94,8 @@ class ChildWish:
     own_roots: tuple[Path, ...] | None = None
     exact_model: str | None = None
     """The model that it had in an earlier run."""
+    approved_mode: str = ""
+    """The permission mode that its plan was approved into in an earlier run; of a teammate."""
 
 
 class Ground(Protocol):

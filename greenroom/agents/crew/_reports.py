@@ -8,7 +8,7 @@ from pathlib import Path
 
 from greenroom.agents._calls import summarize
 from greenroom.agents._services import Denial
-from greenroom.agents.delegation._results import truncate_report
+from greenroom.agents.delegation._results import REPORT_CHARACTERS, truncate_report
 from greenroom.agents.delegation._scan import scan_report
 from greenroom.core import GreenroomError, ProviderError, StartFailed
 from greenroom.models import Message, TextBlock, ToolUseBlock
@@ -16,12 +16,12 @@ from greenroom.tasks import Task, TaskState
 from greenroom.tools import ToolError
 
 
-def report_of(text: str, output_file: Path) -> str:
+def report_of(text: str, output_file: Path, *, limit: int = REPORT_CHARACTERS) -> str:
     """Return what the reader of a run gets of its last text: nothing in it can pass for somebody else's words.
 
     All of it is in the output file (agents 1.68).
     """
-    return scan_report(truncate_report(text, full_path=str(output_file)))
+    return scan_report(truncate_report(text, limit, full_path=str(output_file)))
 
 
 def whole_or_part(task: Task) -> str:

@@ -14,9 +14,10 @@ from greenroom.actors import Ref
 from greenroom.agents._inputs import Note
 from greenroom.agents._services import AgentHome
 from greenroom.agents.crew._orders import Ground, Member
+from greenroom.hooks import NotificationInput
 from greenroom.inbox import TASK_NOTIFICATION
 from greenroom.mailbox import Delivery, Lane
-from greenroom.tasks import TaskNotice, Tasks
+from greenroom.tasks import AGENT, TaskNotice, Tasks
 
 NO_PERSON: Final = "(A notice of the runtime; no person has written this.)"
 """Stands before a notice, for the model: it is nobody's consent to anything (agents 6.25)."""
@@ -75,12 +76,16 @@ class Telling:
             is_answered=None if task is None else lambda: task.is_answered,
         )
         if not notice.wakes:
-            if not ref.is_gone:
+            is_taken = not ref.is_gone
+            if is_taken:
                 home.quiet.append(note)
-            return not ref.is_gone
-        if is_main:  # its mailbox may be full of notices, and none of them may be lost
-            return ref.notify(note) is Delivery.ACCEPTED
-        return ref.tell(note, Lane.LATER) is Delivery.ACCEPTED
+        elif is_main:  # its mailbox may be full of notices, and none of them may be lost
+            is_taken = ref.notify(note) is Delivery.ACCEPTED
+        else:
+            is_taken = ref.tell(note, Lane.LATER) is Delivery.ACCEPTED
+        if is_taken and not home.is_child and home.hooking is not None and task is not None and task.info.kind == AGENT:
+            home.hooking.tell(NotificationInput(message=notice.summary, notification_type="agent_completed"))
+        return is_taken
 
     def pass_on(self, home: AgentHome, main: Reader | None) -> None:
         """Tell somebody else what an agent was told of others and has not read, because its run has ended."""

@@ -11,6 +11,7 @@ from typing import Final
 
 import trio
 
+from greenroom.agents._events import AgentSummarized
 from greenroom.agents._forked import run_forked
 from greenroom.agents._hooking import reminder
 from greenroom.agents._services import AgentHome
@@ -80,7 +81,10 @@ async def summaries(home: AgentHome, *, agent: str, emit: Emit, every_s: float =
             continue
         seen = now
         try:
-            progress.summary = await summarize(beside(home, agent, emit)) or progress.summary
+            said = await summarize(beside(home, agent, emit))
+            if said and said != progress.summary:
+                progress.summary = said
+                emit(AgentSummarized, agent, 0, 0, said)
             has_failed = False
         except Exception as error:  # noqa: BLE001 - the boundary of a service: it ends nothing, and is on record
             if not has_failed:

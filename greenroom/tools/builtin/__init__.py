@@ -1,7 +1,7 @@
 """The tools that come with greenroom: for files, text and the shell."""
 
 from greenroom.tools.builtin._ask import ask_user_question_tool
-from greenroom.tools.builtin._bash import CommandFailed, bash_tool
+from greenroom.tools.builtin._bash import BashLimits, CommandFailed, bash_tool, bash_with
 from greenroom.tools.builtin._edit import edit_tool
 from greenroom.tools.builtin._glob import glob_tool
 from greenroom.tools.builtin._grep import grep_tool
@@ -17,6 +17,7 @@ from greenroom.tools.builtin._write import write_tool
 __all__ = [
     "READ_ONLY_TOOLS",
     "STANDARD_TOOLS",
+    "BashLimits",
     "CommandFailed",
     "Digest",
     "Fetcher",
@@ -25,6 +26,7 @@ __all__ = [
     "Permit",
     "ask_user_question_tool",
     "bash_tool",
+    "bash_with",
     "edit_tool",
     "glob_tool",
     "grep_tool",

@@ -19,7 +19,18 @@ import attrs
 import trio
 
 from greenroom.core import Cause
-from greenroom.tools import Arg, Background, BackgroundTask, ProcessEnd, ToolContext, ToolError, read_output, tool
+from greenroom.tools import (
+    INLINE_CHARACTERS,
+    Arg,
+    Background,
+    BackgroundTask,
+    FunctionTool,
+    ProcessEnd,
+    ToolContext,
+    ToolError,
+    read_output,
+    tool,
+)
 from greenroom.tools.builtin._files import on_one_line
 
 DEFAULT_TIMEOUT_MS: Final = 120_000
@@ -49,6 +60,22 @@ class CommandFailed(ToolError):
         self.exit_code = exit_code
 
 
+@final
+@attrs.frozen(kw_only=True)
+class BashLimits:
+    """How long commands may take, and how much of what they print a model reads.
+
+    Attributes:
+        default_ms: Milliseconds that a command is waited for, where the call says nothing.
+        most_ms: The most that a call may say.
+        characters: How much of the output is shown at most; the rest stays in its file.
+    """
+
+    default_ms: int = DEFAULT_TIMEOUT_MS
+    most_ms: int = MAX_TIMEOUT_MS
+    characters: int = INLINE_CHARACTERS
+
+
 @tool(name="Bash")
 async def bash_tool(
     command: str,
@@ -69,20 +96,57 @@ async def bash_tool(
         description: What it does, in five to ten words.
         run_in_background: Whether to return at once; a notice tells of its end, and TaskOutput what it printed.
     """
+    return await _bash(command, timeout, description or command, ctx, is_aside=run_in_background)
+
+
+async def _bash(
+    command: str,
+    timeout_ms: int,
+    description: str,
+    ctx: ToolContext,
+    *,
+    is_aside: bool,
+    characters: int = INLINE_CHARACTERS,
+) -> str:
     if "\0" in command or not command.strip():
         raise ToolError("the command is empty, or holds a NUL character")
-    shell = _Shell(ctx, command, description or command)
+    shell = _Shell(ctx, command, description, characters)
     await ctx.blocking(shell.refuse_lost_folder)
     ctx.progress(f"Running {shell.description}")
-    task = shell.start(ctx.background, is_background=run_in_background)
-    if run_in_background:
+    is_aside = is_aside and ctx.background.is_on
+    task = shell.start(ctx.background, is_background=is_aside)
+    if is_aside:
         return f"Command running in background with ID: {task.info.id}. Output is being written to: {shell.output}"
-    is_overdue = await _link(task, timeout / 1_000, ctx.actor, may_move=may_move(command))
+    is_overdue = await _link(task, timeout_ms / 1_000, ctx.actor, may_move=may_move(command))
     if task.is_background:
-        within = f"its {timeout / 1_000:g}s timeout" if is_overdue else "its call"
+        within = f"its {timeout_ms / 1_000:g}s timeout" if is_overdue else "its call"
         said = f"Command did not complete within {within} and was moved to the background"
         return f"{said} with ID: {task.info.id}. Output is being written to: {shell.output}"
     return await shell.answer(task, is_overdue=is_overdue)
+
+
+def bash_with(limits: BashLimits) -> FunctionTool:
+    """Return the tool Bash with these limits."""
+    if limits == BashLimits():
+        return bash_tool
+
+    async def bash(
+        command: str,
+        timeout: int = limits.default_ms,  # noqa: ASYNC109 - its name
+        description: str = "",
+        *,
+        run_in_background: bool = False,
+        ctx: ToolContext,
+    ) -> str:
+        said = description or command
+        return await _bash(command, timeout, said, ctx, is_aside=run_in_background, characters=limits.characters)
+
+    schema = dict(bash_tool.input_schema)
+    text = f"Milliseconds to wait for it, {limits.default_ms} if left out, at most {limits.most_ms}."
+    timeout = {"maximum": limits.most_ms, "default": limits.default_ms, "description": text}
+    properties = schema["properties"]
+    schema["properties"] = {**properties, "timeout": {**properties["timeout"], **timeout}}
+    return attrs.evolve(bash_tool, input_schema=schema, function=bash)
 
 
 async def _link(task: BackgroundTask, timeout_s: float, actor: str, *, may_move: bool) -> bool:
@@ -90,9 +154,7 @@ async def _link(task: BackgroundTask, timeout_s: float, actor: str, *, may_move:
     try:
         with trio.move_on_after(timeout_s) as waiting:
             await task.wait_released()
-        if waiting.cancelled_caught and may_move:
-            task.move_to_background()
-        elif waiting.cancelled_caught:
+        if waiting.cancelled_caught and not (may_move and task.move_to_background()):
             task.kill(Cause("deadline", f"not done after {timeout_s:g} s"))
     finally:
         if not task.is_background:
@@ -126,6 +188,7 @@ class _Shell:
     ctx: ToolContext
     command: str
     _description: str
+    _characters: int
     output: Path = attrs.field(init=False)
     _end: ProcessEnd | None = None
 
@@ -170,7 +233,7 @@ class _Shell:
 
     async def answer(self, task: BackgroundTask, *, is_overdue: bool) -> str:
         """Return what the command printed, and take note of where it went."""
-        printed = await self.ctx.blocking(read_output, self.output)
+        printed = await self.ctx.blocking(read_output, self.output, self._characters)
         went = await self.ctx.blocking(self._clean, keep_output=printed.is_cut)
         notes = self._follow(went)
         if self._end is not None and self._end.left_others:

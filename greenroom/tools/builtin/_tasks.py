@@ -26,6 +26,7 @@ async def task_output_tool(
     ctx: ToolContext,
 ) -> str:
     """Return how a background task stands, and what a command has printed or an agent has said so far.
+    To look at that alone, read the output file that the launch named instead; this is for waiting.
 
     Args:
         task_id: The id that Bash or Agent returned.

@@ -118,11 +118,18 @@ class World:
 
             task._tell = tell_and_note
             self.runs.append(task)
+            if self._is_cut(task):
+                self.asked_to_end.add(task)
             if task.info.id not in self.ids:
                 self.ids.append(task.info.id)
             return task
 
         tasks.open = open_and_note  # type: ignore[method-assign]
+
+    def _is_cut(self, task: Task) -> bool:
+        """Whether a turn of main starts it that was interrupted in this moment, and has not heard of it yet."""
+        is_linked = task.info.owner == self.session.main.id and not task.is_background
+        return is_linked and bool(self.interrupted_s) and self.interrupted_s[-1] == trio.current_time()
 
     def _note(self, notice: TaskNotice) -> None:
         alive = {one.info.id for one in self.runs if not one.is_finished} | {self.session.main.id}

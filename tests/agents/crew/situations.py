@@ -10,10 +10,11 @@ message or after a resume. What it was told last counts; when that is done, or l
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, TypeAlias, final
 
@@ -160,10 +161,12 @@ class ObedientModel:
                     said = [Say("I had begun to")] if act[1] == "cut" else []
                     answer: AnswerLike = Answer(said, usage=USAGE)
                     return ScriptStep(answer=answer, error=error, error_after=2 if said else 0, wait_s=self._wait_s)
-        parts = [part for act in acts for part in self._parts(act)]
+        # As providers do, and scripted models do not: no id comes back after a compaction, when the conversation is as long again.
+        ids = (f"toolu_{request.agent}_{len(self.requests)}_{number}" for number in itertools.count(1))
+        parts = [part for act in acts for part in self._parts(act, ids)]
         return ScriptStep(answer=Answer(parts, usage=USAGE), wait_s=self._wait_s)
 
-    def _parts(self, act: Act) -> list[Part]:
+    def _parts(self, act: Act, ids: Iterator[str]) -> list[Part]:
         verb, *values = act
         if verb == "say":
             return [Say(values[0])]
@@ -173,7 +176,7 @@ class ObedientModel:
         for key in ("to", "task_id"):
             if isinstance(given.get(key), int):
                 given[key] = self._find(given[key])
-        return [Call(name, given)]
+        return [Call(name, given, id=next(ids))]
 
 
 def next_round(messages: Sequence[Message]) -> Round:

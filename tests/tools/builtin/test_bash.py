@@ -65,13 +65,13 @@ class Shells:
 
 
 @asynccontextmanager
-async def shells(folder: Path, mark: str = "bash") -> AsyncIterator[Shells]:
+async def shells(folder: Path, mark: str = "bash", *, is_on: bool = True) -> AsyncIterator[Shells]:
     told: list[TaskNotice] = []
     async with (
         open_processes(
             blocking=ThreadBlocking(), ids=SystemIds(), folder=folder / ".tasks", mark=mark, grace_s=0.3
         ) as processes,
-        open_tasks(tell=told.append) as tasks,
+        open_tasks(tell=told.append, is_on=is_on) as tasks,
     ):
         yield Shells(folder, tasks, processes, told)
 
@@ -235,6 +235,17 @@ async def test_sleep_is_ended_when_its_time_is_up(tmp_path: Path) -> None:
         assert caught.value.exit_code is None
         assert one.tasks.running() == ()
         assert one.told == []
+
+
+async def test_where_nothing_runs_in_the_background_a_command_is_waited_for_and_ended_in_time(tmp_path: Path) -> None:
+    """Agents 1.30, 6.66. Mechanism: `Tasks.is_on`."""
+    async with shells(tmp_path, is_on=False) as one:
+        assert await one.bash("echo hi", run_in_background=True) == "hi"
+        with pytest.raises(CommandFailed, match="was not done within its timeout and was ended"):
+            await one.bash("while :; do :; done", timeout=300)
+        assert one.tasks.running() == ()
+
+    assert one.told == []
 
 
 async def test_a_background_command_returns_at_once_and_its_end_is_told_once(tmp_path: Path) -> None:

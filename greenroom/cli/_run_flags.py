@@ -1,0 +1,189 @@
+"""The flags of `greenroom run`, and what can be seen to be wrong with them before anything is read.
+
+Must not know: how a run goes.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import attrs
+from cyclopts import Parameter
+
+from greenroom.cli._run_input import InputFormat
+from greenroom.cli._run_output import OutputFormat
+from greenroom.core import UsageError, is_uuid
+from greenroom.permissions import parse_mode
+from greenroom.session import SettingSource
+
+ALL_SOURCES: Final = ",".join(SettingSource)
+
+
+def flag(text: str, *names: str) -> Any:
+    """Return what help says of a flag, and its further names."""
+    return Parameter(help=text, alias=names or None)
+
+
+@Parameter(name="*")
+@attrs.frozen(kw_only=True)
+class RunFlags:
+    """The flags of the command."""
+
+    input_format: Annotated[
+        InputFormat,
+        flag('What standard input holds: "text" for the prompt, "stream-json" for messages and requests, one a line.'),
+    ] = "text"
+    output_format: Annotated[
+        OutputFormat,
+        flag('"text" prints the answer, "json" one object with it, "stream-json" each message as it comes.'),
+    ] = "text"
+    model: Annotated[
+        str | None, flag('The name or alias of a Claude model, or "playbook" (rules, no network); see the how-to.')
+    ] = None
+    max_turns: Annotated[int | None, flag("Model requests before the run ends with an error.")] = None
+    max_budget_usd: Annotated[
+        float | None, flag("US dollars that it may cost; a request that might cost more than is left is not sent.")
+    ] = None
+    tools: Annotated[
+        str | None, flag('The tools that there are, such as "Read,Grep,Agent"; "" for none. All of them by default.')
+    ] = None
+    allowed_tools: Annotated[
+        list[str] | None,
+        flag('Rules for calls that need no permission, such as "Edit,Bash(git *)".', "--allowedTools"),
+    ] = None
+    disallowed_tools: Annotated[
+        list[str] | None,
+        flag("Rules for calls that are refused; a tool's name alone takes it away.", "--disallowedTools"),
+    ] = None
+    permission_prompt_tool: Annotated[
+        str | None, flag('Who is asked about a call: "stdio" for the program at standard input; by default nobody.')
+    ] = None
+    permission_mode: Annotated[str | None, flag("default, acceptEdits, plan, dontAsk, auto or bypassPermissions.")] = (
+        None
+    )
+    resume: Annotated[
+        str | None,
+        flag('A run to go on with: its id, its folder or "last". Without a prompt, with the turn that was cut.'),
+    ] = None
+    fork_session: Annotated[bool, flag("With --resume: go on in a new run, and leave that one as it is.")] = False
+    session_id: Annotated[str | None, flag("The id that the new run gets, a UUID; by default one is made.")] = None
+    no_session_persistence: Annotated[
+        bool, flag("Keep nothing of the run: no journal, no transcript; it cannot be resumed.")
+    ] = False
+    agent: Annotated[str | None, flag("The agent that does it; see greenroom agents list.")] = None
+    agents: Annotated[
+        str | None, flag("More agents, as a JSON object of definitions by their names, or a file that holds it.")
+    ] = None
+    system_prompt: Annotated[
+        str | None, flag("Takes the place of what the agent's definition tells it; the rest it is told anyway.")
+    ] = None
+    append_system_prompt: Annotated[str | None, flag("Goes behind what the agent is told anyway.")] = None
+    append_subagent_system_prompt: Annotated[
+        str | None, flag("Goes behind what each sub-agent is told anyway, save forks.")
+    ] = None
+    coordinator: Annotated[
+        bool, flag("Let the agent only lead workers, which do everything in the background; see the how-to.")
+    ] = False
+    include_partial_messages: Annotated[
+        bool, flag("With stream-json: show answers while they come, as the provider's streaming events.")
+    ] = False
+    include_hook_events: Annotated[
+        bool, flag("With stream-json: show each hook that runs, what it prints and how it ends.")
+    ] = False
+    replay_user_messages: Annotated[
+        bool, flag("With stream-json both ways: repeat each message of the user where the agent takes it up.")
+    ] = False
+    forward_subagent_text: Annotated[
+        bool, flag("With stream-json: show what sub-agents say and think, not only their calls.")
+    ] = False
+    settings: Annotated[str | None, flag("More settings, as a JSON object or a file that holds it.")] = None
+    mcp_config: Annotated[
+        list[str] | None,
+        flag(
+            "More MCP servers, as a JSON object like that of .mcp.json, or a file that holds it; of one name the last."
+        ),
+    ] = None
+    strict_mcp_config: Annotated[
+        bool, flag("Connect no MCP servers but those of --mcp-config and --settings: what files name is left out.")
+    ] = False
+    record: Annotated[bool, flag("Keep all that the model is asked and answers in the run folder.")] = False
+    recorded: Annotated[
+        str | None, flag("Serve the model's answers from a recorded run: its id, its folder or last. No network.")
+    ] = None
+    setting_sources: Annotated[
+        str, flag('Whose files are read: of user, project, local, with commas; "" for none.')
+    ] = ALL_SOURCES
+    add_dir: Annotated[list[Path] | None, flag("Another folder that the agent may work in.")] = None
+    trust: Annotated[bool, flag("Trust this project: what its own settings and agents allow, run or set counts.")] = (
+        False
+    )
+    cwd: Annotated[Path, flag("The folder to work in.")] = Path()
+    runs: Annotated[
+        Path | None,
+        flag(
+            "Where run folders go; by default GREENROOM_RUNS, or .greenroom/runs of the project around the current folder."
+        ),
+    ] = None
+
+
+AS_BY_DEFAULT: Final = RunFlags()
+
+
+def check_flags(flags: RunFlags) -> None:
+    """Look at what can be wrong in the flags as such.
+
+    Raises:
+        UsageError: A value makes no sense, or two of them do not go together.
+    """
+    _check_streams(flags)
+    _check_session(flags)
+    if flags.system_prompt is not None and not flags.system_prompt.strip():
+        raise UsageError("--system-prompt is blank; leave it out for that of the agent's definition")
+    if flags.coordinator and (flags.system_prompt or flags.append_system_prompt):
+        raise UsageError(
+            "--coordinator brings its own system prompt: leave out "
+            f"{'--system-prompt' if flags.system_prompt else '--append-system-prompt'}, or put the whole text into the "
+            "settings as delegation.coordinator_prompt"
+        )
+    if flags.max_turns is not None and flags.max_turns < 1:
+        raise UsageError(f"--max-turns has to be at least 1, not {flags.max_turns}")
+    max_usd = flags.max_budget_usd
+    if max_usd is not None and not (math.isfinite(max_usd) and max_usd > 0):
+        raise UsageError(f"--max-budget-usd has to be a number above 0, not {max_usd}")
+    if flags.permission_mode is not None:
+        parse_mode(flags.permission_mode)
+    if not flags.cwd.is_dir():
+        raise UsageError(f"--cwd: {str(flags.cwd)!r} is no folder")
+
+
+def _check_streams(flags: RunFlags) -> None:
+    talks = flags.input_format == "stream-json"
+    if talks and flags.output_format != "stream-json":
+        raise UsageError("--input-format stream-json needs --output-format stream-json")
+    only_streamed = {
+        "--include-partial-messages": flags.include_partial_messages,
+        "--include-hook-events": flags.include_hook_events,
+    }
+    for name, is_given in only_streamed.items():
+        if is_given and flags.output_format != "stream-json":
+            raise UsageError(f"{name} needs --output-format stream-json")
+    if flags.replay_user_messages and not talks:
+        raise UsageError("--replay-user-messages needs --input-format stream-json")
+    if flags.permission_prompt_tool is not None and (not talks or flags.permission_prompt_tool != "stdio"):
+        raise UsageError('--permission-prompt-tool has to be "stdio", with --input-format stream-json')
+
+
+def _check_session(flags: RunFlags) -> None:
+    if flags.fork_session and flags.resume is None:
+        raise UsageError("--fork-session needs --resume, with the run to begin from")
+    if flags.no_session_persistence and (flags.resume is not None or flags.record or flags.runs is not None):
+        raise UsageError("--no-session-persistence keeps nothing: leave out --resume, --record and --runs")
+    if flags.session_id is None:
+        return
+    if not is_uuid(flags.session_id):
+        example = "such as 123e4567-e89b-42d3-a456-426614174000"
+        raise UsageError(f"--session-id has to be a UUID in small letters, {example}, not {flags.session_id!r}")
+    if flags.resume is not None and not flags.fork_session:
+        raise UsageError("--session-id is for a new run: leave out --resume, or add --fork-session")

@@ -1,0 +1,96 @@
+"""`greenroom run --include-hook-events`: what hooks do while they do it (agents 13.17)."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+import pytest
+
+from greenroom.models import Answer, Call
+from tests.cli.place import Done, Place
+
+STREAM = ("--output-format", "stream-json")
+READ = Answer([Call("Read", {"file_path": "a.txt"}, id="toolu_a")])
+
+
+def hooks(**commands: str) -> tuple[str, str]:
+    """Return the flag that has a command run at each of some moments."""
+    entries = {name: [{"hooks": [{"type": "command", "command": one}]}] for name, one in commands.items()}
+    return "--settings", json.dumps({"hooks": entries})
+
+
+def hook_lines(done: Done) -> list[dict[str, Any]]:
+    return [one for one in done.lines if str(one.get("subtype")).startswith("hook_")]
+
+
+def test_13_17_a_hook_has_its_beginning_and_its_end_with_the_documented_fields(place: Place) -> None:
+    flags = hooks(PreToolUse="cat > /dev/null; echo seen", Stop="echo bye >&2")
+    done, _ = place.run([READ, "It is 42."], "What is it?", *STREAM, "--include-hook-events", *flags)
+
+    assert (done.code, done.err) == (0, "")
+    started, ended, started_2, ended_2 = hook_lines(done)
+    common = {"type": "system", "hook_name": "PreToolUse:Read", "hook_event": "PreToolUse"}
+    common |= {key: started[key] for key in ("hook_id", "session_id")}
+    assert started == common | {"subtype": "hook_started", "uuid": started["uuid"]}
+    said = {"stdout": "seen\n", "stderr": "", "output": "seen\n", "exit_code": 0, "outcome": "success"}
+    assert ended == common | said | {"subtype": "hook_response", "uuid": ended["uuid"]}
+    assert [started_2["hook_name"], started_2["hook_id"]] == ["Stop", ended_2["hook_id"]]
+    assert (ended_2["stderr"], ended_2["outcome"]) == ("bye\n", "success")
+    assert started["hook_id"] != started_2["hook_id"]
+    assert {one["session_id"] for one in done.lines} == {done.lines[0]["session_id"]}
+    assert [done.lines[0]["subtype"], done.lines[-1]["type"]] == ["init", "result"]
+
+
+def test_13_17_a_hook_that_blocks_is_an_error_on_the_stream(place: Place) -> None:
+    flags = hooks(PreToolUse="echo 'not today' >&2; exit 2")
+    done, _ = place.run([READ, "I may not."], "What is it?", *STREAM, "--include-hook-events", *flags)
+
+    assert done.code == 0
+    assert [(one["exit_code"], one["outcome"], one["output"]) for one in hook_lines(done)[1:]] == [
+        (2, "error", "not today\n")
+    ]
+
+
+def test_13_10_the_hooks_of_the_beginning_come_behind_init_and_those_of_the_end_are_left_out(place: Place) -> None:
+    """13.2: the result is the last line."""
+    flags = hooks(SessionStart="echo welcome", SessionEnd="echo farewell; echo ran > ended.txt")
+    done, _ = place.run(["Hello."], "Say hello.", *STREAM, "--include-hook-events", *flags)
+
+    assert done.code == 0
+    assert [one["subtype"] for one in done.lines[:3] if "subtype" in one] == ["init", "hook_started", "hook_response"]
+    assert {one["hook_name"] for one in hook_lines(done)} == {"SessionStart:startup"}
+    assert done.lines[-1]["type"] == "result"
+    assert (place.folder / "ended.txt").is_file()
+
+
+def test_13_17_without_the_flag_hooks_are_not_shown(place: Place) -> None:
+    done, _ = place.run(["Hello."], "Say hello.", *STREAM, *hooks(Stop="echo bye"))
+
+    assert (done.code, hook_lines(done)) == (0, [])
+
+
+@pytest.mark.parametrize("output_format", ["text", "json"])
+def test_13_17_only_a_stream_has_room_for_them(place: Place, output_format: str) -> None:
+    done, _ = place.run([], "Go.", "--include-hook-events", "--output-format", output_format)
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "greenroom: --include-hook-events needs --output-format stream-json\n"
+
+
+def test_an_edit_of_the_settings_is_told_in_a_line(place: Place) -> None:
+    """13.40: what counts at once and what does not; a broken one counts for nothing."""
+
+    def edit(content: str) -> Answer:
+        command = f"mkdir -p .greenroom; printf %s {shlex.quote(content)} > .greenroom/settings.json; sleep 3"
+        return Answer([Call("Bash", {"command": command})])
+
+    answers: list[Answer | str] = [edit('{"permissions": {"deny": ["Read"]}, "model": "opus"}'), edit("{"), "Done."]
+    done, _ = place.run(answers, "Go.", "--permission-mode", "bypassPermissions")
+
+    file = place.folder / ".greenroom/settings.json"
+    first, second = done.err.splitlines()
+    assert (done.code, done.out) == (0, "Done.\n")
+    assert first == f"greenroom: note: {file} was edited: permissions in force; model from the next session on"
+    assert second.startswith(f"greenroom: note: {file}: the file is no JSON")

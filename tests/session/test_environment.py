@@ -1,0 +1,177 @@
+"""Variables of the environment that settle what no settings file does, or go before one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greenroom.agents.crew import DelegationSettings, delegation_from_environment
+from greenroom.core import UsageError
+from greenroom.hooks import SESSION_END_LIMIT_S, STOP_BLOCK_CAP
+from greenroom.models import Call, ScriptedModel
+from greenroom.session import open_session
+from greenroom.session._environment import EnvironmentLimits, limits_from_environment
+from greenroom.tools import SIDE_BY_SIDE, tool
+from greenroom.tools.builtin import STANDARD_TOOLS, BashLimits
+from tests.session.test_hooks import hook, run
+from tests.session.test_permissions import home, project, results
+
+__all__ = ["home", "project"]  # fixtures
+
+NUMBERS = (
+    "GREENROOM_MAX_TOOL_USE_CONCURRENCY",
+    "GREENROOM_STOP_HOOK_BLOCK_CAP",
+    "GREENROOM_SESSIONEND_HOOKS_TIMEOUT_MS",
+    "GREENROOM_MAX_SUBAGENT_SPAWN_DEPTH",
+    "GREENROOM_MAX_CONCURRENT_SUBAGENTS",
+    "BASH_DEFAULT_TIMEOUT_MS",
+    "GREENROOM_BASH_MAX_TIMEOUT_MS",
+    "BASH_MAX_OUTPUT_LENGTH",
+)
+
+
+@given(st.sampled_from(NUMBERS), st.one_of(st.integers(1, 10**9).map(str), st.text(max_size=8)))
+def test_a_variable_is_a_number_or_refused_by_its_name(name: str, text: str) -> None:
+    environ, said = {name: text}, text.strip()
+
+    is_number = said.isascii() and said.isdecimal() and int(said) > 0
+    if is_number or not said:
+        delegation_from_environment(environ, DelegationSettings())
+        limits_from_environment(environ)
+    elif said != "0":  # for some of them 0 is for ever
+        with pytest.raises(UsageError, match=name):
+            delegation_from_environment(environ, DelegationSettings())
+            limits_from_environment(environ)
+
+
+def test_without_variables_the_usual_holds() -> None:
+    """Agents 15."""
+    empty = dict.fromkeys(NUMBERS, " ")
+
+    assert limits_from_environment(empty) == EnvironmentLimits()
+    assert (
+        (EnvironmentLimits().side_by_side, EnvironmentLimits().stop_blocks) == (SIDE_BY_SIDE, STOP_BLOCK_CAP) == (10, 8)
+    )
+    assert EnvironmentLimits().session_end_s == SESSION_END_LIMIT_S == 1.5
+    assert EnvironmentLimits().bash == BashLimits(default_ms=120_000, most_ms=600_000, characters=30_000)
+    assert delegation_from_environment(empty, DelegationSettings()) == DelegationSettings()
+
+
+@pytest.mark.parametrize(
+    ("environ", "given", "made"),
+    [
+        ({"GREENROOM_FORK_SUBAGENT": "1"}, {}, {"fork": "when_type_omitted"}),
+        ({"GREENROOM_FORK_SUBAGENT": "1"}, {"fork": "explicit"}, {"fork": "explicit"}),
+        ({"GREENROOM_FORK_SUBAGENT": "0"}, {"fork": "explicit"}, {"fork": "off"}),
+        ({"GREENROOM_DISABLE_BACKGROUND_TASKS": "1"}, {}, {"background": False}),
+        ({"GREENROOM_DISABLE_BACKGROUND_TASKS": "0"}, {"background": False}, {"background": False}),
+        ({"GREENROOM_AUTO_BACKGROUND_TASKS": "0"}, {}, {"auto_background_ms": 0}),
+        ({"GREENROOM_AUTO_BACKGROUND_TASKS": "1"}, {"auto_background_ms": 0}, {"auto_background_ms": 120_000}),
+        ({"GREENROOM_AUTO_BACKGROUND_TASKS": "1"}, {"auto_background_ms": 5}, {"auto_background_ms": 5}),
+        ({"GREENROOM_MAX_SUBAGENT_SPAWN_DEPTH": "1"}, {}, {"max_depth": 1}),
+        ({"GREENROOM_MAX_CONCURRENT_SUBAGENTS": "2"}, {"max_running": 9}, {"max_running": 2}),
+    ],
+)
+def test_how_agents_start_others(environ: dict[str, str], given: dict[str, object], made: dict[str, object]) -> None:
+    """Agents 15, 20.48."""
+    read = delegation_from_environment(environ, DelegationSettings(**given))  # type: ignore[arg-type]
+
+    assert read == DelegationSettings(**made)  # type: ignore[arg-type]
+
+
+async def test_limits_of_commands_are_told_to_the_model_and_hold(project: Path) -> None:
+    """Agents 15: BASH_DEFAULT_TIMEOUT_MS, BASH_MAX_TIMEOUT_MS, BASH_MAX_OUTPUT_LENGTH."""
+    env = {"BASH_DEFAULT_TIMEOUT_MS": "50", "GREENROOM_BASH_MAX_TIMEOUT_MS": "100", "BASH_MAX_OUTPUT_LENGTH": "20"}
+    calls = [Call("Bash", {"command": one}) for one in ("sleep 60", "printf '%0100d' 7")]
+    calls.append(Call("Bash", {"command": "true", "timeout": 200}))
+    model = ScriptedModel([calls, "done"], keeps_requests=True)
+    async with open_session(
+        model=model,
+        cwd=project,
+        runs=project.parent / "runs",
+        tools=STANDARD_TOOLS,
+        settings={"env": env, "permissions": {"allow": ["Bash"]}},
+    ) as session:
+        await session.run("Go.")
+
+    (schema,) = (one.input_schema for one in model.requests[0].tools if one.name == "Bash")
+    timeout = schema["properties"]["timeout"]
+    assert (timeout["default"], timeout["maximum"]) == (50, 100)
+    assert "50 if left out, at most 100" in timeout["description"]
+    late, long, refused = (one.content for one in results(session))
+    assert "not done within its timeout" in late
+    assert "cut: 100 bytes in all" in long
+    assert "timeout" in refused
+
+
+async def test_commands_can_tell_where_they_run(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agents 15: what is exported; a variable of the settings goes before it."""
+    names = ["CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR"]
+    names += ["GREENROOM_SESSION_ID", "GREENROOM_PROJECT_DIR"]
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    command = "".join(f'echo "{name}=${name}";' for name in names)
+    settings = {"permissions": {"allow": ["Bash"]}, "env": {"CLAUDECODE": "mine"}}
+
+    session = await run(project, [Call("Bash", {"command": command}), "done"], settings)
+
+    assert dict(line.split("=", 1) for line in results(session)[0].content.splitlines()) == {
+        "CLAUDECODE": "mine",
+        "CLAUDE_CODE_CHILD_SESSION": "1",
+        "CLAUDE_CODE_SESSION_ID": session.id,
+        "CLAUDE_PROJECT_DIR": str(project),
+        "GREENROOM_SESSION_ID": session.id,
+        "GREENROOM_PROJECT_DIR": str(project),
+    }
+
+
+async def test_stop_hooks_are_overruled_after_so_many_times(project: Path) -> None:
+    """Agents 15, 3.39."""
+    settings = hook("Stop", f"echo >> {project}/asked; echo more >&2; exit 2")
+
+    await run(project, ["again", "again", "done"], {**settings, "env": {"GREENROOM_STOP_HOOK_BLOCK_CAP": "2"}})
+
+    assert len((project / "asked").read_text()) == 3
+
+
+async def test_hooks_of_the_end_share_what_the_variable_says(project: Path) -> None:
+    """Agents 15, 3.11."""
+    settings = hook("SessionEnd", f"sleep 60; touch {project}/late")
+    began = trio.current_time()
+
+    session = await run(project, ["done"], {**settings, "env": {"GREENROOM_SESSIONEND_HOOKS_TIMEOUT_MS": "50"}})
+
+    assert trio.current_time() - began < 5
+    lines = map(json.loads, (session.run_folder / "journal.jsonl").read_text().splitlines())
+    assert [one["error"] for one in lines if one.get("ev") == "hook.ran"] == ["it did not end within 0.05 s"]
+
+
+async def test_so_many_read_only_calls_run_at_once(project: Path) -> None:
+    """Agents 15, 1.37."""
+    running = most = 0
+
+    @tool(read_only=True)
+    async def look() -> str:
+        """Look."""
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await trio.testing.wait_all_tasks_blocked()
+        running -= 1
+        return "seen"
+
+    async with open_session(
+        model=ScriptedModel([[Call("Look")] * 7, "done"]),
+        cwd=project,
+        runs=project.parent / "runs",
+        tools=(look,),
+        settings={"env": {"GREENROOM_MAX_TOOL_USE_CONCURRENCY": "3"}},
+    ) as session:
+        await session.run("Go.")
+
+    assert most == 3
