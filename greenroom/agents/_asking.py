@@ -107,7 +107,7 @@ def _count(asking: Asking, response: ModelResponse, usage: Usage, state: str, er
     asking.usage += usage
     progress = asking.home.progress
     if progress is not None and asking.turn and usage.total:  # what runs beside its turns is no progress of it
-        progress.note_request(usage.total - usage.output_tokens, usage.output_tokens)
+        progress.note_request(usage.total - usage.output_tokens, usage.output_tokens, response.model)
     asking.emit(
         ModelEnded,
         asking.agent,

@@ -27,6 +27,8 @@ class Progress:
     """What it did last, the latest at the end: a tool and what the call was about."""
     tool_uses: Counter[str] = attrs.field(factory=Counter[str])
     """Calls by tool."""
+    models: dict[str, None] = attrs.field(factory=dict)
+    """Those that have answered, in the order in which they did first."""
     last_request_tokens: int = 0
     """What the latest request read and wrote."""
     lines_added: int = 0
@@ -59,8 +61,10 @@ class Progress:
         """What it did last; empty at the beginning."""
         return self.recent_activities[-1] if self.recent_activities else ""
 
-    def note_request(self, input_tokens: int, output_tokens: int) -> None:
-        """Count a model request."""
+    def note_request(self, input_tokens: int, output_tokens: int, model: str = "") -> None:
+        """Count a request that a model has answered."""
+        if model:
+            self.models[model] = None
         self.latest_input_tokens = input_tokens
         self.cumulative_output_tokens += output_tokens
         self.last_request_tokens = input_tokens + output_tokens

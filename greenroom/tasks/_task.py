@@ -74,6 +74,8 @@ class Task:
     """Who asked for its end, and why."""
     result: str | None = None
     """What an agent said last; a part of it where it did not come to its end."""
+    said_of_silence: str = ""
+    """What its notice says where `result` is empty."""
     usage: TaskUsage | None = None
     worktree: str = ""
     """The worktree that was kept at its end."""
@@ -231,7 +233,7 @@ class Task:
             output_file=str(info.output_file),
             status=self.state,
             summary=f"{_name(info.kind, info.description)} {self.ending}",
-            result=self.result,
+            result=self.result or self.said_of_silence or None,
             usage=self.usage,
             worktree=self.worktree,
             worktree_branch=self.worktree_branch,

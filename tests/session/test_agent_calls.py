@@ -155,6 +155,7 @@ async def test_the_fields_of_a_result_are_those_that_are_documented(tmp_path: Pa
         "agentType",
         "content",
         "resolvedModel",
+        "modelsUsed",
         "totalToolUseCount",
         "totalDurationMs",
         "totalTokens",
@@ -166,6 +167,7 @@ async def test_the_fields_of_a_result_are_those_that_are_documented(tmp_path: Pa
     assert completed["agentType"] == "general-purpose"
     assert completed["content"] == [{"type": "text", "text": "Nothing there."}]
     assert completed["resolvedModel"] == "playbook"
+    assert completed["modelsUsed"] == ["playbook"]
     assert (completed["totalToolUseCount"], completed["totalDurationMs"]) == (1, 2000)
     assert completed["toolStats"]["searchCount"] == 1
     assert 0 < completed["totalTokens"] < completed["usage"]["input_tokens"]

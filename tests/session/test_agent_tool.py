@@ -169,11 +169,16 @@ async def test_zero_keeps_a_call_waiting(tmp_path: Path, autojump_clock: MockClo
 
 
 async def test_a_child_that_says_nothing_has_a_placeholder(tmp_path: Path, autojump_clock: MockClock) -> None:
-    """Behaviours (1), line 10; RC-50."""
-    async with open_teamwork(tmp_path, in_order(agent("look")), pages={"general-purpose": lambda _: ""}) as session:
+    """Behaviours (1), line 10; RC-50: in the result and in the notice; a program reads that there is no text."""
+    main = in_order([agent("look"), agent("look", run_in_background=True)])
+    async with open_teamwork(tmp_path, main, pages={"general-purpose": lambda _: ""}) as session:
         await session.run("go")
+        await session.wait_quiet()
+        handle = await session.spawn("general-purpose", "look")
 
     assert "(Subagent completed but returned no output.)" in main_messages(session)[2]
+    assert "<result>(Subagent completed but returned no output.)</result>" in notices(session)[0]
+    assert (await handle.wait_finished()).text == ""
 
 
 async def test_a_searcher_tells_no_id(tmp_path: Path, autojump_clock: MockClock) -> None:

@@ -258,3 +258,31 @@ async def test_who_goes_on_after_its_clean_worktree_went_gets_another_one(tmp_pa
     assert result.worktree == str(tree)
     assert (tree / "new.txt").exists()
     assert not (project / "new.txt").exists()
+
+
+async def test_a_start_that_is_refused_at_the_last_moment_leaves_no_worktree(tmp_path: Path, project: Path) -> None:
+    """Behaviours (20), line 5: two calls of one message with the same name, each with a worktree of its own."""
+    named = {"isolation": "worktree", "run_in_background": True, "name": "ann"}
+    are_started = trio.Event()
+
+    @tool(name="Hold", read_only=True)
+    async def hold() -> str:
+        """Wait until both calls have an answer."""
+        await are_started.wait()
+        return "held"
+
+    def main(request: ModelRequest) -> AnswerLike:
+        if len(request.messages) > 1:
+            are_started.set()
+        return in_order([agent("one", **named), agent("two", **named)], "They run.")(request)
+
+    pages = {"general-purpose": in_order(Call("Hold"), "Done.")}
+    async with open_teamwork(tmp_path, main, pages=pages, tools=(hold,), wait_s=0) as session:
+        with trio.fail_after(30):
+            await session.run("go")
+            await session.wait_quiet()
+            refused = main_messages(session)[2]
+
+    assert "is called 'ann' and runs" in refused
+    assert trees(project) == []
+    assert not [one for one in branches(project) if "agent" in one]

@@ -29,9 +29,8 @@ def kill_all(session: Session) -> object:
     return session.kill_all()
 
 
-def end_session(session: Session) -> object:
+def end_session(session: Session) -> None:
     session.kill("enough")
-    return None
 
 
 @pytest.mark.parametrize(
@@ -112,3 +111,20 @@ async def test_a_kill_of_everything_in_the_background_leaves_the_turn_alone(
         await session.wait_quiet()
 
     assert task.state == "killed"
+
+
+async def test_a_program_that_does_not_wait_any_more_takes_its_agent_along(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-12, RC-06. Mechanism: `session.spawn` that waits kills the agent when it is cancelled."""
+    pages = {"general-purpose": in_order(_long(), "Done.")}
+    async with open_teamwork(tmp_path, in_order("x"), pages=pages, tools=(linger,)) as session:
+        with trio.move_on_after(10) as scope:
+            await session.spawn("general-purpose", "look")
+        (task,) = session.delegation.tasks.all()
+        await task.wait_finished()
+        assert scope.cancelled_caught
+        assert trio.current_time() - task.ended_s < 1
+
+    assert (task.state, task.cause.who if task.cause is not None else "") == ("killed", "host")
+    assert violations(session) == []

@@ -257,6 +257,7 @@ class AgentTool:
             agent_type=member.definition.name,
             content=(text,) if text else (),
             resolved_model=home.model or home.services.model.name,
+            models_used=tuple(progress.models) or None,
             total_tool_use_count=progress.tool_use_count,
             total_duration_ms=task.duration_ms,
             total_tokens=progress.last_request_tokens,

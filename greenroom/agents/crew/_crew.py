@@ -29,6 +29,7 @@ from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Or
 from greenroom.agents.crew._places import Places, confined
 from greenroom.agents.crew._reports import readable, report_of, with_denials, words_of
 from greenroom.agents.crew._telling import Telling
+from greenroom.agents.delegation._results import NO_OUTPUT
 from greenroom.agents.delegation._routing import SpawnRefused
 from greenroom.core import Cause, JournalBusy, JournalError, Ports, Stopping, actor_id
 from greenroom.store import encode_line
@@ -377,6 +378,7 @@ class Crew:
         home, progress = member.home, task.progress
         assert progress is not None
         task.result = with_denials(self.report_of(home.last_text, task.info.output_file), home.denials)
+        task.said_of_silence = NO_OUTPUT if state is State.COMPLETED else ""
         task.ended_s = trio.current_time()
         task.usage = TaskUsage(
             total_tokens=progress.token_count,

@@ -1,0 +1,149 @@
+"""Messages to agents that do not run at the moment: what waits for a place, and what is just being cleaned up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from greenroom.agents import Question
+from greenroom.agents.crew._places import Places
+from greenroom.core import ProviderError
+from greenroom.models import AnswerLike, Call, ModelRequest
+from greenroom.permissions import Deny
+from tests.session.teamwork import agent, in_order, last_texts, notices, open_teamwork, violations
+
+
+async def test_what_is_sent_to_one_that_waits_for_a_place_is_read_with_its_task(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """CL-14, CL-16. Mechanism: it joins what the agent is told first; it starts nothing, and cancels no start."""
+    read: list[str] = []
+
+    def page(request: ModelRequest) -> AnswerLike:
+        read.append(_told(request))
+        return "Done."
+
+    settings = {"delegation": {"max_running": 1}}
+    async with open_teamwork(
+        tmp_path, in_order("x"), pages={"general-purpose": page}, settings=settings, wait_s=10
+    ) as session:
+        first = await session.spawn("general-purpose", "first", background=True)
+        second = await session.spawn("general-purpose", "second", background=True)
+        post, main = session.delegation.post, session.main.id
+        sent = await post.send(second.id, "and quickly", sender=main)
+        assert second.tell("and well")
+        assert (sent.has_resumed, str(second.state)) == (False, "pending")
+        assert str((await first.wait_finished()).state) == str((await second.wait_finished()).state) == "completed"
+        assert second.task.info.run == 1
+
+    assert read == ["first", "second\n\nand quickly\n\nand well"]
+    assert violations(session) == []
+
+
+async def test_one_goes_on_when_what_it_left_behind_has_been_looked_after(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CL-42, agents 6.58. Mechanism: `resume` waits until the run before has settled: its worktree is being let go."""
+    happened: list[str] = []
+
+    async def slowly(*_: object) -> None:
+        await trio.sleep(50)
+        happened.append("cleaned up")
+
+    def page(request: ModelRequest) -> AnswerLike:
+        happened.append(_told(request))
+        return "Done."
+
+    monkeypatch.setattr(Places, "let_go", slowly)
+    async with open_teamwork(tmp_path, in_order("x"), pages={"general-purpose": page}) as session:
+        crew = session.delegation.crew
+        handle = await session.spawn("general-purpose", "begin", background=True)
+        hold = SimpleNamespace(worktree=SimpleNamespace(path=tmp_path, branch=""))
+        crew.members[handle.id].hold = hold  # type: ignore[assignment]
+        await handle.task.wait_finished()
+        crew.members[handle.id].hold = None
+        await handle.resume("go on")
+        assert handle.task.info.run == 2
+        await handle.wait_finished()
+
+    assert happened == ["begin", "cleaned up", "go on"]
+    assert violations(session) == []
+
+
+async def test_whoever_goes_on_with_an_agent_hears_of_its_end_and_nobody_else(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Agents 6F, 19.4; DESIGN 12.19: a model that goes on with the program's agent is told, and the other way round it is not."""
+    main = in_order("Heard.", agent("look", run_in_background=True), "It runs.")
+    async with open_teamwork(tmp_path, main) as session:
+        post = session.delegation.post
+        own = await session.spawn("general-purpose", "look", background=True)
+        await own.wait_finished()
+        await session.wait_quiet()
+        assert notices(session) == []
+        await post.send(own.id, "go on", sender=session.main.id)
+        await session.wait_quiet()
+        assert [own.id in one for one in notices(session)] == [True]
+        await session.run("start one")
+        await session.wait_quiet()
+        (other,) = (one.id for one in session.tasks() if one.id != own.id)
+        before = len(notices(session))
+        await session.handle(other).resume("go on")
+        await session.wait_quiet()
+        assert len(notices(session)) == before
+
+    assert violations(session) == []
+
+
+async def test_what_one_run_was_refused_is_not_in_the_report_of_the_next(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-101: it is told with the result of the run that it belongs to."""
+
+    async def can_use_tool(_: Question) -> Deny:
+        return Deny(message="not today")
+
+    page = in_order(Call("Write", {"file_path": "a.txt", "content": "a"}), "First.", "Second.")
+    async with open_teamwork(
+        tmp_path,
+        in_order("x"),
+        pages={"general-purpose": page},
+        settings={"child_permission": "inherit"},
+        mode="default",
+        can_use_tool=can_use_tool,
+    ) as session:
+        handle = await session.spawn("general-purpose", "write", background=True)
+        first = await handle.wait_finished()
+        await handle.resume("go on")
+        second = await handle.wait_finished()
+
+    assert first.text == "First.\n\n[harness: calls of this agent were refused: Write]"
+    assert second.text == "Second."
+
+
+async def test_a_run_that_fails_before_it_has_said_anything_has_no_text_of_an_earlier_one(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """CL-09, CL-11: a part is a part of this run."""
+
+    def page(request: ModelRequest) -> AnswerLike:
+        if len(request.messages) > 1:
+            raise ProviderError("no", kind="bad_request", status=400)
+        return "First."
+
+    async with open_teamwork(tmp_path, in_order("x"), pages={"general-purpose": page}) as session:
+        handle = await session.spawn("general-purpose", "look", background=True)
+        first = await handle.wait_finished()
+        await handle.resume("go on")
+        second = await handle.wait_finished()
+
+    assert (str(first.state), first.text) == ("completed", "First.")
+    assert (str(second.state), second.text, second.error) == ("failed", "", "bad_request: no")
+
+
+def _told(request: ModelRequest) -> str:
+    return last_texts(request).partition("\n<system-reminder>")[0]
