@@ -42,24 +42,14 @@ from greenroom.mcp import (
     start_servers,
     with_environment,
 )
-from greenroom.models import (
-    MODEL_FILE,
-    Budget,
-    Message,
-    Model,
-    ModelNames,
-    ModelRequest,
-    ModelSettings,
-    RetryBudget,
-    recording,
-    with_settings,
-)
+from greenroom.models import MODEL_FILE, Budget, Model, ModelNames, ModelSettings, RetryBudget, recording, with_settings
 from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation, SessionGround
 from greenroom.session._environment import EnvironmentLimits, exported_variables, limits_from_environment
 from greenroom.session._environment_text import git_status
 from greenroom.session._hook_rules import HookRules
+from greenroom.session._judge import Judge
 from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
 from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
@@ -83,10 +73,6 @@ from greenroom.worktrees import Worktrees
 
 MCP_TOKENS: Final = "mcp-tokens"
 """The folder in the user's own that tokens of MCP servers are kept in."""
-FAST: Final = "haiku"
-"""The alias of the model that hooks ask by themselves."""
-HOOK_TOKENS: Final = 1_024
-"""The most that a model writes when a hook asks it."""
 
 ModelFor: TypeAlias = Callable[[SessionSettings, AgentDefinition], Model]
 """Makes the model of a session, given its settings and the definition of its main agent."""
@@ -375,7 +361,7 @@ async def compose(
             emit=journal.recorder.emit_fields,
             rules=HookRules(cwd=str(plan.cwd), home=plan.policy.home),
             mcp=HookCaller(servers),
-            model=_Judge(model, _names(plan)),
+            model=Judge(model, _names(plan)),
             overflow_folder=run_folder / "hooks",
             start_soon=around.nursery.start_soon,
             on_hook=hosted.watch.on_hook,
@@ -486,39 +472,3 @@ def _services(
 def _names(plan: Plan) -> ModelNames:
     models = plan.settings.scalars.models
     return ModelNames() if models is None else models.names
-
-
-@final
-@attrs.frozen
-class _Judge:
-    """Asks a model what a hook wants to know; without tools, and beside every conversation.
-
-    It is the one that the hook names, else a fast one where the session runs on one of Claude's, else the session's own.
-    """
-
-    model: Model
-    names: ModelNames
-
-    async def ask(self, system: str, prompt: str, *, model: str | None) -> str:
-        """Return the model's text.
-
-        Raises:
-            ProviderError: It could not be asked, or had nothing to say.
-        """
-        request = ModelRequest(
-            messages=(Message.user(prompt),),
-            system=system,
-            max_tokens=HOOK_TOKENS,
-            definition="hook",
-            model=self._chosen(model),
-        )
-        async with self.model.stream(request) as stream:
-            response = await stream.wait_response()
-        return response.text
-
-    def _chosen(self, model: str | None) -> str:
-        """Return the exact name of the model that is asked; empty for the session's own."""
-        if model:
-            return self.names.exact(model)
-        fast = self.names.exact(FAST)
-        return fast if self.model.name.startswith("claude-") and self.names.allows(fast) else ""
