@@ -13,6 +13,7 @@ from typing import Any, Final, final
 from greenroom.actors import TurnBegan, TurnEnded
 from greenroom.agents import (
     AgentDefined,
+    AgentNoticed,
     CompactBegan,
     CompactEnded,
     ModelBegan,
@@ -37,7 +38,7 @@ class Meter:
     Args:
         main: Id of the main agent.
         pricing: What tokens cost.
-        on_event: Called with what is told of the main agent: the end of a turn, a refused call, a compaction, a hook.
+        on_event: Called with what is told of the main agent: the end of a turn, a refused call, a compaction, a hook, a notice.
     """
 
     def __init__(
@@ -118,6 +119,7 @@ _HANDLERS: Final[Mapping[type[Event], Callable[[Meter, float, Any], None]]] = {
     CompactEnded: Meter._told,
     ModelRetried: Meter._told,
     HookRan: Meter._told,
+    AgentNoticed: Meter._told,
     ModelBegan: Meter._model_began,
     ModelEnded: Meter._model_ended,
     ToolBegan: Meter._tool_began,

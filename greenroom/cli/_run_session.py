@@ -19,7 +19,15 @@ import trio
 
 from greenroom._version import __version__
 from greenroom.actors import AbortStatus, TurnEnded
-from greenroom.agents import CONTINUE, Appended, CompactBegan, CompactEnded, ModelRetried, PermissionDenied
+from greenroom.agents import (
+    CONTINUE,
+    AgentNoticed,
+    Appended,
+    CompactBegan,
+    CompactEnded,
+    ModelRetried,
+    PermissionDenied,
+)
 from greenroom.cli._output import complain, note
 from greenroom.cli._run_beats import Beats
 from greenroom.cli._run_ending import FAILED, SUCCESS, Ending, ended_badly, ended_well
@@ -34,7 +42,7 @@ from greenroom.cli._signals import EXIT_CODES
 from greenroom.core import Event, GreenroomError, Record, TurnFailed, TurnKilled, UsageError, event_of
 from greenroom.hooks import HookNews, HookRan
 from greenroom.inbox import Origin
-from greenroom.session import Session
+from greenroom.session import SETTINGS_NOTICE, Session
 from greenroom.tasks import AGENT
 
 _CLASS: Final = 2
@@ -185,6 +193,8 @@ class Run:
                 self._turn_ended(event)
             case PermissionDenied() | CompactBegan() | CompactEnded() | ModelRetried():
                 self._print(partial(self._printer.told, event))
+            case AgentNoticed(source=source, text=text) if source == SETTINGS_NOTICE:
+                note(text)
             case HookRan(error=error) if error and (event.source, event.handler, error) not in self._bad_hooks:
                 self._bad_hooks.add((event.source, event.handler, error))
                 note(f"{event.source}: the hook {event.handler!r} of {event.event} does not work: {error}")

@@ -121,6 +121,7 @@ class _Run:
     items: int = 0
     completed: int = 0
     input_tokens: int = 0
+    cached_tokens: int = 0
     output_tokens: int = 0
     error: str = ""
 
@@ -411,6 +412,7 @@ def _noted(run: _Run, session: Session) -> Iterator[None]:
     finally:
         usage = session.usage
         run.input_tokens = usage.total - usage.output_tokens
+        run.cached_tokens = usage.cache_read_input_tokens
         run.output_tokens = usage.output_tokens
 
 
@@ -452,6 +454,7 @@ def _summary(state: str, run: _Run, opening: Opening, options: SwarmOptions, *, 
         completed=run.completed,
         mates=opening.mates,
         input_tokens=run.input_tokens,
+        cached_tokens=run.cached_tokens,
         output_tokens=run.output_tokens,
         is_estimate=opening.is_rule_based,
         duration_s=round(duration_s, 3),

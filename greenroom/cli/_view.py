@@ -61,6 +61,9 @@ class Summary:
     completed: int
     mates: int
     input_tokens: int
+    """All that was read, from the cache too."""
+    cached_tokens: int = 0
+    """Those of it that came from the cache."""
     output_tokens: int
     is_estimate: bool
     duration_s: float
@@ -105,14 +108,15 @@ class View(Protocol):
 def summary_lines(summary: Summary) -> list[str]:
     """Return the last lines for people."""
     mates = f"{summary.mates} {'mate' if summary.mates == 1 else 'mates'}"
-    estimate = " (estimated)" if summary.is_estimate else ""
+    estimate = " (estimated; each request counts its whole conversation again, nothing is cached)"
+    cached = f" ({summary.cached_tokens:,} from the cache)" if summary.cached_tokens else ""
     heads = {"done": "Done", "incomplete": "Done, but not with everything", "stopped": "Stopped", "failed": "Failed"}
     work = f"{summary.completed} of {summary.items} items by {mates}"
     if summary.had_nothing:
         work = "there was nothing to survey"
     lines = [
         f"{heads[summary.state]}: {work} in {summary.duration_s:.1f} s",
-        f"Tokens: {summary.input_tokens:,} in, {summary.output_tokens:,} out{estimate}",
+        f"Tokens: {summary.input_tokens:,} in{cached}, {summary.output_tokens:,} out{estimate if summary.is_estimate else ''}",
     ]
     if summary.error:
         lines.append(f"Why:    {summary.error}")

@@ -226,7 +226,9 @@ CATALOG: Final[Mapping[HookEvent, EventRow]] = {
         exits=Exit.MUST_SUCCEED, block="no worktree is made", specific=frozenset({"worktreePath"})
     ),
     _E.WORKTREE_REMOVE: EventRow(can_stop=False),
-    _E.CONFIG_CHANGE: EventRow(matches="source", exits=Exit.BLOCKS, block="the change is not applied", decides=True),
+    _E.CONFIG_CHANGE: EventRow(
+        matches="source", exits=Exit.BLOCKS, block="the change is not applied", decides=True, can_stop=False
+    ),
     _E.CWD_CHANGED: EventRow(),
     _E.DIRECTORY_ADDED: EventRow(),
     _E.FILE_CHANGED: EventRow(matches="file name"),

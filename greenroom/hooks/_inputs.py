@@ -434,6 +434,19 @@ class WorktreeRemoveInput(HookInput):
     worktree_path: Path
 
 
+@final
+@attrs.frozen(kw_only=True)
+class ConfigChangeInput(HookInput):
+    """A settings file was edited, and is about to count."""
+
+    event: ClassVar[HookEvent] = HookEvent.CONFIG_CHANGE
+    subject_field: ClassVar[str] = "source"
+
+    source: str
+    """`user_settings`, `project_settings` or `local_settings`."""
+    file_path: Path
+
+
 INPUTS: Final[Mapping[HookEvent, type[HookInput]]] = {
     one.event: one
     for one in (
@@ -458,6 +471,7 @@ INPUTS: Final[Mapping[HookEvent, type[HookInput]]] = {
         SessionEndInput,
         WorktreeCreateInput,
         WorktreeRemoveInput,
+        ConfigChangeInput,
     )
 }
 """The class of each event that greenroom can tell of; the others parse in settings and never happen."""

@@ -10,6 +10,7 @@ from greenroom.session._queue import Interrupted, SessionInbox
 from greenroom.session._resume import Beginning, Fork, find_session, read_beginning, transcript_opener
 from greenroom.session._session import Session
 from greenroom.session._settings import SessionSettings, SettingSource, WorktreeKeys, load_settings
+from greenroom.session._settings_watch import SETTINGS_NOTICE
 from greenroom.session._status import AgentStatus, TaskStatus
 from greenroom.session._stream import EventStream
 from greenroom.session._sweep import SweepReport, sweep_runs
@@ -18,6 +19,7 @@ __all__ = [
     "EVENTS",
     "FOLDS",
     "MAIN",
+    "SETTINGS_NOTICE",
     "AgentStatus",
     "Beginning",
     "EventStream",

@@ -6,9 +6,10 @@ definition or its skill wrote for `Stop` is `SubagentStop`. Rule 3: an agent tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
+from weakref import WeakSet
 
 import attrs
 
@@ -46,6 +47,27 @@ class AgentHooks:
         self._settings = tuple(settings)
         self._services = services
         self._problems = problems
+        self._limited: WeakSet[AgentHome] = WeakSet()
+
+    def put_in_force(self, settings: Sequence[ParsedHooks], homes: Iterable[AgentHome]) -> None:
+        """Let other settings count: agents that there are keep the hooks that their definitions and skills brought."""
+        of_settings = {one.source for one in (*self._settings, *settings)}
+        self._settings = tuple(settings)
+        for home in homes:
+            there_are = () if home.hooks is None else home.hooks.hooks.parsed
+            own = [one for one in there_are if one.source not in of_settings]
+            if home.hooks is not None:
+                home.hooks.hooks = merge_hooks((*self._settings, *own))
+            elif any(one.hooks for one in self._settings):
+                home.hooks = self._runner(home, own)
+            if home in self._limited:
+                self.limit(home)
+
+    def limit(self, home: AgentHome) -> None:
+        """Take away the hooks of an agent that would start agents, for good."""
+        self._limited.add(home)
+        if home.hooks is not None:
+            home.hooks.hooks = home.hooks.hooks.without(HandlerType.AGENT)
 
     def of(self, home: AgentHome, trusted: Sequence[Path]) -> HookRunner | None:
         """Return what runs the hooks of an agent; None where there are none."""
@@ -84,9 +106,3 @@ class AgentHooks:
     def _runner(self, home: AgentHome, own: Sequence[ParsedHooks]) -> HookRunner:
         services = attrs.evolve(self._services, deliver=late_delivery(home), agent=self.asker)
         return HookRunner(merge_hooks((*self._settings, *own)), services)
-
-
-def without_agents(home: AgentHome) -> None:
-    """Take away the hooks of an agent that would start agents."""
-    if home.hooks is not None:
-        home.hooks.hooks = home.hooks.hooks.without(HandlerType.AGENT)

@@ -7,6 +7,7 @@ outlives its agents, so that a call that ends finds what it has to end.
 from __future__ import annotations
 
 import os
+from collections import ChainMap
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -60,7 +61,15 @@ from greenroom.session._hook_rules import HookRules
 from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
 from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
-from greenroom.session._settings import SessionSettings, Settings, SettingSource, load_settings, read_sources
+from greenroom.session._settings import (
+    SessionSettings,
+    Settings,
+    SettingSource,
+    Stamps,
+    load_settings,
+    read_sources,
+    settings_stamps,
+)
 from greenroom.session._worktree_hooks import SettingsWorktreeHooks
 from greenroom.skills import SkillSource
 from greenroom.supervisor import Supervisor
@@ -90,13 +99,17 @@ class Plan:
     places: Places | None
     sources: frozenset[SettingSource]
     settings: Settings
+    stamps: Stamps
+    """Of the settings files, from before they were read."""
     definitions: DefinitionSource
     main: AgentDefinition
     tools: ToolSet
     policy: Policy
     has_mode: bool
+    variables: dict[str, str] = attrs.field(repr=False)
+    """Those of the settings; they change when files do."""
     environ: Mapping[str, str] = attrs.field(repr=False)
-    """Variables of the machine, with those of the settings before them."""
+    """Variables of the machine, with those of the settings before them, as they are now."""
     compaction: CompactionSettings
     limits: EnvironmentLimits
     servers: FoundServers
@@ -178,8 +191,10 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     wanted = read_sources(wish.sources)
     run = ports.blocking.run
     places = await run(find_places, cwd) if wanted else None
+    stamps = await run(settings_stamps, places, wanted)
     settings = await run(load_settings, places, wanted, given=wish.given, is_trusted=wish.is_trusted)
-    environ = {**os.environ, **settings.env}
+    variables = settings.env
+    environ = ChainMap(variables, dict(os.environ))
     settings, of_mode = in_mode(settings, environ, stored=mode, run=earlier)
     teams = teams_from_environment(environ, settings.scalars.teams)
     delegation = delegation_from_environment(environ, settings.scalars.delegation)
@@ -200,12 +215,14 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         cwd=cwd,
         places=places,
         sources=wanted,
+        stamps=stamps,
         settings=settings,
         definitions=definitions,
         main=_chosen(wish.main, found),
         tools=tools,
         policy=policy,
         has_mode=wish.permission_mode is not None,
+        variables=variables,
         environ=environ,
         compaction=compaction_from_environment(environ, settings.scalars.compaction),
         limits=limits,
@@ -285,7 +302,7 @@ async def open_surroundings(
 ) -> AsyncIterator[Surroundings]:
     """Open what a session starts processes and tasks with; leaving ends what is left of them."""
     folder = run_folder / "tasks"
-    environ = {**exported_variables(run_folder.name, plan.project), **plan.settings.env}
+    environ = ChainMap(plan.variables, exported_variables(run_folder.name, plan.project))
 
     async with (
         open_processes(

@@ -8,7 +8,6 @@ where it says afterwards.
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
@@ -48,12 +47,13 @@ from greenroom.core.sources import Places
 from greenroom.hooks import HookServices
 from greenroom.mcp import McpServers, MissingServers, ServerStatus, prompt_call
 from greenroom.models import Budget, ModelNames, choose_model, read_effort
-from greenroom.permissions import Policy, Scope, Update, apply_updates, hidden_tools, updated_settings
+from greenroom.permissions import Policy, hidden_tools
 from greenroom.session._agent_hooks import AgentHooks
 from greenroom.session._agent_servers import ServerTool, reach_servers, read_server_prompt
+from greenroom.session._in_force import InForce
 from greenroom.session._leading import as_coordinator, give_scratchpad, open_folders, workers_in_words
 from greenroom.session._policy import policy_of
-from greenroom.session._settings import Settings, SettingSource, settings_path
+from greenroom.session._settings import Settings, SettingSource
 from greenroom.session._skill_ports import skill_ports
 from greenroom.session._tool_lists import check_tool_list, names
 from greenroom.skills import Rendered, SkillFailed, Skills, SkillSource, read_command_line, render_skill
@@ -63,15 +63,10 @@ from greenroom.tools import Tool, ToolError, ToolSet
 MOST_SHARED: Final = 64
 """Definitions of which is kept what their agents share."""
 SUBAGENT_MODEL: Final = "GREENROOM_SUBAGENT_MODEL"
-_FILES: Final = {
-    Scope.LOCAL: SettingSource.LOCAL,
-    Scope.PROJECT: SettingSource.PROJECT,
-    Scope.USER: SettingSource.USER,
-}
 
 
 @final
-class Composition:
+class Composition(InForce):
     """Makes the agents of one session.
 
     Attributes:
@@ -120,6 +115,7 @@ class Composition:
         self._has_mode = has_mode
         self._kept = kept
         self._environ = environ
+        self.written = set()
         self._homes: dict[AgentHome, None] = {}
         self._policies: dict[tuple[int, bool], tuple[AgentDefinition, Policy, Policy]] = {}
         """By definition and whether it is a child's: the definition, the session's policy then, and what was made of both."""
@@ -451,43 +447,6 @@ class Composition:
     def _environment(self, home: AgentHome) -> str:
         day = self._ports.clock.wall().date().isoformat()
         return f"# Environment\n\nWorking directory: {home.place or self._cwd}\nPlatform: {platform.system()}\nToday: {day}"
-
-    # --- lasting answers -------------------------------------------------------------------------------------------
-
-    async def keep_updates(self, agent_home: AgentHome, updates: Sequence[Update]) -> None:
-        """Put lasting answers in force for the session (agents 1.48), and keep them where they say.
-
-        A mode is for the agent that asked; where that is the main agent, for the session.
-
-        Raises:
-            UsageError: An update is none; nothing has changed.
-        """
-        others = [one for one in updates if one.mode is None]
-        changed = [
-            (home, apply_updates(home.policy, updates if home is agent_home else others, cwd=str(self._cwd)))
-            for home in self._homes
-            if home.policy is not None
-        ]
-        self.policy = apply_updates(self.policy, others if agent_home.is_child else updates, cwd=str(self._cwd))
-        for home, policy in changed:
-            home.policy = policy
-        for scope, source in _FILES.items():
-            mine = [one for one in updates if one.destination is scope]
-            if mine and self._places is not None and source in self._kept:
-                await self._ports.blocking.run(self._write, settings_path(self._places, source), mine, scope)
-
-    def _write(self, path: Path, updates: Sequence[Update], scope: Scope) -> None:
-        disk = self._ports.disk
-        try:
-            values = json.loads(disk.read(path) or b"{}")
-        except FileNotFoundError:
-            values = {}
-        except ValueError as error:
-            raise UsageError(f"{path} is no JSON ({error}); the answer holds for this session only") from None
-        if not isinstance(values, dict):
-            raise UsageError(f"{path} holds no JSON object; the answer holds for this session only")
-        disk.make_folder(path.parent)
-        disk.write(path, json.dumps(updated_settings(values, updates, scope), indent=2).encode() + b"\n")
 
 
 def _once_read(home: AgentHome) -> Callable[[Rendered], Awaitable[None]]:

@@ -30,7 +30,6 @@ from greenroom.agents.crew import (
 )
 from greenroom.agents.definitions import Definitions
 from greenroom.core import Blocking, Cause, JournalError, Ports, StartFailed, Stopping, UsageError
-from greenroom.session._agent_hooks import without_agents
 from greenroom.session._composition import Composition
 from greenroom.session._elsewhere import SessionElsewhere
 from greenroom.session._handles import TaskHandle
@@ -148,7 +147,7 @@ class Delegation:
         )
         self.forks = SkillForks(crew=self.crew, equip=composition.hooks.add, wait_durable=self._durable)
         composition.fork_skill = self.forks
-        composition.hooks.asker = HookAgents(crew=self.crew, limit=without_agents)
+        composition.hooks.asker = HookAgents(crew=self.crew, limit=composition.hooks.limit)
         neighbours = FolderNeighbours(run_folder, ports.blocking, ports.disk, ports.ids)
         self.post = Post(self.crew, FolderArchive(run_folder, ports.blocking), neighbours)
         self.elsewhere = SessionElsewhere(composition.teams)

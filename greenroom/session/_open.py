@@ -29,6 +29,7 @@ from greenroom.session._assembly import (
     make_plan,
     open_surroundings,
 )
+from greenroom.session._composition import Composition
 from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._leading import mode_of
@@ -37,6 +38,7 @@ from greenroom.session._neighbours import open_door
 from greenroom.session._recovery import Left, read_left
 from greenroom.session._resume import Beginning, Fork, copy_conversation, find_session, load_agent, read_beginning
 from greenroom.session._session import Session
+from greenroom.session._settings_watch import SettingsWatch
 from greenroom.supervisor import SupervisorSpec, open_runtime
 from greenroom.tools import AskUser, Tool, ToolSet
 from greenroom.tools.builtin import READ_ONLY_TOOLS
@@ -192,6 +194,7 @@ async def _running(
                     around.nursery.start_soon(session.delegation.stop_at_budget)
                 await session.start_main(plan.main, loaded, source="resume" if earlier in {None, folder} else "fork")
                 session.delegation.take_up(left)
+                around.nursery.start_soon(_watch_settings, plan, composition, session, ports)
                 if plan.settings.scalars.extract_memory:
                     session.asides.extract_after_turns(around.nursery.start_soon)
                 door = open_door(
@@ -210,6 +213,13 @@ async def _running(
             recorder.emit(SessionEnded(state=state.value, error=error))
             if session is not None:
                 session.close_streams()
+
+
+async def _watch_settings(plan: Plan, composition: Composition, session: Session, ports: Ports) -> None:
+    """Let edits of the settings files of a session count as long as it runs; where it reads none, there is nothing to do."""
+    home = session.delegation.crew.main_home
+    if plan.places is not None and home is not None:
+        await SettingsWatch(plan, composition, home, ports=ports, recorder=session.runtime.recorder).run()
 
 
 def _beginning(plan: Plan, folder: Path, model: Model) -> SessionBegan:

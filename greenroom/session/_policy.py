@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import attrs
@@ -46,6 +46,26 @@ def make_policy(
     rules = [parse_rule(name, Effect.ALLOW, source)[0] for name in own]
     kept: list[Rule] = [rule for rule in rules if rule is not None]
     return attrs.evolve(policy, rules=(*policy.rules, *kept)), [str(one) for one in problems]
+
+
+def rebased(policy: Policy, before: Policy, after: Policy, *, kept_in_files: Collection[Scope]) -> Policy:
+    """Return a policy that was made of some settings, as it is with others: its mode and what it has besides stay.
+
+    Args:
+        policy: The session's or an agent's.
+        before: What the settings came to by themselves.
+        after: What they come to now.
+        kept_in_files: Scopes whose lasting answers stand in files: those are among `after`, or were taken away there.
+    """
+    of_settings = frozenset(before.rules)
+    more = [one for one in policy.rules if one not in of_settings and one.source.scope not in kept_in_files]
+    folders = [one for one in policy.directories if one not in before.directories]
+    return attrs.evolve(
+        policy,
+        rules=(*after.rules, *more),
+        directories=tuple(dict.fromkeys((*after.directories, *folders))),
+        may_bypass=after.may_bypass,
+    ).with_mode(policy.mode)
 
 
 def _mode_of_mate(leading: Policy, wish: ChildWish) -> Mode:

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 import attrs
 
@@ -21,7 +21,7 @@ from greenroom import permissions
 from greenroom.agents import CompactionSettings
 from greenroom.agents.crew import DelegationSettings
 from greenroom.core import SettingsError, UsageError, read_settings
-from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Places
+from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Places, stamp_of
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
 from greenroom.mcp import McpSettings
 from greenroom.models import ModelSettings, read_effort
@@ -30,6 +30,8 @@ from greenroom.session._neighbours import NeighbourSettings
 from greenroom.teams import TeamSettings
 from greenroom.worktrees import BaseRef, WorktreeSettings
 
+Stamps: TypeAlias = Mapping[Path, tuple[int, ...] | None]
+"""What tells one state of a file from another, by file; None where there is none."""
 LOCAL_FILE: Final = "settings.local.json"
 SHARED_FILE: Final = "settings.json"
 
@@ -142,6 +144,8 @@ class SessionSettings:
 
 
 _MERGED: Final = frozenset(("permissions", "hooks", "env", "mcpServers"))
+AT_ONCE: Final = frozenset(("permissions", "hooks", "env", "disableAllHooks", "allowManagedHooksOnly"))
+"""What is in force within seconds after a file was edited; the rest counts from the next session on."""
 
 
 @final
@@ -249,15 +253,42 @@ def load_settings(
     diagnostics: list[Diagnostic] = []
     if given:
         files.append(SettingsFile(name="settings", source=None, values=given, is_own=True))
-    if places is not None:
-        wanted = frozenset(sources)
-        for path, source, is_own in _paths(places):
-            if source in wanted:
-                values = _read(path, is_own=is_own, diagnostics=diagnostics)
-                root = None if source is SettingSource.USER else path.parent.parent
-                if values is not None:
-                    files.append(SettingsFile(name=str(path), source=source, values=values, is_own=is_own, root=root))
-    return _combined(files, diagnostics, is_trusted=is_trusted)
+    for path, source, is_own in settings_files(places, sources):
+        file = read_settings_file(path, source, is_own=is_own, diagnostics=diagnostics)
+        files += [] if file is None else [file]
+    return combined_settings(files, diagnostics, is_trusted=is_trusted)
+
+
+def read_settings_file(
+    path: Path, source: SettingSource, *, is_own: bool, diagnostics: list[Diagnostic]
+) -> SettingsFile | None:
+    """Return what a file holds; None where there is none, or one of others that cannot be read. It looks at the disk.
+
+    Args:
+        path: The file.
+        source: Whose it is.
+        is_own: Whether it is ours.
+        diagnostics: Takes what was passed over.
+
+    Raises:
+        SettingsError: It is ours, and cannot be read or holds no JSON object.
+    """
+    values = _read(path, is_own=is_own, diagnostics=diagnostics)
+    if values is None:
+        return None
+    root = None if source is SettingSource.USER else path.parent.parent
+    return SettingsFile(name=str(path), source=source, values=values, is_own=is_own, root=root)
+
+
+def settings_files(places: Places | None, sources: Iterable[SettingSource]) -> list[tuple[Path, SettingSource, bool]]:
+    """Return where settings of these sources may lie, in the order in which they count, and whether each file is ours."""
+    wanted = frozenset(sources)
+    return [] if places is None else [one for one in _paths(places) if one[1] in wanted]
+
+
+def settings_stamps(places: Places | None, sources: Iterable[SettingSource]) -> Stamps:
+    """Return what tells the states of these files apart. It looks at the disk: call it through `Blocking`."""
+    return {path: stamp_of(path) for path, _, _ in settings_files(places, sources)}
 
 
 def _paths(places: Places) -> Iterator[tuple[Path, SettingSource, bool]]:
@@ -295,7 +326,17 @@ def _read(path: Path, *, is_own: bool, diagnostics: list[Diagnostic]) -> Mapping
     return None
 
 
-def _combined(files: Sequence[SettingsFile], diagnostics: list[Diagnostic], *, is_trusted: bool) -> Settings:
+def combined_settings(files: Sequence[SettingsFile], diagnostics: list[Diagnostic], *, is_trusted: bool) -> Settings:
+    """Return what files say together.
+
+    Args:
+        files: In the order in which they count.
+        diagnostics: What was passed over when they were read; takes what is passed over now.
+        is_trusted: Whether the project is trusted.
+
+    Raises:
+        SettingsError: A file of ours holds what cannot be used.
+    """
     rules: list[PermissionSettings] = []
     hooks: list[ParsedHooks] = []
     scalars: dict[str, Any] = {}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import trio
 
 from greenroom.agents import AgentHome, Hooking, StoppedByHook
 from greenroom.core import Recorder
-from greenroom.hooks import HookEvent, SessionEndInput, SessionStartInput
+from greenroom.hooks import ConfigChangeInput, HookEvent, SessionEndInput, SessionStartInput
 
 
 async def tell_of_start(home: AgentHome, recorder: Recorder, *, source: str) -> str:
@@ -25,6 +27,26 @@ async def tell_of_start(home: AgentHome, recorder: Recorder, *, source: str) -> 
     )
     home.reminders += hooking.reminders
     return outcome.extras.initial_user_message or ""
+
+
+async def ask_of_change(home: AgentHome, recorder: Recorder, *, source: str, path: Path) -> str:
+    """Ask the hooks of settings whether an edit of a file may count; returns why not, empty where it may.
+
+    Args:
+        home: The main agent's.
+        recorder: Where it is put on record.
+        source: `user_settings`, `project_settings` or `local_settings`.
+        path: The file.
+    """
+    if home.hooks is None or not home.hooks.has(HookEvent.CONFIG_CHANGE):
+        return ""
+    outcome = await _hooking(home, recorder).run(ConfigChangeInput(source=source, file_path=path))
+    return outcome.reason
+
+
+def notice(home: AgentHome, recorder: Recorder, source: str, text: str) -> None:
+    """Tell people something of the session."""
+    _hooking(home, recorder).notice(source, text)
 
 
 async def tell_of_end(home: AgentHome, recorder: Recorder) -> None:

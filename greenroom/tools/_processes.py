@@ -354,7 +354,7 @@ async def open_processes(
         ids: Where the names of output files come from.
         folder: Where output files lie: `tasks` in the run folder. Made when it is needed.
         mark: What tells this session from all others of this machine: its id.
-        environ: Variables for all of them, beside those of this program.
+        environ: Variables for all of them, beside those of this program; looked at whenever one is started.
         grace_s: Seconds between asking a group to end and killing it.
         max_output_bytes: A process that prints more is ended.
     """
@@ -365,7 +365,7 @@ async def open_processes(
             ids=ids,
             folder=folder,
             reaper=reaper,
-            environ=environ or {},
+            environ={} if environ is None else environ,
             grace_s=grace_s,
             max_output_bytes=max_output_bytes,
         )

@@ -13,7 +13,7 @@ from greenroom.cli import _swarm as swarm_module
 from greenroom.cli import main
 from greenroom.cli._frame import Frame, Mail, Row, draw, fitting, short_duration, short_number
 from greenroom.cli._live import LiveView
-from greenroom.cli._view import Opening, Summary, View
+from greenroom.cli._view import Opening, Summary, View, summary_lines
 from tests.cli.small_repo import make_small_repo
 
 ROWS = (
@@ -211,3 +211,35 @@ def test_the_last_lines_say_where_everything_is(capsys: pytest.CaptureFixture[st
         "Report: none was written",
         "Replay: greenroom replay 1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("is_estimate", "cached", "line"),
+    [
+        (False, 0, "Tokens: 1,000 in, 2 out"),
+        (False, 900, "Tokens: 1,000 in (900 from the cache), 2 out"),
+        (
+            True,
+            0,
+            "Tokens: 1,000 in, 2 out (estimated; each request counts its whole conversation again, nothing is cached)",
+        ),
+    ],
+)
+def test_tokens_are_shown_as_what_they_are(is_estimate: bool, cached: int, line: str) -> None:
+    """The counts of a model without a provider are large: every request holds all that was said before."""
+    summary = Summary(
+        state="done",
+        report="r.md",
+        run_folder="r",
+        replay="greenroom replay 1",
+        items=1,
+        completed=1,
+        mates=1,
+        input_tokens=1_000,
+        cached_tokens=cached,
+        output_tokens=2,
+        is_estimate=is_estimate,
+        duration_s=1.0,
+    )
+
+    assert summary_lines(summary)[1] == line

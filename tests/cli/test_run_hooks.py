@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Any
 
 import pytest
@@ -76,3 +77,20 @@ def test_13_17_only_a_stream_has_room_for_them(place: Place, output_format: str)
 
     assert (done.code, done.out) == (2, "")
     assert done.err == "greenroom: --include-hook-events needs --output-format stream-json\n"
+
+
+def test_an_edit_of_the_settings_is_told_in_a_line(place: Place) -> None:
+    """13.40: what counts at once and what does not; a broken one counts for nothing."""
+
+    def edit(content: str) -> Answer:
+        command = f"mkdir -p .greenroom; printf %s {shlex.quote(content)} > .greenroom/settings.json; sleep 3"
+        return Answer([Call("Bash", {"command": command})])
+
+    answers: list[Answer | str] = [edit('{"permissions": {"deny": ["Read"]}, "model": "opus"}'), edit("{"), "Done."]
+    done, _ = place.run(answers, "Go.", "--permission-mode", "bypassPermissions")
+
+    file = place.folder / ".greenroom/settings.json"
+    first, second = done.err.splitlines()
+    assert (done.code, done.out) == (0, "Done.\n")
+    assert first == f"greenroom: note: {file} was edited: permissions in force; model from the next session on"
+    assert second.startswith(f"greenroom: note: {file}: the file is no JSON")

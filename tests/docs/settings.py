@@ -10,6 +10,7 @@ import attrs
 from greenroom.agents import CompactionSettings
 from greenroom.agents.crew import DelegationSettings
 from greenroom.session import SessionSettings, WorktreeKeys
+from greenroom.session._settings import AT_ONCE
 from greenroom.teams import TeamSettings
 from tests.docs.docstrings import field_docs, field_types
 from tests.docs.events import table
@@ -78,7 +79,10 @@ def insert(page: str) -> str:
         before, _, rest = page.partition(begin)
         _, _, after = rest.partition(end)
         page = f"{before}{begin}{rows(owner)}\n{end}{after}"
-    return page
+    before, begin, rest = page.partition("<!-- at once -->\n")
+    _, end, after = rest.partition("<!-- end of at once -->")
+    at_once = ", ".join(f"`{one.name}`" for one in attrs.fields(SessionSettings) if one.name in AT_ONCE)
+    return f"{before}{begin}At once: {at_once}.\n{end}{after}"
 
 
 if __name__ == "__main__":

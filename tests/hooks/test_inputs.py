@@ -15,6 +15,7 @@ from greenroom.hooks import (
     INPUTS,
     BackgroundTask,
     BatchedCall,
+    ConfigChangeInput,
     HookContext,
     HookEvent,
     HookInput,
@@ -117,6 +118,11 @@ SAME: Final[list[tuple[HookInput, str, dict[str, Any]]]] = [
     (TeammateIdleInput(teammate_name="n", team_name="t"), "", {"teammate_name": "n", "team_name": "t"}),
     (WorktreeCreateInput(name="w"), "", {"name": "w"}),
     (WorktreeRemoveInput(worktree_path=Path("/w")), "", {"worktree_path": "/w"}),
+    (
+        ConfigChangeInput(source="user_settings", file_path=Path("/s.json")),
+        "user_settings",
+        {"source": "user_settings", "file_path": "/s.json"},
+    ),
     (PreCompactInput(trigger="auto"), "auto", {"trigger": "auto", "custom_instructions": ""}),
     (PostCompactInput(trigger="manual", compact_summary="s"), "manual", {"trigger": "manual", "compact_summary": "s"}),
     (

@@ -350,7 +350,8 @@ async def test_a_stop_hook_is_told_what_runs_in_the_background(project: Path) ->
     (heard,) = told(project)
     (task,) = heard["background_tasks"]
     assert task.pop("id").startswith("b")
-    assert task == {"type": "shell", "status": "running", "description": "wait", "command": "sleep 60"}
+    assert task.pop("status") in {"pending", "running"}  # its process may have to be made yet
+    assert task == {"type": "shell", "description": "wait", "command": "sleep 60"}
 
 
 async def test_a_hook_with_a_prompt_asks_the_sessions_model(project: Path) -> None:

@@ -25,6 +25,7 @@ from greenroom.core.sources._files import (
     read_start,
     read_text,
     shown_path,
+    stamp_of,
 )
 from greenroom.core.sources._frontmatter import BadFrontmatter, Document, Entry, entries_of, read_frontmatter
 from greenroom.core.sources._places import OWN, THEIRS, Level, Places, Plugin, Scope, find_places
@@ -62,6 +63,7 @@ __all__ = [
     "read_start",
     "read_text",
     "shown_path",
+    "stamp_of",
     "text",
     "thawed",
     "words",
