@@ -42,6 +42,7 @@ from greenroom.agents._repair import Repaired, faults_of, repair
 from greenroom.agents._servers import AgentServers, open_agent_servers
 from greenroom.agents._services import AgentHome, AgentServices, CanUseTool, Denial, Lineage, OnStream, Question
 from greenroom.agents._skill_tool import ForkSkill, Preloaded, SkillTool, preload_skills
+from greenroom.agents._structured import STRUCTURED_OUTPUT, NoStructuredAnswer, checked_schema
 from greenroom.agents._system_prompt import compose_system_prompt
 from greenroom.agents._turns import AgentTurn, OutOfTurns, PromptBlocked
 
@@ -53,6 +54,7 @@ __all__ = [
     "INTERRUPTED",
     "MAX_TURNS",
     "NOTICES",
+    "STRUCTURED_OUTPUT",
     "Agent",
     "AgentDefined",
     "AgentDefinition",
@@ -92,6 +94,7 @@ __all__ = [
     "ModelBegan",
     "ModelEnded",
     "ModelRetried",
+    "NoStructuredAnswer",
     "Note",
     "OnMessage",
     "OnStream",
@@ -111,6 +114,7 @@ __all__ = [
     "ToolBegan",
     "ToolEnded",
     "Work",
+    "checked_schema",
     "compaction_from_environment",
     "compose_system_prompt",
     "decode_message",

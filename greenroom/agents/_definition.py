@@ -97,6 +97,9 @@ class AgentDefinition:
     """Whether it gets the project's instruction files; the built-in searchers do without. No file can set it."""
     more_roots: tuple[Path, ...] = ()
     """Folders and files that it may work in besides the session's. No file can set it."""
+    answer_schema: Mapping[str, Any] | None = None
+    """JSON Schema of the object that it answers a person with, by a tool that it has for it; see `Answer.structured`. None: it
+    answers in words. No file can set it."""
     origin: Origin = attrs.field(factory=Origin, eq=False)
 
     @name.validator

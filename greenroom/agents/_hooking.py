@@ -97,7 +97,7 @@ class Hooking:
             cwd=home.cwd,
             transcript_path=home.services.main_transcript,
             permission_mode=home.policy.mode.value if home.policy is not None else None,
-            effort=None if home.definition.effort is None else str(home.definition.effort),
+            effort=home.grants.effort or home.effort,
             actor=agent,
             incarnation=incarnation,
             parent=self.seq,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import attrs
 
@@ -26,6 +26,8 @@ class Answer:
     rounds: int
     """Model requests in this turn."""
     stop_reason: str
+    structured: Mapping[str, Any] | None = None
+    """What it answered by the `answer_schema` of its definition; None without one."""
 
 
 def _note_origin(note: Note) -> Origin:

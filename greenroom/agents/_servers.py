@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 import attrs
 
 from greenroom.actors import Ref
 from greenroom.agents._definition import AgentDefinition
-from greenroom.core.sources import Diagnostic, Kind
+from greenroom.core.sources import Diagnostic, Kind, Scope
 from greenroom.mcp import (
     McpServers,
     McpTool,
@@ -29,6 +29,9 @@ from greenroom.mcp import (
     parse_server,
     tool_name,
 )
+
+_GIVEN: Final = frozenset((Scope.CLI, Scope.BUILTIN, Scope.MANAGED))
+"""Whose definitions may bring servers also where files may not name any."""
 
 
 @final
@@ -135,7 +138,10 @@ async def open_agent_servers(
         if session is None:
             raise MissingServers(definition.required_mcp_servers, {})
         await session.wait_required(definition.required_mcp_servers)
-    configs, diagnostics = _configs(definition, session, environ, may_start=definition.runs_own_code(trusted))
+    why_not = "" if definition.runs_own_code(trusted) else f"trust {definition.origin.folder} first"
+    if session is not None and session.is_closed and definition.origin.scope not in _GIVEN:
+        why_not = "only servers that were given, or an administrator's, are connected here"
+    configs, diagnostics = _configs(definition, session, environ, why_not=why_not)
     if session is None or not configs:
         return AgentServers(session=session, diagnostics=diagnostics)
     own = await session.start_more(configs)
@@ -148,7 +154,7 @@ async def open_agent_servers(
 
 
 def _configs(
-    definition: AgentDefinition, session: McpServers | None, environ: Mapping[str, str], *, may_start: bool
+    definition: AgentDefinition, session: McpServers | None, environ: Mapping[str, str], *, why_not: str
 ) -> tuple[list[ServerConfig], tuple[Diagnostic, ...]]:
     source = definition.origin.source or f"agent {definition.name}"
     found: list[Diagnostic] = []
@@ -161,8 +167,8 @@ def _configs(
         if entry.config is None:
             if session is None or session.get(entry.name) is None:
                 note(entry.name, "is none of this session; describe it in the definition, or in .mcp.json")
-        elif not may_start:
-            note(entry.name, f"is not started: trust {definition.origin.folder} first")
+        elif why_not:
+            note(entry.name, f"is not started: {why_not}")
         elif session is None:
             note(entry.name, "is not started: this session has no servers")
         elif entry.name in configs:

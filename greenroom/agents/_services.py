@@ -16,6 +16,7 @@ from greenroom.agents._grants import NOTHING_GRANTED, Grants
 from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
 from greenroom.agents._skill_tool import SkillTool
+from greenroom.agents._structured import AnswerTool
 from greenroom.agents.memory import MemoryFolder
 from greenroom.core import Blocking, Cause
 from greenroom.hooks import STOP_BLOCK_CAP, HookRunner
@@ -242,7 +243,19 @@ class AgentHome:
     """Runs and requests beside its turns so far; each has its number."""
     is_cut: bool = False
     """Whether the last turn ended with the incarnation, so that the next one has to go on with it."""
+    answer_tool: AnswerTool | None = attrs.field(init=False)
+    """Takes its answer in the form that its definition asks for; None where that is words."""
     _schemas: tuple[ToolSet, tuple[ToolSchema, ...]] | None = None
+
+    @answer_tool.default
+    def _make_answer_tool(self) -> AnswerTool | None:
+        schema = self.definition.answer_schema
+        return None if schema is None else AnswerTool(schema, lambda: self.id)
+
+    @property
+    def answer_tools(self) -> tuple[AnswerTool, ...]:
+        """The tool by which it answers, if there is one."""
+        return () if self.answer_tool is None else (self.answer_tool,)
 
     def stand_under(self, parent: AgentHome) -> None:
         """Take over what holds for the agent that starts this one and for all below it: a plan that is missing, refusals."""

@@ -135,12 +135,18 @@ class AgentTurn:
         Raises:
             ProviderError: The model could not be asked.
             OutOfTurns: The definition's `max_turns` were used up.
+            NoStructuredAnswer: The model gave no answer in the form that the definition asks for.
             PromptBlocked: A hook refused the prompt; the conversation does not hold it.
             StoppedByHook: A hook wanted an end.
         """
         home, conversation = self.home, self.conversation
         forks: Rendered | None = None
         home.last_text = ""
+        if home.answer_tool is not None:
+            is_asked = isinstance(message, Prompt) or (
+                not isinstance(message, Compact) and origin_of(message).is_consent
+            )
+            home.answer_tool.begin(is_wanted=is_asked)
         if isinstance(message, Entry) and message.is_expired(trio.current_time()):
             return
         if isinstance(message, Item) and message.kind in ALONE:
@@ -180,6 +186,8 @@ class AgentTurn:
             calls = response.tool_uses
             if calls:
                 await self._run_tools(calls)
+                if self.home.answer_tool is not None:
+                    self.home.answer_tool.check()
                 continue
             await checkpoint_if_cancelled()
             if not await self._goes_on(response):
@@ -201,7 +209,11 @@ class AgentTurn:
             raise PromptBlocked(outcome.reason)
 
     async def _goes_on(self, response: ModelResponse) -> bool:
-        """Say whether hooks keep a turn going that has said its last word."""
+        """Say whether hooks keep a turn going that has said its last word, or an answer that it still has to give."""
+        if self.home.answer_tool is not None and (text := self.home.answer_tool.remind()):
+            self.conversation.say([reminder(text)], is_hidden=True)
+            await checkpoint_if_cancelled()
+            return True
         event = HookEvent.SUBAGENT_STOP if self.home.is_child else HookEvent.STOP
         if not self.hooking.has(event):
             return False
@@ -300,6 +312,7 @@ class AgentTurn:
             usage=self.usage,
             rounds=self.round,
             stop_reason=response.stop_reason or "",
+            structured=None if self.home.answer_tool is None else self.home.answer_tool.given,
         )
 
     # --- the tools -------------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from greenroom.cli._run_input import (
     read_object,
     read_prompt,
     read_rules,
+    read_schema,
     with_delegation,
     with_only_servers,
     with_permissions,
@@ -51,7 +52,7 @@ from greenroom.tools.builtin import STANDARD_TOOLS, HttpFetcher, ask_user_questi
 from greenroom.trace import find_run
 
 NOT_DONE: Final = 1
-_TODAY: Final = re.compile(r"^Today: [\d-]+$", re.MULTILINE)
+_CHANGES: Final = re.compile(r"^Today: [\d-]+$|^# Git\n\nWhen the session began(?:.+\n?)+", re.MULTILINE)
 _NOT_KEPT: Final = frozenset((Mode.DEFAULT, Mode.PLAN, Mode.BYPASS, Mode.BUBBLE))
 FORWARD_VARIABLE: Final = "GREENROOM_FORWARD_SUBAGENT_TEXT"
 SKIP_VARIABLE: Final = "GREENROOM_SKIP_PROMPT_HISTORY"
@@ -144,6 +145,7 @@ def run_command(
         else with_events(read_recorded(flags)),
         "main": main_for(flags, earlier=earlier),
         "agents": read_object("--agents", flags.agents),
+        "added": flags.add_dir or (),
         "settings": given,
         "sources": [name for one in flags.setting_sources.split(",") if (name := one.strip())],
         "is_trusted": flags.trust,
@@ -214,8 +216,8 @@ def read_recorded(flags: RunFlags) -> RecordedModel:
 
 
 def _without_day(request: ModelRequest) -> ModelRequest:
-    """A recorded run may be run again on another day."""
-    return attrs.evolve(request, system=_TODAY.sub("Today:", request.system))
+    """A recorded run may be run again on another day, and with other changes in the repository."""
+    return attrs.evolve(request, system=_CHANGES.sub("", request.system))
 
 
 def main_for(flags: RunFlags, *, earlier: str = "") -> MainFor:
@@ -225,12 +227,14 @@ def main_for(flags: RunFlags, *, earlier: str = "") -> MainFor:
         flags: What it is told and how many requests it may make; before what its definition says.
         earlier: Where none is named, the name of the agent that the resumed run had; it is kept while it is there.
     """
+    schema = read_schema(flags.json_schema)
 
     def choose(found: Definitions) -> AgentDefinition:
         main = _kept(earlier, found) if flags.agent is None else found.find(flags.agent)
         own, more = flags.system_prompt or main.system_prompt, flags.append_system_prompt or ""
         prompt = "\n\n".join(part for part in (own, more.strip()) if part)
-        return attrs.evolve(main, system_prompt=prompt, max_turns=flags.max_turns or main.max_turns)
+        max_turns = flags.max_turns or main.max_turns
+        return attrs.evolve(main, system_prompt=prompt, max_turns=max_turns, answer_schema=schema)
 
     return choose
 

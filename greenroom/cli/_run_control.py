@@ -36,7 +36,7 @@ from greenroom.cli._run_protocol import (
     withdrawal,
 )
 from greenroom.core import Cause, GreenroomError, Ports, UsageError
-from greenroom.mcp import McpPrompt
+from greenroom.mcp import McpPrompt, ServerState
 from greenroom.permissions import Allow, Deny
 from greenroom.session import Session
 from greenroom.skills import Skill
@@ -259,6 +259,22 @@ class Host:
         task.kill(Cause("host", "the program stopped it"))
         return {}
 
+    async def _mcp_status(self, session: Session, values: Mapping[str, Any]) -> Line:
+        del values
+        await trio.lowlevel.checkpoint()
+        return {"mcpServers": [_server(one) for one in session.servers.states()]}
+
+    async def _mcp_reconnect(self, session: Session, values: Mapping[str, Any]) -> Line:
+        await session.servers.reconnect(str(values.get("serverName", "")))
+        return {}
+
+    async def _mcp_toggle(self, session: Session, values: Mapping[str, Any]) -> Line:
+        enabled = values.get("enabled")
+        if not isinstance(enabled, bool):
+            raise UsageError("mcp_toggle needs enabled, true or false")
+        await session.servers.set_enabled(str(values.get("serverName", "")), enabled=enabled)
+        return {}
+
     # --- what it is asked ------------------------------------------------------------------------------------------
 
     async def can_use_tool(self, question: Question) -> Allow | Deny | None:
@@ -283,6 +299,9 @@ class Host:
 _REQUESTS: Final[Mapping[str, Callable[[Host, Session, Mapping[str, Any]], Awaitable[Line]]]] = {
     "initialize": Host._initialize,
     "interrupt": Host._interrupt,
+    "mcp_reconnect": Host._mcp_reconnect,
+    "mcp_status": Host._mcp_status,
+    "mcp_toggle": Host._mcp_toggle,
     "set_permission_mode": Host._set_mode,
     "stop_task": Host._stop_task,
 }
@@ -290,3 +309,12 @@ _REQUESTS: Final[Mapping[str, Callable[[Host, Session, Mapping[str, Any]], Await
 
 def _command(one: Skill | McpPrompt) -> Line:
     return {"name": one.name, "description": one.description, "argumentHint": one.argument_hint}
+
+
+def _server(one: ServerState) -> Line:
+    line: Line = {"name": one.name, "status": one.status.value, "scope": one.scope}
+    if one.info.name:
+        line["serverInfo"] = {"name": one.info.name, "version": one.info.version}
+    if one.why:
+        line["error"] = one.why
+    return line | {"tools": [{"name": name} for name in one.tools]}

@@ -8,17 +8,18 @@ Must not know: clock, disk, Trio, what the result looks like.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, final
+from typing import Any, Final, final
 
 import attrs
 
-from greenroom.agents import Answer, OutOfTurns, PromptBlocked, StoppedByHook
+from greenroom.agents import Answer, NoStructuredAnswer, OutOfTurns, PromptBlocked, StoppedByHook
 from greenroom.core import ProviderError, TurnFailed, TurnKilled
 from greenroom.models import BudgetExceeded
 
 SUCCESS: Final = "success"
 MAX_TURNS: Final = "error_max_turns"
 MAX_BUDGET: Final = "error_max_budget_usd"
+MAX_RETRIES: Final = "error_max_structured_output_retries"
 FAILED: Final = "error_during_execution"
 
 INTERRUPTED: Final = "[Request interrupted by user]"
@@ -68,6 +69,8 @@ class Ending:
     """The provider's."""
     api_status: int | None = None
     """The HTTP status of the provider's error."""
+    structured: Mapping[str, Any] | None = None
+    """The answer in the form that was asked for; None where none was."""
     category: str = ""
     """Of the provider's error (agents 13.18)."""
 
@@ -84,7 +87,13 @@ class Ending:
 
 def ended_well(answer: Answer) -> Ending:
     """Return how a turn ended that was answered."""
-    return Ending(subtype=SUCCESS, text=answer.text, reason="completed", stop_reason=answer.stop_reason or None)
+    return Ending(
+        subtype=SUCCESS,
+        text=answer.text,
+        reason="completed",
+        stop_reason=answer.stop_reason or None,
+        structured=answer.structured,
+    )
 
 
 def ended_badly(error: TurnFailed | TurnKilled, *, was_in_tools: bool = False) -> Ending:
@@ -102,6 +111,9 @@ def ended_badly(error: TurnFailed | TurnKilled, *, was_in_tools: bool = False) -
         case OutOfTurns():
             why = f"Reached maximum number of turns ({cause.limit})"
             return Ending(subtype=MAX_TURNS, text=error.partial, error=why, reason="max_turns")
+        case NoStructuredAnswer():
+            reason = "structured_output_retry_exhausted"
+            return Ending(subtype=MAX_RETRIES, text=error.partial, error=str(cause), reason=reason)
         case BudgetExceeded():
             subtype = MAX_BUDGET if cause.limit == "usd" else FAILED
             return Ending(subtype=subtype, text=error.partial, error=str(cause), reason="budget_exhausted")

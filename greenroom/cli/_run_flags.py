@@ -72,6 +72,10 @@ class RunFlags:
     no_session_persistence: Annotated[
         bool, flag("Keep nothing of the run: no journal, no transcript; it cannot be resumed.")
     ] = False
+    json_schema: Annotated[
+        str | None,
+        flag("The form of the answer: the JSON Schema of an object, or a file that holds it; see structured_output."),
+    ] = None
     agent: Annotated[str | None, flag("The agent that does it; see greenroom agents list.")] = None
     agents: Annotated[
         str | None, flag("More agents, as a JSON object of definitions by their names, or a file that holds it.")
@@ -115,7 +119,9 @@ class RunFlags:
     setting_sources: Annotated[
         str, flag('Whose files are read: of user, project, local, with commas; "" for none.')
     ] = ALL_SOURCES
-    add_dir: Annotated[list[Path] | None, flag("Another folder that the agent may work in.")] = None
+    add_dir: Annotated[
+        list[Path] | None, flag("Another folder that the agent may work in; agents and skills of its count too.")
+    ] = None
     trust: Annotated[bool, flag("Trust this project: what its own settings and agents allow, run or set counts.")] = (
         False
     )
@@ -169,6 +175,8 @@ def _check_streams(flags: RunFlags) -> None:
     for name, is_given in only_streamed.items():
         if is_given and flags.output_format != "stream-json":
             raise UsageError(f"{name} needs --output-format stream-json")
+    if flags.json_schema is not None and flags.output_format == "text":
+        raise UsageError("--json-schema needs --output-format json or stream-json")
     if flags.replay_user_messages and not talks:
         raise UsageError("--replay-user-messages needs --input-format stream-json")
     if flags.permission_prompt_tool is not None and (not talks or flags.permission_prompt_tool != "stdio"):

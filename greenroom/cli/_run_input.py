@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from greenroom.agents import checked_schema
 from greenroom.core import UsageError
 from greenroom.core.sources import Entry, words
 from greenroom.permissions import Effect, Scope, Source, parse_rule
@@ -96,6 +97,21 @@ def read_object(flag: str, given: str | None) -> dict[str, Any] | None:
     if not isinstance(values, dict):
         raise UsageError(f"{where} has to be a JSON object, not {type(values).__name__}")
     return values
+
+
+def read_schema(given: str | None) -> dict[str, Any] | None:
+    """Return the form that the answer is to have; None for words.
+
+    Raises:
+        UsageError: It is not the schema of an object.
+    """
+    schema = read_object("--json-schema", given)
+    if schema is not None:
+        try:
+            checked_schema(schema)
+        except UsageError as error:
+            raise UsageError(f"--json-schema: {error}") from None
+    return schema
 
 
 def read_rules(flag: str, given: Sequence[str], effect: Effect) -> list[str]:

@@ -298,6 +298,8 @@ def result_line(
         line["errors"] = [ending.error]
     else:
         line["result"] = ending.text
+        if ending.structured is not None:
+            line["structured_output"] = dict(ending.structured)
     if ending.reason:
         line["terminal_reason"] = ending.reason
     if ending.api_status is not None:

@@ -205,7 +205,8 @@ class Run:
         if origin is None and self._is_awaited:
             self._is_awaited, self._later, self._counted = False, [], self.counts()
         elif origin is not None or (first is not None and self._has_more):
-            ending = follow_up(event, self._last_text, self._meter.stop_reason or None)
+            structured = None if self._session is None else self._session.structured
+            ending = follow_up(event, self._last_text, self._meter.stop_reason or None, structured)
             self._print(partial(self._printer.ended, ending, self.counts(), origin=origin))
             if origin is None:
                 self.ending = ending
@@ -360,10 +361,12 @@ def origin_of(first: Appended) -> Origin | None:
     return None if origin is None or origin.is_consent or first.message.text == CONTINUE else origin
 
 
-def follow_up(event: TurnEnded, text: str, stop_reason: str | None) -> Ending:
+def follow_up(
+    event: TurnEnded, text: str, stop_reason: str | None, structured: Mapping[str, Any] | None = None
+) -> Ending:
     """Return how a turn ended that nobody asked for."""
     if event.state == "completed":
-        return Ending(subtype=SUCCESS, text=text, reason="completed", stop_reason=stop_reason)
+        return Ending(subtype=SUCCESS, text=text, reason="completed", stop_reason=stop_reason, structured=structured)
     why = event.error or (event.cause.why if event.cause is not None else event.state)
     return Ending(subtype=FAILED, text=text, error=why)
 

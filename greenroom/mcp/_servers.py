@@ -17,7 +17,7 @@ import trio
 
 from greenroom.actors import Ref, Watch
 from greenroom.core import NameTaken, Ports, UsageError
-from greenroom.mcp._configs import ServerConfig
+from greenroom.mcp._configs import ServerConfig, ServerScope
 from greenroom.mcp._connection import McpConnection
 from greenroom.mcp._errors import MissingServers
 from greenroom.mcp._lifecycle import ServerStatus
@@ -170,6 +170,26 @@ class McpServers:
             await server.ref.wait_ended()
         await self._connect(server)
 
+    async def set_enabled(self, name: str, *, enabled: bool) -> None:
+        """Connect a server that is not to be connected, or end one that is; returns before a connection stands.
+
+        Raises:
+            UsageError: There is no such server.
+        """
+        asked_for = next((one for one in self._disabled if one.config.name == name), None)
+        if asked_for is not None:
+            if enabled:
+                self._disabled = tuple(one for one in self._disabled if one is not asked_for)
+                await self.start([asked_for.config])
+            return
+        server = self._server(name)
+        is_live = server.ref is not None and not server.ref.is_gone
+        if enabled and not is_live:
+            await self._connect(server)
+        elif server.ref is not None and is_live and not enabled:
+            server.ref.kill("it was switched off")
+            await server.ref.wait_ended()
+
     async def _connect(self, server: Server) -> None:
         services = self._services
         spec = ChildSpec(restart=Restart.TEMPORARY, kill_grace_s=_KILL_GRACE_S)
@@ -195,6 +215,12 @@ class McpServers:
             )
             self._clashes = tuple(clashes)
         return self._tools
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no servers are connected that files name: by `--strict-mcp-config`, or because an administrator names some."""
+        is_managed = any(one.config.scope is ServerScope.MANAGED for one in self._servers.values())
+        return is_managed or self._services.settings.only_given
 
     @property
     def prompts(self) -> tuple[McpPrompt, ...]:

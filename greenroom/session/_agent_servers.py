@@ -1,7 +1,7 @@
 """What an agent of a session has of MCP servers: their tools, in step with what they list, and prompts as commands.
 
 Rule 1: a tool that a connected server no longer lists is gone from the agent's next request, and a new one is there; of a server
-that is not connected for now, an agent keeps the tools that it had, because a call waits for it. Rule 2: where nothing has
+that was lost, an agent keeps the tools that it had, because a call waits for it. Rule 2: where nothing has
 changed for an agent, its set of tools stays the same object: prompts stay cached.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from greenroom.actors import Context
 from greenroom.agents import AgentHome, AgentServers, open_agent_servers
@@ -35,6 +35,14 @@ async def reach_servers(
 
     The session's servers are waited for until they are connected or have failed. From then on the agent has what they list.
 
+    Args:
+        home: The agent.
+        ctx: Its actor's.
+        session: The servers of the session.
+        environ: What `${NAME}` in entries stands for.
+        trusted: The folders that the user has trusted.
+        give: Called with its tools when they have changed.
+
     Raises:
         MissingServers: One that it requires is not there.
     """
@@ -54,6 +62,10 @@ async def reach_servers(
     stop = mine.on_change(follow)
     ctx.ref.watch(lambda _: stop())
     return had, [str(one) for one in mine.diagnostics if one.is_problem]
+
+
+_SAYS_ALL: Final = frozenset((ServerStatus.CONNECTED, ServerStatus.DISABLED))
+"""Of a server of this status, an agent has what it lists and nothing else."""
 
 
 def _tools_of(home: AgentHome, mine: AgentServers) -> list[ServerTool]:
@@ -76,7 +88,7 @@ def after_change(had: list[ServerTool], listed: Sequence[ServerTool]) -> list[Se
     for one in had:
         other = fresh.pop(one.name, None)
         if other is None:
-            stays = not isinstance(one, McpTool) or one.server.status is not ServerStatus.CONNECTED
+            stays = isinstance(one, McpTool) and one.server.status not in _SAYS_ALL
             is_same = is_same and stays
             now += [one] if stays else []
         elif _is_other(one, other):

@@ -42,22 +42,14 @@ from greenroom.mcp import (
     start_servers,
     with_environment,
 )
-from greenroom.models import (
-    MODEL_FILE,
-    Budget,
-    Message,
-    Model,
-    ModelRequest,
-    ModelSettings,
-    RetryBudget,
-    recording,
-    with_settings,
-)
+from greenroom.models import MODEL_FILE, Budget, Model, ModelNames, ModelSettings, RetryBudget, recording, with_settings
 from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation, SessionGround
 from greenroom.session._environment import EnvironmentLimits, exported_variables, limits_from_environment
+from greenroom.session._environment_text import git_status
 from greenroom.session._hook_rules import HookRules
+from greenroom.session._judge import Judge
 from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
 from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
@@ -81,8 +73,6 @@ from greenroom.worktrees import Worktrees
 
 MCP_TOKENS: Final = "mcp-tokens"
 """The folder in the user's own that tokens of MCP servers are kept in."""
-HOOK_TOKENS: Final = 1_024
-"""The most that a model writes when a hook asks it."""
 
 ModelFor: TypeAlias = Callable[[SessionSettings, AgentDefinition], Model]
 """Makes the model of a session, given its settings and the definition of its main agent."""
@@ -112,6 +102,8 @@ class Plan:
     """Variables of the machine, with those of the settings before them, as they are now."""
     compaction: CompactionSettings
     limits: EnvironmentLimits
+    git: str
+    """How the repository stands, in words."""
     servers: FoundServers
     mcp: McpSettings
     problems: tuple[str, ...]
@@ -172,6 +164,7 @@ class Wish:
     given: Mapping[str, Any] | None
     permission_mode: str | None
     agents: Mapping[str, Any] | None
+    added: tuple[Path, ...] = ()
     is_trusted: bool = attrs.field(kw_only=True)
 
 
@@ -190,7 +183,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     """
     wanted = read_sources(wish.sources)
     run = ports.blocking.run
-    places = await run(find_places, cwd) if wanted else None
+    places = await run(partial(find_places, cwd, added=wish.added)) if wanted else None
     stamps = await run(settings_stamps, places, wanted)
     settings = await run(load_settings, places, wanted, given=wish.given, is_trusted=wish.is_trusted)
     variables = settings.env
@@ -207,6 +200,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     home = places.user if places is not None else await run(Path.home)
     tools = limits.put_into(with_its_tools(wish.tools, delegation))
     policy, problems = make_policy(settings, tuple(tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
+    policy = attrs.evolve(policy, directories=(*policy.directories, *map(str, wish.added)))
     servers, mcp, more = await run(_find_servers, cwd, places, wanted, settings, environ)
     unread = {one.source for one in settings.diagnostics if one.kind is Kind.BROKEN}
     more = [one for one in more if one.source not in unread]  # a file that cannot be read is said to be so once
@@ -226,6 +220,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         environ=environ,
         compaction=compaction_from_environment(environ, settings.scalars.compaction),
         limits=limits,
+        git="" if places is None else await run(git_status, cwd, environ),
         servers=servers,
         mcp=mcp,
         problems=(*([of_mode] if of_mode else []), *map(str, diagnostics), *problems),
@@ -366,7 +361,7 @@ async def compose(
             emit=journal.recorder.emit_fields,
             rules=HookRules(cwd=str(plan.cwd), home=plan.policy.home),
             mcp=HookCaller(servers),
-            model=_Judge(model),
+            model=Judge(model, _names(plan)),
             overflow_folder=run_folder / "hooks",
             start_soon=around.nursery.start_soon,
             on_hook=hosted.watch.on_hook,
@@ -379,6 +374,7 @@ async def compose(
         environ=plan.environ,
         servers=servers,
         budget=budget,
+        git=plan.git,
     )
     composition.services = _services(
         plan, hosted, around, composition, model, journal=journal, run_folder=run_folder, ports=ports
@@ -473,26 +469,6 @@ def _services(
     )
 
 
-@final
-@attrs.frozen
-class _Judge:
-    """Asks the session's model what a hook wants to know; without tools, and beside every conversation."""
-
-    model: Model
-
-    async def ask(self, system: str, prompt: str, *, model: str | None) -> str:
-        """Return the model's text.
-
-        Raises:
-            ProviderError: It could not be asked, or had nothing to say.
-        """
-        request = ModelRequest(
-            messages=(Message.user(prompt),),
-            system=system,
-            max_tokens=HOOK_TOKENS,
-            definition="hook",
-            model=model or "",
-        )
-        async with self.model.stream(request) as stream:
-            response = await stream.wait_response()
-        return response.text
+def _names(plan: Plan) -> ModelNames:
+    models = plan.settings.scalars.models
+    return ModelNames() if models is None else models.names

@@ -8,7 +8,6 @@ where it says afterwards.
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, final
@@ -50,6 +49,7 @@ from greenroom.models import Budget, ModelNames, choose_model, read_effort
 from greenroom.permissions import Policy, hidden_tools
 from greenroom.session._agent_hooks import AgentHooks
 from greenroom.session._agent_servers import ServerTool, reach_servers, read_server_prompt
+from greenroom.session._environment_text import environment_text
 from greenroom.session._in_force import InForce
 from greenroom.session._leading import as_coordinator, give_scratchpad, open_folders, workers_in_words
 from greenroom.session._policy import policy_of
@@ -96,7 +96,9 @@ class Composition(InForce):
         environ: Mapping[str, str],
         servers: McpServers,
         budget: Budget,
+        git: str,
     ) -> None:
+        self._git = git
         self.servers = servers
         self.budget = budget
         self.policy = policy
@@ -214,7 +216,7 @@ class Composition(InForce):
 
     def tools_for(self, home: AgentHome, more: Sequence[Tool] = ()) -> ToolSet:
         """Return the session's tools and some more, as far as an agent may have them; agents of one kind share a set."""
-        if more or home.skill_tool is not None:
+        if more or home.skill_tool is not None or home.answer_tool is not None:
             return self._choose_tools(home, more)
         listed = home.definition.tools
         denied = tuple(home.definition.disallowed_tools)
@@ -240,7 +242,8 @@ class Composition(InForce):
             wanted = set(definition.tools) | ({home.skill_tool.name} if home.skill_tool is not None else set())
             tools = [one for one in tools if names(wanted, one.name)]
         hidden = hidden_tools(policy, [one.name for one in tools]) if policy is not None else frozenset()
-        return ToolSet(one for one in tools if one.name not in hidden)
+        kept = (*(one for one in tools if one.name not in hidden), *home.answer_tools)
+        return ToolSet({one.name: one for one in kept}.values())
 
     def own_tools(self, home: AgentHome) -> list[Tool]:
         """Return what an agent has besides the session's tools and Skill, such as the tools of its MCP servers."""
@@ -445,8 +448,8 @@ class Composition(InForce):
         return workers_in_words(names, servers, self.delegation, self.policy, self.scratchpad)
 
     def _environment(self, home: AgentHome) -> str:
-        day = self._ports.clock.wall().date().isoformat()
-        return f"# Environment\n\nWorking directory: {home.place or self._cwd}\nPlatform: {platform.system()}\nToday: {day}"
+        git = self._git if home.definition.reads_instructions else ""
+        return environment_text(home.place or self._cwd, self._ports.clock.wall().date(), git)
 
 
 def _once_read(home: AgentHome) -> Callable[[Rendered], Awaitable[None]]:

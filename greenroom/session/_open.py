@@ -91,6 +91,7 @@ async def open_session(
     has_approver: bool = False,
     ask_user: AskUser | None = None,
     agents: Mapping[str, Any] | None = None,
+    added: Iterable[Path | str] = (),
     on_message: OnMessage | None = None,
     watch: Watch | None = None,
 ) -> AsyncIterator[Session]:
@@ -113,6 +114,7 @@ async def open_session(
         has_approver: Whether such calls then wait in `session.approvals`; else they are refused.
         ask_user: Puts an agent's questions before a person.
         agents: More definitions, as JSON objects by their names.
+        added: Further folders that the agents may work in; where files are read, agents and skills of theirs count too.
         on_message: Hears of each message of an agent in the step in which it is appended.
         watch: Who hears of what else while it happens.
 
@@ -122,7 +124,8 @@ async def open_session(
         RuntimeFailed: An agent crashed more often than it may be restarted.
     """
     ports = ports or Ports()
-    wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, is_trusted=is_trusted)
+    more = tuple(map(_existing, added))
+    wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, more, is_trusted=is_trusted)
     folder = _existing(cwd)
     earlier, before = await _earlier(resume, _runs(runs), ports)
     place = await _place_of(session_id, _runs(runs), None if isinstance(resume, Fork) else earlier, ports)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, final
@@ -236,6 +236,12 @@ class Session(BesideTurns, OfHost, OfTeams):
         assert self._main_home is not None
         read, skills = await self._composition.read_prompt(self._main_home, text)
         return await self._run(Prompt(read, skills=skills))
+
+    @property
+    def structured(self) -> Mapping[str, Any] | None:
+        """What the main agent gave in its latest turn by the `answer_schema` of its definition; None for nothing."""
+        tool = None if self._main_home is None else self._main_home.answer_tool
+        return None if tool is None else tool.given
 
     @property
     def was_cut(self) -> bool:

@@ -9,7 +9,8 @@ import pytest
 import trio
 
 from greenroom.agents import AgentDefinition, AgentMcpServer, AgentServers, Origin, open_agent_servers
-from greenroom.mcp import McpServers, MissingServers, ServerStatus
+from greenroom.core.sources import Scope
+from greenroom.mcp import McpServers, McpSettings, MissingServers, ServerScope, ServerStatus
 from greenroom.supervisor import Runtime, open_runtime
 from tests.mcp.fakes import Agent, FakeServer, http, start
 from tests.virtual import pytest_collection_modifyitems, virtual_time
@@ -121,6 +122,28 @@ async def test_what_it_requires_is_there_before_anything_of_its_own_starts(virtu
         await open_agent_servers(definition(required_mcp_servers=("GH",)), session, environ={})
 
         assert own_server.opened == 0
+
+
+@pytest.mark.parametrize(("scope", "starts"), [(Scope.USER, False), (Scope.PROJECT, False), (Scope.CLI, True)])
+async def test_where_only_given_servers_are_connected_definitions_of_files_start_none(
+    virtual_time: None, scope: Scope, *, starts: bool
+) -> None:
+    """Agents 12.15."""
+    mine = definition(mcp_servers=(OWN,), origin=Origin(scope=scope, source="scout.md"))
+    async with open_runtime() as runtime:
+        session = await servers_of(runtime, own=FakeServer(), settings=McpSettings(only_given=True))
+        found = await open_agent_servers(mine, session, environ={})
+
+        assert (found.own is not None) is starts
+        assert ("only servers that were given" in "".join(one.text for one in found.diagnostics)) is not starts
+
+
+async def test_an_administrator_s_servers_keep_out_those_of_files(virtual_time: None) -> None:
+    mine = definition(mcp_servers=(OWN,), origin=Origin(scope=Scope.USER, source="scout.md"))
+    async with open_runtime() as runtime:
+        managed = http("gh", scope=ServerScope.MANAGED)
+        session = await start(runtime, managed, gh=FakeServer(), own=FakeServer())
+        assert (await open_agent_servers(mine, session, environ={})).own is None
 
 
 async def test_a_project_s_agent_starts_servers_only_in_a_folder_that_is_trusted(virtual_time: None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Timer
@@ -34,6 +35,7 @@ from greenroom.testing import ReceivedRequest, StreamReply
 from greenroom.testing._messages_script import ReplyLike, Script
 from tests.cli.place import Place, Process, texts_of
 from tests.cli.served import served
+from tests.mcp.real import EVERYTHING
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3), st.lists, max_leaves=5)
 KEYS = st.sampled_from(["type", "message", "request_id", "request", "response", "content", "subtype", "behavior"])
@@ -433,6 +435,41 @@ def test_13_22_a_question_is_withdrawn_with_its_turn_and_refused_when_standard_i
     assert withdrawn["request_id"] == first["request_id"]
     assert (code, talk.results()[-1]["result"]) == (0, "Refused.")
     assert not (place.folder / "m.txt").exists()
+
+
+def test_13_21_servers_are_shown_connected_anew_and_switched_off(place: Place) -> None:
+    """12.1, 12.7, 13.21: what they offer comes and goes with them; a prompt of theirs is a command."""
+    server = {"mcpServers": {"all": {"command": sys.executable, "args": [str(EVERYTHING)]}}}
+    with talking(place, ["It is kind.", "done"], "--mcp-config", json.dumps(server)) as (talk, requests):
+        commands = [one["name"] for one in talk.ask("initialize")["response"]["commands"]]
+        hint = [
+            one["argumentHint"] for one in talk.ask("initialize")["response"]["commands"] if "re_view" in one["name"]
+        ]
+        (first,) = talk.ask("mcp_status")["response"]["mcpServers"]
+        talk.say("/mcp__all__re_view a.py")
+        talk.hear_results(1)
+        talk.ask("mcp_toggle", serverName="all", enabled=False)
+        (off,) = talk.ask("mcp_status")["response"]["mcpServers"]
+        talk.say("Go on.")
+        talk.hear_results(2)
+        talk.ask("mcp_toggle", serverName="all", enabled=True)
+        talk.ask("mcp_reconnect", serverName="all")
+        (on,) = talk.ask("mcp_status")["response"]["mcpServers"]
+        unknown = [talk.ask("mcp_reconnect", serverName="any"), talk.ask("mcp_toggle", serverName="any", enabled=True)]
+        wrong = talk.ask("mcp_toggle", serverName="all", enabled=1)
+        code, _ = talk.close()
+
+    assert "mcp__all__talk" in commands
+    assert hint == ["<path> [style]"]
+    assert (first["status"], first["serverInfo"]) == ("connected", {"name": "everything", "version": "1.2.3"})
+    assert {"name": "echo"} in first["tools"]
+    assert (off["status"], off["tools"], on["status"] in {"pending", "connected"}) == ("disabled", [], True)
+    assert texts_of(requests[0]) == ["Review a.py, and be kind."]
+    assert "mcp__all__echo" in {one["name"] for one in requests[0].body["tools"]}
+    assert not any(one["name"].startswith("mcp__") for one in requests[1].body["tools"])
+    assert all("there is no MCP server 'any' here; there are: all" in one["error"] for one in unknown)
+    assert "needs enabled" in wrong["error"]
+    assert code == 0
 
 
 def test_13_21_modes_are_set_and_tasks_are_stopped(place: Place) -> None:

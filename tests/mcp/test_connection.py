@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -12,18 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.actors import Behavior, Context, Down, Signal, State
-from greenroom.core import IllegalTransition
+from greenroom.core import IllegalTransition, InlineBlocking, Ports, UsageError
 from greenroom.mcp import (
     EVENTS,
     FOLDS,
     TRANSITIONS,
     CallFailed,
+    DisabledServer,
     McpClosed,
     McpConnected,
     McpEvent,
     McpFailed,
     McpLost,
     McpRetried,
+    McpServices,
     McpSettings,
     McpStarted,
     McpToolsChanged,
@@ -32,10 +35,11 @@ from greenroom.mcp import (
     ServerStatus,
     ToolInfo,
     plan_retry,
+    start_servers,
     step,
 )
 from greenroom.supervisor import open_runtime
-from tests.mcp.fakes import ECHO, FakeServer, http, listen, start, stdio
+from tests.mcp.fakes import ECHO, FakePeers, FakeServer, http, listen, start, stdio
 
 S = ServerStatus
 
@@ -68,12 +72,37 @@ def test_the_table_has_a_row_for_every_status_and_a_way_in_and_out() -> None:
     assert {event for row in TRANSITIONS.values() for event in row} == set(EVENTS)
 
 
+async def test_servers_are_switched_off_and_on(virtual_time: None) -> None:
+    async with open_runtime() as runtime:
+        events = listen(runtime)
+        ports = Ports(blocking=InlineBlocking())
+        services = McpServices(cwd=Path("/"), ports=ports, open_peer=FakePeers(a=FakeServer(), b=FakeServer()))
+        waiting = DisabledServer(config=http("b"), why="nobody has approved it")
+        servers = await start_servers(runtime.root, [http("a")], services, disabled=[waiting])
+        await servers.wait_settled()
+
+        await servers.set_enabled("a", enabled=False)
+        await servers.set_enabled("a", enabled=False)
+        await servers.set_enabled("b", enabled=False)
+        assert [(one.name, one.status) for one in servers.states()] == [("a", S.DISABLED), ("b", S.DISABLED)]
+        assert servers.tools == ()
+
+        for name in ("b", "a", "a"):
+            await servers.set_enabled(name, enabled=True)
+        await servers.wait_settled()
+        assert [(one.name, one.status) for one in servers.states()] == [("a", S.CONNECTED), ("b", S.CONNECTED)]
+        assert [one.server for one in events if isinstance(one, McpStarted)] == ["a", "b", "a"]
+        with pytest.raises(UsageError, match="there is no MCP server 'c' here; there are: a, b"):
+            await servers.set_enabled("c", enabled=True)
+
+
 def _example(event_class: type[McpEvent]) -> McpEvent:
     values: dict[str, Any] = {
         "type": "http",
         "says": "",
         "protocol": "",
         "tools": 1,
+        "prompts": 1,
         "error": "e",
         "tries": 1,
         "wait_s": 1.0,

@@ -310,7 +310,7 @@ async def test_a_helper_gives_headers_anew_for_each_connection(tmp_path: Path) -
         ("echo s3cret", "its headersHelper printed no JSON"),
         ("echo '[]'", "its headersHelper printed no object of names and texts"),
         ("echo '{\"a\": 1}'", "its headersHelper printed no object of names and texts"),
-        ('echo \'{"a": "b\\nc"}\'', "its headersHelper printed"),
+        (r"""printf '%s' '{"a": "\u00e9"}'""", "its headersHelper printed characters that no header can hold"),
     ],
 )
 async def test_a_helper_that_fails_is_the_reason(tmp_path: Path, helper: str, words: str) -> None:

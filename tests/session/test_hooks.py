@@ -13,7 +13,7 @@ import trio
 from greenroom.agents import AgentDefinition, AgentNoticed, Question
 from greenroom.core import ProviderError, TurnFailed
 from greenroom.hooks import STOP_BLOCK_CAP, HookRan
-from greenroom.models import Call, ScriptedModel
+from greenroom.models import DEFAULT_ALIASES, Call, ScriptedModel
 from greenroom.permissions import Allow
 from greenroom.session import EventStream, open_session
 from greenroom.tools.builtin import STANDARD_TOOLS
@@ -367,3 +367,32 @@ async def test_a_hook_with_a_prompt_asks_the_sessions_model(project: Path) -> No
     assert "it is a bad idea" in results(session)[0].content
     (question,) = [one for one in model.requests if one.definition == "hook"]
     assert '"tool_name":"Write"' in question.messages[0].text
+
+
+@pytest.mark.parametrize(
+    ("own", "said", "models", "asked"),
+    [
+        ("claude-opus-5-5", None, {}, DEFAULT_ALIASES["haiku"]),
+        ("claude-opus-5-5", None, {"available": ["opus"]}, ""),
+        ("claude-opus-5-5", "sonnet", {}, DEFAULT_ALIASES["sonnet"]),
+        ("claude-opus-5-5", "judge", {"aliases": {"judge": "claude-judge-1"}}, "claude-judge-1"),
+        ("scripted", None, {}, ""),
+    ],
+)
+async def test_a_prompt_is_put_to_the_model_that_it_names_or_to_a_fast_one(
+    project: Path, own: str, said: str | None, models: dict[str, Any], asked: str
+) -> None:
+    """Agents 3.16."""
+    handler = {"type": "prompt", "prompt": "May this be?", **({"model": said} if said else {})}
+    settings = {**ALL, "models": models, "hooks": {"UserPromptSubmit": [{"hooks": [handler]}]}}
+    model = ScriptedModel({"main": ["done"], "hook": ['{"ok": true}']}, name=own)
+    async with open_session(model=model, cwd=project, runs=project.parent / "runs", settings=settings) as session:
+        await session.run("Go.")
+    assert [one.model for one in model.requests if one.definition == "hook"] == [asked]
+
+
+async def test_hooks_are_told_the_effort_that_holds(project: Path) -> None:
+    """Agents 3.20."""
+    await run(project, ["done"], {**hook("Stop", f"cat >> {project}/told"), "effort": "high"})
+
+    assert [one["effort"] for one in told(project)] == [{"level": "high"}]

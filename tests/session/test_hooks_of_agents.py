@@ -121,6 +121,17 @@ async def test_a_stop_hook_in_the_definition_of_a_child_is_the_childs(project: P
     assert [one["hook_event_name"] for one in told(project)] == ["SubagentStop"]
 
 
+async def test_hooks_are_told_the_result_of_an_agent_as_programs_read_it(project: Path) -> None:
+    """Agents 3.21, 3.29: structured, not the text that the model reads."""
+    hooks = {"PostToolUse": commands(f"cat >> {project}/told; echo >> {project}/told", matcher="Agent|Write")}
+    async with opened(project, {"main": [SPAWN, WRITE, "done"], CHILD: ["report"]}, hooks) as (session, _):
+        await session.run("Go.")
+
+    spawned, written = (one["tool_response"] for one in told(project))
+    assert (spawned["status"], spawned["content"]) == ("completed", [{"type": "text", "text": "report"}])
+    assert isinstance(written, str)
+
+
 async def test_people_are_told_of_an_agent_in_the_background_that_has_ended(project: Path) -> None:
     """Agents 3 table: Notification `agent_completed`; and 3.24: a stop hook of another one is told that it runs."""
     hooks = {

@@ -179,7 +179,8 @@ async def test_a_prompt_of_a_server_is_a_command_and_what_it_lists_later_is_ther
     script: list[ScriptEntry] = ["kind", Call("mcp__all__learn", {}), "learnt", trick, listed, read, "done"]
     model = ScriptedModel(script, keeps_requests=True)
     async with open_session(model=model, cwd=project, runs=project.parent / "runs", settings=settings) as session:
-        await session.run("/mcp__all__re_view 'my file.py' very kind")
+        session.send("/mcp__all__re_view 'my file.py' very kind")
+        await until(lambda: len(said(session)) == 2)
         with pytest.raises(UsageError, match="there is no prompt /mcp__all__nothing"):
             await session.run("/mcp__all__nothing")
         with pytest.raises(UsageError, match="needs path"):

@@ -10,10 +10,10 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import State
-from greenroom.agents import INTERRUPTED, decode_message
+from greenroom.agents import INTERRUPTED, STRUCTURED_OUTPUT, AgentDefinition, decode_message
 from greenroom.core import TurnKilled, UsageError
 from greenroom.mailbox import Delivery
-from greenroom.models import Call, ScriptedModel, ScriptStep
+from greenroom.models import Call, PlaybookModel, ScriptedModel, ScriptStep
 from greenroom.session import EVENTS, FOLDS, SessionEnded, open_session
 from greenroom.teams import CreateItem, ItemClaimed, ItemCompleted, ItemReleased, ItemStatus
 from greenroom.testing import run_virtual, virtual_ports
@@ -277,3 +277,13 @@ async def test_an_interrupted_call_stands_in_the_transcript_as_interrupted(
 
     text = (session.run_folder / "transcripts" / "main.jsonl").read_text()
     assert INTERRUPTED in text
+
+
+async def test_agents_of_one_kind_that_answer_by_a_schema_have_a_tool_for_it_each(tmp_path: Path) -> None:
+    """13.13. Mechanism: what has no such tool shares its set of tools with others of its kind."""
+    definition = AgentDefinition(name="judge", answer_schema={"type": "object"})
+    async with open_session(model=PlaybookModel({}), cwd=tmp_path, runs=tmp_path / "runs") as session:
+        one, other = (session._composition.make_home(definition, is_child=True) for _ in range(2))
+
+    assert [one.tools[STRUCTURED_OUTPUT], other.tools[STRUCTURED_OUTPUT]] == [one.answer_tool, other.answer_tool]
+    assert one.answer_tool is not other.answer_tool

@@ -45,6 +45,27 @@ async def test_instructions_of_the_project_and_the_user_come_with_the_prompt(
     assert request.system.index("Be brief.") < request.system.index("Use tabs.")
 
 
+@pytest.mark.parametrize("is_added", [True, False], ids=["added", "setting"])
+async def test_an_added_folder_brings_its_agents_and_skills_and_a_setting_does_not(
+    project: Path, home: Path, autojump_clock: MockClock, *, is_added: bool
+) -> None:
+    """Agents 2.5, 5.7: in both cases there may be worked, and instructions stay where they are."""
+    other = project.parent / "other"
+    write(other / ".claude/agents/helper.md", "---\nname: helper\ndescription: Helps.\n---\nHelp.")
+    write(other / ".claude/skills/tidy/SKILL.md", "---\ndescription: Tidies.\n---\nTidy.")
+    write(other / "CLAUDE.md", "Use tabs.")
+    write(other / "a.txt", "here")
+    more = {"added": [other]} if is_added else {"settings": {"permissions": {"additionalDirectories": [str(other)]}}}
+    model = ScriptedModel([Call("Read", {"file_path": str(other / "a.txt")}), "done"], keeps_requests=True)
+    async with opened(project, [], model=model, sources=["project"], **more) as session:
+        await session.run("Go.")
+        assert ("helper" in session.definitions) is is_added
+
+    assert "here" in results(session)[0].content
+    assert ("Skill" in {one.name for one in model.requests[0].tools}) is is_added
+    assert "tabs" not in model.requests[0].system
+
+
 async def test_a_child_has_its_memory_in_its_prompt_and_may_write_there(
     project: Path, home: Path, autojump_clock: MockClock
 ) -> None:

@@ -18,6 +18,7 @@ from greenroom.core import Event, Ports, SystemClock, UsageError
 from greenroom.worktrees import (
     BaseRef,
     Fate,
+    Hold,
     NoRepository,
     ProcessEnd,
     UnsafeWorktree,
@@ -224,26 +225,53 @@ async def test_it_goes_only_with_its_last_user(repository: Path) -> None:
         await child.release()
 
 
-async def test_a_release_beside_an_adoption_never_takes_the_tree_from_it(repository: Path) -> None:
-    """CL-42: a tree just resumed is not removed."""
-    for first in ("release", "adopt"):
-        worktrees = Worktrees(HEAD)
-        hold = await worktrees.open_for_agent(AGENT, cwd=repository)
-        adopted = []
+async def test_a_tree_that_was_taken_up_again_is_not_removed(repository: Path) -> None:
+    """CL-42: whoever let go of it before has no say any more."""
+    worktrees = Worktrees(HEAD)
+    hold = await worktrees.open_for_agent(AGENT, cwd=repository)
 
-        async def adopt(worktrees: Worktrees = worktrees, path: Path = hold.worktree.path) -> None:
-            try:
-                adopted.append(await worktrees.adopt(path))  # noqa: B023 - run within this round
-            except UsageError:
-                pass
+    adopted = await worktrees.adopt(hold.worktree.path)
 
-        async with trio.open_nursery() as nursery:
-            for act in (hold.release, adopt) if first == "release" else (adopt, hold.release):
-                nursery.start_soon(act)
+    assert (await hold.release()).fate is Fate.IN_USE
+    assert adopted.worktree.path.exists()
+    assert (await adopted.release()).fate is Fate.REMOVED
 
-        assert [one.worktree.path.exists() for one in adopted] == [True] * len(adopted)
-        for one in adopted:
-            assert (await one.release()).fate is Fate.REMOVED
+
+@pytest.mark.parametrize("is_dirty", [False, True], ids=["goes", "stays"])
+async def test_an_adoption_that_comes_during_a_release_never_gets_a_tree_that_goes(
+    repository: Path, *, is_dirty: bool
+) -> None:
+    """CL-42: a tree just resumed is not removed. Mechanism: one act at a time; the adoption waits, and finds it gone or there."""
+    looks = trio.Event()
+
+    async def slow(command: list[str], **options: object) -> ProcessEnd:
+        if "status" in command:
+            looks.set()
+            await trio.testing.wait_all_tasks_blocked()
+        return await run_process(command, **options)  # type: ignore[arg-type]
+
+    worktrees = Worktrees(HEAD, run=slow)  # type: ignore[arg-type]
+    hold = await worktrees.open_for_agent(AGENT, cwd=repository)
+    path = hold.worktree.path
+    if is_dirty:
+        (path / "new.txt").write_text("work")
+    adopted: list[Hold] = []
+
+    async def adopt() -> None:
+        await looks.wait()
+        try:
+            adopted.append(await worktrees.adopt(path))
+        except UsageError:
+            assert not path.exists()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(adopt)
+        nursery.start_soon(hold.release)
+
+    assert path.exists() is is_dirty
+    assert [one.worktree.path for one in adopted] == [path] * is_dirty
+    for one in adopted:
+        await one.release()
 
 
 async def test_two_at_once_edit_the_same_file(repository: Path) -> None:
@@ -580,6 +608,23 @@ async def test_a_refused_removal_keeps_the_tree_and_says_so(repository: Path) ->
     assert release.fate is Fate.KEPT
     assert "Directory not empty" in release.why
     assert (hold.worktree.path / "file.txt").exists()
+    assert hold.worktree.branch in branches(repository)
+
+
+async def test_work_that_comes_while_it_is_removed_is_not_lost(repository: Path) -> None:
+    """RC-76: git refuses what has changed since it was looked at, and nothing is forced."""
+
+    async def late(command: list[str], **options: object) -> ProcessEnd:
+        if "remove" in command:
+            (hold.worktree.path / "late.txt").write_text("work")
+        return await run_process(command, **options)  # type: ignore[arg-type]
+
+    hold = await Worktrees(HEAD, run=late).open_for_agent(AGENT, cwd=repository)  # type: ignore[arg-type]
+    release = await hold.release()
+
+    assert release.fate is Fate.KEPT
+    assert "late.txt" in release.why or "untracked" in release.why
+    assert (hold.worktree.path / "late.txt").read_text() == "work"
     assert hold.worktree.branch in branches(repository)
 
 

@@ -1,0 +1,70 @@
+"""What an agent is told of the place where it works: the folder, the machine, the day, and how the repository stood at first.
+
+Rule 1: git is only asked, for a moment, and runs no program of the repository's. Rule 2: what cannot be found out is left out.
+"""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Final
+
+from greenroom.worktrees import clean_environment
+
+GIT: Final = "# Git"
+"""What the part about the repository begins with."""
+TIMEOUT_S: Final = 2.0
+MOST_LINES: Final = 30
+MOST_COMMITS: Final = 5
+_ASKING: Final = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+
+
+def environment_text(folder: Path, day: date, git: str = "") -> str:
+    """Return it as a part of a system prompt.
+
+    Args:
+        folder: Where the agent works.
+        day: Today.
+        git: What `git_status` said; empty for nothing of it.
+    """
+    said = f"# Environment\n\nWorking directory: {folder}\nPlatform: {platform.system()}\nToday: {day.isoformat()}"
+    return f"{said}\n\n{git}" if git else said
+
+
+def git_status(folder: Path, environ: Mapping[str, str]) -> str:
+    """Return how the repository around a folder stands (agents 1.85); empty where there is none. Looks at the disk; blocks."""
+    status = _ask(folder, environ, "status", "--short", "--branch", "--untracked-files=normal")
+    if not status:
+        return ""
+    branch, *changes = status.splitlines()
+    shown = changes[:MOST_LINES]
+    if len(changes) > MOST_LINES:
+        shown.append(f"and {len(changes) - MOST_LINES} more")
+    parts = [
+        f"{GIT}\n\nWhen the session began, in {folder}; it is not kept up to date.\nBranch: {branch.removeprefix('## ')}"
+    ]
+    parts.append("\n".join(["Changed files:", *shown]) if changes else "No changed files.")
+    commits = _ask(folder, environ, "log", "--oneline", "--no-decorate", f"-{MOST_COMMITS}")
+    if commits:
+        parts.append(f"Latest commits:\n{commits.rstrip()}")
+    return "\n".join(parts)
+
+
+def _ask(folder: Path, environ: Mapping[str, str], *arguments: str) -> str:
+    try:
+        done = subprocess.run(
+            [*_ASKING, *arguments],
+            cwd=folder,
+            env={**clean_environment(environ), "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT_S,
+            check=False,
+            start_new_session=True,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return "" if done.returncode else done.stdout.decode(errors="replace")

@@ -1,0 +1,53 @@
+"""The model that hooks with a prompt ask: a question and an answer, beside every conversation.
+
+Must not know: what the answer means.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+import attrs
+
+from greenroom.models import Message, Model, ModelNames, ModelRequest
+
+FAST: Final = "haiku"
+"""The alias of the model that hooks ask by themselves."""
+HOOK_TOKENS: Final = 1_024
+"""The most that a model writes when a hook asks it."""
+
+
+@final
+@attrs.frozen
+class Judge:
+    """Asks a model what a hook wants to know; without tools, and beside every conversation.
+
+    It is the one that the hook names, else a fast one where the session runs on one of Claude's, else the session's own.
+    """
+
+    model: Model
+    names: ModelNames
+
+    async def ask(self, system: str, prompt: str, *, model: str | None) -> str:
+        """Return the model's text.
+
+        Raises:
+            ProviderError: It could not be asked, or had nothing to say.
+        """
+        request = ModelRequest(
+            messages=(Message.user(prompt),),
+            system=system,
+            max_tokens=HOOK_TOKENS,
+            definition="hook",
+            model=self._chosen(model),
+        )
+        async with self.model.stream(request) as stream:
+            response = await stream.wait_response()
+        return response.text
+
+    def _chosen(self, model: str | None) -> str:
+        """Return the exact name of the model that is asked; empty for the session's own."""
+        if model:
+            return self.names.exact(model)
+        fast = self.names.exact(FAST)
+        return fast if self.model.name.startswith("claude-") and self.names.allows(fast) else ""
