@@ -168,7 +168,7 @@ class Wish:
     is_trusted: bool = attrs.field(kw_only=True)
 
 
-async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earlier: str = "") -> Plan:
+async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earlier: Path | None = None) -> Plan:
     """Read and check what a session is to be.
 
     Args:
@@ -176,7 +176,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         wish: What the program wants.
         ports: Threads.
         mode: The mode of the run that it goes on with; empty for none.
-        earlier: The id of that run.
+        earlier: The folder of that run.
 
     Raises:
         UsageError: Something in it cannot be used.
@@ -188,7 +188,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     settings = await run(load_settings, places, wanted, given=wish.given, is_trusted=wish.is_trusted)
     variables = settings.env
     environ = ChainMap(variables, dict(os.environ))
-    settings, of_mode = in_mode(settings, environ, stored=mode, run=earlier)
+    settings, of_mode = in_mode(settings, environ, stored=mode, run=earlier.name if earlier else "")
     teams = teams_from_environment(environ, settings.scalars.teams)
     delegation = delegation_from_environment(environ, settings.scalars.delegation)
     settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams, delegation=delegation))

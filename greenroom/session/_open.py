@@ -126,22 +126,23 @@ async def open_session(
     ports = ports or Ports()
     more = tuple(map(_existing, added))
     wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, more, is_trusted=is_trusted)
-    folder = _existing(cwd)
-    earlier, before = await _earlier(resume, _runs(runs), ports)
-    place = await _place_of(session_id, _runs(runs), None if isinstance(resume, Fork) else earlier, ports)
-    plan = await make_plan(folder, wish, ports, mode=before.mode, earlier="" if earlier is None else earlier.name)
+    earlier, before, place = await _places_of(resume, session_id, _runs(runs), ports)
+    plan = await make_plan(_existing(cwd), wish, ports, mode=before.mode, earlier=earlier)
     model = model(plan.settings.scalars, plan.main) if callable(model) else model
     host = Hosted(model, can_use_tool, ask_user, on_message, watch or Watch(), has_approver=has_approver)
     async with _running(plan, host, place, ports, earlier) as session:
         yield session
 
 
-async def _earlier(resume: Path | str | Fork | None, runs: Path, ports: Ports) -> tuple[Path | None, Beginning]:
-    """Return the folder of the run that is gone on with, and what it was last opened with."""
+async def _places_of(
+    resume: Path | str | Fork | None, chosen: str | None, runs: Path, ports: Ports
+) -> tuple[Path | None, Beginning, Path]:
+    """Return the folder of the run that is gone on with, what it was last opened with, and the folder of this session."""
     if resume is None:
-        return None, Beginning()
-    folder = await ports.blocking.run(find_session, resume.run if isinstance(resume, Fork) else resume, runs)
-    return folder, await ports.blocking.run(read_beginning, folder)
+        return None, Beginning(), await _place_of(chosen, runs, None, ports)
+    earlier = await ports.blocking.run(find_session, resume.run if isinstance(resume, Fork) else resume, runs)
+    place = await _place_of(chosen, runs, None if isinstance(resume, Fork) else earlier, ports)
+    return earlier, await ports.blocking.run(read_beginning, earlier), place
 
 
 async def _place_of(chosen: str | None, runs: Path, earlier: Path | None, ports: Ports) -> Path:
