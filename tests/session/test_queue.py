@@ -24,7 +24,7 @@ from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.store import read_transcript
 from greenroom.tasks import TaskEnded
 from greenroom.testing import virtual_ports
-from greenroom.tools import tool
+from greenroom.tools import ToolContext, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, read_journal
 from tests.session.crew import MATE
@@ -443,7 +443,7 @@ async def crashed(tmp_path: Path, calls: list[AnswerLike], *, answers: bool = Fa
         model=ScriptedModel(calls),
         cwd=tmp_path,
         runs=tmp_path / "runs",
-        tools=[deploy, slow],
+        tools=[deploy, slow, background],
         settings=ASK,
         has_approver=True,
         ports=virtual_ports(),
@@ -480,7 +480,7 @@ def resumed(tmp_path: Path, run: Path, model: ScriptedModel, seed: int = 1) -> A
         cwd=tmp_path,
         runs=run.parent,
         resume=run,
-        tools=[deploy, slow],
+        tools=[deploy, slow, background],
         settings=ASK,
         has_approver=True,
         ports=virtual_ports(seed),
@@ -509,6 +509,41 @@ async def test_an_answer_after_a_restart_runs_the_call_once(tmp_path: Path, auto
         assert session.inbox.unanswered == ()
         assert session.inbox.answer(call.id, Allow()) is Receipt.UNKNOWN
     assert violations_of(session) == []
+
+
+async def test_the_end_of_what_was_lost_begins_no_turn_while_an_answer_is_waited_for(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Agents 9.16, RC-105: a turn would give the call up that waits for a person; the notice is read with the next prompt."""
+    run = await crashed(tmp_path, [[Call("Background"), Call("Deploy", {"where": "a"})]])
+    model = ScriptedModel(["Done.", "Yes."], keeps_requests=True)
+    async with resumed(tmp_path, run, model) as session:
+        await session.wait_quiet()
+        assert model.requests == []
+        (call,) = session.inbox.unanswered
+        assert session.inbox.answer(call.id, Allow()) is Receipt.TAKEN
+        await session.wait_quiet()
+        await session.run("Is that all?")
+
+    first, second = (str([message.content for message in one.messages]) for one in model.requests)
+    assert "deployed to a" in first
+    assert second.count("<task-notification>") == 1
+
+
+@tool(name="Background", read_only=True)
+async def background(*, ctx: ToolContext) -> str:
+    """Start a command in the background."""
+    ctx.background.start(
+        trio.sleep_forever,
+        id="b00000001",
+        description="build",
+        owner=ctx.actor,
+        tool_use_id=ctx.tool_use_id,
+        output_file=Path("/nowhere"),
+        command="build",
+        is_background=True,
+    )
+    return "It builds."
 
 
 async def test_a_late_refusal_is_a_result_and_the_turn_goes_on(tmp_path: Path, autojump_clock: MockClock) -> None:

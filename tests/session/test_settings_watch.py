@@ -302,7 +302,7 @@ async def test_a_lasting_answer_is_no_edit_of_somebodys_and_can_be_taken_back_in
 async def test_what_an_untrusted_project_edits_into_its_files_is_not_allowed(
     project: Path, autojump_clock: MockClock
 ) -> None:
-    """RC-95."""
+    """Agents 1.133: until it is trusted, its files only take away."""
     async with opened(project, [Call("Write", {"file_path": "a.txt", "content": "a"})], sources=SOURCES) as session:
         write(project / ".greenroom/settings.json", {"permissions": {"allow": ["Write"]}, "env": {"MARK": "x"}})
         await trio.sleep(SEEN_S)

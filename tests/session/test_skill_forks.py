@@ -174,6 +174,22 @@ async def test_an_assistant_waits_for_nothing_and_reads_a_hidden_prompt(
     assert hidden[0]["origin"]["kind"] == "auto-continuation"
 
 
+async def test_an_assistant_reads_that_a_skill_did_not_come_to_its_end(
+    project: Path, autojump_clock: MockClock
+) -> None:
+    """RC-37, CL-08: the hidden prompt says how it ended, and why."""
+    error = ProviderError("no", kind="bad_request", status=400)
+    script = {"main": ["Read."], CHILD: [ScriptStep(error=error)]}
+    async with opened(project, script, delegation={"assistant": True}) as (session, model):
+        await session.run("/audit-auth a")
+        await session.wait_quiet()
+
+    (request,) = asked(model, "main")
+    assert request.messages[-1].text.endswith(
+        '<command-result command="/audit-auth a" status="failed">\n(The agent failed: bad_request: no.)\n</command-result>'
+    )
+
+
 @pytest.mark.parametrize(
     ("head", "delegation"),
     [
