@@ -51,10 +51,11 @@ from greenroom.models import Budget, ModelNames, choose_model, read_effort
 from greenroom.permissions import Policy, Scope, Update, apply_updates, hidden_tools, updated_settings
 from greenroom.session._agent_hooks import AgentHooks
 from greenroom.session._environment_text import environment_text
+from greenroom.session._following import follow_files
 from greenroom.session._leading import as_coordinator, give_scratchpad, open_folders, workers_in_words
 from greenroom.session._policy import policy_of
 from greenroom.session._settings import Settings, SettingSource, settings_path
-from greenroom.session._skill_ports import skill_ports
+from greenroom.session._skill_ports import skill_ports, taking_up_by
 from greenroom.session._tool_lists import check_tool_list, names
 from greenroom.skills import Rendered, SkillFailed, Skills, SkillSource, read_command_line, render_skill
 from greenroom.teams import TeamSettings
@@ -326,6 +327,8 @@ class Composition:
             notes = Notes() if memory is None else await self._ports.blocking.run(read_notes, memory)
             reads = definition.reads_instructions
             instructions = await self._load_instructions(self._places) if reads else Instructions()
+            if reads:
+                home.follow = follow_files(home, self._places, instructions, self._ports.blocking, self.problems)
             return compose_system_prompt(
                 definition,
                 environment="\n\n".join(part for part in (self._environment(home), leading) if part),
@@ -386,7 +389,7 @@ class Composition:
         ports = skill_ports(home, self._places, is_trusted=self._settings.is_trusted)
         if any(one.for_models for one in skills.values()):
             home.skill_tool = SkillTool(
-                skills=lambda: self.skills.current, ports=ports, on_invoked=_once_read(home), fork=self.fork_skill
+                skills=lambda: self.skills.current, ports=ports, on_invoked=taking_up_by(home), fork=self.fork_skill
             )
         if not definition.skills:
             return ""
@@ -490,11 +493,3 @@ class Composition:
             raise UsageError(f"{path} holds no JSON object; the answer holds for this session only")
         disk.make_folder(path.parent)
         disk.write(path, json.dumps(updated_settings(values, updates, scope), indent=2).encode() + b"\n")
-
-
-def _once_read(home: AgentHome) -> Callable[[Rendered], Awaitable[None]]:
-    async def on_invoked(rendered: Rendered) -> None:
-        if home.take_up is not None:
-            home.take_up(rendered)
-
-    return on_invoked
