@@ -328,7 +328,8 @@ class Composition:
             reads = definition.reads_instructions
             instructions = await self._load_instructions(self._places) if reads else Instructions()
             if reads:
-                home.follow = follow_files(home, self._places, instructions, self._ports.blocking, self.problems)
+                run, found = self._ports.blocking, self.problems
+                home.follow = follow_files(home, self._places, instructions, self.skills, run, found)
             return compose_system_prompt(
                 definition,
                 environment="\n\n".join(part for part in (self._environment(home), leading) if part),

@@ -1,4 +1,4 @@
-"""Lets an agent read the instructions that hold where it works, in the step in which it works there (agents 5.6)."""
+"""Lets an agent read what holds where it works, in the step in which it works there: instructions and skills (agents 5.6, 4.4)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,16 @@ from greenroom.core import Blocking
 from greenroom.core.sources import Places
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import ToolKind, traits_of
+from greenroom.skills import SkillSource, listing
 
 
 def follow_files(
-    home: AgentHome, places: Places, told: Instructions, blocking: Blocking, problems: list[str]
+    home: AgentHome,
+    places: Places,
+    told: Instructions,
+    skills: SkillSource,
+    blocking: Blocking,
+    problems: list[str],
 ) -> Callable[[Sequence[ToolUseBlock]], Awaitable[list[str]]]:
     """Return what is asked after each batch of an agent's calls, and answers with what the model is to read of it.
 
@@ -23,6 +29,7 @@ def follow_files(
         home: The agent's.
         places: Of the session.
         told: What is in its prompt.
+        skills: Of the session.
         blocking: Where files are read.
         problems: Takes what could not be read, a line each.
     """
@@ -34,9 +41,20 @@ def follow_files(
             return []
         files, notes = await blocking.run(by_file.take, paths)
         problems.extend(str(one) for one in notes if one.is_problem)
-        return [render_instructions(files)] if files else []
+        texts = [render_instructions(files)] if files else []
+        return texts + await _new_skills(home, skills, paths)
 
     return follow
+
+
+async def _new_skills(home: AgentHome, skills: SkillSource, paths: Sequence[Path]) -> list[str]:
+    """Return what is said of skills that count now because of these files; nothing to an agent that can call none."""
+    if not sum(skills.touch(path) for path in paths):  # all of them, not up to the first
+        return []
+    before = set(skills.current)
+    found = await skills.refresh()
+    lines = listing(one for name, one in found.items() if name not in before)
+    return [f"These skills are here as well:\n{lines}"] if lines and home.skill_tool is not None else []
 
 
 def _file_of(call: ToolUseBlock, home: AgentHome, places: Places) -> Path | None:

@@ -118,3 +118,22 @@ async def test_after_a_compaction_they_come_again_when_a_file_is_worked_on(
 
     assert sum("of <a>" in message.text for message in said(session)) == 1
     assert "of <a>" in said(session)[-2].text
+
+
+async def test_skills_of_a_folder_below_count_once_a_file_there_is_worked_on(
+    project: Path, home: Path, autojump_clock: MockClock
+) -> None:
+    """Agents 4.4: one of the same name goes by its folder."""
+    for folder in ("", "a/"):
+        write(
+            project / folder / ".claude/skills/tidy/SKILL.md",
+            f"---\ndescription: Tidies {folder}.\n---\nTidy {folder}.",
+        )
+    write(project / "a/.claude/skills/deep/SKILL.md", "---\ndescription: Digs.\n---\nDig.")
+    write(project / "a/x.txt", "here")
+
+    texts = await run(project, [Call("Skill", {"skill": "deep"}), read("a/x.txt"), Call("Skill", {"skill": "deep"})])
+
+    assert ["These skills are here as well:" in one for one in texts] == [False, False, True, False]
+    assert "- deep: Digs." in texts[2]
+    assert "- a:tidy: Tidies a/." in texts[2]
