@@ -22,7 +22,17 @@ from greenroom.core import Blocking, Cause
 from greenroom.hooks import STOP_BLOCK_CAP, HookRunner
 from greenroom.inbox import UNCLASSIFIED, Origin
 from greenroom.mailbox import Lane
-from greenroom.models import ContinuationPolicy, Effort, Message, Model, Thinking, ToolResultBlock, ToolSchema, Usage
+from greenroom.models import (
+    ContinuationPolicy,
+    Effort,
+    Message,
+    Model,
+    Thinking,
+    ToolResultBlock,
+    ToolSchema,
+    ToolUseBlock,
+    Usage,
+)
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Mode, Policy, Refusals, Update, Verdict
 from greenroom.skills import Rendered
 from greenroom.store import SharedPrefix, Transcript
@@ -229,6 +239,8 @@ class AgentHome:
     """Puts in force what a skill grants; called with each that is taken up."""
     prepare: Callable[[Context], Awaitable[None]] | None = None
     """Gives it what has to be read first; awaited once, before its first turn."""
+    follow: Callable[[Sequence[ToolUseBlock]], Awaitable[list[str]]] | None = None
+    """Returns what the model is to read now that these calls have worked on files; awaited after each batch."""
     read_prompt: Callable[[str], Awaitable[tuple[str, tuple[Rendered, ...]]]] | None = None
     """Returns what a command of the user's by `/name` stands for, and the skills that it calls; None reads it as text."""
     run_skill: Callable[[Rendered], Awaitable[str]] | None = None

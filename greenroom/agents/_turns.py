@@ -321,6 +321,9 @@ class AgentTurn:
         results: dict[str, ToolResultBlock] = {}
         try:
             await run_calls(calls, self, results)
+            if self.home.follow is not None:
+                done = [call for call in calls if not results[call.id].is_error]
+                self.hooking.reminders += await self.home.follow(done)
         except BaseException:
             self.conversation.close_open_calls(results)
             raise

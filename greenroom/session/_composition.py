@@ -50,11 +50,12 @@ from greenroom.permissions import Policy, hidden_tools
 from greenroom.session._agent_hooks import AgentHooks
 from greenroom.session._agent_servers import ServerTool, reach_servers, read_server_prompt
 from greenroom.session._environment_text import environment_text
+from greenroom.session._following import follow_files
 from greenroom.session._in_force import InForce
 from greenroom.session._leading import as_coordinator, give_scratchpad, open_folders, workers_in_words
 from greenroom.session._policy import policy_of
 from greenroom.session._settings import Settings, SettingSource
-from greenroom.session._skill_ports import skill_ports
+from greenroom.session._skill_ports import skill_ports, taking_up_by
 from greenroom.session._tool_lists import check_tool_list, names
 from greenroom.skills import Rendered, SkillFailed, Skills, SkillSource, read_command_line, render_skill
 from greenroom.teams import TeamSettings
@@ -323,6 +324,9 @@ class Composition(InForce):
             notes = Notes() if memory is None else await self._ports.blocking.run(read_notes, memory)
             reads = definition.reads_instructions
             instructions = await self._load_instructions(self._places) if reads else Instructions()
+            if reads:
+                run, found = self._ports.blocking, self.problems
+                home.follow = follow_files(home, self._places, instructions, self.skills, run, found)
             return compose_system_prompt(
                 definition,
                 environment="\n\n".join(part for part in (self._environment(home), leading) if part),
@@ -379,7 +383,7 @@ class Composition(InForce):
         ports = skill_ports(home, self._places, is_trusted=self._settings.is_trusted)
         if any(one.for_models for one in skills.values()):
             home.skill_tool = SkillTool(
-                skills=lambda: self.skills.current, ports=ports, on_invoked=_once_read(home), fork=self.fork_skill
+                skills=lambda: self.skills.current, ports=ports, on_invoked=taking_up_by(home), fork=self.fork_skill
             )
         if not definition.skills:
             return ""
@@ -451,10 +455,3 @@ class Composition(InForce):
         git = self._git if home.definition.reads_instructions else ""
         return environment_text(home.place or self._cwd, self._ports.clock.wall().date(), git)
 
-
-def _once_read(home: AgentHome) -> Callable[[Rendered], Awaitable[None]]:
-    async def on_invoked(rendered: Rendered) -> None:
-        if home.take_up is not None:
-            home.take_up(rendered)
-
-    return on_invoked

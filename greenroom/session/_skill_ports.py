@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import final
 
@@ -11,7 +11,7 @@ import attrs
 from greenroom.agents import AgentHome
 from greenroom.core.sources import Places
 from greenroom.permissions import Effect, Request, Scope, Source, check, parse_rule
-from greenroom.skills import RenderPorts, ShellCommand, ShellOutcome
+from greenroom.skills import Rendered, RenderPorts, ShellCommand, ShellOutcome
 from greenroom.tools import ToolContext, ToolError
 
 
@@ -85,3 +85,13 @@ class _Files:
 def _read(path: Path, most: int) -> str:
     with path.open("rb") as file:
         return file.read(most).decode(errors="replace")
+
+
+def taking_up_by(home: AgentHome) -> Callable[[Rendered], Awaitable[None]]:
+    """Return what puts in force for an agent what a skill grants that its model has called."""
+
+    async def on_invoked(rendered: Rendered) -> None:
+        if home.take_up is not None:
+            home.take_up(rendered)
+
+    return on_invoked

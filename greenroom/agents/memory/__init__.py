@@ -1,5 +1,6 @@
 """What agents remember: the project's instruction files, and folders of notes that an agent keeps itself."""
 
+from greenroom.agents.memory._by_file import InstructionsByFile
 from greenroom.agents.memory._folders import (
     MEMORY_FILE,
     MEMORY_TOOLS,
@@ -29,6 +30,7 @@ __all__ = [
     "NOTES_LINES",
     "InstructionFile",
     "Instructions",
+    "InstructionsByFile",
     "MemoryFolder",
     "Notes",
     "NotesUnavailable",

@@ -1,0 +1,55 @@
+"""Instructions that come when a file is worked on (agents 5.6): those of folders below, and rules for files that fit.
+
+Rule 1: each is told once; where a conversation begins anew, so does this. Must not know: agents, tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import final
+
+import attrs
+
+from greenroom.agents.memory._instructions import InstructionFile, Instructions, instructions_below
+from greenroom.core.sources import Diagnostic, Places
+
+
+@final
+class InstructionsByFile:
+    """What an agent has still to be told when it works on files.
+
+    Args:
+        places: Of the session.
+        told: What is in its prompt already, and the rules that there are.
+    """
+
+    def __init__(self, places: Places, told: Instructions) -> None:
+        self._places = places
+        self._seen = [*told.files, *(one.file for one in told.rules)]
+        self._rules = list(told.rules)
+        self._told: set[Path] = set()
+        self._known: set[Path] = set()
+
+    def is_new(self, path: Path) -> bool:
+        """Whether a file was not worked on before."""
+        return path not in self._known
+
+    def take(self, paths: Iterable[Path]) -> tuple[tuple[InstructionFile, ...], tuple[Diagnostic, ...]]:
+        """Return what is to be told now that these files are worked on, and what could not be read. It blocks.
+
+        Args:
+            paths: Absolute, without `..`.
+        """
+        found: list[InstructionFile] = []
+        notes: list[Diagnostic] = []
+        for path in filter(self.is_new, paths):
+            self._known.add(path)
+            below = instructions_below(self._places, path, self._seen)
+            self._seen += [*below.files, *(one.file for one in below.rules)]
+            self._rules += below.rules
+            fitting = attrs.evolve(below, rules=tuple(self._rules)).rules_for(path)
+            found += [*below.files, *(one for one in fitting if one.path not in self._told)]
+            self._told.update(one.path for one in fitting)
+            notes += below.diagnostics
+        return tuple(found), tuple(notes)
