@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
+from weakref import WeakSet
 
 import attrs
 
@@ -46,9 +47,11 @@ class AgentHooks:
         self._settings = tuple(settings)
         self._services = services
         self._problems = problems
+        self._homes: WeakSet[AgentHome] = WeakSet()
 
     def of(self, home: AgentHome, trusted: Sequence[Path]) -> HookRunner | None:
         """Return what runs the hooks of an agent; None where there are none."""
+        self._homes.add(home)
         definition = home.definition
         own = []
         if definition.hooks and definition.runs_own_code(trusted):
@@ -57,6 +60,15 @@ class AgentHooks:
         if not any(one.hooks for one in (*self._settings, *own)):
             return None
         return self._runner(home, own)
+
+    def extend(self, more: ParsedHooks) -> None:
+        """Let further hooks run, as if the settings had held them: for all agents that there are, and all that will be."""
+        self._settings += (more,)
+        for home in self._homes:
+            if home.hooks is None:
+                home.hooks = self._runner(home, [])
+            else:
+                home.hooks.hooks = home.hooks.hooks.with_more(more)
 
     def add(self, home: AgentHome, rendered: Rendered) -> None:
         """Let the hooks of a skill run for an agent from now on; they hold until it ends (agents 3.43)."""
