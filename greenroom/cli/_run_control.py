@@ -27,6 +27,7 @@ from greenroom.cli._run_protocol import (
     Answered,
     Asked,
     UserSaid,
+    callback_line,
     question_line,
     read_decision,
     read_line,
@@ -36,6 +37,7 @@ from greenroom.cli._run_protocol import (
     withdrawal,
 )
 from greenroom.core import Cause, GreenroomError, Ports, UsageError
+from greenroom.hooks import HandlerFailed, HookSource, SourceKind, parse_callbacks
 from greenroom.mcp import McpPrompt, ServerState
 from greenroom.permissions import Allow, Deny
 from greenroom.session import Session
@@ -102,6 +104,13 @@ class _Question:
 
 
 @final
+@attrs.define(eq=False)
+class _Call:
+    answer: Answered | None = None
+    is_answered: trio.Event = attrs.field(factory=trio.Event)
+
+
+@final
 class Host:
     """The program at the other end.
 
@@ -132,6 +141,7 @@ class Host:
         self._on_taken = on_taken
         self._session: Session | None = None
         self._questions: dict[str, _Question] = {}
+        self._calls: dict[str, _Call] = {}
         self._said: dict[str, UserSaid] = {}
         """What the program said during turns, by our own ids."""
         self._put, self.prompts = trio.open_memory_channel[UserSaid](float("inf"))
@@ -161,12 +171,18 @@ class Host:
             self.close()
             for question in self._questions.values():
                 question.is_answered.set()
+            for call in self._calls.values():
+                call.is_answered.set()
 
     async def _take(self, line: bytes, session: Session) -> None:
         said = read_line(line)
         match said:
             case UserSaid():
                 self._say(said, session)
+            case Answered() if said.id in self._calls:
+                call = self._calls[said.id]
+                call.answer = call.answer or said
+                call.is_answered.set()
             case Answered():
                 question = self._questions.get(said.id)
                 if (
@@ -213,9 +229,16 @@ class Host:
     # --- what it asks for ------------------------------------------------------------------------------------------
 
     async def _initialize(self, session: Session, values: Mapping[str, Any]) -> Line:
-        for key in ("hooks", "agents"):
-            if values.get(key):
-                raise UsageError(f"{key} cannot be given here; use --{'settings' if key == 'hooks' else key}")
+        if values.get("agents"):
+            raise UsageError("agents cannot be given here; use --agents")
+        groups = values.get("hooks") or {}
+        if not isinstance(groups, Mapping):
+            raise UsageError("hooks have to be an object: {event: [{matcher, hookCallbackIds}]}")
+        parsed = parse_callbacks(groups, HookSource("initialize", SourceKind.HOST), self._call_back)
+        if parsed.problems:
+            raise UsageError("; ".join(map(str, parsed.problems)))
+        if parsed.hooks:
+            session.add_hooks(parsed)
         if values.get("forwardSubagentText") is True:
             self._show_text()
         answer: Line = {
@@ -276,6 +299,28 @@ class Host:
         return {}
 
     # --- what it is asked ------------------------------------------------------------------------------------------
+
+    async def _call_back(self, callback: str, told: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Let the program look at a moment of the session; cancelled, it is told that it need not.
+
+        Raises:
+            HandlerFailed: It has gone, or says that it cannot.
+        """
+        if self._is_at_end:
+            raise HandlerFailed("the program does not listen any more")
+        request = new_uuid(self._ids)
+        call = self._calls[request] = _Call()
+        self._write(callback_line(request, callback, told))
+        try:
+            await call.is_answered.wait()
+        except trio.Cancelled:
+            self._write(withdrawal(request))
+            raise
+        finally:
+            del self._calls[request]
+        if call.answer is None or call.answer.error:
+            raise HandlerFailed("the program has gone" if call.answer is None else call.answer.error)
+        return call.answer.values
 
     async def can_use_tool(self, question: Question) -> Allow | Deny | None:
         """Ask the program about a call; cancelled, the question is withdrawn."""

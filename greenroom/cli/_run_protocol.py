@@ -165,6 +165,12 @@ def question_line(request: str, question: Question, *, is_main: bool) -> Line:
     return {"type": "control_request", "request_id": request, "request": about}
 
 
+def callback_line(request: str, callback: str, told: Mapping[str, Any]) -> Line:
+    """Return what asks the program at one of its hooks (agents 13.22)."""
+    about = {"subtype": "hook_callback", "callback_id": callback, "input": told, "tool_use_id": told.get("tool_use_id")}
+    return {"type": "control_request", "request_id": request, "request": about}
+
+
 def withdrawal(request: str) -> Line:
     """Return what says that a question needs no answer any more."""
     return {"type": "control_cancel_request", "request_id": request}

@@ -18,10 +18,20 @@ from greenroom.hooks._configuration import (
     ParsedHooks,
     SourceKind,
     merge_hooks,
+    parse_callbacks,
     parse_hooks,
 )
 from greenroom.hooks._events import EVENTS, FOLDS, HookRan
-from greenroom.hooks._handlers import AgentHandler, CommandHandler, Handler, HttpHandler, McpToolHandler, PromptHandler
+from greenroom.hooks._handlers import (
+    AgentHandler,
+    AskBack,
+    CallbackHandler,
+    CommandHandler,
+    Handler,
+    HttpHandler,
+    McpToolHandler,
+    PromptHandler,
+)
 from greenroom.hooks._inputs import (
     INPUTS,
     BackgroundTask,
@@ -80,8 +90,10 @@ __all__ = [
     "STOP_BLOCK_CAP",
     "AgentAsker",
     "AgentHandler",
+    "AskBack",
     "BackgroundTask",
     "BatchedCall",
+    "CallbackHandler",
     "CommandHandler",
     "ConfigChangeInput",
     "EventRow",
@@ -148,6 +160,7 @@ __all__ = [
     "compile_matcher",
     "fold_answers",
     "merge_hooks",
+    "parse_callbacks",
     "parse_hooks",
     "read_agent_verdict",
     "read_command",

@@ -15,7 +15,7 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.hooks._catalog import CATALOG, HandlerType, HookEvent
-from greenroom.hooks._handlers import Handler, Malformed, parse_handler
+from greenroom.hooks._handlers import AskBack, Handler, Malformed, parse_callback, parse_handler
 from greenroom.hooks._matcher import Matcher, compile_matcher
 
 _GROUP_KEYS: Final = frozenset({"matcher", "hooks"})
@@ -109,10 +109,35 @@ def parse_hooks(settings: Mapping[str, Any], source: HookSource) -> ParsedHooks:
     )
 
 
+def parse_callbacks(groups: Mapping[str, Any], source: HookSource, ask: AskBack) -> ParsedHooks:
+    """Read the hooks that a program has itself asked at: `{event: [{matcher?, hookCallbackIds: [...], timeout?}]}`.
+
+    Args:
+        groups: By the names of events.
+        source: Who gave them.
+        ask: Asks the program.
+    """
+    reader = _Reader(source, ask)
+    for name, those in groups.items():
+        named = those if isinstance(those, list | tuple) else []
+        plain = [_as_group(one) if isinstance(one, Mapping) else one for one in named]
+        reader.read_event(str(name), plain if isinstance(those, list | tuple) else those)
+    return ParsedHooks(source=source, hooks=tuple(reader.hooks), problems=tuple(reader.problems))
+
+
+def _as_group(group: Mapping[str, Any]) -> Mapping[str, Any]:
+    ids = group.get("hookCallbackIds")
+    if not isinstance(ids, list | tuple):
+        return {"matcher": group.get("matcher"), "hooks": None}
+    hooks = [{"id": one, "timeout": group.get("timeout")} for one in ids]
+    return {"matcher": group.get("matcher"), "hooks": hooks}
+
+
 @final
 class _Reader:
-    def __init__(self, source: HookSource) -> None:
+    def __init__(self, source: HookSource, ask: AskBack | None = None) -> None:
         self._source = source
+        self._ask = ask
         self.hooks: list[Hook] = []
         self.problems: list[HookProblem] = []
 
@@ -160,14 +185,19 @@ class _Reader:
             return
         entries = group.get("hooks")
         if not isinstance(entries, list | tuple):
-            self.refuse(f"{path}.hooks", "is no list; write [{'type': 'command', 'command': ...}]")
+            what = "[{'type': 'command', 'command': ...}]" if self._ask is None else "the ids as hookCallbackIds: [...]"
+            self.refuse(f"{path}.hooks", f"is no list; write {what}")
             return
         for at, entry in enumerate(entries):
             self._read_handler(event, matcher, entry, f"{path}.hooks[{at}]")
 
     def _read_handler(self, event: HookEvent, matcher: Matcher, entry: object, path: str) -> None:
         try:
-            handler = parse_handler(entry, event, is_strict=self._source.is_strict)
+            handler: Handler
+            if self._ask is not None and isinstance(entry, Mapping):
+                handler = parse_callback(entry, self._ask)
+            else:
+                handler = parse_handler(entry, event, is_strict=self._source.is_strict)
         except Malformed as problem:
             self.refuse(f"{path}.{problem.key}".rstrip("."), problem.what)
             return

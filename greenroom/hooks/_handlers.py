@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from typing import Any, ClassVar, Final, TypeAlias, final
 
 import attrs
@@ -37,7 +37,7 @@ class Malformed(Exception):
 class BaseHandler:
     """What all handlers have in common."""
 
-    type: ClassVar[HandlerType]
+    type: ClassVar[HandlerType | str]
 
     condition: str | None = None
     """One permission rule that the call has to match (`if`); None runs always."""
@@ -74,7 +74,7 @@ class BaseHandler:
 class CommandHandler(BaseHandler):
     """A process."""
 
-    type: ClassVar[HandlerType] = HandlerType.COMMAND
+    type: ClassVar[HandlerType | str] = HandlerType.COMMAND
 
     command: str
     args: tuple[str, ...] | None = None
@@ -101,7 +101,7 @@ class CommandHandler(BaseHandler):
 class HttpHandler(BaseHandler):
     """A POST of the input to a URL."""
 
-    type: ClassVar[HandlerType] = HandlerType.HTTP
+    type: ClassVar[HandlerType | str] = HandlerType.HTTP
 
     url: str
     headers: tuple[tuple[str, str], ...] = ()
@@ -124,7 +124,7 @@ class HttpHandler(BaseHandler):
 class McpToolHandler(BaseHandler):
     """A call of an MCP tool."""
 
-    type: ClassVar[HandlerType] = HandlerType.MCP_TOOL
+    type: ClassVar[HandlerType | str] = HandlerType.MCP_TOOL
 
     server: str
     tool: str
@@ -147,7 +147,7 @@ class McpToolHandler(BaseHandler):
 class PromptHandler(BaseHandler):
     """One question to a model."""
 
-    type: ClassVar[HandlerType] = HandlerType.PROMPT
+    type: ClassVar[HandlerType | str] = HandlerType.PROMPT
 
     prompt: str
     model: str | None = None
@@ -173,7 +173,7 @@ class PromptHandler(BaseHandler):
 class AgentHandler(BaseHandler):
     """An agent with tools that looks for itself."""
 
-    type: ClassVar[HandlerType] = HandlerType.AGENT
+    type: ClassVar[HandlerType | str] = HandlerType.AGENT
 
     prompt: str
     model: str | None = None
@@ -193,7 +193,33 @@ class AgentHandler(BaseHandler):
         return self.timeout_s or AGENT_LIMIT_S
 
 
-Handler: TypeAlias = CommandHandler | HttpHandler | McpToolHandler | PromptHandler | AgentHandler
+AskBack: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+"""Asks the program that opened the session, given the id of its callback and the input; returns the answer's JSON object."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class CallbackHandler(BaseHandler):
+    """A function of the program that opened the session; no file can name one."""
+
+    type: ClassVar[HandlerType | str] = "callback"
+
+    id: str
+    """What the program calls it."""
+    ask: AskBack = attrs.field(eq=False, repr=False)
+
+    @property
+    def work(self) -> Hashable:
+        """The function."""
+        return self.type, self.id
+
+    @property
+    def subject(self) -> str:
+        """The program's name of it."""
+        return self.id
+
+
+Handler: TypeAlias = CommandHandler | HttpHandler | McpToolHandler | PromptHandler | AgentHandler | CallbackHandler
 
 _COMMON_KEYS: Final = frozenset({"type", "if", "timeout", "statusMessage", "once"})
 _KEYS: Final[Mapping[HandlerType, frozenset[str]]] = {
@@ -236,6 +262,15 @@ def parse_handler(entry: object, event: HookEvent, *, is_strict: bool) -> Handle
         "once": _flag(entry, "once"),
     }
     return _MAKERS[of_type](entry, common)
+
+
+def parse_callback(entry: Mapping[str, Any], ask: AskBack) -> CallbackHandler:
+    """Read `{id, timeout?}`.
+
+    Raises:
+        Malformed: It cannot be used.
+    """
+    return CallbackHandler(timeout_s=_seconds(entry, "timeout"), id=_needed(entry, "id"), ask=ask)
 
 
 def _command(entry: Mapping[str, Any], common: Mapping[str, Any]) -> CommandHandler:

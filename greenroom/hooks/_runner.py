@@ -18,7 +18,7 @@ import attrs
 import trio
 
 from greenroom.core import Ports
-from greenroom.hooks._answers import read_agent_verdict, read_command, read_http, read_verdict
+from greenroom.hooks._answers import read_agent_verdict, read_command, read_http, read_object, read_verdict
 from greenroom.hooks._asking import (
     AGENT_INSTRUCTIONS,
     INSTRUCTIONS,
@@ -35,10 +35,18 @@ from greenroom.hooks._catalog import HookEvent
 from greenroom.hooks._command import KILL_GRACE_S, Finished, run_command, shell_line
 from greenroom.hooks._configuration import Hook, HookSet, SourceKind
 from greenroom.hooks._events import COMPLETED, FAILED, KILLED, TIMED_OUT, HookRan
-from greenroom.hooks._handlers import AgentHandler, CommandHandler, Handler, HttpHandler, McpToolHandler, PromptHandler
+from greenroom.hooks._handlers import (
+    AgentHandler,
+    CallbackHandler,
+    CommandHandler,
+    Handler,
+    HttpHandler,
+    McpToolHandler,
+    PromptHandler,
+)
 from greenroom.hooks._http import post
 from greenroom.hooks._inputs import HookContext, HookInput, as_json
-from greenroom.hooks._outcomes import HookAnswer, HookOutcome, fold_answers
+from greenroom.hooks._outcomes import HookAnswer, HookOutcome, Permission, fold_answers
 from greenroom.hooks._overflow import cap_answer
 from greenroom.hooks._watching import OnHook, WatchedRun
 
@@ -192,7 +200,7 @@ class HookRunner:
             answer = await cap_answer(answer, lambda text: self._keep(text, context))
             if scope.cancelled_caught:
                 state, error = TIMED_OUT, f"it did not end within {limit_s:g} s"
-                answer = HookAnswer(problems=(error,))
+                answer = _timed_out(handler, told.event, error)
             elif answer.problems:
                 state, error = FAILED, "; ".join(answer.problems)
         except Exception as problem:  # noqa: BLE001 - a hook is foreign code, and so is what the engine hands in
@@ -231,7 +239,7 @@ class HookRunner:
 
     async def _ask_other(
         self,
-        handler: HttpHandler | McpToolHandler | PromptHandler | AgentHandler,
+        handler: HttpHandler | McpToolHandler | PromptHandler | AgentHandler | CallbackHandler,
         told: HookInput,
         context: HookContext,
         encoded: Mapping[str, Any],
@@ -257,6 +265,9 @@ class HookRunner:
                 return text, read_verdict(
                     told.event, text, continue_on_block=handler.continue_on_block, on_idle=on_idle
                 )
+            case CallbackHandler():
+                values = await handler.ask(handler.id, encoded)
+                return as_json(values), read_object(told.event, values)
             case AgentHandler():
                 if services.agent is None:
                     raise HandlerFailed("no agent can be started here")
@@ -341,6 +352,13 @@ class HookRunner:
 
         services.start_soon(later)
         return HookAnswer(hook=label)
+
+
+def _timed_out(handler: Handler, event: HookEvent, why: str) -> HookAnswer:
+    """Return what a handler comes to whose time is up: nothing, but a program that was to look at a call refuses it (agents 3.11)."""
+    is_refusal = isinstance(handler, CallbackHandler) and event is HookEvent.PRE_TOOL_USE
+    permission = Permission.DENY if is_refusal else None
+    return HookAnswer(permission=permission, permission_reason=why if is_refusal else "", problems=(why,))
 
 
 def _is_once(hook: Hook) -> bool:

@@ -48,17 +48,25 @@ class AgentHooks:
         self._services = services
         self._problems = problems
         self._limited: WeakSet[AgentHome] = WeakSet()
+        self._homes: WeakSet[AgentHome] = WeakSet()
+        self._given: tuple[ParsedHooks, ...] = ()
+        """What the program brought while the session ran."""
+
+    @property
+    def _always(self) -> tuple[ParsedHooks, ...]:
+        """Those that hold for every agent."""
+        return (*self._settings, *self._given)
 
     def put_in_force(self, settings: Sequence[ParsedHooks], homes: Iterable[AgentHome]) -> None:
         """Let other settings count: agents that there are keep the hooks that their definitions and skills brought."""
-        of_settings = {one.source for one in (*self._settings, *settings)}
+        for_all = {one.source for one in (*self._always, *settings)}
         self._settings = tuple(settings)
         for home in homes:
             there_are = () if home.hooks is None else home.hooks.hooks.parsed
-            own = [one for one in there_are if one.source not in of_settings]
+            own = [one for one in there_are if one.source not in for_all]
             if home.hooks is not None:
-                home.hooks.hooks = merge_hooks((*self._settings, *own))
-            elif any(one.hooks for one in self._settings):
+                home.hooks.hooks = merge_hooks((*self._always, *own))
+            elif any(one.hooks for one in self._always):
                 home.hooks = self._runner(home, own)
             if home in self._limited:
                 self.limit(home)
@@ -71,18 +79,28 @@ class AgentHooks:
 
     def of(self, home: AgentHome, trusted: Sequence[Path]) -> HookRunner | None:
         """Return what runs the hooks of an agent; None where there are none."""
+        self._homes.add(home)
         definition = home.definition
         own = []
         if definition.hooks and definition.runs_own_code(trusted):
             kind = SourceKind.AGENT if home.is_child else SourceKind.HOST
             own.append(self._parsed(definition.hooks, HookSource(f"agent {definition.name}", kind)))
-        if not any(one.hooks for one in (*self._settings, *own)):
+        if not any(one.hooks for one in (*self._always, *own)):
             return None
         return self._runner(home, own)
 
     def of_settings(self) -> HookRunner:
         """Return what runs hooks at moments that are no agent's own; those that ask an agent are not among them."""
-        return HookRunner(merge_hooks(self._settings).without(HandlerType.AGENT), self._services)
+        return HookRunner(merge_hooks(self._always).without(HandlerType.AGENT), self._services)
+
+    def extend(self, more: ParsedHooks) -> None:
+        """Let further hooks run, as if the settings had held them: for all agents that there are, and all that will be."""
+        self._given += (more,)
+        for home in self._homes:
+            if home.hooks is None:
+                home.hooks = self._runner(home, [])
+            else:
+                home.hooks.hooks = home.hooks.hooks.with_more(more)
 
     def add(self, home: AgentHome, rendered: Rendered) -> None:
         """Let the hooks of a skill run for an agent from now on; they hold until it ends (agents 3.43)."""
@@ -105,4 +123,4 @@ class AgentHooks:
 
     def _runner(self, home: AgentHome, own: Sequence[ParsedHooks]) -> HookRunner:
         services = attrs.evolve(self._services, deliver=late_delivery(home), agent=self.asker)
-        return HookRunner(merge_hooks((*self._settings, *own)), services)
+        return HookRunner(merge_hooks((*self._always, *own)), services)

@@ -454,4 +454,3 @@ class Composition(InForce):
     def _environment(self, home: AgentHome) -> str:
         git = self._git if home.definition.reads_instructions else ""
         return environment_text(home.place or self._cwd, self._ports.clock.wall().date(), git)
-

@@ -24,6 +24,7 @@ from greenroom.agents import (
 )
 from greenroom.agents.definitions import Definitions
 from greenroom.core import Cause, Ports, TurnFailed, TurnKilled, UsageError
+from greenroom.hooks import ParsedHooks
 from greenroom.inbox import AUTO_CONTINUATION, HUMAN, Item, Origin
 from greenroom.mailbox import Lane
 from greenroom.mcp import McpServers
@@ -236,6 +237,10 @@ class Session(BesideTurns, OfHost, OfTeams):
         assert self._main_home is not None
         read, skills = await self._composition.read_prompt(self._main_home, text)
         return await self._run(Prompt(read, skills=skills))
+
+    def add_hooks(self, more: ParsedHooks) -> None:
+        """Let further hooks run from now on, for all agents that there are and will be; see `parse_callbacks`."""
+        self._composition.hooks.extend(more)
 
     @property
     def structured(self) -> Mapping[str, Any] | None:

@@ -245,7 +245,7 @@ def test_13_23_initialize_says_what_there_is(place: Place) -> None:
     with talking(place, []) as (talk, _):
         answer = talk.ask("initialize", hooks=None)
         again = talk.ask("initialize", forwardSubagentText=True)
-        refused = talk.ask("initialize", hooks={"PreToolUse": []})
+        refused = talk.ask("initialize", agents={"a": {}})
         unknown = talk.ask("dance")
         code, err = talk.close()
 
@@ -257,7 +257,7 @@ def test_13_23_initialize_says_what_there_is(place: Place) -> None:
     assert said["capabilities"] == ["interrupt_receipt_v1", "interrupt_cancel_queued_v1"]
     assert "pending_permission_requests" not in said
     assert (again["response"]["pending_permission_requests"], again["response"]["background_tasks"]) == ([], [])
-    assert refused["error"] == "hooks cannot be given here; use --settings"
+    assert refused["error"] == "agents cannot be given here; use --agents"
     assert unknown["subtype"] == "error"
     assert "there is no control request 'dance'; there are initialize, interrupt," in unknown["error"]
 
