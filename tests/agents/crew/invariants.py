@@ -6,6 +6,7 @@ shows (tasks, tree, usage), what its agents heard, its transcripts and its recor
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import Final
 
 import trio
 
+from greenroom.actors import KillRequested
 from greenroom.agents import AgentDefined, ModelEnded, faults_of, load_conversation
 from greenroom.core import event_of
 from greenroom.models import TextBlock, ToolResultBlock, Usage
@@ -194,12 +196,16 @@ def check_ends(world: World) -> None:
 def check_reasons(world: World) -> None:
     """Whoever was killed was asked to end, or descends from one that was killed; and those all are (12.18, RC-01, RC-05)."""
     above = world.lines()
+    # Who is to end takes all with it that it waits for at once, and may take its own time.
+    asked_s = {record[3]: record[1] for record in world.records if record[2] is KillRequested}
     for task in world.runs:
         line = above.get(task.info.id, ())
         killed = [one for one in world.runs if one.state is TaskState.KILLED and one.info.id in line]
         if task.state is TaskState.KILLED:
             reasons = [one for one in killed if one.ended_s <= task.ended_s]
             is_asked = task in world.asked_to_end or (task.cause is not None and task.cause.why == "TaskStop")
+            if task.cause is not None and killed:
+                is_asked = is_asked or asked_s.get(task.cause.who, math.inf) <= task.ended_s
             assert is_asked or reasons, f"nobody asked for the end of {task.info.id}: {task.cause}"
         for one in killed:
             ran_then = task.began_s < one.ended_s < task.ended_s
