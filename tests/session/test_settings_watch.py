@@ -17,7 +17,7 @@ from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition, AgentNoticed
 from greenroom.core import Event
-from greenroom.hooks import HookEvent
+from greenroom.hooks import HookEvent, HookSource, SourceKind, parse_hooks
 from greenroom.models import Call, ScriptedModel, ScriptEntry
 from greenroom.permissions import Effect, Mode, Policy, Scope, Source, merge_permissions, read_permissions, read_update
 from greenroom.session import Session, open_session
@@ -336,3 +336,22 @@ async def test_agents_that_there_are_have_the_rules_and_hooks_of_an_edit_and_kee
     assert [one.has(HookEvent.PRE_TOOL_USE) for one in hooks] == [False, True, False]
     denied = [[str(rule) for rule in one.policy.of(Effect.DENY)] for one in homes if one.policy is not None]
     assert denied == [["Edit"], ["Edit", "Write(x)"], ["Edit"]]
+
+
+async def test_hooks_that_the_program_brought_hold_over_edits(project: Path, autojump_clock: MockClock) -> None:
+    """Also for agents that are made after the edit."""
+    source = HookSource("the program", SourceKind.HOST)
+    brought = parse_hooks({"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "look"}]}]}}, source)
+    async with opened(project, [], model=ScriptedModel([]), **TRUSTED) as session:
+        composition = session._composition
+        before = composition.make_home(AgentDefinition(name="before"))
+        session.add_hooks(brought)
+        stops = {"Stop": [{"hooks": [{"type": "command", "command": "stop"}]}]}
+        write(project / ".greenroom/settings.json", {"hooks": stops})
+        await trio.sleep(SEEN_S)
+        after = composition.make_home(AgentDefinition(name="after"))
+        after.hooks = composition.hooks.of(after, ())
+
+    hooks = [one.hooks.hooks for one in (before, after) if one.hooks is not None]
+    assert [len(one.find(HookEvent.PRE_TOOL_USE, "Bash")) for one in hooks] == [1, 1]
+    assert [len(one.find(HookEvent.STOP, "")) for one in hooks] == [1, 1]
