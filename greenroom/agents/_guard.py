@@ -263,7 +263,7 @@ class Guard:
                 tool_name=call.name,
                 tool_input=values,
                 tool_use_id=call.id,
-                tool_response=text,
+                tool_response=self.home.workspace.attachments.get(call.id, text),
                 duration_ms=round(took_s * 1000),
             )
         )

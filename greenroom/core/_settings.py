@@ -10,11 +10,17 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from functools import cache, partial
+from inspect import isabstract
 from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
 import attrs
 import cattrs
-from cattrs.cols import homogenous_tuple_structure_factory, is_mapping, list_structure_factory
+from cattrs.cols import (
+    homogenous_tuple_structure_factory,
+    is_mapping,
+    list_structure_factory,
+    mapping_structure_factory,
+)
 from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError
 
 from greenroom.core._errors import SettingsError
@@ -55,7 +61,7 @@ def _converter() -> cattrs.Converter:
     converter.register_structure_hook(str | int | None, _word_or_number)
     for makes, structure in (
         (attrs.has, converter.gen_structure_attrs_fromdict),
-        (is_mapping, converter.gen_structure_mapping),
+        (is_mapping, partial(_mapping, converter=converter)),
     ):
         converter.register_structure_hook_factory(makes, partial(_of_object, structure))
     converter.register_structure_hook_factory(_is_choice, _one_of)
@@ -64,6 +70,12 @@ def _converter() -> cattrs.Converter:
     lists = partial(list_structure_factory, converter=converter)
     converter.register_structure_hook_factory(_is_list, partial(_of_list, lists))
     return converter
+
+
+def _mapping(kind: Any, *, converter: cattrs.Converter) -> Callable[[Any, Any], Any]:
+    # Not the converter's own way, which puts what it makes in the place of what is made of it here.
+    kept: type[Any] = get_origin(kind) or kind
+    return mapping_structure_factory(kind, converter, dict if isabstract(kept) else kept)
 
 
 def _exact(wanted: type[Any]) -> Callable[[Any, Any], Any]:

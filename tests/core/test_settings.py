@@ -108,6 +108,20 @@ class Kinds:
     names: tuple[str, ...] = ()
 
 
+@attrs.frozen
+class Another:
+    free: dict[str, Any] = attrs.Factory(dict)
+
+
+def test_two_classes_with_fields_of_one_kind_are_read_alike() -> None:
+    kinds: tuple[type[Kinds | Another], ...] = (Kinds, Another, Kinds)
+    for kind in kinds:
+        assert read_settings(kind, {"free": {"a": 1}}, source="here").free == {"a": 1}
+        with pytest.raises(SettingsError) as caught:
+            read_settings(kind, {"free": []}, source="here")
+        assert caught.value.problems == ("free: [] is no object",)
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [
