@@ -117,8 +117,11 @@ def install(level: str, uv: str | None) -> None:
         # Compiled at once, as pip does: else the first start of everything is slow.
         pip = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", PYTHON]
     else:
-        pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     must([*pip, "--require-hashes", "-r", lock], f"installing {lock.name}")
+    if uv is None:
+        # On all cores, where pip uses one. What cannot be compiled, such as templates and tests of others, is passed over.
+        run([PYTHON, "-m", "compileall", "-qq", "-j", "0", VENV / "lib"])
     # hatchling comes from the lock as well, so the build needs no isolated, unlocked environment.
     must([*pip, "--no-deps", "--no-build-isolation", "-e", ROOT], "installing greenroom itself")
 
