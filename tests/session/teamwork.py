@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+
+import trio
 
 from greenroom.agents import AgentDefinition, AgentHome, CanUseTool
 from greenroom.agents.crew import AGENT_TOOLS
@@ -16,7 +19,7 @@ from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, Text
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.teams import Member
 from greenroom.testing import virtual_ports
-from greenroom.tools import Tool
+from greenroom.tools import Tool, ToolContext, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 from greenroom.trace import JOURNAL, check_journal, read_journal
 
@@ -187,3 +190,29 @@ def make_repository(folder: Path) -> None:
     folder.mkdir()
     for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
         subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *command], cwd=folder, check=True)
+
+
+def make_build(folder: Path, seconds: float = math.inf) -> Tool:
+    """Return a tool that starts a command in the background that takes so long."""
+
+    @tool(name="Build")
+    async def build(ctx: ToolContext) -> str:
+        """Build in the background."""
+
+        async def work() -> int:
+            await trio.sleep(seconds)
+            return 0
+
+        ctx.background.start(
+            work,
+            id="b00000001",
+            description="build",
+            owner=ctx.actor,
+            tool_use_id=ctx.tool_use_id,
+            output_file=folder / "b00000001.output",
+            command="build",
+            is_background=True,
+        )
+        return "It builds."
+
+    return build

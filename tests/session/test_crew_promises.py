@@ -13,8 +13,17 @@ from trio.testing import MockClock
 from greenroom.agents.crew._places import Places
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.tasks import TaskBegan, TaskEnded
-from greenroom.tools import ToolContext, tool
-from tests.session.teamwork import agent, asked, in_order, last_texts, main_messages, notices, open_teamwork, violations
+from tests.session.teamwork import (
+    agent,
+    asked,
+    in_order,
+    last_texts,
+    main_messages,
+    make_build,
+    notices,
+    open_teamwork,
+    violations,
+)
 
 
 async def test_rc_11_a_cancel_reaches_every_descendant_in_one_step(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -108,26 +117,6 @@ async def test_cl_11_going_on_is_a_new_run_of_the_same_id(tmp_path: Path, autoju
 async def test_the_notice_of_a_childs_own_command_reaches_the_child(tmp_path: Path, autojump_clock: MockClock) -> None:
     """Behaviours (9), line 4: a notice goes to whoever started what has ended."""
 
-    @tool(name="Build")
-    async def build(ctx: ToolContext) -> str:
-        """Build in the background."""
-
-        async def work() -> int:
-            await trio.sleep(5)
-            return 0
-
-        ctx.background.start(
-            work,
-            id="b00000001",
-            description="build",
-            owner=ctx.actor,
-            tool_use_id=ctx.tool_use_id,
-            output_file=tmp_path / "b00000001.output",
-            command="build",
-            is_background=True,
-        )
-        return "It builds."
-
     heard: list[str] = []
 
     def child(request: ModelRequest) -> AnswerLike:
@@ -137,7 +126,11 @@ async def test_the_notice_of_a_childs_own_command_reaches_the_child(tmp_path: Pa
         return Call("Glob", {"pattern": "*"}) if len(request.messages) < 12 else "done"
 
     async with open_teamwork(
-        tmp_path, in_order(agent("build it")), pages={"general-purpose": child}, tools=(build,), wait_s=2.0
+        tmp_path,
+        in_order(agent("build it")),
+        pages={"general-purpose": child},
+        tools=(make_build(tmp_path, 5),),
+        wait_s=2.0,
     ) as session:
         await session.run("go")
         await session.wait_quiet()

@@ -16,7 +16,7 @@ from greenroom.core import JournalError, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
 from greenroom.tasks import SHELL
 from greenroom.testing import virtual_ports
-from greenroom.tools import Tool, ToolContext, tool
+from greenroom.tools import tool
 from tests.session.teamwork import (
     Page,
     agent,
@@ -25,6 +25,7 @@ from tests.session.teamwork import (
     in_order,
     last_texts,
     main_messages,
+    make_build,
     notices,
     open_teamwork,
     structured,
@@ -33,32 +34,6 @@ from tests.session.teamwork import (
 from tests.session.test_full_disk import FillingDisk
 
 MIDDLE = {"description": "Starts others.", "prompt": "You delegate."}
-
-
-def make_build(folder: Path) -> Tool:
-    """Return a tool that starts a command in the background that never ends."""
-
-    @tool(name="Build")
-    async def build(ctx: ToolContext) -> str:
-        """Build in the background."""
-
-        async def work() -> int:
-            await trio.sleep_forever()
-            return 0
-
-        ctx.background.start(
-            work,
-            id="b00000001",
-            description="build",
-            owner=ctx.actor,
-            tool_use_id=ctx.tool_use_id,
-            output_file=folder / "b00000001.output",
-            command="build",
-            is_background=True,
-        )
-        return "It builds."
-
-    return build
 
 
 @tool(name="Linger", read_only=True)
