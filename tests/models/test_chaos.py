@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import attrs
 import pytest
 import trio
 from hypothesis import given
@@ -89,6 +90,17 @@ async def test_a_request_fails_twice_and_then_goes_through(
 
     assert await outcomes(model, ["x"] * 3) == {"x": [kind, kind, "Heard x."]}
     assert trio.current_time() - began == pytest.approx(2 * took_s)
+
+
+async def test_a_request_that_was_changed_between_two_attempts_fails_no_more_often() -> None:
+    """Agents 7.48: it goes out as another one, and its attempts are counted on."""
+    model = chaotic(playbook(), 7, always(overloaded=1.0))
+
+    first = await outcome(model, request("a"))
+    second = await outcome(model, attrs.evolve(request("b"), attempt=2))
+    third = await outcome(model, attrs.evolve(request("c"), attempt=3))
+
+    assert (first, second, third) == ("overloaded", "overloaded", "Heard c.")
 
 
 async def test_retries_hide_all_but_crashes(autojump_clock: trio.testing.MockClock) -> None:
