@@ -15,7 +15,7 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.actors import Request
-from greenroom.core import PeerError, UsageError
+from greenroom.core import PeerError, UsageError, read_switch
 from greenroom.models import Message, TextBlock
 
 WINDOW_TOKENS: Final = 200_000
@@ -118,9 +118,9 @@ def compaction_from_environment(environ: Mapping[str, str], settings: Compaction
         UsageError: One that should be a number is none, or is out of range.
     """
     said: dict[str, Any] = {}
-    if _is_on(environ.get("GREENROOM_DISABLE_COMPACT", "")):
+    if read_switch(environ, "GREENROOM_DISABLE_COMPACT"):
         said["enabled"] = False
-    if _is_on(environ.get("GREENROOM_DISABLE_AUTO_COMPACT", "")):
+    if read_switch(environ, "GREENROOM_DISABLE_AUTO_COMPACT"):
         said["auto"] = False
     for name, field in (
         ("GREENROOM_AUTO_COMPACT_WINDOW", "window_tokens"),
@@ -132,10 +132,6 @@ def compaction_from_environment(environ: Mapping[str, str], settings: Compaction
                 raise UsageError(f"{name} is a whole number, not {text!r}")
             said[field] = int(text)
     return attrs.evolve(settings, **said) if said else settings
-
-
-def _is_on(text: str) -> bool:
-    return text.strip().lower() not in {"", "0", "false", "no", "off"}
 
 
 # --- when -------------------------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ from greenroom.cli._run_quiet import CEILING_S, read_ceiling
 from greenroom.cli._run_session import Run, unknown_tools
 from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._swarm import prepared_runs
-from greenroom.core import Ports, UsageError, calm_collector
+from greenroom.core import Ports, UsageError, calm_collector, read_switch
 from greenroom.models import MODEL_FILE, ModelRequest, RecordedModel, read_recording, with_events
 from greenroom.permissions import Effect, Mode
 from greenroom.session import MAIN, Fork, MainFor, Session, Watch, find_session, open_session, read_beginning
@@ -89,10 +89,6 @@ def chosen_tools(names: str | None) -> tuple[Tool, ...]:
     return tuple(one for one in TOOLS if one.name in wanted)
 
 
-def _is_on(text: str) -> bool:
-    return text.strip().lower() not in {"", "0", "false", "no", "off"}
-
-
 @attrs.frozen(kw_only=True)
 class RunOptions:
     """What the command line said, read and checked."""
@@ -119,11 +115,10 @@ def run_command(
     flags, earlier = as_before(flags)
     allow = read_rules("--allowed-tools", flags.allowed_tools or (), Effect.ALLOW)
     deny = read_rules("--disallowed-tools", flags.disallowed_tools or (), Effect.DENY)
-    if _is_on(os.environ.get(SKIP_VARIABLE, "")):
-        if flags.resume is not None or flags.record or flags.runs is not None:
-            raise UsageError(f"{SKIP_VARIABLE} is on, which keeps nothing: leave out --resume, --record and --runs")
+    is_skipped = read_switch(os.environ, SKIP_VARIABLE)
+    if is_skipped:
         flags = attrs.evolve(flags, no_session_persistence=True)
-    check_flags(flags)
+    check_flags(flags, keeping_nothing=f"{SKIP_VARIABLE} is on, which" if is_skipped else "--no-session-persistence")
     tools = chosen_tools(flags.tools)
     given = with_permissions(
         read_object("--settings", flags.settings), allow=allow, deny=deny, folders=flags.add_dir or ()
@@ -164,7 +159,7 @@ def run_command(
         flags=flags,
         open_with=open_with,
         named=(*allow, *deny),
-        with_text=flags.forward_subagent_text or _is_on(os.environ.get(FORWARD_VARIABLE, "")),
+        with_text=flags.forward_subagent_text or bool(read_switch(os.environ, FORWARD_VARIABLE)),
         ceiling_s=read_ceiling(),
     )
     with calm_collector(), _runs_of(flags) as runs:

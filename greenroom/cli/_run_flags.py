@@ -137,14 +137,18 @@ class RunFlags:
 AS_BY_DEFAULT: Final = RunFlags()
 
 
-def check_flags(flags: RunFlags) -> None:
+def check_flags(flags: RunFlags, *, keeping_nothing: str = "--no-session-persistence") -> None:
     """Look at what can be wrong in the flags as such.
+
+    Args:
+        flags: What was said.
+        keeping_nothing: What said that nothing of the run is kept, if anything did.
 
     Raises:
         UsageError: A value makes no sense, or two of them do not go together.
     """
     _check_streams(flags)
-    _check_session(flags)
+    _check_session(flags, keeping_nothing)
     if flags.system_prompt is not None and not flags.system_prompt.strip():
         raise UsageError("--system-prompt is blank; leave it out for that of the agent's definition")
     if flags.coordinator and (flags.system_prompt or flags.append_system_prompt):
@@ -183,11 +187,11 @@ def _check_streams(flags: RunFlags) -> None:
         raise UsageError('--permission-prompt-tool has to be "stdio", with --input-format stream-json')
 
 
-def _check_session(flags: RunFlags) -> None:
+def _check_session(flags: RunFlags, keeping_nothing: str) -> None:
     if flags.fork_session and flags.resume is None:
         raise UsageError("--fork-session needs --resume, with the run to begin from")
     if flags.no_session_persistence and (flags.resume is not None or flags.record or flags.runs is not None):
-        raise UsageError("--no-session-persistence keeps nothing: leave out --resume, --record and --runs")
+        raise UsageError(f"{keeping_nothing} keeps nothing: leave out --resume, --record and --runs")
     if flags.session_id is None:
         return
     if not is_uuid(flags.session_id):

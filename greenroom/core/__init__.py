@@ -45,6 +45,7 @@ from greenroom.core._ports import (
 )
 from greenroom.core._recorder import Listener, Recorder, RecorderStatistics
 from greenroom.core._settings import read_settings
+from greenroom.core._switches import read_switch
 
 __all__ = [
     "IMAGE_TYPES",
@@ -106,6 +107,7 @@ __all__ = [
     "point",
     "read_image",
     "read_settings",
+    "read_switch",
     "session_id",
     "task_id",
 ]

@@ -10,9 +10,8 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, TypeAlias, final
 
-from greenroom.models._layer import LayerSource
+from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._stream import AnswerStream
 from greenroom.models._types import (
     Delta,
     ModelRequest,
@@ -35,29 +34,13 @@ def with_events(model: Model) -> Model:
 
     They are made of the deltas: texts that follow each other are one block, and thinking has no signature.
     """
-    return _Evented(model)
 
+    def make(manager: AbstractAsyncContextManager[ModelStream], request: ModelRequest) -> _EventedSource | None:
+        return (
+            None if request.on_event is None else _EventedSource(manager, request.model or model.name, request.on_event)
+        )
 
-@final
-class _Evented:
-    def __init__(self, model: Model) -> None:
-        self._model = model
-
-    def __repr__(self) -> str:
-        return f"<with events {self._model!r}>"
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    def open(self) -> AbstractAsyncContextManager[None]:
-        return self._model.open()
-
-    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
-        manager = self._model.stream(request)
-        if request.on_event is None:
-            return manager
-        return AnswerStream(_EventedSource(manager, request.model or self._model.name, request.on_event))
+    return Layer(model, "with events", make)
 
 
 @final

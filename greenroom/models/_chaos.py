@@ -83,9 +83,8 @@ class _Chaos:
         digest = _digest(request)
         self._times[digest] += 1
         times = self._times[digest]
-        if (
-            request.attempt - 1 + times > _PATIENCE
-        ):  # what mail has changed is another request, and the next attempt at an answer
+        # What mail has changed is another request, and the next attempt at an answer.
+        if request.attempt - 1 + times > _PATIENCE:
             return None
         drawn = hashlib.blake2b(b"%d/%d/%b" % (self.seed, times, digest), digest_size=8).digest()
         share = int.from_bytes(drawn, "big") / 2**64

@@ -13,8 +13,8 @@ from greenroom.models._model import Model, ModelStream
 from greenroom.models._stream import AnswerStream, Source
 from greenroom.models._types import ModelRequest, ModelResponse, Usage
 
-MakeSource: TypeAlias = Callable[[AbstractAsyncContextManager[ModelStream], ModelRequest], Source]
-"""Makes the source of one answer, given the inner model's stream, which is not entered yet, and the request."""
+MakeSource: TypeAlias = Callable[[AbstractAsyncContextManager[ModelStream], ModelRequest], Source | None]
+"""Makes the source of one answer, given the inner model's stream, which is not entered yet, and the request; None leaves it as it is."""
 
 
 @final
@@ -49,7 +49,8 @@ class Layer:
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
         """Stream an answer through the layer."""
         manager = self._model.stream(request)  # here, so that a mistake of the caller's is raised by the call
-        return AnswerStream(self._make(manager, request))
+        source = self._make(manager, request)
+        return manager if source is None else AnswerStream(source)
 
 
 class LayerSource:

@@ -8,7 +8,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import UsageError
+from greenroom.core import UsageError, read_switch
 
 TEAMS: Final = "GREENROOM_EXPERIMENTAL_AGENT_TEAMS"
 TEARDOWN_MS: Final = "GREENROOM_TEAM_TEARDOWN_PARK_TIMEOUT_MS"
@@ -53,9 +53,9 @@ def teams_from_environment(environ: Mapping[str, str], settings: TeamSettings) -
         UsageError: One that should be a number is none, or is out of range.
     """
     said: dict[str, Any] = {}
-    switch = environ.get(TEAMS, "").strip().lower()
-    if switch:
-        said["enabled"] = switch not in {"0", "false", "no", "off"}
+    switch = read_switch(environ, TEAMS)
+    if switch is not None:
+        said["enabled"] = switch
     text = environ.get(TEARDOWN_MS, "").strip()
     if text:
         if not (text.isdecimal() and _LEAST_S <= int(text) / 1000 <= _MOST_S):

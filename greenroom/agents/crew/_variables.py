@@ -12,12 +12,11 @@ from typing import Any, Final
 import attrs
 
 from greenroom.agents.crew._orders import AUTO_BACKGROUND_MS, DelegationSettings
-from greenroom.core import UsageError
+from greenroom.core import UsageError, read_switch
 
 FORK_VARIABLE: Final = "GREENROOM_FORK_SUBAGENT"
 BACKGROUND_OFF_VARIABLE: Final = "GREENROOM_DISABLE_BACKGROUND_TASKS"
 TIMER_VARIABLE: Final = "GREENROOM_AUTO_BACKGROUND_TASKS"
-_FALSE: Final = frozenset({"0", "false", "no", "off"})
 _NUMBERS: Final[Mapping[str, tuple[str, Callable[[int], float]]]] = {
     "GREENROOM_MAX_SUBAGENT_SPAWN_DEPTH": ("max_depth", int),
     "GREENROOM_MAX_CONCURRENT_SUBAGENTS": ("max_running", int),
@@ -35,13 +34,13 @@ def delegation_from_environment(environ: Mapping[str, str], settings: Delegation
         UsageError: One that should be a number is none, or is out of range.
     """
     said: dict[str, Any] = {}
-    fork = _switch(environ, FORK_VARIABLE)
+    fork = read_switch(environ, FORK_VARIABLE)
     if fork is not None:
         opened = "when_type_omitted" if settings.fork == "off" else settings.fork
         said["fork"] = opened if fork else "off"
-    if _switch(environ, BACKGROUND_OFF_VARIABLE):
+    if read_switch(environ, BACKGROUND_OFF_VARIABLE):
         said["background"] = False
-    timer = _switch(environ, TIMER_VARIABLE)
+    timer = read_switch(environ, TIMER_VARIABLE)
     if timer is not None:
         said["auto_background_ms"] = (settings.auto_background_ms or AUTO_BACKGROUND_MS) if timer else 0
     for name, (field, read) in _NUMBERS.items():
@@ -56,9 +55,3 @@ def delegation_from_environment(environ: Mapping[str, str], settings: Delegation
         except ValueError:
             raise UsageError(f"{name} is out of range: {text}") from None
     return attrs.evolve(settings, **said) if said else settings
-
-
-def _switch(environ: Mapping[str, str], name: str) -> bool | None:
-    """Return whether a switch is on or off; None where nothing is said."""
-    word = environ.get(name, "").strip().lower()
-    return word not in _FALSE if word else None

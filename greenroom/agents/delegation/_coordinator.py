@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
+from greenroom.core import read_switch
+
 SessionMode: TypeAlias = Literal["coordinator", "normal"]
 """Whether the main agent of a session only leads others."""
 
 COORDINATOR: Final = "coordinator"
 MODE_VARIABLE: Final = "GREENROOM_COORDINATOR_MODE"
-_FALSE: Final = frozenset({"", "0", "false", "no", "off"})
 
 COORDINATOR_PROMPT: Final = """\
 You are a coordinator. You lead workers and do no work on files, commands or the web yourself: your tools are Agent (starts a \
@@ -74,8 +75,8 @@ def session_mode(
         stored: What the session was in that is gone on with; empty for a new one, or where nothing says it.
         run: What people call that session.
     """
-    said = environ.get(MODE_VARIABLE, "").strip().lower()
-    is_on = setting if not said else said not in _FALSE
+    said = read_switch(environ, MODE_VARIABLE)
+    is_on = setting if said is None else said
     wanted: SessionMode = COORDINATOR if is_on else "normal"
     if stored not in {COORDINATOR, "normal"} or stored == wanted:
         return wanted, ""

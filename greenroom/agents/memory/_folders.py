@@ -15,6 +15,7 @@ from urllib.parse import quote
 import attrs
 
 from greenroom.agents._definition import AgentDefinition, MemoryScope
+from greenroom.core import read_switch
 from greenroom.core.sources import OWN, Places
 
 MEMORY_FILE: Final = "MEMORY.md"
@@ -22,7 +23,6 @@ MEMORY_TOOLS: Final = ("Read", "Write", "Edit")
 """What an agent with memory can always use."""
 OFF_VARIABLE: Final = "GREENROOM_DISABLE_AUTO_MEMORY"
 _NAME_BYTES: Final = 200
-_FALSE: Final = frozenset({"", "0", "false", "no", "off"})
 
 
 @final
@@ -48,7 +48,7 @@ class MemoryFolder:
 
 def is_memory_on(environ: Mapping[str, str], *, setting: bool | None = None) -> bool:
     """Say whether agents have memory: `GREENROOM_DISABLE_AUTO_MEMORY=1` or `autoMemoryEnabled: false` switches it off."""
-    return setting is not False and environ.get(OFF_VARIABLE, "").strip().lower() in _FALSE
+    return setting is not False and not read_switch(environ, OFF_VARIABLE)
 
 
 def agent_memory(definition: AgentDefinition, places: Places, *, is_on: bool = True) -> MemoryFolder | None:
