@@ -93,7 +93,7 @@ class Outcome:
 
     def fields(self, cause: Cause | None = None) -> tuple[Any, ...]:
         """Return what an event about this end says of it, in the order of its fields; `cause` where there is no own one."""
-        ends = (self.state.value, self.by, self.cause or cause, describe(self.error))
+        ends = (self.state._value_, self.by, self.cause or cause, describe(self.error))
         return (*ends, self.late_cancel, self.during_kill, self.cleanup_cut, self.swallowed, self.masked_error)
 
     def error_for(self, actor: str) -> Exception:

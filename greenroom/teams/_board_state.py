@@ -206,7 +206,7 @@ class BoardState:
 
 
 def _place(item: Item) -> Place:
-    return item.owner, tuple(sorted(item.returned_by))
+    return item.owner, tuple(sorted(item.returned_by)) if item.returned_by else ()
 
 
 def _discard(index: dict[str, dict[K, V]], key: str, member: K) -> None:

@@ -248,5 +248,4 @@ def _answer(ctx: ToolContext, values: Mapping[str, Any], hint: str = "") -> str:
     return f"{_json(values)}\n\n{hint}" if hint else _json(values)
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -135,13 +135,16 @@ def merged(before: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     return {key: value for key, value in {**before, **changes}.items() if value is not None}
 
 
+_TO_JSON: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
 def size_of(metadata: Mapping[str, Any]) -> int:
     """Return how many characters metadata takes as JSON.
 
     Raises:
         ValueError: JSON cannot hold it.
     """
-    return len(json.dumps(metadata, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+    return len(_TO_JSON(metadata))
 
 
 # --- folds ------------------------------------------------------------------------------------------------------------

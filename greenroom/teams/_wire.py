@@ -60,18 +60,19 @@ def read_spoken(said: str | Mapping[str, Any]) -> Spoken | Problem:
 def write(message: Message) -> dict[str, Any]:
     """Return the wire form; what is optional there and has its default is left out."""
     written: dict[str, Any] = {"type": message.type}
-    for field in attrs.fields(type(message)):
-        value = getattr(message, field.name)
-        if value != field.default or field.metadata.get("always"):
-            written[_wire_name(field)] = _WRITTEN[type(value)](value) if type(value) in _WRITTEN else value
+    for name, wire_name, optional in _written_fields(type(message)):
+        value = getattr(message, name)
+        if value != optional:
+            written[wire_name] = _WRITTEN[type(value)](value) if type(value) in _WRITTEN else value
     return written
 
 
 def write_text(message: Message) -> str:
     """Return the wire form as it stands in an entry of an inbox."""
-    return json.dumps(write(message), ensure_ascii=False)
+    return _TO_JSON(write(message))
 
 
+_TO_JSON: Final = json.JSONEncoder(ensure_ascii=False).encode
 _WRITTEN: Final[Mapping[type, Callable[[Any], Any]]] = {tuple: list, IdleReason: str, Outcome: str}
 
 
@@ -186,7 +187,18 @@ _READER_OF: Final[Mapping[Any, Callable[[object], object]]] = {
     Mapping[str, Any] | None: _mapping,
     tuple[Any, ...]: _sequence,
 }
+_FIELDS: Final[dict[type, list[tuple[str, str, object]]]] = {}
 _FOUND: Final[dict[type, dict[str, Callable[[object], object]]]] = {}
+
+
+def _written_fields(owner: type) -> list[tuple[str, str, object]]:
+    """Return the name of each field, the one it has in the wire form, and the value that is left out there."""
+    if owner not in _FIELDS:
+        _FIELDS[owner] = [
+            (field.name, _wire_name(field), attrs.NOTHING if field.metadata.get("always") else field.default)
+            for field in attrs.fields(owner)
+        ]
+    return _FIELDS[owner]
 
 
 def _readers(owner: type) -> dict[str, Callable[[object], object]]:

@@ -98,6 +98,8 @@ class Journal:
         self._in_flight = 0
         self._out: tuple[list[tuple[Path, bytes]], list[Record]] = ([], [])
         self._line_bytes = 0
+        self._size = GUESSED_BYTES
+        """Bytes of a line, by what a batch has returned from: the files belong to the thread while a batch is out."""
         self._bell = trio.Event()
         self._is_parked = False
         self._is_closing = False
@@ -144,12 +146,6 @@ class Journal:
     def pending_bytes(self) -> int:
         """What is not on disk yet, transcripts included; a guess for events that are not encoded yet."""
         return self._before_bytes + self._in_flight + len(self._records) * self._size
-
-    @property
-    def _size(self) -> int:
-        """Bytes of a line, by what a batch has returned from: the files belong to the thread while a batch is out."""
-        written = self._written[0] + 1 - self._first_seq
-        return self._line_bytes // written if written else GUESSED_BYTES
 
     @property
     def is_open(self) -> bool:
@@ -310,6 +306,8 @@ class Journal:
         self._line_bytes = self._files.records_bytes
         self._batches += 1
         self._written = mark
+        written = mark[0] + 1 - self._first_seq
+        self._size = self._line_bytes // written if written else GUESSED_BYTES
         if is_synced or not self._is_power:
             self._durable = mark
             for event in [event for event, wanted in self._waiters.items() if _covers(mark, wanted)]:
