@@ -35,7 +35,7 @@ from greenroom.agents._events import (
 )
 from greenroom.agents._fold import FOLDS, AgentView
 from greenroom.agents._forked import ForkedResult, ForkFailed, RunCall, make_request, run_forked
-from greenroom.agents._hooking import Hooking, StoppedByHook
+from greenroom.agents._hooking import Hooking, PromptBlocked, StoppedByHook
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
 from greenroom.agents._loading import CONTINUE, Loaded, load_conversation
 from greenroom.agents._repair import Repaired, faults_of, repair
@@ -44,7 +44,7 @@ from greenroom.agents._services import AgentHome, AgentServices, CanUseTool, Den
 from greenroom.agents._skill_tool import ForkSkill, Preloaded, SkillTool, preload_skills
 from greenroom.agents._structured import STRUCTURED_OUTPUT, NoStructuredAnswer, checked_schema
 from greenroom.agents._system_prompt import compose_system_prompt
-from greenroom.agents._turns import AgentTurn, OutOfTurns, PromptBlocked
+from greenroom.agents._turns import AgentTurn, OutOfTurns
 
 __all__ = [
     "CONTINUE",

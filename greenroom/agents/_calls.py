@@ -120,13 +120,14 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
 async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, guard: Guard, turn: Caller) -> str:
     """Run a call between its guards; what hooks have to say of it is heard before its result is given back."""
     values = await guard.admit(call, tool, turn.round)
-    began_s = trio.current_time()
+    began_s, cwd = trio.current_time(), turn.home.cwd
     failure: Exception | None = None
     try:
         text = await _perform(call, tool, values, context, turn)
     except Exception as error:  # noqa: BLE001 - raised again below: hooks are told of it first
         failure = error
         text = str(error) if isinstance(error, ToolError) else _in_words(call.name, error)
+    await guard.tell_cwd(cwd)
     if failure is not None:
         await guard.tell_failure(call, values, text, trio.current_time() - began_s)
         raise failure

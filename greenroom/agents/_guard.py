@@ -9,6 +9,7 @@ about anew. Rule 3: nobody's text counts as consent: an answer comes through the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
 import attrs
@@ -18,6 +19,7 @@ from greenroom.agents._events import PermissionAnswered, PermissionAsked, Permis
 from greenroom.agents._hooking import Hooking
 from greenroom.agents._services import AgentHome, Denial, Question
 from greenroom.hooks import (
+    CwdChangedInput,
     HookEvent,
     HookOutcome,
     NotificationInput,
@@ -272,6 +274,13 @@ class Guard:
         is_mcp = call.name.startswith("mcp__") and extras.updated_mcp_tool_output is not None
         updated = extras.updated_mcp_tool_output if is_mcp else extras.updated_tool_output
         return text if updated is None else str(updated)
+
+    async def tell_cwd(self, before: Path) -> None:
+        """Tell hooks if the agent's next commands run in another folder than before a call."""
+        if self.home.cwd != before and self.hooking.has(HookEvent.CWD_CHANGED):
+            outcome = await self.hooking.run(CwdChangedInput(old_cwd=before, new_cwd=self.home.cwd))
+            if outcome.extras.watch_paths is not None and self.home.services.watch_files is not None:
+                self.home.services.watch_files(outcome.extras.watch_paths)
 
     async def tell_failure(self, call: ToolUseBlock, values: Mapping[str, Any], error: str, took_s: float) -> None:
         """Tell hooks that a call failed; a refusal and a cancel are no failures."""

@@ -31,6 +31,19 @@ class StoppedByHook(PeerError):
         self.reason = reason
 
 
+@final
+class PromptBlocked(PeerError):
+    """A hook refused what a person said; the model never saw it.
+
+    Attributes:
+        reason: What the hook said.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"a hook refused the prompt: {reason}")
+        self.reason = reason
+
+
 def reminder(text: str) -> str:
     """Return text as the model reads what no person said."""
     return f"<system-reminder>\n{text.strip()}\n</system-reminder>"

@@ -17,7 +17,7 @@ from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
 from greenroom.agents._skill_tool import SkillTool
 from greenroom.agents._structured import AnswerTool
-from greenroom.agents.memory import MemoryFolder
+from greenroom.agents.memory import InstructionFile, MemoryFolder
 from greenroom.core import Blocking, Cause
 from greenroom.hooks import STOP_BLOCK_CAP, HookRunner
 from greenroom.inbox import UNCLASSIFIED, Origin
@@ -106,6 +106,8 @@ class AgentServices:
     can_use_tool: CanUseTool | None = None
     approvals: ApprovalQueue | None = None
     """Where questions wait that the host has not answered; None refuses them."""
+    watch_files: Callable[[Sequence[str]], object] | None = None
+    """Takes the files that hooks are to be told changes of, in place of those before."""
     keep_updates: Callable[[AgentHome, Sequence[Update]], Awaitable[None]] | None = None
     """Puts lasting answers in force for the whole session; called with the agent that asked."""
     thinking: Thinking | None = None
@@ -228,6 +230,8 @@ class AgentHome:
     workspace: Workspace = attrs.field(factory=Workspace)
     more_roots: tuple[Path, ...] = ()
     """Folders that it may work in besides the session's, such as its memory."""
+    instructions: tuple[InstructionFile, ...] = ()
+    """The files of instructions that its prompt holds."""
     memory: MemoryFolder | None = None
     """Where it keeps its notes; None for one without."""
     skill_tool: SkillTool | None = None

@@ -18,10 +18,10 @@ from greenroom.agents._blocks import open_calls
 from greenroom.agents._calls import Caller, run_calls
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._grants import NOTHING_GRANTED
-from greenroom.agents._hooking import Hooking, reminder
+from greenroom.agents._hooking import Hooking, PromptBlocked, reminder
 from greenroom.agents._inputs import Note, Prompt, Work, escape, is_meta, notices_of, origin_of, render
 from greenroom.core import GreenroomError, JournalError, UsageError
-from greenroom.hooks import HookEvent, UserPromptSubmitInput
+from greenroom.hooks import HookEvent, UserPromptExpansionInput, UserPromptSubmitInput
 from greenroom.inbox import Entry, Item, Kind, plan_edge, plan_messages, plan_turn
 from greenroom.mailbox import Envelope
 from greenroom.models import ToolResultBlock, ToolUseBlock
@@ -56,6 +56,7 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
 
     Raises:
         UsageError: It is a command that cannot be taken up.
+        PromptBlocked: A hook refused one.
         StoppedByHook: A hook wanted an end.
     """
     home, origin = turn.home, origin_of(message)
@@ -64,6 +65,7 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
         text, skills = await home.read_prompt(message.text)
     home.origin = origin
     if origin.is_consent:  # notices and mates take nothing from what the user's words gave
+        await _expand(turn, skills)
         home.grants = NOTHING_GRANTED
         if skills and skills[0].skill.is_fork:  # always alone (agents 4.23)
             turn.ctx.acknowledge()
@@ -100,6 +102,28 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
             _say_reminders(turn)
         _say(turn, others)
     return None
+
+
+async def _expand(turn: Taker, skills: Iterable[Rendered]) -> None:
+    """Let hooks see which skills the user called by `/name`, and what they say.
+
+    Raises:
+        PromptBlocked: A hook refused one.
+        StoppedByHook: A hook wanted an end.
+    """
+    if not turn.hooking.has(HookEvent.USER_PROMPT_EXPANSION):
+        return
+    for one in skills:
+        told = UserPromptExpansionInput(
+            expansion_type="slash_command",
+            command_name=one.skill.name,
+            command_args=one.arguments,
+            command_source=one.skill.scope.value,
+            prompt=one.text,
+        )
+        outcome = await turn.hooking.run(told)
+        if outcome.is_blocked:
+            raise PromptBlocked(f"/{one.skill.name}: {outcome.reason}")
 
 
 async def take_at_edge(turn: Taker, results: Sequence[ToolResultBlock]) -> None:

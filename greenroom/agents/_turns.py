@@ -27,7 +27,7 @@ from greenroom.agents._events import AgentSpoke
 from greenroom.agents._fold import THINKING, retry_text
 from greenroom.agents._forked import make_request
 from greenroom.agents._guard import Guard
-from greenroom.agents._hooking import Hooking, StoppedByHook, reminder, running_tasks
+from greenroom.agents._hooking import Hooking, PromptBlocked, StoppedByHook, reminder, running_tasks
 from greenroom.agents._inputs import Answer, Input, Prompt, origin_of
 from greenroom.agents._services import AgentHome
 from greenroom.agents._taking_in import WAITS_CUT, carry_out, run_skill, take_at_edge, take_in, take_while_waiting
@@ -68,19 +68,6 @@ class OutOfTurns(PeerError):
     def __init__(self, limit: int) -> None:
         super().__init__(f"the agent used all of its {limit} model requests without coming to an end")
         self.limit = limit
-
-
-@final
-class PromptBlocked(PeerError):
-    """A hook refused what a person said; the model never saw it.
-
-    Attributes:
-        reason: What the hook said.
-    """
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"a hook refused the prompt: {reason}")
-        self.reason = reason
 
 
 @final

@@ -1,6 +1,6 @@
 """What hooks are told: one class per event, and the JSON that a handler reads.
 
-Rule 1: field names are the keys of the JSON; a field that is None is left out. Rule 2: encoding never fails, whatever a
+Rule 1: field names are the keys of the JSON, save where the class says another; a field that is None is left out. Rule 2: encoding never fails, whatever a
 model put into a tool's input.
 Must not know: who reads it.
 """
@@ -84,8 +84,9 @@ def as_json(values: Mapping[str, Any]) -> str:
 
 
 def _fields(instance: attrs.AttrsInstance) -> dict[str, Any]:
-    names = (field.name for field in attrs.fields(type(instance)) if field.metadata.get("is_told", True))
-    return {name: plain(value) for name in names if (value := getattr(instance, name)) is not None}
+    told = [field for field in attrs.fields(type(instance)) if field.metadata.get("is_told", True)]
+    values = {field.metadata.get("key", field.name): getattr(instance, field.name) for field in told}
+    return {key: plain(value) for key, value in values.items() if value is not None}
 
 
 def plain(value: Any) -> Any:
@@ -240,6 +241,24 @@ class UserPromptSubmitInput(HookInput):
     event: ClassVar[HookEvent] = HookEvent.USER_PROMPT_SUBMIT
 
     prompt: str
+
+
+@final
+@attrs.frozen(kw_only=True)
+class UserPromptExpansionInput(HookInput):
+    """A person called a skill by `/name`; its text is about to stand for the prompt."""
+
+    event: ClassVar[HookEvent] = HookEvent.USER_PROMPT_EXPANSION
+    subject_field: ClassVar[str] = "command_name"
+
+    expansion_type: str
+    """`slash_command`."""
+    command_name: str
+    command_args: str
+    command_source: str
+    """Where the skill comes from."""
+    prompt: str
+    """Its text."""
 
 
 @final
@@ -412,66 +431,3 @@ class TeammateIdleInput(HookInput):
 
     teammate_name: str
     team_name: str
-
-
-@final
-@attrs.frozen(kw_only=True)
-class WorktreeCreateInput(HookInput):
-    """A worktree is wanted; the hook makes it in place of git."""
-
-    event: ClassVar[HookEvent] = HookEvent.WORKTREE_CREATE
-
-    name: str
-
-
-@final
-@attrs.frozen(kw_only=True)
-class WorktreeRemoveInput(HookInput):
-    """A worktree that a hook made is not needed any more."""
-
-    event: ClassVar[HookEvent] = HookEvent.WORKTREE_REMOVE
-
-    worktree_path: Path
-
-
-@final
-@attrs.frozen(kw_only=True)
-class ConfigChangeInput(HookInput):
-    """A settings file was edited, and is about to count."""
-
-    event: ClassVar[HookEvent] = HookEvent.CONFIG_CHANGE
-    subject_field: ClassVar[str] = "source"
-
-    source: str
-    """`user_settings`, `project_settings` or `local_settings`."""
-    file_path: Path
-
-
-INPUTS: Final[Mapping[HookEvent, type[HookInput]]] = {
-    one.event: one
-    for one in (
-        SessionStartInput,
-        UserPromptSubmitInput,
-        PreToolUseInput,
-        PermissionRequestInput,
-        PermissionDeniedInput,
-        PostToolUseInput,
-        PostToolUseFailureInput,
-        PostToolBatchInput,
-        NotificationInput,
-        SubagentStartInput,
-        SubagentStopInput,
-        StopInput,
-        StopFailureInput,
-        TaskCreatedInput,
-        TaskCompletedInput,
-        TeammateIdleInput,
-        PreCompactInput,
-        PostCompactInput,
-        SessionEndInput,
-        WorktreeCreateInput,
-        WorktreeRemoveInput,
-        ConfigChangeInput,
-    )
-}
-"""The class of each event that greenroom can tell of; the others parse in settings and never happen."""

@@ -466,6 +466,7 @@ def _services(
         on_message=hosted.on_message,
         on_stream=hosted.watch.on_stream,
         on_taken=hosted.watch.on_taken,
+        watch_files=composition.files.ask_for,
     )
 
 

@@ -50,6 +50,7 @@ from greenroom.permissions import Policy, hidden_tools
 from greenroom.session._agent_hooks import AgentHooks
 from greenroom.session._agent_servers import ServerTool, reach_servers, read_server_prompt
 from greenroom.session._environment_text import environment_text
+from greenroom.session._file_watch import FileWatch
 from greenroom.session._following import follow_files
 from greenroom.session._in_force import InForce
 from greenroom.session._leading import as_coordinator, give_scratchpad, open_folders, workers_in_words
@@ -77,6 +78,7 @@ class Composition(InForce):
         scratchpad: The folder that a coordinator's workers share.
         services: What all agents share; set once it is made, before the first agent is.
         hooks: Those of each agent.
+        files: Those that hooks watch.
         fork_skill: Runs the skills of models that are agents of their own; set before the first agent is made.
     """
 
@@ -109,6 +111,7 @@ class Composition(InForce):
         self.scratchpad: Path | None = None
         self.problems: list[str] = []
         self.hooks = AgentHooks(settings.hooks, hook_services, self.problems)
+        self.files = FileWatch(cwd)
         self.fork_skill: ForkSkill | None = None
         self._settings = settings
         self._tools = tools
@@ -326,6 +329,7 @@ class Composition(InForce):
             instructions = await self._load_instructions(self._places) if reads else Instructions()
             if reads:
                 run, found = self._ports.blocking, self.problems
+                home.instructions = instructions.files
                 home.follow = follow_files(home, self._places, instructions, self.skills, run, found)
             return compose_system_prompt(
                 definition,

@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from greenroom.agents import AgentHome
-from greenroom.agents.memory import Instructions, InstructionsByFile, render_instructions
+from greenroom.agents.memory import InstructionFile, Instructions, InstructionsByFile, render_instructions
 from greenroom.core import Blocking
 from greenroom.core.sources import Places
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import ToolKind, traits_of
+from greenroom.session._telling import tell_of_instructions
 from greenroom.skills import SkillSource, listing
 
 
@@ -39,8 +40,11 @@ def follow_files(
         paths = [path for call in calls if (path := _file_of(call, home, places)) is not None and by_file.is_new(path)]
         if not paths:
             return []
-        files, notes = await blocking.run(by_file.take, paths)
-        problems.extend(str(one) for one in notes if one.is_problem)
+        files: list[InstructionFile] = []
+        for trigger, found, notes in await blocking.run(lambda: [(one, *by_file.take([one])) for one in paths]):
+            files += found
+            problems.extend(str(one) for one in notes if one.is_problem)
+            tell_of_instructions(home.hooking, [(one, by_file.globs_of(one)) for one in found], trigger)
         texts = [render_instructions(files)] if files else []
         return texts + await _new_skills(home, skills, paths)
 

@@ -16,6 +16,7 @@ from greenroom.actors import State
 from greenroom.agents import AgentDefinition, CanUseTool, OnMessage
 from greenroom.core import Event, Ports, UsageError, is_uuid
 from greenroom.core import session_id as new_session_id
+from greenroom.hooks import HookEvent
 from greenroom.models import Limits, Model
 from greenroom.session._assembly import (
     Hosted,
@@ -199,6 +200,7 @@ async def _running(
                 await session.start_main(plan.main, loaded, source="resume" if earlier in {None, folder} else "fork")
                 session.delegation.take_up(left)
                 around.nursery.start_soon(_watch_settings, plan, composition, session, ports)
+                await _watch_files(around.nursery, composition, session, ports)
                 if plan.settings.scalars.extract_memory:
                     session.asides.extract_after_turns(around.nursery.start_soon)
                 door = open_door(
@@ -224,6 +226,15 @@ async def _watch_settings(plan: Plan, composition: Composition, session: Session
     home = session.delegation.crew.main_home
     if plan.places is not None and home is not None:
         await SettingsWatch(plan, composition, home, ports=ports, recorder=session.runtime.recorder).run()
+
+
+async def _watch_files(nursery: trio.Nursery, composition: Composition, session: Session, ports: Ports) -> None:
+    """Tell hooks of changes of the files that they watch, if there are such hooks as a session begins."""
+    home = session.delegation.crew.main_home
+    if home is not None and home.hooks is not None and home.hooks.has(HookEvent.FILE_CHANGED):
+        look = partial(composition.files.run, home, blocking=ports.blocking, recorder=session.runtime.recorder)
+        await composition.files.look(home, ports.blocking)
+        nursery.start_soon(look)
 
 
 def _beginning(plan: Plan, folder: Path, model: Model) -> SessionBegan:

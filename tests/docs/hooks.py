@@ -39,7 +39,7 @@ def inputs() -> str:
     rows = []
     for event, told in INPUTS.items():
         fields = [field for field in attrs.fields(told) if field.metadata.get("is_told", True)]
-        names = tuple(field.name + "?" * (field.default is None) for field in fields)
+        names = tuple(field.metadata.get("key", field.name) + "?" * (field.default is None) for field in fields)
         rows.append((f"`{event}`", _ticked(names), " ".join((told.__doc__ or "").split())))
     return _table(("event", "input", "when"), rows)
 

@@ -35,6 +35,10 @@ class InstructionsByFile:
         """Whether a file was not worked on before."""
         return path not in self._known
 
+    def globs_of(self, file: InstructionFile) -> tuple[str, ...]:
+        """Return the patterns of the files that a file of instructions holds for; none for one that holds for a whole folder."""
+        return next((one.patterns for one in self._rules if one.file == file), ())
+
     def take(self, paths: Iterable[Path]) -> tuple[tuple[InstructionFile, ...], tuple[Diagnostic, ...]]:
         """Return what is to be told now that these files are worked on, and what could not be read. It blocks.
 

@@ -1,0 +1,151 @@
+"""What hooks are told of folders and files: worktrees, settings, instructions, what is watched; and the table of all inputs.
+
+Must not know: who reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, Final, final
+
+import attrs
+
+from greenroom.hooks._catalog import HookEvent
+from greenroom.hooks._inputs import (
+    HookInput,
+    NotificationInput,
+    PermissionDeniedInput,
+    PermissionRequestInput,
+    PostCompactInput,
+    PostToolBatchInput,
+    PostToolUseFailureInput,
+    PostToolUseInput,
+    PreCompactInput,
+    PreToolUseInput,
+    SessionEndInput,
+    SessionStartInput,
+    StopFailureInput,
+    StopInput,
+    SubagentStartInput,
+    SubagentStopInput,
+    TaskCompletedInput,
+    TaskCreatedInput,
+    TeammateIdleInput,
+    UserPromptExpansionInput,
+    UserPromptSubmitInput,
+)
+
+
+@final
+@attrs.frozen(kw_only=True)
+class WorktreeCreateInput(HookInput):
+    """A worktree is wanted; the hook makes it in place of git."""
+
+    event: ClassVar[HookEvent] = HookEvent.WORKTREE_CREATE
+
+    name: str
+
+
+@final
+@attrs.frozen(kw_only=True)
+class WorktreeRemoveInput(HookInput):
+    """A worktree that a hook made is not needed any more."""
+
+    event: ClassVar[HookEvent] = HookEvent.WORKTREE_REMOVE
+
+    worktree_path: Path
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ConfigChangeInput(HookInput):
+    """A settings file was edited, and is about to count."""
+
+    event: ClassVar[HookEvent] = HookEvent.CONFIG_CHANGE
+    subject_field: ClassVar[str] = "source"
+
+    source: str
+    """`user_settings`, `project_settings` or `local_settings`."""
+    file_path: Path
+
+
+@final
+@attrs.frozen(kw_only=True)
+class CwdChangedInput(HookInput):
+    """A command of an agent's changed the folder that its next ones run in."""
+
+    event: ClassVar[HookEvent] = HookEvent.CWD_CHANGED
+
+    old_cwd: Path
+    new_cwd: Path
+
+
+@final
+@attrs.frozen(kw_only=True)
+class FileChangedInput(HookInput):
+    """A file that is watched was made, changed or removed, by whomever."""
+
+    event: ClassVar[HookEvent] = HookEvent.FILE_CHANGED
+
+    file_path: Path
+    change: str = attrs.field(metadata={"key": "event"})
+    """`add`, `change` or `unlink`."""
+
+    @property
+    def subject(self) -> str:
+        """Its name, without folders."""
+        return self.file_path.name
+
+
+@final
+@attrs.frozen(kw_only=True)
+class InstructionsLoadedInput(HookInput):
+    """A file of instructions is read by an agent from now on."""
+
+    event: ClassVar[HookEvent] = HookEvent.INSTRUCTIONS_LOADED
+    subject_field: ClassVar[str] = "load_reason"
+
+    file_path: Path
+    memory_type: str
+    """`User`, `Project` or `Local`."""
+    load_reason: str
+    """`session_start`, `nested_traversal`, `path_glob_match` or `include`."""
+    globs: Sequence[str] | None = None
+    """The patterns of a rule that counts for some files only."""
+    trigger_file_path: Path | None = None
+    """The file that an agent worked on, where it was read because of one."""
+
+
+INPUTS: Final[Mapping[HookEvent, type[HookInput]]] = {
+    one.event: one
+    for one in (
+        SessionStartInput,
+        UserPromptSubmitInput,
+        UserPromptExpansionInput,
+        PreToolUseInput,
+        PermissionRequestInput,
+        PermissionDeniedInput,
+        PostToolUseInput,
+        PostToolUseFailureInput,
+        PostToolBatchInput,
+        NotificationInput,
+        SubagentStartInput,
+        SubagentStopInput,
+        StopInput,
+        StopFailureInput,
+        TaskCreatedInput,
+        TaskCompletedInput,
+        TeammateIdleInput,
+        PreCompactInput,
+        PostCompactInput,
+        SessionEndInput,
+        WorktreeCreateInput,
+        WorktreeRemoveInput,
+        ConfigChangeInput,
+        CwdChangedInput,
+        FileChangedInput,
+        InstructionsLoadedInput,
+    )
+}
+"""The class of each event that greenroom can tell of; the others parse in settings and never happen."""
