@@ -36,14 +36,13 @@ from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_model import key_source
 from greenroom.cli._run_output import Printer
 from greenroom.cli._run_protocol import CAPABILITIES, UserSaid, replay_line
-from greenroom.cli._run_quiet import give_up, wait_background
+from greenroom.cli._run_quiet import AWAITED, give_up, wait_background
 from greenroom.cli._run_tasks import TaskLines
 from greenroom.cli._signals import EXIT_CODES
 from greenroom.core import Event, GreenroomError, Record, TurnFailed, TurnKilled, UsageError, event_of
 from greenroom.hooks import HookNews, HookRan
 from greenroom.inbox import Origin
 from greenroom.session import SETTINGS_NOTICE, Session
-from greenroom.tasks import AGENT
 
 _CLASS: Final = 2
 _LOOK_S: Final = 5.0
@@ -312,7 +311,7 @@ class Run:
         with self._drain:  # cancelled already, where a signal came before
             await wait_background(session, ceiling_s=self._ceiling_s)
         left = session.delegation.tasks.running()
-        agents = tuple(one for one in left if one.info.kind == AGENT and one.is_background)
+        agents = tuple(one for one in left if one.info.kind in AWAITED and one.is_background)
         self.abandoned = tuple(
             Abandoned(task_id=one.info.id, task_type=one.info.kind, description=one.info.description) for one in agents
         )

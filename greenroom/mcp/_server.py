@@ -7,6 +7,7 @@ Must not know: how a connection is made.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar, final
 
@@ -92,6 +93,11 @@ class Server:
     def name(self) -> str:
         """What it is called in this session."""
         return self.config.name
+
+    @property
+    def moves_after_s(self) -> float:
+        """How long the main agent waits for a call before it goes on in the background, in seconds; infinite for ever."""
+        return self._settings.background_after_s or math.inf
 
     def state(self) -> ServerState:
         """Return how it stands now."""
