@@ -9,7 +9,7 @@ leaves the turn unfinished and is none.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -246,6 +246,7 @@ class Run:
         prompt: str,
         exit_code: Callable[[], int | None],
         more: trio.MemoryReceiveChannel[UserSaid] | None = None,
+        ready: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint,
     ) -> None:
         """Take the turn of each prompt, print its result, and hear what background tasks have to say; then all is printed.
 
@@ -254,11 +255,13 @@ class Run:
             prompt: What the agent is asked; empty to go on with a turn that was cut, or to wait for what comes.
             exit_code: Returns what a signal makes of the exit code, None if there was none.
             more: Further prompts.
+            ready: Waits for what a turn needs; awaited before each.
         """
         self._has_more = more is not None
         said = [part for part in (session.initial_message, prompt) if part.strip()]
         try:
             if prompt or more is None:
+                await ready()
                 await self._take_turn(session, "\n\n".join(said) if prompt else "", exit_code)
                 said = []
             while more is not None and exit_code() is None:
@@ -266,6 +269,7 @@ class Run:
                     one = await more.receive()
                 except trio.EndOfChannel:
                     break
+                await ready()
                 self.repeat(one)
                 said.append(one.text)
                 await self._take_turn(session, "\n\n".join(said), exit_code)

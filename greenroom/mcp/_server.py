@@ -19,6 +19,7 @@ from greenroom.mcp._configs import ServerConfig
 from greenroom.mcp._errors import CallFailed, ServerDown
 from greenroom.mcp._events import (
     McpAuthNeeded,
+    McpClosed,
     McpConnected,
     McpEvent,
     McpFailed,
@@ -54,7 +55,7 @@ class ServerState:
     name: str
     status: ServerStatus
     type: str
-    """`stdio`, `http` or `sse`."""
+    """`stdio`, `http`, `sse` or `sdk`."""
     scope: str
     why: str = ""
     """Why it is not connected."""
@@ -125,8 +126,8 @@ class Server:
                 self.why = ""
             case McpRetried() | McpLost() | McpFailed() | McpAuthNeeded():
                 self.why = event.error
-            case _:
-                self.why = "it was ended"
+            case McpClosed():
+                self.why = event.why or "it was ended"
         if self.status is not ServerStatus.CONNECTED:
             self.tools, self.prompts = (), ()
         self.note_change()
@@ -198,7 +199,7 @@ class Server:
         peer = await self._wait_peer(self._settings.start_timeout_s if wait_s is None else wait_s)
         settings = self._settings
         limit_s = settings.call_timeout_s if self.config.timeout_s is None else self.config.timeout_s
-        idle_s = settings.idle_s(is_stdio=self.config.type == "stdio")
+        idle_s = settings.idle_s(is_stdio=not self.config.is_remote)
         began = trio.current_time()
         call = _Call(trio.CancelScope(), began + limit_s)
 

@@ -51,6 +51,8 @@ class McpSettings:
     `GREENROOM_AUTO_BACKGROUND_TASKS` is on."""
     only_given: bool = False
     """Whether no servers are connected but those that the program gives (`--strict-mcp-config`), save an administrator's."""
+    may_grow: bool = False
+    """Whether the program may bring servers of its own while the session runs, as one that talks to `greenroom run` does."""
 
     @property
     def output_chars(self) -> int:

@@ -60,6 +60,18 @@ class Scene:
         (one,) = self.session.delegation.tasks.all()
         return one
 
+    async def interrupted_after(self, seconds: float) -> None:
+        """Take a turn that is interrupted after so many seconds."""
+
+        async def run() -> None:
+            with pytest.raises(TurnKilled):
+                await self.session.run("go")
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run)
+            await trio.sleep(seconds)
+            self.session.interrupt()
+
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
@@ -285,15 +297,7 @@ async def test_an_interrupt_before_the_move_cancels_the_call_at_its_server(
     tmp_path: Path, server: FakeServer, autojump_clock: MockClock
 ) -> None:
     async with scene(tmp_path, server, work(300), "Again.") as one:
-        async with trio.open_nursery() as nursery:
-
-            async def run() -> None:
-                with pytest.raises(TurnKilled):
-                    await one.session.run("go")
-
-            nursery.start_soon(run)
-            await trio.sleep(50)
-            one.session.interrupt()
+        await one.interrupted_after(50)
         assert (server.cancelled, one.task.state) == (1, "killed")
         await trio.sleep(500)
 
@@ -305,15 +309,7 @@ async def test_an_interrupt_after_the_move_leaves_it_alone(
     tmp_path: Path, server: FakeServer, autojump_clock: MockClock
 ) -> None:
     async with scene(tmp_path, server, work(300, text="late"), work(2_000), "Again.") as one:
-        async with trio.open_nursery() as nursery:
-
-            async def run() -> None:
-                with pytest.raises(TurnKilled):
-                    await one.session.run("go")
-
-            nursery.start_soon(run)
-            await trio.sleep(150)
-            one.session.interrupt()
+        await one.interrupted_after(150)
         assert server.cancelled == 1
         await trio.sleep(300)
 
