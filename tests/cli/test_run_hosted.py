@@ -8,13 +8,19 @@ from typing import Any
 
 import attrs
 import pytest
+from trio.testing import MockClock
 
+from greenroom.cli._run_hosted import HostedServers
 from greenroom.cli._run_input import without_hosted
+from greenroom.core import UsageError
+from greenroom.mcp import ServerScope
 from greenroom.models import Answer, Call
+from greenroom.supervisor import open_runtime
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike
 from tests.cli.place import Place, texts_of
 from tests.cli.test_run_control import Talk, talking
+from tests.mcp.fakes import FakeServer, http, start
 
 ALLOWED = ("--allowed-tools", "mcp__tiny")
 SDK = json.dumps({"mcpServers": {"tiny": {"type": "sdk", "name": "tiny"}}})
@@ -106,6 +112,35 @@ def test_13_22_a_server_that_the_program_names_has_its_tools_in_the_first_turn(p
     assert (status["name"], status["status"]) == ("tiny", "connected")
     assert (status["serverInfo"], status["tools"]) == ({"name": "tiny", "version": "0.1"}, [{"name": "shout"}])
     assert talk.heard[0]["subtype"] == "init"
+
+
+def test_13_22_a_prompt_on_the_command_line_waits_for_them_too(place: Place) -> None:
+    with talking(place, [shout(), "It shouted."], "Shout.", *ALLOWED, "--mcp-config", SDK) as (talk, requests):
+        talk.servers["tiny"] = Tiny()
+        talk.hear_results(1)
+        code, _ = talk.close()
+
+    assert code == 0
+    assert "mcp__tiny__shout" in {one["name"] for one in requests[0].body["tools"]}
+    assert result_of(requests[1]) == "HELLO"
+
+
+@pytest.mark.parametrize("arguments", [(), ("--agent", "shouter")])
+def test_13_22_an_agent_may_have_nothing_but_what_the_program_brings(place: Place, arguments: tuple[str, ...]) -> None:
+    """Where no file is read, too; a list of tools may name servers that come later, and nothing is said of them."""
+    shouter = {"description": "Shouts.", "prompt": "Shout.", "tools": ["mcp__tiny"]}
+    given = ("--agents", json.dumps({"shouter": shouter}), "--setting-sources", "")
+    with talking(place, [shout(), "It shouted."], *ALLOWED, *given, *arguments) as (talk, requests):
+        talk.servers["tiny"] = Tiny()
+        talk.ask("initialize", sdkMcpServers=["tiny"])
+        talk.say("Shout.")
+        talk.hear_results(1)
+        code, err = talk.close()
+
+    assert (code, err, result_of(requests[1])) == (0, "", "HELLO")
+    names = {one["name"] for one in requests[0].body["tools"]}
+    assert "mcp__tiny__shout" in names
+    assert ("Bash" in names) == (not arguments)
 
 
 def test_13_21_what_a_server_says_by_itself_is_heard(place: Place) -> None:
@@ -219,6 +254,9 @@ def test_13_22_a_server_that_never_answers_keeps_a_turn_waiting_for_its_deadline
 
     assert (code, talk.results()[0]["result"]) == (0, "Fine.")
     assert (status["status"], status["error"]) == ("failed", "it did not answer within 0.2 s")
+    assert [one["message"]["method"] for one in sent(talk)].count(
+        "initialize"
+    ) == 1  # what lives in a program is not tried again
 
 
 def test_13_21_servers_of_the_program_are_switched_off_and_connected_anew(place: Place) -> None:
@@ -343,3 +381,50 @@ def test_the_texts_of_a_talk_are_still_prompts(place: Place) -> None:
         talk.close()
 
     assert texts_of(requests[0]) == ["Go."]
+
+
+async def test_where_an_administrator_names_the_servers_the_program_brings_none(autojump_clock: MockClock) -> None:
+    """12.4."""
+
+    async def nobody(_: object) -> None:
+        raise AssertionError
+
+    hosted = HostedServers(nobody)
+    async with open_runtime() as runtime:
+        servers = await start(runtime, http("x", scope=ServerScope.MANAGED), x=FakeServer())
+        with pytest.raises(UsageError, match="an administrator says"):
+            await hosted.add(["tiny"], servers)
+        await hosted.add([], servers)
+        assert [one.name for one in servers.states()] == ["x"]
+
+
+def test_6_67_a_call_that_takes_long_is_a_task_on_the_stream_and_its_answer_a_turn(place: Place) -> None:
+    """6.35, 6.38, 13.16: the program answers when it likes, and withdraws nothing."""
+    env = {"GREENROOM_AUTO_BACKGROUND_TASKS": "1", "GREENROOM_MCP_AUTO_BACKGROUND_MS": "50"}
+    tiny = Tiny(is_silent=True)
+    with talking(place, [shout(), "I wait.", "I have it."], *ALLOWED, "--settings", json.dumps({"env": env})) as (
+        talk,
+        requests,
+    ):
+        talk.servers["tiny"] = tiny
+        talk.ask("initialize", sdkMcpServers=["tiny"])
+        talk.say("Shout.")
+        until(talk, lambda: "tools/call" in tiny.methods)
+        asked = talk.heard[-1]
+        talk.hear_results(1)
+        live = talk.ask("initialize")["response"]["background_tasks"]
+        content = [{"type": "text", "text": "AT LAST"}]
+        talk.decide(asked, mcp_response={"jsonrpc": "2.0", "id": 0, "result": {"content": content}})
+        second = talk.hear_results(2)[1]
+        code, err = talk.close()
+
+    (started,) = [one for one in talk.heard if one.get("subtype") == "task_started"]
+    (ended,) = [one for one in talk.heard if one.get("subtype") == "task_notification"]
+    assert (code, err) == (0, "")
+    assert (started["task_type"], started["tool_use_id"], started["is_backgrounded"]) == ("mcp_task", "toolu_1", True)
+    assert live == [{"task_id": started["task_id"], "task_type": "mcp_task", "description": "shout of tiny"}]
+    assert f"was moved to the background with ID: {started['task_id']}" in result_of(requests[1])
+    assert (ended["status"], ended["summary"]) == ("completed", 'MCP call "shout of tiny" completed')
+    assert (second["result"], second["origin"]) == ("I have it.", {"kind": "task-notification"})
+    assert "<result>AT LAST</result>" in "\n".join(texts_of(requests[2]))
+    assert not any(one["type"] == "control_cancel_request" for one in talk.heard)

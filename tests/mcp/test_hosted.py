@@ -116,6 +116,13 @@ def test_each_request_has_one_answer_and_all_leave_in_order(asked: Asked, pause_
     assert program.withdrawn - withdrawn == open_ones  # what is open when the connection ends need not be answered
 
 
+async def test_what_is_said_leaves_in_its_order(virtual_time: None) -> None:
+    program = Answers([("result", 0, False)] * 20)
+    async with HostLine(program.send).talk(lambda _: None) as (incoming, outgoing):
+        await program.exchange(outgoing, incoming, 0.0)
+    assert program.left == [f"call {number}" for number in range(20)]
+
+
 async def never(_: Mapping[str, Any]) -> Mapping[str, Any]:
     await trio.sleep_forever()
     raise AssertionError
