@@ -131,6 +131,8 @@ def running_tasks(home: AgentHome) -> tuple[BackgroundTask, ...]:
             description=one.info.description,
             command=one.info.command or None,
             agent_type=one.info.agent_type or None,
+            server=one.info.server or None,
+            tool=one.info.tool or None,
         )
         for one in table.running()
         if one.is_background and one.info.id != home.id
@@ -142,6 +144,7 @@ _KINDS: Final = {
     "local_agent": "subagent",
     "in_process_teammate": "teammate",
     "remote_agent": "cloud session",
+    "mcp_task": "MCP task",
 }
 _DECIDE_ON_STOPPING: Final = frozenset((HookEvent.STOP, HookEvent.SUBAGENT_STOP, HookEvent.STOP_FAILURE))
 """There `continue: false` only means that the turn may end."""

@@ -292,6 +292,7 @@ class AgentHome:
             roots=self.roots,
             actor=self.id,
             tool_use_id="",
+            is_main=not self.is_child,
             workspace=self.workspace,
             blocking=services.blocking,
             processes=services.processes,

@@ -33,9 +33,10 @@ from greenroom.cli._run_input import (
     read_rules,
     read_schema,
     with_delegation,
-    with_only_servers,
+    with_mcp,
     with_permissions,
     with_servers,
+    without_hosted,
 )
 from greenroom.cli._run_model import model_for
 from greenroom.cli._run_output import Writer, make_printer
@@ -99,6 +100,8 @@ class RunOptions:
     """Arguments of `open_session`."""
     named: tuple[str, ...]
     """Rules that were named, for a look at what they are about."""
+    hosted: tuple[str, ...] = ()
+    """MCP servers that live in the program which talks to the run."""
     with_text: bool = False
     """Whether a stream shows what sub-agents say and think."""
     ceiling_s: float = CEILING_S
@@ -123,10 +126,7 @@ def run_command(
     given = with_permissions(
         read_object("--settings", flags.settings), allow=allow, deny=deny, folders=flags.add_dir or ()
     )
-    for config in flags.mcp_config or ():
-        given = with_servers(given, read_object("--mcp-config", config))
-    if flags.strict_mcp_config:
-        given = with_only_servers(given)
+    given, hosted = servers_for(given, flags)
     if flags.append_subagent_system_prompt:
         given = with_delegation(given, append_system_prompt=flags.append_subagent_system_prompt)
     if flags.coordinator:
@@ -159,11 +159,31 @@ def run_command(
         flags=flags,
         open_with=open_with,
         named=(*allow, *deny),
+        hosted=tuple(hosted),
         with_text=flags.forward_subagent_text or bool(read_switch(os.environ, FORWARD_VARIABLE)),
         ceiling_s=read_ceiling(),
     )
     with calm_collector(), _runs_of(flags) as runs:
         return trio.run(_run, options, runs)
+
+
+def servers_for(settings: dict[str, Any], flags: RunFlags) -> tuple[dict[str, Any], list[str]]:
+    """Return settings with the MCP servers that flags give, and the names of those that live in the program which talks to the run.
+
+    Raises:
+        UsageError: What was given names none, or what the settings say of MCP is no object.
+    """
+    is_talking = flags.input_format == "stream-json"
+    hosted: list[str] = []
+    for config in flags.mcp_config or ():
+        servers = read_object("--mcp-config", config)
+        if is_talking:
+            servers, names = without_hosted(servers)
+            hosted += names
+        settings = with_servers(settings, servers)
+    if flags.strict_mcp_config:
+        settings = with_mcp(settings, only_given=True)
+    return (with_mcp(settings, may_grow=True) if is_talking else settings), hosted
 
 
 @contextmanager
@@ -300,11 +320,13 @@ async def _work(run: Run, session: Session, host: Host | None, options: RunOptio
     stop_counting = run.open(session, options.prompt, more_come=host is not None)
     try:
         async with trio.open_nursery() as listening:
+            more, ready = None, trio.lowlevel.checkpoint
             if host is not None:
+                await host.open_servers(options.hosted, session)
                 listening.start_soon(host.listen, session, name="greenroom input")
+                more, ready = host.prompts, host.wait_servers
             listening.start_soon(run.beat, name="greenroom signs of life")
-            more = None if host is None else host.prompts
-            await run.work(session, options.prompt, lambda: ladder.exit_code, more)
+            await run.work(session, options.prompt, lambda: ladder.exit_code, more, ready)
             listening.cancel_scope.cancel("the work is done")
     finally:
         stop_counting()

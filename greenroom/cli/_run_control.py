@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, final
 
@@ -19,6 +19,7 @@ import trio
 
 from greenroom.agents import Question
 from greenroom.cli._output import complain
+from greenroom.cli._run_hosted import HostedServers, read_names
 from greenroom.cli._run_lines import Line
 from greenroom.cli._run_model import key_source
 from greenroom.cli._run_output import Writer
@@ -142,6 +143,7 @@ class Host:
         self._session: Session | None = None
         self._questions: dict[str, _Question] = {}
         self._calls: dict[str, _Call] = {}
+        self._servers = HostedServers(self._ask)
         self._said: dict[str, UserSaid] = {}
         """What the program said during turns, by our own ids."""
         self._put, self.prompts = trio.open_memory_channel[UserSaid](float("inf"))
@@ -151,6 +153,20 @@ class Host:
     def close(self) -> None:
         """Take no more prompts."""
         self._put.close()
+
+    async def open_servers(self, names: Sequence[str], session: Session) -> None:
+        """Connect MCP servers of the program that the command line names; returns before they are connected.
+
+        Raises:
+            UsageError: One cannot be called so.
+        """
+        self._session = session
+        await self._servers.add(names, session.servers)
+
+    async def wait_servers(self) -> None:
+        """Wait until no MCP server of the program is being connected any more: what it offers is there for the next turn."""
+        if self._session is not None:
+            await self._servers.wait_settled(self._session.servers)
 
     async def listen(self, session: Session) -> None:
         """Take lines up until standard input ends."""
@@ -171,6 +187,7 @@ class Host:
             self.close()
             for question in self._questions.values():
                 question.is_answered.set()
+            self._servers.close()
             for call in self._calls.values():
                 call.is_answered.set()
 
@@ -237,6 +254,7 @@ class Host:
         parsed = parse_callbacks(groups, HookSource("initialize", SourceKind.HOST), self._call_back)
         if parsed.problems:
             raise UsageError("; ".join(map(str, parsed.problems)))
+        await self._servers.add(read_names(values.get("sdkMcpServers")), session.servers)
         if parsed.hooks:
             session.add_hooks(parsed)
         if values.get("forwardSubagentText") is True:
@@ -282,6 +300,15 @@ class Host:
         task.kill(Cause("host", "the program stopped it"))
         return {}
 
+    async def _mcp_message(self, session: Session, values: Mapping[str, Any]) -> Line:
+        del session
+        await trio.lowlevel.checkpoint()
+        message = values.get("message")
+        if not isinstance(message, Mapping):
+            raise UsageError("mcp_message needs a server_name, and a message that is an object")
+        self._servers.hear(str(values.get("server_name", "")), message)
+        return {}
+
     async def _mcp_status(self, session: Session, values: Mapping[str, Any]) -> Line:
         del values
         await trio.lowlevel.checkpoint()
@@ -300,6 +327,32 @@ class Host:
 
     # --- what it is asked ------------------------------------------------------------------------------------------
 
+    def _ask(self, make: Callable[[str], Line]) -> Awaitable[Answered | None]:
+        """Write a request at once, and return what waits for its answer: None where the program has gone.
+
+        Args:
+            make: Returns the line, given the id of the request.
+        """
+        request, call = new_uuid(self._ids), _Call()
+        if self._is_at_end:
+            call.is_answered.set()
+        else:
+            self._calls[request] = call
+            self._write(make(request))
+        return self._wait_answer(request, call)
+
+    async def _wait_answer(self, request: str, call: _Call) -> Answered | None:
+        """Wait for an answer; cancelled, the program is told that there need not be one."""
+        try:
+            await call.is_answered.wait()
+        except trio.Cancelled:
+            if request in self._calls:
+                self._write(withdrawal(request))
+            raise
+        finally:
+            self._calls.pop(request, None)
+        return call.answer
+
     async def _call_back(self, callback: str, told: Mapping[str, Any]) -> Mapping[str, Any]:
         """Let the program look at a moment of the session; cancelled, it is told that it need not.
 
@@ -308,19 +361,10 @@ class Host:
         """
         if self._is_at_end:
             raise HandlerFailed("the program does not listen any more")
-        request = new_uuid(self._ids)
-        call = self._calls[request] = _Call()
-        self._write(callback_line(request, callback, told))
-        try:
-            await call.is_answered.wait()
-        except trio.Cancelled:
-            self._write(withdrawal(request))
-            raise
-        finally:
-            del self._calls[request]
-        if call.answer is None or call.answer.error:
-            raise HandlerFailed("the program has gone" if call.answer is None else call.answer.error)
-        return call.answer.values
+        answer = await self._ask(lambda request: callback_line(request, callback, told))
+        if answer is None or answer.error:
+            raise HandlerFailed("the program has gone" if answer is None else answer.error)
+        return answer.values
 
     async def can_use_tool(self, question: Question) -> Allow | Deny | None:
         """Ask the program about a call; cancelled, the question is withdrawn."""
@@ -344,6 +388,7 @@ class Host:
 _REQUESTS: Final[Mapping[str, Callable[[Host, Session, Mapping[str, Any]], Awaitable[Line]]]] = {
     "initialize": Host._initialize,
     "interrupt": Host._interrupt,
+    "mcp_message": Host._mcp_message,
     "mcp_reconnect": Host._mcp_reconnect,
     "mcp_status": Host._mcp_status,
     "mcp_toggle": Host._mcp_toggle,

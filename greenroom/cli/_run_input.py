@@ -171,8 +171,17 @@ def with_servers(settings: dict[str, Any], servers: dict[str, Any] | None) -> di
     return {**settings, "mcpServers": {**before, **named}}
 
 
-def with_only_servers(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings with which no MCP servers are connected but those that they name themselves.
+def without_hosted(servers: dict[str, Any] | None) -> tuple[dict[str, Any] | None, list[str]]:
+    """Return the MCP servers of the command line without those that live in the program which talks to the run, and their names."""
+    named = {} if servers is None else servers.get("mcpServers", servers)
+    if not isinstance(named, dict):
+        return servers, []
+    hosted = [name for name, one in named.items() if isinstance(one, dict) and one.get("type") == "sdk"]
+    return ({name: one for name, one in named.items() if name not in hosted}, hosted) if hosted else (servers, [])
+
+
+def with_mcp(settings: dict[str, Any], **more: bool) -> dict[str, Any]:
+    """Return settings that say more of MCP servers.
 
     Raises:
         UsageError: What they say of MCP is no object.
@@ -180,7 +189,7 @@ def with_only_servers(settings: dict[str, Any]) -> dict[str, Any]:
     before = settings.get("mcp", {})
     if not isinstance(before, dict):
         raise UsageError("--settings: mcp has to be an object")
-    return {**settings, "mcp": {**before, "only_given": True}}
+    return {**settings, "mcp": {**before, **more}}
 
 
 def with_delegation(settings: dict[str, Any], **more: str | bool) -> dict[str, Any]:

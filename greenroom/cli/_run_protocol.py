@@ -171,6 +171,12 @@ def callback_line(request: str, callback: str, told: Mapping[str, Any]) -> Line:
     return {"type": "control_request", "request_id": request, "request": about}
 
 
+def server_message_line(request: str, server: str, message: Mapping[str, Any]) -> Line:
+    """Return what hands a message to an MCP server of the program (agents 13.22)."""
+    about = {"subtype": "mcp_message", "server_name": server, "message": dict(message)}
+    return {"type": "control_request", "request_id": request, "request": about}
+
+
 def withdrawal(request: str) -> Line:
     """Return what says that a question needs no answer any more."""
     return {"type": "control_cancel_request", "request_id": request}

@@ -1,7 +1,7 @@
 """How long a headless run stays for its background tasks after the answer, and what it gives up when it leaves.
 
-Rule 1 (agents 6.70, 19.9): agents in the background are waited for, up to a ceiling; when none runs any more, commands get a
-few seconds. Rule 2: the ceiling never cuts a turn of the main agent, and what keeps starting itself anew does not move it.
+Rule 1 (agents 6.70, 19.9): agents in the background are waited for, up to a ceiling, and calls of MCP servers too, as somebody
+waits for their results; when none runs any more, commands get a few seconds. Rule 2: the ceiling never cuts a turn of the main agent, and what keeps starting itself anew does not move it.
 Rule 3 (RC-36): what is given up at the ceiling is named.
 """
 
@@ -17,9 +17,11 @@ import trio
 
 from greenroom.core import Cause, Record, UsageError
 from greenroom.session import Session
-from greenroom.tasks import AGENT, SHELL, Task
+from greenroom.tasks import AGENT, MCP_CALL, SHELL, Task
 
 CEILING_VARIABLE: Final = "GREENROOM_PRINT_BG_WAIT_CEILING_MS"
+AWAITED: Final = frozenset((AGENT, MCP_CALL))
+"""Kinds of tasks that are waited for after the answer."""
 SHELL_GRACE_S: Final = 5.0
 """So long commands may go on in the background after the answer."""
 CEILING_S: Final = 600.0
@@ -37,7 +39,7 @@ class Moment:
     is_busy: bool = False
     """Whether the main agent takes a turn, or something is on its way to it."""
     agents: int = 0
-    """How many run."""
+    """How many run; calls of MCP servers in the background count as such."""
     shells: int = 0
     """How many commands run in the background."""
 
@@ -113,7 +115,7 @@ def look(session: Session) -> Moment:
     waiting = [one.statistics() for one in (session.main, session.inbox.ref)]
     has_mail = any(one.now or one.next or one.later for one in waiting)
     is_told = all(one.task.is_settled or not one.task.is_finished for one in crew.members.values())
-    agents = sum(one.info.kind == AGENT for one in running) + session.teams.working
+    agents = sum(one.info.kind in AWAITED for one in running) + session.teams.working
     return Moment(
         now_s=trio.current_time(),
         is_busy=has_mail or session.main.is_busy or session.inbox.ref.is_busy or not is_told,

@@ -9,7 +9,7 @@ leaves the turn unfinished and is none.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -36,14 +36,13 @@ from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_model import key_source
 from greenroom.cli._run_output import Printer
 from greenroom.cli._run_protocol import CAPABILITIES, UserSaid, replay_line
-from greenroom.cli._run_quiet import give_up, wait_background
+from greenroom.cli._run_quiet import AWAITED, give_up, wait_background
 from greenroom.cli._run_tasks import TaskLines
 from greenroom.cli._signals import EXIT_CODES
 from greenroom.core import Event, GreenroomError, Record, TurnFailed, TurnKilled, UsageError, event_of
 from greenroom.hooks import HookNews, HookRan
 from greenroom.inbox import Origin
 from greenroom.session import SETTINGS_NOTICE, Session
-from greenroom.tasks import AGENT
 
 _CLASS: Final = 2
 _LOOK_S: Final = 5.0
@@ -247,6 +246,7 @@ class Run:
         prompt: str,
         exit_code: Callable[[], int | None],
         more: trio.MemoryReceiveChannel[UserSaid] | None = None,
+        ready: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint,
     ) -> None:
         """Take the turn of each prompt, print its result, and hear what background tasks have to say; then all is printed.
 
@@ -255,11 +255,13 @@ class Run:
             prompt: What the agent is asked; empty to go on with a turn that was cut, or to wait for what comes.
             exit_code: Returns what a signal makes of the exit code, None if there was none.
             more: Further prompts.
+            ready: Waits for what a turn needs; awaited before each.
         """
         self._has_more = more is not None
         said = [part for part in (session.initial_message, prompt) if part.strip()]
         try:
             if prompt or more is None:
+                await ready()
                 await self._take_turn(session, "\n\n".join(said) if prompt else "", exit_code)
                 said = []
             while more is not None and exit_code() is None:
@@ -267,6 +269,7 @@ class Run:
                     one = await more.receive()
                 except trio.EndOfChannel:
                     break
+                await ready()
                 self.repeat(one)
                 said.append(one.text)
                 await self._take_turn(session, "\n\n".join(said), exit_code)
@@ -312,7 +315,7 @@ class Run:
         with self._drain:  # cancelled already, where a signal came before
             await wait_background(session, ceiling_s=self._ceiling_s)
         left = session.delegation.tasks.running()
-        agents = tuple(one for one in left if one.info.kind == AGENT and one.is_background)
+        agents = tuple(one for one in left if one.info.kind in AWAITED and one.is_background)
         self.abandoned = tuple(
             Abandoned(task_id=one.info.id, task_type=one.info.kind, description=one.info.description) for one in agents
         )

@@ -52,7 +52,7 @@ def actor_id(ids: Ids) -> str:
 
 
 def task_id(ids: Ids, prefix: str) -> str:
-    """Return a new id of a shell (`b`), remote agent (`r`) or monitor (`m`): the prefix and 8 of `[0-9a-z]`."""
+    """Return a new id of a shell (`b`), remote agent (`r`) or call of an MCP server (`m`): the prefix and 8 of `[0-9a-z]`."""
     return prefix + _letters(ids, 8)
 
 

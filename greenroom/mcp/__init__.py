@@ -1,7 +1,7 @@
 """MCP servers: found where people write them, each connected by an actor of its own, their tools as tools of agents."""
 
 from greenroom.mcp._approvals import Approvals, read_approvals
-from greenroom.mcp._configs import Http, OAuth, ServerConfig, ServerScope, Stdio, Way
+from greenroom.mcp._configs import Hosted, Http, OAuth, ServerConfig, ServerScope, Stdio, Way
 from greenroom.mcp._connection import McpConnection
 from greenroom.mcp._errors import CallFailed, McpError, MissingServers, ServerDown
 from greenroom.mcp._events import (
@@ -19,9 +19,10 @@ from greenroom.mcp._events import (
 )
 from greenroom.mcp._fold import FOLDS, McpView
 from greenroom.mcp._hooks import HookCaller
+from greenroom.mcp._hosted import HostLine
 from greenroom.mcp._lifecycle import TRANSITIONS, ServerStatus, plan_retry, step
 from greenroom.mcp._names import names_tool, tool_name
-from greenroom.mcp._parsing import BrokenServer, ParsedServer, parse_server
+from greenroom.mcp._parsing import BrokenServer, ParsedServer, host_server, parse_server
 from greenroom.mcp._peer import (
     BinaryPart,
     CallResult,
@@ -68,6 +69,8 @@ __all__ = [
     "Ending",
     "FoundServers",
     "HookCaller",
+    "HostLine",
+    "Hosted",
     "Http",
     "Library",
     "LinkPart",
@@ -114,6 +117,7 @@ __all__ = [
     "ToolInfo",
     "Way",
     "find_servers",
+    "host_server",
     "make_resource_tools",
     "names_tool",
     "parse_server",

@@ -9,6 +9,8 @@ from typing import Literal, TypeAlias, final
 
 import attrs
 
+from greenroom.mcp._hosted import HostLine
+
 
 class ServerScope(StrEnum):
     """Whose an entry is. Of several entries of one name the first here counts, as a whole."""
@@ -70,7 +72,16 @@ class Http:
     oauth: OAuth | None = None
 
 
-Way: TypeAlias = Stdio | Http
+@final
+@attrs.frozen(kw_only=True)
+class Hosted:
+    """A server of the program that this one serves."""
+
+    line: HostLine
+    """What is said to it goes through this, and so does what it says."""
+
+
+Way: TypeAlias = Stdio | Http | Hosted
 
 
 @final
@@ -90,8 +101,15 @@ class ServerConfig:
 
     @property
     def type(self) -> str:
-        """The word for its way: `stdio`, `http` or `sse`."""
-        return self.way.dialect if isinstance(self.way, Http) else "stdio"
+        """The word for its way: `stdio`, `http`, `sse` or `sdk`."""
+        if isinstance(self.way, Http):
+            return self.way.dialect
+        return "stdio" if isinstance(self.way, Stdio) else "sdk"
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is at an address, which can be tried again; else it is a program, or lives in one."""
+        return isinstance(self.way, Http)
 
 
 def bad_headers(headers: Mapping[str, str]) -> bool:

@@ -46,13 +46,14 @@ class _Ended:
 
     why: str
     needs_auth: bool
+    is_over: bool
     stood_s: float | None
     """How long the connection stood; None where it never did."""
 
 
 @final
 class McpConnection(Behavior[Never]):
-    """Keeps one server connected; takes no messages. It ends failed when the server is given up.
+    """Keeps one server connected; takes no messages. It ends failed when the server is given up, and well when its owner has gone.
 
     Args:
         server: What it connects, and tells of it.
@@ -86,6 +87,10 @@ class McpConnection(Behavior[Never]):
         try:
             while True:
                 ended = await self._connect(ctx)
+                if ended.is_over:
+                    server.move(ctx, McpClosed, why=ended.why)
+                    ctx.ref.stop(why=ended.why)
+                    return
                 if ended.stood_s is None:
                     tries += 1
                 else:
@@ -97,7 +102,7 @@ class McpConnection(Behavior[Never]):
                     server.move(ctx, McpAuthNeeded, error=ended.why)
                     raise ServerDown(server.name, ended.why)
                 wait_s = plan_retry(
-                    is_stdio=server.config.type == "stdio",
+                    is_stdio=not server.config.is_remote,
                     stood_before=stood_before,
                     tries=tries,
                     chance=self._chance.random(),
@@ -146,7 +151,7 @@ class McpConnection(Behavior[Never]):
             why = f"it did not answer within {limit_s:g} s" + (f": {why}" if why else "")
         why = why or "it closed the connection"
         why = " ".join((f"{why}; it said: {ending.said}" if ending.said else why).split())
-        return _Ended(why=why[:_WHY_CHARS], needs_auth=ending.needs_auth, stood_s=stood_s)
+        return _Ended(why=why[:_WHY_CHARS], needs_auth=ending.needs_auth, is_over=ending.is_over, stood_s=stood_s)
 
     def _take(
         self,

@@ -25,7 +25,7 @@ class McpStarted(McpEvent):
     kind: ClassVar[str] = "mcp.started"
 
     type: str
-    """`stdio`, `http` or `sse`."""
+    """`stdio`, `http`, `sse` or `sdk`."""
 
 
 @final
@@ -124,9 +124,12 @@ class McpAuthNeeded(McpEvent):
 @final
 @attrs.frozen(kw_only=True)
 class McpClosed(McpEvent):
-    """The connection was ended from this side."""
+    """The connection was ended from this side, or whoever has the server has gone."""
 
     kind: ClassVar[str] = "mcp.closed"
+
+    why: str = ""
+    """Why there is nobody there any more; empty where it was ended from this side."""
 
 
 EVENTS: Final = (

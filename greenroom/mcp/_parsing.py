@@ -14,8 +14,10 @@ from typing import Any, Final, final
 
 import attrs
 
+from greenroom.core import UsageError
 from greenroom.core.sources import Diagnostic, Kind
-from greenroom.mcp._configs import Http, OAuth, ServerConfig, ServerScope, Stdio, Way, bad_headers
+from greenroom.mcp._configs import Hosted, Http, OAuth, ServerConfig, ServerScope, Stdio, Way, bad_headers
+from greenroom.mcp._hosted import HostLine
 
 RESERVED: Final = frozenset({"greenroom", "workspace"})
 """Names that no server can have."""
@@ -31,6 +33,23 @@ _LEAST_TIMEOUT_MS: Final = 1_000
 @final
 class _Broken(Exception):
     """The entry cannot be used: why, and what to do."""
+
+
+def host_server(name: str, line: HostLine) -> ServerConfig:
+    """Return a server that lives in the program which this one serves.
+
+    Args:
+        name: What it is called.
+        line: The line to it.
+
+    Raises:
+        UsageError: The name is blank, or reserved.
+    """
+    if not name.strip():
+        raise UsageError("an MCP server has no name; give it one")
+    if name in RESERVED:
+        raise UsageError(f"the name {name!r} of an MCP server is reserved; give it another one")
+    return ServerConfig(name=name, way=Hosted(line=line), source="the program")
 
 
 @final
@@ -120,7 +139,7 @@ class _Reader:
         if meant in {"stdio", "http", "sse"}:
             return meant
         if kind == "sdk":
-            raise _Broken("is of type 'sdk', which only a program can give; use stdio, http or sse")
+            raise _Broken("is of type 'sdk', which only a program can give that talks to a run; use stdio, http or sse")
         raise _Broken(f"is of type {_shown(kind)}, which is not spoken here; use stdio, http or sse")
 
     # --- the two ways -----------------------------------------------------------------------------------------------

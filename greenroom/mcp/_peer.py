@@ -154,6 +154,8 @@ class Ending:
 
     why: str = ""
     needs_auth: bool = False
+    is_over: bool = False
+    """Whether whoever has the server has gone: that is no failure."""
     said: str = ""
     """What it said last that is no answer: a complaint, a status, a line that is no message."""
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -19,7 +20,7 @@ import trio
 
 from greenroom._version import __version__
 from greenroom.core import Ports
-from greenroom.mcp._configs import Http, ServerConfig, Stdio
+from greenroom.mcp._configs import Hosted, Http, ServerConfig, Stdio, Way
 from greenroom.mcp._errors import ServerDown
 from greenroom.mcp._header_helper import run_helper
 from greenroom.mcp._login import Login, open_login
@@ -76,6 +77,8 @@ class SdkPeers:
         opened: AbstractAsyncContextManager[Transport]
         if isinstance(way, Stdio):
             opened = self._start(config.name, way, ending, lost)
+        elif isinstance(way, Hosted):
+            opened = nullcontext(way.line.talk(partial(_note_loss, ending, lost)))
         else:
             opened = await self._prepare(config.name, way, ending, lost)
         changes = Changes()
@@ -89,10 +92,12 @@ class SdkPeers:
             yield peer
             nursery.cancel_scope.cancel("the connection is closed")
 
-    def _make_client(self, transport: Transport, way: Stdio | Http, changes: Changes) -> Client:
+    def _make_client(self, transport: Transport, way: Way, changes: Changes) -> Client:
         import mcp_types
         from mcp import Client
 
+        # Programs answer what they know, which is the handshake that there always was.
+        is_older = isinstance(way, Hosted) or (isinstance(way, Http) and way.dialect == "sse")
         root = mcp_types.Root.model_validate({"uri": self._cwd.as_uri(), "name": self._cwd.name})
 
         async def list_roots(context: Any) -> mcp_types.ListRootsResult:
@@ -102,7 +107,7 @@ class SdkPeers:
 
         return Client(
             transport,
-            mode="legacy" if isinstance(way, Http) and way.dialect == "sse" else "auto",
+            mode="legacy" if is_older else "auto",
             client_info=mcp_types.Implementation(name="greenroom", version=__version__),
             message_handler=changes.hear,
             list_roots_callback=list_roots,
@@ -139,6 +144,11 @@ class SdkPeers:
         finally:
             if process is not None:
                 _note_end(process, ending, was_lost=lost.is_set())
+
+
+def _note_loss(ending: Ending, lost: trio.Event, why: str) -> None:
+    ending.why, ending.is_over = ending.why or why, True
+    lost.set()
 
 
 def _note_end(process: PipedProcess, ending: Ending, *, was_lost: bool) -> None:

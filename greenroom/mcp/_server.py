@@ -7,6 +7,7 @@ Must not know: how a connection is made.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar, final
 
@@ -18,6 +19,7 @@ from greenroom.mcp._configs import ServerConfig
 from greenroom.mcp._errors import CallFailed, ServerDown
 from greenroom.mcp._events import (
     McpAuthNeeded,
+    McpClosed,
     McpConnected,
     McpEvent,
     McpFailed,
@@ -53,7 +55,7 @@ class ServerState:
     name: str
     status: ServerStatus
     type: str
-    """`stdio`, `http` or `sse`."""
+    """`stdio`, `http`, `sse` or `sdk`."""
     scope: str
     why: str = ""
     """Why it is not connected."""
@@ -93,6 +95,11 @@ class Server:
         """What it is called in this session."""
         return self.config.name
 
+    @property
+    def moves_after_s(self) -> float:
+        """How long the main agent waits for a call before it goes on in the background, in seconds; infinite for ever."""
+        return self._settings.background_after_s or math.inf
+
     def state(self) -> ServerState:
         """Return how it stands now."""
         return ServerState(
@@ -119,8 +126,8 @@ class Server:
                 self.why = ""
             case McpRetried() | McpLost() | McpFailed() | McpAuthNeeded():
                 self.why = event.error
-            case _:
-                self.why = "it was ended"
+            case McpClosed():
+                self.why = event.why or "it was ended"
         if self.status is not ServerStatus.CONNECTED:
             self.tools, self.prompts = (), ()
         self.note_change()
@@ -192,7 +199,7 @@ class Server:
         peer = await self._wait_peer(self._settings.start_timeout_s if wait_s is None else wait_s)
         settings = self._settings
         limit_s = settings.call_timeout_s if self.config.timeout_s is None else self.config.timeout_s
-        idle_s = settings.idle_s(is_stdio=self.config.type == "stdio")
+        idle_s = settings.idle_s(is_stdio=not self.config.is_remote)
         began = trio.current_time()
         call = _Call(trio.CancelScope(), began + limit_s)
 

@@ -113,11 +113,17 @@ class McpServers:
     # --- starting and ending ----------------------------------------------------------------------------------------
 
     async def start(self, configs: Iterable[ServerConfig]) -> None:
-        """Start to connect servers; returns before they are. Called by those who make this object."""
+        """Start to connect servers; returns before they are.
+
+        Raises:
+            UsageError: Two of them have the same name, or one has that of a server that is there; none is started.
+        """
         configs = list(configs)
+        names = [*self._servers, *(one.name for one in configs)]
+        twice = next((one for at, one in enumerate(names) if one in names[:at]), None)
+        if twice is not None:
+            raise UsageError(f"there are two MCP servers called {twice!r}; a name stands for one server")
         for config in configs:
-            if config.name in self._servers:
-                raise UsageError(f"there are two MCP servers called {config.name!r}; a name stands for one server")
             self._servers[config.name] = Server(config, self._services.settings, self._note_change)
         for config in configs:
             await self._connect(self._servers[config.name])
@@ -217,10 +223,19 @@ class McpServers:
         return self._tools
 
     @property
+    def is_managed(self) -> bool:
+        """Whether an administrator says which servers there are."""
+        return any(one.config.scope is ServerScope.MANAGED for one in self._servers.values())
+
+    @property
     def is_closed(self) -> bool:
         """Whether no servers are connected that files name: by `--strict-mcp-config`, or because an administrator names some."""
-        is_managed = any(one.config.scope is ServerScope.MANAGED for one in self._servers.values())
-        return is_managed or self._services.settings.only_given
+        return self.is_managed or self._services.settings.only_given
+
+    @property
+    def may_grow(self) -> bool:
+        """Whether servers may come that nobody knows of yet."""
+        return self._services.settings.may_grow
 
     @property
     def prompts(self) -> tuple[McpPrompt, ...]:
@@ -238,7 +253,7 @@ class McpServers:
             prompts = {one.name: one for one in self.prompts}
             if name in prompts:
                 return prompts[name]
-            if not self._is_settling:
+            if not self._is_settling():
                 known = ", ".join(f"/{one}" for one in sorted(prompts)) or "none"
                 raise UsageError(f"there is no prompt /{name}; there are: {known}")
             await self._changed.wait()
@@ -295,14 +310,19 @@ class McpServers:
         self._listeners[listener] = None
         return lambda: self._listeners.pop(listener, None)
 
-    @property
-    def _is_settling(self) -> bool:
-        return any(one.status is ServerStatus.PENDING for one in self._servers.values())
+    def _is_settling(self, names: Collection[str] | None = None) -> bool:
+        asked_for = (one for one in self._servers.values() if names is None or one.name in names)
+        return any(one.status is ServerStatus.PENDING for one in asked_for)
 
-    async def wait_settled(self, timeout_s: float = REQUIRED_WAIT_S) -> bool:
-        """Wait until no server is being connected any more; returns whether that is so, or the time was up."""
+    async def wait_settled(self, timeout_s: float = REQUIRED_WAIT_S, names: Collection[str] | None = None) -> bool:
+        """Wait until no server is being connected any more; returns whether that is so, or the time was up.
+
+        Args:
+            timeout_s: How long, in seconds.
+            names: The servers that matter; None for all.
+        """
         with trio.move_on_after(timeout_s):
-            while self._is_settling:
+            while self._is_settling(names):
                 await self._changed.wait()
             return True
         return False

@@ -15,6 +15,7 @@ START_TIMEOUT_S: Final = 30.0
 CALL_TIMEOUT_S: Final = 100_000.0
 IDLE_NETWORK_S: Final = 300.0
 IDLE_STDIO_S: Final = 1_800.0
+BACKGROUND_AFTER_S: Final = 120.0
 OUTPUT_TOKENS: Final = 25_000
 CHARS_PER_TOKEN: Final = 4
 """What a token is taken for where nobody counts."""
@@ -45,9 +46,13 @@ class McpSettings:
     """The same for a program."""
     output_tokens: int = attrs.field(default=OUTPUT_TOKENS, validator=_positive)
     """How much of a result a model gets, in tokens of four characters; the rest is kept in a file."""
-
+    background_after_s: float = attrs.field(default=BACKGROUND_AFTER_S, validator=_not_negative)
+    """How long the main agent waits for a call before it goes on in the background; 0 for ever. Without a person, only where
+    `GREENROOM_AUTO_BACKGROUND_TASKS` is on."""
     only_given: bool = False
     """Whether no servers are connected but those that the program gives (`--strict-mcp-config`), save an administrator's."""
+    may_grow: bool = False
+    """Whether the program may bring servers of its own while the session runs, as one that talks to `greenroom run` does."""
 
     @property
     def output_chars(self) -> int:
@@ -64,8 +69,10 @@ _VARIABLES: Final = (
     ("start_timeout_s", ("GREENROOM_MCP_TIMEOUT", "MCP_TIMEOUT"), 1000.0),
     ("call_timeout_s", ("GREENROOM_MCP_TOOL_TIMEOUT", "MCP_TOOL_TIMEOUT"), 1000.0),
     ("idle", ("GREENROOM_MCP_TOOL_IDLE_TIMEOUT", "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT"), 1000.0),
+    ("background_after_s", ("GREENROOM_MCP_AUTO_BACKGROUND_MS", "CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS"), 1000.0),
     ("output_tokens", ("GREENROOM_MAX_MCP_OUTPUT_TOKENS", "MAX_MCP_OUTPUT_TOKENS"), 1.0),
 )
+_FROM_ZERO: Final = frozenset(("idle", "background_after_s"))
 VARIABLES: Final = tuple(names for _, names, _ in _VARIABLES)
 """The environment variables that are read: ours, and the one that people have."""
 
@@ -79,8 +86,12 @@ def with_environment(settings: McpSettings, environ: Mapping[str, str]) -> tuple
             continue
         value = environ[name].strip()
         # Without sign or exponent, and no more digits than any of them could mean.
-        if not (value.isascii() and value.isdigit()) or len(value) > 15 or (field != "idle" and int(value) == 0):
-            least = "0" if field == "idle" else "1"
+        if (
+            not (value.isascii() and value.isdigit())
+            or len(value) > 15
+            or (field not in _FROM_ZERO and int(value) == 0)
+        ):
+            least = "0" if field in _FROM_ZERO else "1"
             text = f"takes a whole number from {least}, not {value[:40]!r}; it is left out"
             found.append(Diagnostic(kind=Kind.IGNORED, source=name, text=text))
             continue

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import Ports
+from greenroom.core import Ports, task_id
+from greenroom.mcp._calls import LinkedCall
 from greenroom.mcp._errors import McpError
 from greenroom.mcp._names import tool_name
-from greenroom.mcp._peer import ToolInfo
-from greenroom.mcp._results import MOST_OUTPUT_CHARS, render
+from greenroom.mcp._peer import CallResult, ToolInfo
+from greenroom.mcp._results import MOST_OUTPUT_CHARS, Shown, render
 from greenroom.mcp._server import Server
 from greenroom.tools import ToolContext, ToolError
 
@@ -37,13 +40,21 @@ class Keeper:
             return None
         self._count += 1
         path = self._folder / f"mcp-{owner}-{self._count}{suffix}"
+        return path if await self.write(path, content) else None  # the text says so
+
+    def new_output(self) -> Path | None:
+        """Return a name for the output file of a task; None where nothing can be kept."""
+        return None if self._folder is None else self._folder / f"{task_id(self._ports.ids, 'm')}.output"
+
+    async def write(self, path: Path, content: bytes) -> bool:
+        """Write a file of the folder, and say whether that could be done."""
         blocking, disk = self._ports.blocking, self._ports.disk
         try:
-            await blocking.run(disk.make_folder, self._folder)
+            await blocking.run(disk.make_folder, path.parent)
             await blocking.run(disk.write, path, content)
         except OSError:
-            return None  # the text says so
-        return path
+            return False
+        return True
 
 
 @final
@@ -81,21 +92,51 @@ class McpTool:
     async def call(self, input: Mapping[str, Any], ctx: ToolContext) -> str:  # noqa: A002 - the protocol's own word
         """Call it; cancelled, the server is told.
 
+        What the main agent calls goes on in the background after a while (`McpSettings.background_after_s`).
+
         Raises:
             ToolError: The server is not connected, answered with an error, or not in time.
         """
-        try:
-            result = await self.server.call(self.info.name, input, ctx.progress)
-        except McpError as problem:
-            raise ToolError(str(problem)) from problem
-        owner = self.server.ref.id if self.server.ref is not None else "server"
-        most = min(self.info.output_chars or self._output_chars, MOST_OUTPUT_CHARS)
-        shown = await render(result, lambda suffix, content: self._keeper.keep(owner, suffix, content), most)
+        moves_after_s = self.server.moves_after_s
+        may_move = ctx.is_main and ctx.may_leave and moves_after_s < math.inf
+        output = self._keeper.new_output() if may_move else None
+        if output is None:
+            result = await self._ask(input, ctx.progress)
+        else:
+            call = LinkedCall(
+                server=self.server.name,
+                tool=self.info.name,
+                ask=partial(self._ask, input),
+                write_down=self._write_down,
+                output=output,
+                ctx=ctx,
+            )
+            done = await call.run(moves_after_s)
+            if isinstance(done, str):
+                return done
+            result = done
+        shown = await self._render(result, may_show=True)
         if result.is_error:
             raise ToolError(shown.text or f"{self.info.name} failed, and {self.server.name} does not say why")
         for image in shown.images:
             ctx.show(image)
         return shown.text
+
+    async def _ask(self, values: Mapping[str, Any], on_progress: Callable[[str], None]) -> CallResult:
+        try:
+            return await self.server.call(self.info.name, values, on_progress)
+        except McpError as problem:
+            raise ToolError(str(problem)) from problem
+
+    async def _render(self, result: CallResult, *, may_show: bool) -> Shown:
+        owner = self.server.ref.id if self.server.ref is not None else "server"
+        most = min(self.info.output_chars or self._output_chars, MOST_OUTPUT_CHARS)
+        return await render(result, partial(self._keeper.keep, owner), most, may_show=may_show)
+
+    async def _write_down(self, result: CallResult, output: Path) -> str:
+        text = (await self._render(result, may_show=False)).text
+        await self._keeper.write(output, text.encode())  # where that cannot be done, the notice says it all the same
+        return text
 
 
 def make_tools(

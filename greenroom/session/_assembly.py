@@ -27,7 +27,7 @@ from greenroom.agents import (
     OnStream,
     compaction_from_environment,
 )
-from greenroom.agents.crew import delegation_from_environment
+from greenroom.agents.crew import delegation_from_environment, moves_calls
 from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions
 from greenroom.core import Event, Ports, Recorder, open_bare_nursery
 from greenroom.core.sources import Diagnostic, Kind, Places, find_places
@@ -202,6 +202,8 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     policy, problems = make_policy(settings, tuple(tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
     policy = attrs.evolve(policy, directories=(*policy.directories, *map(str, wish.added)))
     servers, mcp, more = await run(_find_servers, cwd, places, wanted, settings, environ)
+    if not moves_calls(environ, delegation):
+        mcp = attrs.evolve(mcp, background_after_s=0.0)
     unread = {one.source for one in settings.diagnostics if one.kind is Kind.BROKEN}
     more = [one for one in more if one.source not in unread]  # a file that cannot be read is said to be so once
     diagnostics: Sequence[Diagnostic] = (*settings.diagnostics, *found.problems, *more)

@@ -162,6 +162,7 @@ class Composition(InForce):
         if is_leading:
             definition = as_coordinator(definition, self.delegation)
         has_servers = bool(definition.mcp_servers or definition.required_mcp_servers or self.servers.states())
+        has_servers = has_servers or self.servers.may_grow
         there_are = [one.name for one in (*self._tools.values(), *more)]
         check_tool_list(definition, there_are, are_all_there=not has_servers)
         home = AgentHome(definition=definition, services=self.services, tools=ToolSet(), is_child=is_child)
@@ -259,6 +260,8 @@ class Composition(InForce):
             return []
         there = [*self._tools, *(one.name for one in more), *([home.skill_tool.name] if home.skill_tool else [])]
         named = [one.partition("(")[0] for one in home.definition.tools if one != "*"]
+        if self.servers.may_grow:  # what is about servers may mean one that is still to come
+            named = [one for one in named if not one.startswith("mcp__")]
         missing = [repr(one) for one in named if not any(names({one}, name) for name in there)]
         if not missing:
             return []
@@ -355,7 +358,7 @@ class Composition(InForce):
                 self.problems += [str(one) for one in skills.diagnostics if one.is_problem]
                 preloaded = await self._take_up_skills(home, skills, definition)
             there_are = [*self._tools, *(one.name for one in more)]
-            check_tool_list(home.definition, there_are, are_all_there=True)
+            check_tool_list(home.definition, there_are, are_all_there=not self.servers.may_grow)
             home.tools = self.tools_for(home, more)
             self.problems += self._missing_tools(home, more)
             home.definition = attrs.evolve(home.definition, system_prompt=await compose())

@@ -39,7 +39,7 @@ from greenroom.session._recovery import WHY_LOST, Due, Left, read_record
 from greenroom.session._resume import load_agent
 from greenroom.session._status import TaskStatus, status_of
 from greenroom.supervisor import StopOrder, Supervisor, SupervisorSpec
-from greenroom.tasks import AGENT, LOST, TEAMMATE, TaskInfo, TaskNotice, Tasks
+from greenroom.tasks import AGENT, LOST, MCP_CALL, TEAMMATE, TaskInfo, TaskNotice, Tasks
 from greenroom.tools import Tool, ToolError
 from greenroom.worktrees import Worktrees
 
@@ -220,6 +220,8 @@ class Delegation:
         kept = str(due.record.get("worktree") or "")
         if kept and due.view.type == AGENT:
             task.worktree, task.worktree_branch = kept, str(due.record.get("branch") or "")
+        if view.type == MCP_CALL:
+            task.result = due.text or None
         if view.type == AGENT:
             task.result = self.crew.report_of(due.text, info.output_file) if due.text else ""
         if view.cause == LOST and due.has_transcript and not self._is_one_shot(view.agent):
@@ -375,7 +377,7 @@ class OfHost:
         return handle
 
     def background_all(self) -> list[str]:
-        """Let every call go on that waits for an agent or a command, which does not notice; returns the ids of these."""
+        """Let every call go on that waits for an agent, a command or an MCP server, which does not notice; returns the ids."""
         # A hook waits for its agent whatever becomes of the calls.
         services = {one.id for one in self.delegation.crew.members.values() if one.order.is_service}
         running = self.delegation.tasks.running()
@@ -383,14 +385,14 @@ class OfHost:
         return [one.info.id for one in waited_for if one.move_to_background()]
 
     def kill_all(self, why: str = "killed") -> list[str]:
-        """End every agent and command that runs in the background, as a person's word; returns the ids."""
+        """End every agent, command and call that runs in the background, as a person's word; returns the ids."""
         running = [one for one in self.delegation.tasks.running() if one.is_background]
         for one in running:
             one.is_stopped_by_user = True
         return [one.info.id for one in running if one.kill(Cause("host", why))]
 
     def tasks(self) -> list[TaskStatus]:
-        """Return how each agent and command stands that runs, or ended not too long ago, in the order of starting."""
+        """Return how each agent, command and call stands that runs, or ended not too long ago, in the order of starting."""
         colors = {one.id: one.definition.color for one in self.delegation.crew.members.values()}
         return [status_of(one, color=colors.get(one.info.id)) for one in self.delegation.tasks.all()]
 

@@ -14,7 +14,7 @@ from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, 
 from greenroom import agents as agent_events
 from greenroom.actors import State
 from greenroom.agents import AgentDefinition, CanUseTool, OnMessage
-from greenroom.core import Event, Ports, UsageError, is_uuid
+from greenroom.core import Cause, Event, Ports, UsageError, is_uuid
 from greenroom.core import session_id as new_session_id
 from greenroom.hooks import HookEvent
 from greenroom.models import Limits, Model
@@ -257,6 +257,7 @@ async def _looked_after(session: Session) -> AsyncIterator[None]:
     finally:
         session.delegation.crew.close()
         await session.tell_of_end()  # noqa: ASYNC102 - shielded and bounded inside
+        session.end_calls(Cause("session", "the session ends"))
 
 
 def _existing(cwd: Path | str) -> Path:

@@ -21,7 +21,7 @@ from greenroom.agents import NOTICES, load_conversation
 from greenroom.agents.crew import record_path
 from greenroom.core import Event, UsageError
 from greenroom.session._resume import TRANSCRIPTS, transcript_name
-from greenroom.tasks import AGENT, LOST, TaskBegan, TaskEnded, TaskLost, TaskState, TaskUsage, TaskView
+from greenroom.tasks import AGENT, LOST, MCP_CALL, TaskBegan, TaskEnded, TaskLost, TaskState, TaskUsage, TaskView
 from greenroom.trace import JOURNAL, Codec, Entry, World
 
 WHY_LOST: Final = "the process that ran it ended before it did"
@@ -34,7 +34,7 @@ class Due:
 
     view: TaskView
     text: str = ""
-    """What an agent had said last, as far as its transcript has it."""
+    """What an agent had said last, as far as its transcript has it; what a call of an MCP server came to."""
     usage: TaskUsage | None = None
     record: Mapping[str, Any] = attrs.field(factory=dict)
     """What is kept of an agent; empty for a shell."""
@@ -152,6 +152,9 @@ def _is_to_be_told(view: TaskView) -> bool:
 
 
 def _due(run_folder: Path, view: TaskView, took_ms: int | None, *, is_latest: bool) -> Due:
+    if view.type == MCP_CALL:
+        output = run_folder / "tasks" / f"{view.task}.output"
+        return Due(view=view, text="" if view.cause == LOST else _came_to(output))
     if view.type != AGENT:
         return Due(view=view)
     path = run_folder / TRANSCRIPTS / transcript_name(view.task, is_main=False)
@@ -173,6 +176,13 @@ def _last_text(path: Path) -> str:
     except UsageError:
         return ""
     return next((one.text for one in reversed(messages) if one.role == "assistant" and one.text.strip()), "")
+
+
+def _came_to(output: Path) -> str:
+    try:
+        return output.read_text(encoding="utf-8", errors="replace")
+    except OSError:  # it never came to anything, or could not be kept
+        return ""
 
 
 def objects_of(path: Path, mark: bytes) -> Iterator[Mapping[str, Any]]:

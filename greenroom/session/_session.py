@@ -42,7 +42,7 @@ from greenroom.session._teams import OfTeams, SessionTeams
 from greenroom.session._telling import tell_of_end, tell_of_start
 from greenroom.skills import Skills
 from greenroom.supervisor import ChildSpec, Restart, Runtime, Supervisor
-from greenroom.tasks import SHELL
+from greenroom.tasks import MCP_CALL, SHELL
 
 
 @final
@@ -340,6 +340,7 @@ class Session(BesideTurns, OfHost, OfTeams):
         Nothing is waited for: what waits in the session's block gets `TurnKilled` or `ActorEnded`, and leaving it waits.
         """
         self.was_stopped = True
+        self.end_calls(Cause("host", why))
         self.runtime.root.cell.request_stop(Cause("host", why), self.runtime.root.spec.stop_budget_s)
 
     def kill(self, why: str = "killed") -> None:
@@ -348,7 +349,14 @@ class Session(BesideTurns, OfHost, OfTeams):
         cause = Cause("host", why)
         self.runtime.root.cell.request_kill(cause)
         for one in self.delegation.tasks.running():
-            if one.info.kind == SHELL:
+            if one.info.kind in {SHELL, MCP_CALL}:
+                one.kill(cause)
+
+    def end_calls(self, cause: Cause) -> None:
+        """End the calls of MCP servers that go on in the background, because their servers are about to end; nobody is woken."""
+        for one in self.delegation.tasks.running():
+            if one.info.kind == MCP_CALL and one.is_background:
+                one.is_quiet = True
                 one.kill(cause)
 
     # --- agents of an earlier process -------------------------------------------------------------------------------

@@ -28,11 +28,11 @@ class AgentStatus:
 @final
 @attrs.frozen(kw_only=True)
 class TaskStatus:
-    """How a task of a session stands: an agent that was started, or a command."""
+    """How a task of a session stands: an agent that was started, a command, or a call of an MCP server."""
 
     id: str
     kind: str
-    """`local_agent`, `local_bash` or `in_process_teammate`."""
+    """`local_agent`, `local_bash`, `mcp_task` or `in_process_teammate`."""
     state: TaskState
     description: str
     agent_type: str

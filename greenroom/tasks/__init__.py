@@ -21,13 +21,14 @@ from greenroom.tasks._fold import FOLDS, TaskView, lost
 from greenroom.tasks._notice import TaskNotice, TaskUsage, escaped
 from greenroom.tasks._progress import Progress
 from greenroom.tasks._registry import RELEASE_S, Tasks, open_tasks
-from greenroom.tasks._task import AGENT, LOST, SHELL, TEAMMATE, Task, TaskInfo, describe_end
+from greenroom.tasks._task import AGENT, LOST, MCP_CALL, SHELL, TEAMMATE, Task, TaskInfo, describe_end
 
 __all__ = [
     "AGENT",
     "EVENTS",
     "FOLDS",
     "LOST",
+    "MCP_CALL",
     "RELEASE_S",
     "SHELL",
     "TEAMMATE",

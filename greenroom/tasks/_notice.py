@@ -42,7 +42,7 @@ class TaskNotice:
     summary: str
     """One sentence for the reader."""
     result: str | None = None
-    """What an agent said last, whole or in part; None for what says nothing, such as a shell."""
+    """What an agent said last, or what a call came to, whole or in part; None for what says nothing, such as a shell."""
     usage: TaskUsage | None = None
     worktree: str = ""
     """The worktree that was kept."""

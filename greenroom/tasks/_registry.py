@@ -20,7 +20,7 @@ from greenroom.actors import Edge
 from greenroom.actors import State as TaskState
 from greenroom.core import Cause, InternalError, open_bare_nursery
 from greenroom.tasks._notice import TaskNotice
-from greenroom.tasks._task import Task, TaskInfo
+from greenroom.tasks._task import MCP_CALL, SHELL, Task, TaskInfo
 
 MAX_FINISHED: Final = 1_000
 """Finished tasks that are remembered; the one that ended first is forgotten first."""
@@ -31,8 +31,8 @@ RELEASES_APART_S: Final = 0.05
 AFTER_CARE_S: Final = 60.0
 """Seconds that may pass between an end and its notice, for what is looked after in between."""
 
-Work: TypeAlias = Callable[[], Awaitable[int]]
-"""What a task does; returns its exit code, 0 for success. What it raises is why it failed."""
+Work: TypeAlias = Callable[[], Awaitable[int | None]]
+"""What a task does; returns its exit code, 0 for success, or None for what has none. What it raises is why it failed."""
 Watch: TypeAlias = Callable[[Task, Edge | None], None]
 """Hears of each edge that a task takes, and with None of a move to the background, in the same step."""
 
@@ -84,10 +84,12 @@ class Tasks:
         owner: str,
         tool_use_id: str,
         output_file: Path,
-        command: str,
+        command: str = "",
+        server: str = "",
+        tool: str = "",
         is_background: bool,
     ) -> Task:
-        """Start a shell task and return it; it is `pending` until its work begins.
+        """Start a command, or a call of an MCP server, and return its task; it is `pending` until its work begins.
 
         Args:
             work: What it does.
@@ -96,18 +98,23 @@ class Tasks:
             owner: Id of the agent whose it is.
             tool_use_id: Id of the call that starts it.
             output_file: Where its output goes.
-            command: The command, for people.
+            command: The command, for people; empty for a call.
+            server: The server, of a call; empty for a command.
+            tool: The server's own name of the tool, of a call.
             is_background: Whether its end is told by a notice, because no call waits for it.
         """
         if id in self._tasks:
             raise InternalError(f"two tasks have the id {id!r}")
         info = TaskInfo(
             id=id,
+            kind=MCP_CALL if server else SHELL,
             description=description,
             owner=owner,
             tool_use_id=tool_use_id,
             output_file=output_file,
             command=command,
+            server=server,
+            tool=tool,
         )
         task = self._add(info, is_background=is_background)
         self._nursery.start_soon(_run, task, work, name=f"task {id}")
@@ -287,7 +294,7 @@ async def _run(task: Task, work: Work) -> None:
     try:
         with task.scope:
             task.exit_code = await work()
-            edge = Edge.COMPLETE if task.exit_code == 0 else Edge.FAIL
+            edge = Edge.FAIL if task.exit_code else Edge.COMPLETE
     except Exception as error:  # noqa: BLE001 - what it raises is how it ended
         task.error = str(error) or type(error).__name__
         edge = Edge.FAIL

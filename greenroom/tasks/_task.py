@@ -24,6 +24,7 @@ from greenroom.tasks._progress import Progress
 SHELL: Final = "local_bash"
 AGENT: Final = "local_agent"
 TEAMMATE: Final = "in_process_teammate"
+MCP_CALL: Final = "mcp_task"
 LOST: Final = "lost"
 """Who ended a task whose process was gone before it had ended."""
 
@@ -34,7 +35,8 @@ class TaskInfo:
     """What is known of a task before it begins."""
 
     id: str
-    """`b` and 8 of `[0-9a-z]` for a shell, `a` and 16 hex digits for an agent, `name@team` for a teammate."""
+    """`b` and 8 of `[0-9a-z]` for a shell, `m` and such 8 for a call of an MCP server, `a` and 16 hex digits for an agent,
+    `name@team` for a teammate."""
     kind: str = SHELL
     description: str
     """What it does, in some words, for people and models."""
@@ -46,6 +48,10 @@ class TaskInfo:
     command: str = ""
     agent_type: str = ""
     """The definition of an agent."""
+    server: str = ""
+    """The server, of a call of an MCP server."""
+    tool: str = ""
+    """The server's own name of the tool, of such a call."""
     depth: int = 0
     """How far an agent is below main, which is 0."""
     run: int = 1
@@ -73,7 +79,7 @@ class Task:
     cause: Cause | None = None
     """Who asked for its end, and why."""
     result: str | None = None
-    """What an agent said last; a part of it where it did not come to its end."""
+    """What an agent said last, or what a call came to; a part of it where it did not come to its end."""
     said_of_silence: str = ""
     """What its notice says where `result` is empty."""
     usage: TaskUsage | None = None
@@ -160,6 +166,10 @@ class Task:
         if self.state is TaskState.PENDING:
             self.move(Edge.KILL)
         return True
+
+    def note_result(self, text: str) -> None:
+        """Note what it has come to so far; the notice of its end says it."""
+        self.result = text
 
     def abandon(self) -> None:
         """The call that waited for it has ended without a result: its end is told by a notice that begins no turn."""
@@ -263,7 +273,7 @@ def _name(kind: str, description: str) -> str:
     return f'{_WORDS.get(kind, "Background command")} "{description}"'
 
 
-_WORDS: Final = {AGENT: "Agent", TEAMMATE: "Teammate"}
+_WORDS: Final = {AGENT: "Agent", TEAMMATE: "Teammate", MCP_CALL: "MCP call"}
 
 
 def _ending(state: TaskState, exit_code: int | None, error: str) -> str:

@@ -1,6 +1,6 @@
 """Tools: what a model can call, with schemas from signatures, checked inputs, and a plan of what runs side by side."""
 
-from greenroom.tools._background import Background, BackgroundInfo, BackgroundTask
+from greenroom.tools._background import Background, BackgroundInfo, BackgroundTask, wait_linked
 from greenroom.tools._batches import SIDE_BY_SIDE, plan_batches
 from greenroom.tools._context import ToolContext
 from greenroom.tools._errors import InvalidInput, OutsideRoots, Problem, ToolError, UnknownTool
@@ -63,4 +63,5 @@ __all__ = [
     "tool",
     "tool_schema",
     "validate",
+    "wait_linked",
 ]

@@ -1,4 +1,7 @@
-"""What tools need of the table of background tasks; `greenroom.tasks` fills it, and neither knows the other."""
+"""What tools need of the table of background tasks; `greenroom.tasks` fills it, and neither knows the other.
+
+Rule: a call waits for its task by a link. What may not go on without the call ends before the call does.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
+
+import trio
 
 from greenroom.core import Cause
 
@@ -36,6 +41,16 @@ class BackgroundInfo(Protocol):
     @property
     def agent_type(self) -> str:
         """The definition, for an agent."""
+        ...
+
+    @property
+    def server(self) -> str:
+        """The server, for a call of an MCP server."""
+        ...
+
+    @property
+    def tool(self) -> str:
+        """The server's own name of the tool, for a call of an MCP server."""
         ...
 
     @property
@@ -74,7 +89,7 @@ class BackgroundTask(Protocol):
 
     @property
     def result(self) -> str | None:
-        """What an agent said last, once it has ended; None for what says nothing, such as a shell."""
+        """What an agent said last, once it has ended, or what a call came to; None for what says nothing, such as a shell."""
         ...
 
     @property
@@ -118,6 +133,10 @@ class BackgroundTask(Protocol):
         """Ask for its end; False if it has ended."""
         ...
 
+    def note_result(self, text: str) -> None:
+        """Note what it has come to so far; the notice of its end says it."""
+        ...
+
     def claimed(self) -> AbstractContextManager[None]:
         """Hold the notice of its end back while the caller is about to tell of it."""
         ...
@@ -137,14 +156,16 @@ class Background(Protocol):
 
     def start(
         self,
-        work: Callable[[], Awaitable[int]],
+        work: Callable[[], Awaitable[int | None]],
         *,
         id: str,  # noqa: A002 - what it is called everywhere
         description: str,
         owner: str,
         tool_use_id: str,
         output_file: Path,
-        command: str,
+        command: str = "",
+        server: str = "",
+        tool: str = "",
         is_background: bool,
     ) -> BackgroundTask:
         """Start a task; it can be found by its id before this returns."""
@@ -157,3 +178,28 @@ class Background(Protocol):
     def find(self, task_id: str) -> BackgroundTask | None:
         """Return a task by its id, or by the name of its agent."""
         ...
+
+
+async def wait_linked(task: BackgroundTask, timeout_s: float, actor: str, *, may_move: bool) -> bool:
+    """Wait for a task that lives no longer than this, unless it is moved; say whether the time was up.
+
+    Cancelled, it ends the task, and returns when that has ended.
+
+    Args:
+        task: What the call has started.
+        timeout_s: Seconds after which it is moved to the background, or ended.
+        actor: Id of the agent whose call it is.
+        may_move: Whether it may go on in the background then.
+    """
+    try:
+        with trio.move_on_after(timeout_s) as waiting:
+            await task.wait_released()
+        if waiting.cancelled_caught and not (may_move and task.move_to_background()):
+            task.kill(Cause("deadline", f"not done after {timeout_s:g} s"))
+    finally:
+        if not task.is_background:
+            task.kill(Cause(actor, "the call that waited for it has ended"))
+            # Bounded by the grace that a process is given: what was started is gone when the call is.
+            with trio.CancelScope(shield=True):
+                await task.wait_finished()
+    return waiting.cancelled_caught

@@ -38,6 +38,8 @@ class ToolContext:
     """Id of the agent whose call it is."""
     tool_use_id: str
     """Id of the call, as the model gave it."""
+    is_main: bool = False
+    """Whether it is a call of the session's main agent."""
     workspace: Workspace = attrs.field(factory=Workspace, repr=False)
     """What the agent keeps between its calls; the same object in all of them."""
     _blocking: Blocking = attrs.field(repr=False)
@@ -147,6 +149,11 @@ class ToolContext:
         if self._processes is None:
             raise ToolError("this session starts no programs")
         return self._processes
+
+    @property
+    def may_leave(self) -> bool:
+        """Whether anything may go on in the background that this call has started."""
+        return self._background is not None and self._background.is_on
 
     @property
     def background(self) -> Background:

@@ -162,6 +162,8 @@ class Talk:
 
     process: Process
     heard: list[dict[str, Any]] = attrs.field(factory=list)
+    servers: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = attrs.field(factory=dict)
+    """MCP servers of the program: each answers a message, or does not (None)."""
 
     def put(self, line: Mapping[str, Any] | str) -> None:
         assert self.process.stdin is not None
@@ -189,9 +191,18 @@ class Talk:
         for text in self.process.stdout:
             line: dict[str, Any] = json.loads(text)
             self.heard.append(line)
+            self._serve(line)
             if line["type"] == is_it if isinstance(is_it, str) else is_it(line):
                 return line
         raise AssertionError(f"the run ended: {self.process.communicate()}; it said {self.heard}")
+
+    def _serve(self, line: Mapping[str, Any]) -> None:
+        request = line.get("request") or {}
+        server = self.servers.get(request.get("server_name", ""))
+        if line["type"] == "control_request" and server is not None:
+            answer = server(request["message"])
+            if answer is not None:
+                self.decide(line, mcp_response=answer)
 
     def hear_results(self, number: int) -> list[dict[str, Any]]:
         """Return the results so far, which are so many at least; others lines may stand between them."""

@@ -12,6 +12,7 @@ import anyio
 from mcp.server.mcpserver import AssistantMessage, Context, MCPServer, UserMessage
 from mcp.server.mcpserver.prompts import Prompt
 from mcp_types import CallToolResult, ImageContent, TextContent, ToolAnnotations
+from pydantic import BaseModel
 
 server = MCPServer("everything", version="1.2.3", instructions="Ask nicely.")
 PIXEL = base64.b64decode(
@@ -62,6 +63,21 @@ async def steps(count: int, ctx: Context[Any]) -> str:
     for at in range(count):
         await ctx.report_progress(at + 1, count, f"step {at + 1}")
     return "done"
+
+
+class Consent(BaseModel):
+    """What a person is asked for."""
+
+    yes: bool
+
+
+@server.tool()
+async def confirm(ctx: Context[Any]) -> str:
+    """Ask a person, and say what came of it."""
+    try:
+        return (await ctx.elicit("Go on?", Consent)).action
+    except Exception as problem:  # noqa: BLE001 - whatever the SDK makes of it
+        return f"nobody was asked: {problem}"
 
 
 @server.tool()

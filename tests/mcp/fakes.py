@@ -12,6 +12,7 @@ import trio
 from greenroom.actors import Behavior, Context
 from greenroom.core import InlineBlocking, Ports, event_of
 from greenroom.mcp import (
+    BinaryPart,
     CallFailed,
     CallResult,
     Change,
@@ -39,6 +40,7 @@ from greenroom.supervisor import Runtime
 
 ECHO: Final = ToolInfo(name="echo", input_schema={"type": "object"}, is_read_only=True)
 SLOW: Final = ToolInfo(name="slow")
+WORK: Final = ToolInfo(name="work")
 
 
 class FakeServer:
@@ -115,6 +117,8 @@ class FakePeer:
             except trio.Cancelled:
                 self.server.cancelled += 1
                 raise
+        if tool == "work":
+            return await self._work(on_progress, **values)
         if tool == "refuse":
             raise CallFailed("no such luck")
         if tool == "drop":
@@ -122,6 +126,28 @@ class FakePeer:
             raise ServerDown("fake", "Connection closed")
         await trio.lowlevel.checkpoint()
         return CallResult(parts=(TextPart(str(values.get("text", ""))),), is_error=tool == "boom")
+
+    async def _work(
+        self,
+        on_progress: Callable[[str], None],
+        *,
+        takes_s: float,
+        text: str = "",
+        says: str = "",
+        is_error: bool = False,
+        picture: str = "",
+    ) -> CallResult:
+        """Work for some seconds, say something at half of them, and be done."""
+        try:
+            await trio.sleep(takes_s / 2)
+            if says:
+                on_progress(says)
+            await trio.sleep(takes_s / 2)
+        except trio.Cancelled:
+            self.server.cancelled += 1
+            raise
+        image = (BinaryPart(kind="image", mime_type="image/png", base64=picture),) if picture else ()
+        return CallResult(parts=(TextPart(text), *image), is_error=is_error)
 
     async def wait_changed(self) -> frozenset[Change]:
         await self.changed.wait()

@@ -115,6 +115,12 @@ async def test_a_cancelled_call_is_cancelled_there_too(tmp_path: Path) -> None:
         assert await one.call("echo", text="still here") == "still here"
 
 
+async def test_a_server_that_asks_a_person_is_refused_at_once(tmp_path: Path) -> None:
+    """6.67: no call waits for a dialog here, so none is kept from moving to the background by one."""
+    async with session(tmp_path, everything()) as one:
+        assert (await one.call("confirm")).startswith("nobody was asked: ")
+
+
 async def test_what_does_not_start_says_why_on_one_line(tmp_path: Path) -> None:
     settings = McpSettings(start_timeout_s=1.0)
     async with session(

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 import trio
 from hypothesis import example, given
@@ -223,6 +224,17 @@ async def call(runtime_tools: tuple[Any, ...], name: str, values: dict[str, Any]
     (one,) = [each for each in runtime_tools if each.info.name == name]
     text: str = await one.call(values, context(folder))
     return text
+
+
+async def test_a_call_waits_where_there_is_no_table_of_tasks(virtual_time: None, tmp_path: Path) -> None:
+    """6.67: that the main agent calls is not enough for a call to be moved."""
+    async with open_runtime() as runtime:
+        servers = await start(runtime, stdio("a"), folder=tmp_path, a=FakeServer(ToolInfo(name="work")))
+        await servers.wait_settled()
+        (work,) = servers.tools
+        of_main = attrs.evolve(context(), is_main=True)
+        assert not of_main.may_leave
+        assert await work.call({"takes_s": 500, "text": "late"}, of_main) == "late"
 
 
 async def test_errors_of_any_kind_are_text_for_the_model(virtual_time: None) -> None:

@@ -12,7 +12,7 @@ from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground,
 from greenroom.agents.crew._placeholders import AGENT_TOOLS, SessionTool
 from greenroom.agents.crew._reports import report_of, words_of
 from greenroom.agents.crew._skill_forks import SkillForkFailed, SkillForks
-from greenroom.agents.crew._variables import delegation_from_environment
+from greenroom.agents.crew._variables import delegation_from_environment, moves_calls
 
 __all__ = [
     "AGENT_TOOL",
@@ -51,6 +51,7 @@ __all__ = [
     "is_one_shot",
     "is_told_to_be_a_fork",
     "make_send_message",
+    "moves_calls",
     "not_recorded",
     "record_path",
     "report_of",

@@ -25,6 +25,14 @@ _NUMBERS: Final[Mapping[str, tuple[str, Callable[[int], float]]]] = {
 }
 
 
+def moves_calls(environ: Mapping[str, str], settings: DelegationSettings) -> bool:
+    """Return whether long calls of MCP servers go on in the background by themselves (agents 6.67).
+
+    They do where a person watches; without one where the switch of the timer is on; and never where nothing may.
+    """
+    return settings.background and (settings.interactive or read_switch(environ, TIMER_VARIABLE) is True)
+
+
 def delegation_from_environment(environ: Mapping[str, str], settings: DelegationSettings) -> DelegationSettings:
     """Return settings with what variables say.
 

@@ -16,9 +16,7 @@ from pathlib import Path
 from typing import Annotated, Final, final
 
 import attrs
-import trio
 
-from greenroom.core import Cause
 from greenroom.tools import (
     INLINE_CHARACTERS,
     Arg,
@@ -30,6 +28,7 @@ from greenroom.tools import (
     ToolError,
     read_output,
     tool,
+    wait_linked,
 )
 from greenroom.tools.builtin._files import on_one_line
 
@@ -117,7 +116,7 @@ async def _bash(
     task = shell.start(ctx.background, is_background=is_aside)
     if is_aside:
         return f"Command running in background with ID: {task.info.id}. Output is being written to: {shell.output}"
-    is_overdue = await _link(task, timeout_ms / 1_000, ctx.actor, may_move=may_move(command))
+    is_overdue = await wait_linked(task, timeout_ms / 1_000, ctx.actor, may_move=may_move(command))
     if task.is_background:
         within = f"its {timeout_ms / 1_000:g}s timeout" if is_overdue else "its call"
         said = f"Command did not complete within {within} and was moved to the background"
@@ -147,22 +146,6 @@ def bash_with(limits: BashLimits) -> FunctionTool:
     properties = schema["properties"]
     schema["properties"] = {**properties, "timeout": {**properties["timeout"], **timeout}}
     return attrs.evolve(bash_tool, input_schema=schema, function=bash)
-
-
-async def _link(task: BackgroundTask, timeout_s: float, actor: str, *, may_move: bool) -> bool:
-    """Wait for a task that lives no longer than this, unless it is moved; say whether the time was up."""
-    try:
-        with trio.move_on_after(timeout_s) as waiting:
-            await task.wait_released()
-        if waiting.cancelled_caught and not (may_move and task.move_to_background()):
-            task.kill(Cause("deadline", f"not done after {timeout_s:g} s"))
-    finally:
-        if not task.is_background:
-            task.kill(Cause(actor, "the call that waited for it has ended"))
-            # Bounded by the grace that a process is given: what was started is gone when the call is.
-            with trio.CancelScope(shield=True):
-                await task.wait_finished()
-    return waiting.cancelled_caught
 
 
 def may_move(command: str) -> bool:

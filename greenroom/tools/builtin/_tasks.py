@@ -25,11 +25,11 @@ async def task_output_tool(
     timeout: Annotated[int, Arg(minimum=0, maximum=MAX_WAIT_MS)] = DEFAULT_WAIT_MS,  # noqa: ASYNC109 - its name
     ctx: ToolContext,
 ) -> str:
-    """Return how a background task stands, and what a command has printed or an agent has said so far.
+    """Return how a background task stands, and what a command has printed, an agent has said or a call has come to so far.
     To look at that alone, read the output file that the launch named instead; this is for waiting.
 
     Args:
-        task_id: The id that Bash or Agent returned.
+        task_id: The id that Bash, Agent or a call that was moved to the background returned.
         block: Whether to wait for its end.
         timeout: Milliseconds to wait at most, 30000 if left out, at most 600000.
     """
@@ -65,12 +65,12 @@ async def task_output_tool(
 
 @tool(name="TaskStop")
 async def task_stop_tool(task_id: str = "", shell_id: str = "", *, ctx: ToolContext) -> str:
-    """End a background command or an agent, with all that it has started, and return when it has ended.
+    """End a background command, an agent or a call, with all that it has started, and return when it has ended.
 
     An agent that was stopped can be gone on with by SendMessage.
 
     Args:
-        task_id: The id that Bash or Agent returned, or the name of an agent.
+        task_id: The id that Bash, Agent or a call that was moved to the background returned, or the name of an agent.
         shell_id: The same, by its former name.
     """
     task = _find(ctx, task_id or shell_id)
@@ -89,7 +89,9 @@ async def task_stop_tool(task_id: str = "", shell_id: str = "", *, ctx: ToolCont
 
 def _find(ctx: ToolContext, task_id: str) -> BackgroundTask:
     if not task_id:
-        raise ToolError("task_id is missing: it is the id that Bash or Agent returned")
+        raise ToolError(
+            "task_id is missing: it is the id that Bash, Agent or a call that was moved to the background returned"
+        )
     task = ctx.background.find(task_id)
     if task is None:
         running = ", ".join(f"{one.info.id} ({one.info.description})" for one in ctx.background.running()[:RUNNING])
