@@ -20,6 +20,7 @@ from greenroom.agents._conversation import Conversation
 from greenroom.agents._grants import NOTHING_GRANTED
 from greenroom.agents._hooking import Hooking, reminder
 from greenroom.agents._inputs import Note, Prompt, Work, escape, is_meta, notices_of, origin_of, render
+from greenroom.agents._services import AgentHome
 from greenroom.core import GreenroomError, JournalError, UsageError
 from greenroom.hooks import HookEvent, UserPromptSubmitInput
 from greenroom.inbox import Entry, Item, Kind, plan_edge, plan_messages, plan_turn
@@ -211,6 +212,7 @@ def _tell_taken(turn: Taker, messages: Iterable[object]) -> None:
     """Tell whoever keeps count that items of the session's queue have left it, and that notices and mail were read."""
     home = turn.home
     for one in messages:
+        _note_words(home, one)
         if home.refusals is not None and isinstance(one, Item | Prompt) and origin_of(one).is_consent:
             home.refusals.clear()
         if isinstance(one, Note):
@@ -219,6 +221,26 @@ def _tell_taken(turn: Taker, messages: Iterable[object]) -> None:
                 one.on_read()
         elif isinstance(one, Item) and home.on_taken is not None:
             home.on_taken(one.uuid)
+
+
+def _note_words(home: AgentHome, message: object) -> None:
+    """Take down for the reviewer of auto mode what the user said, or what the agent was told by others; by whose it is."""
+    auto = home.services.auto
+    if auto is None or not isinstance(message, Note | Work | Prompt | Item) or is_meta(message):
+        return
+    if origin_of(message).is_consent:
+        auto.hear(_words(message))
+    elif home.is_child and not (isinstance(message, Note) and message.notice):
+        home.tasks.append(render(message))
+
+
+def _words(message: Note | Work | Prompt | Item) -> str:
+    """Return what the user said in so many words: of a skill its name, not the text of its file."""
+    if isinstance(message, Prompt) and message.skills:
+        return "\n".join(f"/{one.skill.name} {one.arguments}".rstrip() for one in message.skills)
+    if isinstance(message, Item) and message.kind is Kind.BASH:
+        return f"! {message.text}"
+    return message.text
 
 
 # --- what is not for the model -----------------------------------------------------------------------------------------

@@ -46,8 +46,19 @@ class Judge:
         return response.text
 
     def _chosen(self, model: str | None) -> str:
-        """Return the exact name of the model that is asked; empty for the session's own."""
-        if model:
-            return self.names.exact(model)
-        fast = self.names.exact(FAST)
-        return fast if self.model.name.startswith("claude-") and self.names.allows(fast) else ""
+        return chosen_model(self.model, self.names, model, usual=FAST)
+
+
+def chosen_model(own: Model, names: ModelNames, wanted: str | None, *, usual: str) -> str:
+    """Return the exact name of a model that the runtime asks by itself; empty for the session's own.
+
+    Args:
+        own: The session's.
+        names: What aliases stand for, and which models may be used.
+        wanted: What settings say: an alias or an id.
+        usual: The alias that is taken otherwise, where the session runs on one of Claude's and may use it.
+    """
+    if wanted:
+        return names.exact(wanted)
+    exact = names.exact(usual)
+    return exact if own.name.startswith("claude-") and names.allows(exact) else ""
