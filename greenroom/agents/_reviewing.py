@@ -13,7 +13,7 @@ from typing import Any, Final
 import trio
 
 from greenroom.agents._beside import Beside, Emit, beside
-from greenroom.agents._events import COMPLETED, FAILED, KILLED, ForkBegan, ForkEnded
+from greenroom.agents._events import COMPLETED, FAILED, KILLED, AgentReviewed, ForkBegan, ForkEnded
 from greenroom.agents._services import AgentHome
 from greenroom.agents.review import (
     AutoMode,
@@ -82,7 +82,9 @@ async def review_handoff(home: AgentHome, auto: AutoMode, *, agent: str, emit: E
     text = handoff_text(_history(home, auto))
     limit_s = min(auto.settings.timeout_s, HANDOFF_S)
     place = beside(home, agent, emit)
-    return await _ask(place, auto, HANDOFF_REVIEWER, handoff_system(auto.settings), text, limit_s=limit_s)
+    review = await _ask(place, auto, HANDOFF_REVIEWER, handoff_system(auto.settings), text, limit_s=limit_s)
+    emit(AgentReviewed, agent, 0, 0, review.outcome.value, review.reason)
+    return review
 
 
 def _history(home: AgentHome, auto: AutoMode, *, until: str = "") -> History:
