@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -429,3 +430,41 @@ async def test_a_model_without_a_budget_left_reviews_nothing_and_allows_nothing(
             await session.run("Go.")
 
     assert results(session)[0].is_error
+
+
+# --- what a person has decided ---------------------------------------------------------------------------------------
+
+
+async def test_a_call_that_a_person_allows_after_a_restart_is_not_reviewed(project: Path) -> None:
+    settings = {"permissions": {"ask": ["Bash(git push *)"]}}
+    copy = project.parent / "copy"
+    async with opened(project, [PUSH], settings=settings, has_approver=True) as (session, _):
+        session.send("Go.")
+        while not session.approvals.waiting():
+            await session.approvals.wait_changed()
+        await session._recording.commit()
+        shutil.copytree(session.run_folder, copy / session.run_folder.name)
+        session.kill()
+    run = copy / session.run_folder.name
+    async with opened(project, ["done"], resume=run, has_approver=True) as (session, model):
+        (call,) = session.inbox.unanswered
+        session.inbox.answer(call.id, Allow())
+        await session.wait_quiet()
+
+    assert asked(model) == []
+    assert "not a git repository" in results(session)[0].content
+
+
+async def test_a_fork_of_an_agent_in_auto_is_reviewed_as_that_is(project: Path, autojump_clock: MockClock) -> None:
+    """Agents 1.46: elsewhere what a fork asks goes to its parent's person; here there is a reviewer for both."""
+    async with opened(project, ["Fine.", PUSH, "I could not push."], [block()]) as (session, model):
+        await session.run("Never push.")
+        task = await session.spawn("fork", "Push it.", background=True)
+        result = await task.wait_finished()
+
+    assert result.text.startswith("I could not push.")
+    (request,) = asked(model)
+    assert [one.get("user") or one.get("task", "")[-8:] for one in lines_of(request)[1:3]] == [
+        "Never push.",
+        "Push it.",
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -384,3 +385,23 @@ async def test_a_provider_that_fails_a_review_fails_nothing_else(tmp_path: Path,
         assert states(session) == ["completed"]
 
     assert UNREVIEWED in main_messages(session)[2]
+
+
+async def test_what_a_process_leaves_that_was_shot_during_the_review_is_told_once_as_unreviewed(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    main = in_order(agent("look", run_in_background=True), "It runs.", otherwise="Noted.")
+    async with open_teamwork(tmp_path, main, pages=pages(ALLOW), mode="auto", wait_s=10.0) as session:
+        await session.run("go")
+        (task,) = session.delegation.tasks.all()
+        await task.wait_finished()
+        await session._recording.commit()
+        folder = tmp_path / "copy" / session.run_folder.name
+        shutil.copytree(session.run_folder, folder)
+        session.kill()
+    async with open_teamwork(tmp_path, main, pages=pages(ALLOW), mode="auto", resume=folder) as session:
+        await session.wait_quiet()
+
+    (notice,) = notices(session)
+    assert "<status>completed</status>" in notice
+    assert notice.index("the process that ran it ended") < notice.index("Report on: look")
