@@ -197,8 +197,8 @@ class Guard:
                 why = f"what counts was changed while it was reviewed ({now.reason}); you may try it again"
                 raise self._refused(call, values, why, round_number)
             why = _not_allowed(review)
-            may_retry = await self._tell_denied(call, values, why)
             if not auto.count.is_paused:
+                may_retry = await self._tell_denied(call, values, why)
                 retry = "; a hook says that you may try it again" if may_retry else ""
                 raise self._refused(call, values, f"{why}{retry}", round_number)
         reason = f"{why or verdict.reason}; {_PAUSED}"

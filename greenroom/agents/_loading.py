@@ -8,7 +8,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.agents._blocks import decode_known
-from greenroom.agents._conversation import AT_REST, PART, TURN_OPEN
+from greenroom.agents._conversation import AT_REST, PART, TURN_OPEN, TYPED
 from greenroom.agents._repair import repair
 from greenroom.models import Message, TextBlock, ToolResultBlock
 from greenroom.store import RESUMED_BYTES, Line, read_conversation
@@ -91,6 +91,9 @@ def _said(line: Line, message: Message) -> tuple[str, ...]:
     is_other = any(line.get(key) for key in _NOT_THE_USERS)
     if message.role != "user" or is_other or any(isinstance(one, ToolResultBlock) for one in message.content):
         return ()
+    typed = line.get(TYPED)
+    if isinstance(typed, str):
+        return (typed,)
     texts = [block.text for block in message.content if isinstance(block, TextBlock)]
     return tuple(text for text in texts if not text.startswith(_REMINDER))
 

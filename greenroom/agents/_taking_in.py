@@ -31,6 +31,8 @@ from greenroom.skills import Rendered
 from greenroom.tools import ToolError
 from greenroom.tools.builtin import bash_tool
 
+MOST_TASKS: Final = 200
+"""So much of what an agent is told a reviewer may read, the latest."""
 CUT_OFF: Final = "it was interrupted"
 WAITS_CUT: Final = 3
 """So many waits of one request mail makes shorter, lest a crowd that writes uses up its attempts before a provider is back."""
@@ -93,7 +95,8 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
             texts.append(reminder(home.definition.critical_reminder))
         uuid = message.uuid if isinstance(message, Item) else ""
         notices = notices_of((message, *quiet))
-        turn.conversation.say(texts, is_hidden=is_hidden, origin=origin, uuid=uuid, notices=notices)
+        typed = "" if _words(message) == text else _words(message)
+        turn.conversation.say(texts, is_hidden=is_hidden, origin=origin, uuid=uuid, notices=notices, typed=typed)
         turn.ctx.acknowledge()
         _tell_taken(turn, [message])
         if not origin.is_consent:
@@ -232,12 +235,13 @@ def _note_words(home: AgentHome, message: object) -> None:
         auto.hear(_words(message))
     elif home.is_child and not (isinstance(message, Note) and message.notice):
         home.tasks.append(render(message))
+        del home.tasks[:-MOST_TASKS]
 
 
 def _words(message: Note | Work | Prompt | Item) -> str:
-    """Return what the user said in so many words: of a skill its name, not the text of its file."""
-    if isinstance(message, Prompt) and message.skills:
-        return "\n".join(f"/{one.skill.name} {one.arguments}".rstrip() for one in message.skills)
+    """Return what the user said in so many words: of a command by `/name` the command, not the text that it stands for."""
+    if isinstance(message, Prompt) and message.typed:
+        return message.typed
     if isinstance(message, Item) and message.kind is Kind.BASH:
         return f"! {message.text}"
     return message.text

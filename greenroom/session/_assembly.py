@@ -50,7 +50,7 @@ from greenroom.session._delegation import Delegation, SessionGround
 from greenroom.session._environment import EnvironmentLimits, exported_variables, limits_from_environment
 from greenroom.session._environment_text import git_status
 from greenroom.session._hook_rules import HookRules
-from greenroom.session._judge import Judge, chosen_model
+from greenroom.session._judge import Judge, reviewing_model
 from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
 from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
@@ -74,8 +74,6 @@ from greenroom.worktrees import Worktrees
 
 MCP_TOKENS: Final = "mcp-tokens"
 """The folder in the user's own that tokens of MCP servers are kept in."""
-REVIEWER: Final = "sonnet"
-"""The alias of the model that reviews calls in the mode auto, unless the settings name one."""
 
 ModelFor: TypeAlias = Callable[[SessionSettings, AgentDefinition], Model]
 """Makes the model of a session, given its settings and the definition of its main agent."""
@@ -442,7 +440,8 @@ def _services(
     models = plan.settings.scalars.models or ModelSettings()
     deadline_s = plan.settings.scalars.approval_deadline_s
     reviewing = plan.settings.scalars.autoMode
-    reviewer = chosen_model(model, _names(plan), reviewing.model, usual=REVIEWER)
+    reviewer, note = reviewing_model(model, _names(plan), reviewing.model)
+    composition.problems += [note] if note else []
     approvals = ApprovalQueue(ports.ids, has_approver=hosted.has_approver, deadline_s=deadline_s or DEADLINE_S)
 
     return AgentServices(

@@ -13,6 +13,8 @@ from greenroom.models import Message, Model, ModelNames, ModelRequest
 
 FAST: Final = "haiku"
 """The alias of the model that hooks ask by themselves."""
+REVIEWER: Final = "sonnet"
+"""The alias of the model that reviews calls in the mode auto, unless the settings name one."""
 HOOK_TOKENS: Final = 1_024
 """The most that a model writes when a hook asks it."""
 
@@ -47,6 +49,16 @@ class Judge:
 
     def _chosen(self, model: str | None) -> str:
         return chosen_model(self.model, self.names, model, usual=FAST)
+
+
+def reviewing_model(own: Model, names: ModelNames, wanted: str) -> tuple[str, str]:
+    """Return the exact name of the model that reviews calls in the mode auto, as `chosen_model` does, and what to tell people.
+
+    One that may not be used is not; the session's own reviews then.
+    """
+    if wanted and not names.allows(names.exact(wanted)):
+        return "", f"autoMode.model: {wanted!r} is not among models.available; the session's own model reviews"
+    return chosen_model(own, names, wanted, usual=REVIEWER), ""
 
 
 def chosen_model(own: Model, names: ModelNames, wanted: str | None, *, usual: str) -> str:

@@ -247,7 +247,7 @@ class Session(BesideTurns, OfHost, OfTeams):
             raise UsageError("a prompt needs text; this one is blank")
         assert self._main_home is not None
         read, skills = await self._composition.read_prompt(self._main_home, text)
-        return await self._run(Prompt(read, skills=skills))
+        return await self._run(Prompt(read, skills=skills, typed="" if read == text else text))
 
     def add_hooks(self, more: ParsedHooks) -> None:
         """Let further hooks run from now on, for all agents that there are and will be; see `parse_callbacks`."""
