@@ -42,6 +42,9 @@ HANDOFF_S: Final = 30.0
 """So long a review of an agent that has ended takes at most, whatever the settings say: its report waits."""
 
 
+CUT_SHORT: Final = "the session ended before the review did"
+
+
 def is_in_auto(home: AgentHome | None) -> bool:
     """Whether what an agent does is reviewed."""
     return home is not None and home.policy is not None and home.policy.mode is Mode.AUTO
@@ -82,8 +85,11 @@ async def review_handoff(home: AgentHome, auto: AutoMode, *, agent: str, emit: E
     text = handoff_text(_history(home, auto))
     limit_s = min(auto.settings.timeout_s, HANDOFF_S)
     place = beside(home, agent, emit)
-    review = await _ask(place, auto, HANDOFF_REVIEWER, handoff_system(auto.settings), text, limit_s=limit_s)
-    emit(AgentReviewed, agent, 0, 0, review.outcome.value, review.reason)
+    review = Review(outcome=Outcome.FAILED, reason=CUT_SHORT)
+    try:
+        review = await _ask(place, auto, HANDOFF_REVIEWER, handoff_system(auto.settings), text, limit_s=limit_s)
+    finally:
+        emit(AgentReviewed, agent, 0, 0, review.outcome.value, review.reason)
     return review
 
 

@@ -23,6 +23,7 @@ from tests.session.teamwork import (
     agent,
     asked,
     in_order,
+    mail,
     main_messages,
     make_repository,
     notices,
@@ -408,3 +409,28 @@ async def test_what_a_process_leaves_that_was_shot_during_the_review_is_told_onc
     (notice,) = notices(session)
     assert "<status>completed</status>" in notice
     assert notice.index("the process that ran it ended") < notice.index("Report on: look")
+
+
+async def test_of_an_agent_that_is_gone_on_with_from_disk_the_reviewer_reads_all_that_it_was_told(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    requests: list[ModelRequest] = []
+
+    def review(request: ModelRequest) -> AnswerLike:
+        requests.append(request)
+        return BLOCK
+
+    main = in_order("Noted.", mail("ann", "look again"))
+    async with open_teamwork(tmp_path, main, pages=pages(review), mode="auto") as session:
+        handle = await session.spawn("general-purpose", "look", background=True, notify="main", name="ann")
+        await handle.wait_finished()
+        await session.wait_quiet()
+        await trio.sleep(100)  # it is released
+        await session.run("go")
+        await session.wait_quiet()
+
+    assert len(requests) == 2
+    lines = [json.loads(line) for line in requests[1].messages[0].text.splitlines()]
+    first, second = [one["task"] for one in lines if "task" in one]
+    assert (first, "look again" in second) == ("look", True)
+    assert len([one for one in lines if "call" in one]) == 1
