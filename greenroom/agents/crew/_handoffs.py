@@ -80,7 +80,7 @@ class HandOffs:
         home = member.home
         auto, hooking, ref = home.services.auto, home.hooking, member.ref
         reader = self._find_home(member.order.owner)
-        if auto is None or hooking is None or ref is None or reader is None or member.order.is_service:
+        if auto is None or hooking is None or ref is None or reader is None:
             return None
         if not (is_in_auto(home) or is_in_auto(reader)) or not _has_called(home):
             return None
