@@ -20,7 +20,8 @@ class Kept:
         """Read a history: a plan, and the choices of the schedule under which it failed."""
         values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         fields: Any = cls
-        return cls(**{field.name: values[field.name] for field in attrs.fields(fields)}), values["choices"]
+        known = {field.name: values[field.name] for field in attrs.fields(fields) if field.name in values}
+        return cls(**known), values["choices"]
 
     def save(self, path: Path, choices: Sequence[int], *, why: str) -> None:
         """Write a history, to be kept with the fix of what it shows."""

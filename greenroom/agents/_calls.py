@@ -19,6 +19,7 @@ from greenroom.agents._events import COMPLETED, FAILED, KILLED, ToolBegan, ToolE
 from greenroom.agents._guard import Guard
 from greenroom.agents._hooking import StoppedByHook
 from greenroom.agents._services import AgentHome
+from greenroom.agents.review import AutoModeEnded
 from greenroom.core import JournalError
 from greenroom.models import ToolResultBlock, ToolUseBlock
 from greenroom.permissions import canonical_name
@@ -41,7 +42,7 @@ class Caller(Protocol):
     tool_context: ToolContext
     guard: Guard | None
     """What stands before the calls; None where all of them run."""
-    stopped: StoppedByHook | None
+    stopped: StoppedByHook | AutoModeEnded | None
     """Where to say that nothing is to follow these calls."""
 
 
@@ -52,6 +53,7 @@ async def run_calls(calls: Sequence[ToolUseBlock], turn: Caller, results: dict[s
 
     Raises:
         StoppedByHook: A hook wants an end; the results of its batch are there.
+        AutoModeEnded: Too many calls were not allowed, and nobody can be asked; the results are there.
     """
     tools = turn.home.tools
     calls = [one if one.name in tools else _by_todays_name(one, tools) for one in calls]
@@ -103,7 +105,7 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
             home.progress.note_change(call.input)
     except ToolError as problem:
         state, error, text = FAILED, type(problem).__name__, str(problem)
-    except StoppedByHook as stopped:
+    except (StoppedByHook, AutoModeEnded) as stopped:
         state, error, text = FAILED, type(stopped).__name__, str(stopped)
         turn.stopped = stopped
     except Exception as bug:  # noqa: BLE001 - a tool is foreign code: its bug is an error result, and on record

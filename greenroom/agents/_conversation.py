@@ -28,6 +28,8 @@ TURN_OPEN: Final = "isTurnOpen"
 """Marks a summary in a transcript that a turn went on with."""
 AT_REST: Final = "isAtRest"
 """Marks a line in a transcript that nobody is to answer."""
+TYPED: Final = "typed"
+"""Names in a transcript what the user typed, where a line holds what that stands for, as for a command by `/name`."""
 RESULT: Final = "toolUseResult"
 """Names in a transcript what programs read of a result besides its text."""
 NOTICES: Final = "notices"
@@ -121,6 +123,7 @@ class Conversation:
         uuid: str = "",
         is_at_rest: bool = False,
         notices: Mapping[str, str] | None = None,
+        typed: str = "",
     ) -> None:
         """Append what the agent is told: results of its calls first, then texts; blank ones are refused by providers.
 
@@ -132,6 +135,7 @@ class Conversation:
             uuid: Of its line in the transcript, where it has one already.
             is_at_rest: Whether nobody is to answer it.
             notices: The ends of tasks that the texts tell of: the ids of the notices, and how each task ended.
+            typed: What the user typed, where the texts stand in its place.
         """
         blocks: tuple[Block, ...] = tuple(results)
         if texts:
@@ -144,6 +148,8 @@ class Conversation:
             extra["uuid"] = uuid
         if is_at_rest:
             extra[AT_REST] = True
+        if typed and origin is not None and origin.is_consent:
+            extra[TYPED] = typed
         if origin is not None and not origin.is_consent and origin != UNCLASSIFIED:
             extra["origin"] = origin.to_json()
         self._append(Message("user", blocks), is_hidden=is_hidden, origin=origin, extra=extra)

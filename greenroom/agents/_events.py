@@ -191,6 +191,19 @@ class PermissionDenied(_CallEvent):
     """Why, in at most 500 characters."""
 
 
+@final
+@attrs.frozen(kw_only=True)
+class PermissionReviewed(_CallEvent):
+    """The reviewer of auto mode has looked at a call."""
+
+    kind: ClassVar[str] = "permission.reviewed"
+
+    outcome: str
+    """`allowed`, `blocked`, or `failed`: there is no verdict, and the call is not allowed by it."""
+    reason: str
+    """Why it is not allowed, in at most 500 characters; may be empty where it is."""
+
+
 @attrs.frozen(kw_only=True)
 class _ForkEvent(_AgentEvent):
     purpose: str
@@ -281,6 +294,19 @@ class AgentSummarized(Event):
     """In 3 to 8 words."""
 
 
+@final
+@attrs.frozen(kw_only=True)
+class AgentReviewed(Event):
+    """The reviewer of auto mode has looked at what an agent did, before its report goes to whoever asked for it."""
+
+    kind: ClassVar[str] = "agent.reviewed"
+
+    outcome: str
+    """`allowed`, `blocked` (the report goes on with a warning), or `failed`: it goes on, and says that it is unreviewed."""
+    reason: str
+    """What the review found, or why there is none, in at most 500 characters."""
+
+
 EVENTS: Final = (
     AgentDefined,
     ModelBegan,
@@ -291,6 +317,7 @@ EVENTS: Final = (
     PermissionAsked,
     PermissionAnswered,
     PermissionDenied,
+    PermissionReviewed,
     ForkBegan,
     ForkEnded,
     CompactBegan,
@@ -298,4 +325,5 @@ EVENTS: Final = (
     AgentSpoke,
     AgentNoticed,
     AgentSummarized,
+    AgentReviewed,
 )

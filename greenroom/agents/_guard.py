@@ -1,23 +1,27 @@
 """What stands before a tool call, and what is said of its result: hooks, rules, and whoever can be asked.
 
-The order (agents 1.122): PreToolUse hooks, which may rewrite the input; the rules and the mode, about what they made of it;
-where these say ask, PermissionRequest hooks, then the host's function, then the queue of the session. Rule 1: a refusal is
+The order (agents 1.122): PreToolUse hooks, which may rewrite the input; the rules and the mode, about what they made of it; in
+the mode auto, the reviewer; where these say ask, PermissionRequest hooks, then the host's function, then the queue of the session. Rule 1: a refusal is
 an error result, and the agent goes on (agents 1.49). Rule 2: an input that was put in the place of the model's is decided
-about anew. Rule 3: nobody's text counts as consent: an answer comes through the host.
+about anew. Rule 3: nobody's text counts as consent: an answer comes through the host. Rule 4: a reviewer allows a call by saying so, and by
+nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
 import attrs
 import trio
 
-from greenroom.agents._events import PermissionAnswered, PermissionAsked, PermissionDenied
+from greenroom.agents._events import PermissionAnswered, PermissionAsked, PermissionDenied, PermissionReviewed
 from greenroom.agents._hooking import Hooking
+from greenroom.agents._reviewing import review_call
 from greenroom.agents._services import AgentHome, Denial, Question
+from greenroom.agents.review import AutoMode, Outcome, Review
 from greenroom.hooks import (
     CwdChangedInput,
     HookEvent,
@@ -49,6 +53,11 @@ from greenroom.permissions import (
 from greenroom.tools import Tool, ToolError, acts_on_session
 
 REASON_CHARS: Final = 500
+REMARKS: Final = 100
+"""So many remarks of hooks on calls a reviewer reads, the latest; each is cut to `REMARK_CHARS`."""
+REMARK_CHARS: Final = 2_000
+NOBODY: Final = "nobody"
+"""Who answered a question that nobody could be asked."""
 _MAX_ROUNDS: Final = 3
 """How often one call is decided about, when each answer rewrites it."""
 
@@ -83,6 +92,7 @@ class Guard:
         Raises:
             Refused: It may not run.
             StoppedByHook: Nothing may.
+            AutoModeEnded: It may not, after too many others, and nobody can be asked.
         """
         values: Mapping[str, Any] = call.input
         hook: Effect | None = None
@@ -110,12 +120,13 @@ class Guard:
             if verdict.effect is Effect.ALLOW:
                 return values
             if verdict.effect is Effect.DENY:
-                await self._tell_denied(call, values, verdict)
+                await self._tell_denied(call, values, verdict.reason)
                 raise self._refused(call, values, verdict.reason, round_number)
             if self.home.must_plan and traits.kind not in _LOOKS:
                 why = "your plan is not approved yet: until then you may look at things, and change nothing"
                 raise self._refused(call, values, why, round_number)
-            rewritten = await self._ask(call, values, verdict, round_number)
+            decide = partial(self._decide, call.name, traits, values, hook)
+            rewritten = await self._settle(call, values, verdict, round_number, decide)
             if rewritten is None:
                 return values
             values, hook = rewritten, Effect.ALLOW
@@ -146,22 +157,75 @@ class Guard:
         )
         return await check(request, home.services.blocking)
 
-    async def _tell_denied(self, call: ToolUseBlock, values: Mapping[str, Any], verdict: Verdict) -> None:
+    async def _tell_denied(self, call: ToolUseBlock, values: Mapping[str, Any], reason: str) -> bool:
+        """Tell hooks of a refusal in the mode auto; says whether one of them lets the model try again."""
         policy = self.home.policy
-        if policy is not None and policy.mode is Mode.AUTO and self.hooking.has(HookEvent.PERMISSION_DENIED):
-            await self.hooking.run(
-                PermissionDeniedInput(
-                    tool_name=call.name, tool_input=values, tool_use_id=call.id, reason=verdict.reason
-                )
-            )
+        if policy is None or policy.mode is not Mode.AUTO or not self.hooking.has(HookEvent.PERMISSION_DENIED):
+            return False
+        told = PermissionDeniedInput(tool_name=call.name, tool_input=values, tool_use_id=call.id, reason=reason)
+        return bool((await self.hooking.run(told)).extras.retry)
+
+    async def _settle(
+        self,
+        call: ToolUseBlock,
+        values: Mapping[str, Any],
+        verdict: Verdict,
+        round_number: int,
+        decide: Callable[[], Awaitable[Verdict]],
+    ) -> Mapping[str, Any] | None:
+        """Ask whom the verdict names: the reviewer, or a person, also where the reviewer is paused. Returns what `_ask` does.
+
+        Raises:
+            Refused: The call may not run.
+            AutoModeEnded: It may not, the reviewer is paused, and nobody can be asked.
+        """
+        auto = self.home.services.auto
+        if verdict.reviewer != "classifier" or auto is None or call.id in self.given:
+            return await self._ask(call, values, verdict, round_number)
+        why = ""
+        if not auto.count.is_paused:
+            agent, incarnation, began, turn = self.place
+            activity, self.home.activity = self.home.activity, f"is reviewed: {call.name}"
+            try:
+                review = await review_call(self.home, auto, agent=agent, emit=self.emit, call=call, values=values)
+            finally:
+                self.home.activity = activity
+            place = (agent, incarnation, began, turn, round_number, call.id, call.name)
+            self.emit(PermissionReviewed, *place, review.outcome.value, review.reason)
+            if review.outcome is Outcome.ALLOWED:
+                now = await decide()  # what was asked for may have changed in the meantime: rules, the mode, links
+                if now.effect is Effect.ALLOW or now == verdict:
+                    return None
+                why = f"what counts was changed while it was reviewed ({now.reason}); you may try it again"
+                raise self._refused(call, values, why, round_number)
+            why = _not_allowed(review)
+            if not auto.count.is_paused:
+                may_retry = await self._tell_denied(call, values, why)
+                retry = "; a hook says that you may try it again" if may_retry else ""
+                raise self._refused(call, values, f"{why}{retry}", round_number)
+        reason = f"{why or verdict.reason}; {_PAUSED}"
+        return await self._ask(call, values, attrs.evolve(verdict, reason=reason), round_number, auto)
 
     async def _ask(
-        self, call: ToolUseBlock, values: Mapping[str, Any], verdict: Verdict, round_number: int
+        self,
+        call: ToolUseBlock,
+        values: Mapping[str, Any],
+        verdict: Verdict,
+        round_number: int,
+        auto: AutoMode | None = None,
     ) -> Mapping[str, Any] | None:
         """Return None if the call may run as it is, or the input that it is to run with instead.
 
+        Args:
+            call: The call.
+            values: What it would run with.
+            verdict: Why it is asked.
+            round_number: The round of the call.
+            auto: The reviewer in whose place somebody is asked.
+
         Raises:
             Refused: It may not.
+            AutoModeEnded: Nobody can be asked, and that in the place of a reviewer.
         """
         agent, incarnation, began, turn = self.place
         began = self.emit(
@@ -185,7 +249,12 @@ class Guard:
         if isinstance(answer, Deny):
             if answer.interrupts:
                 self.interrupt(answer.message)
-            raise self._refused(call, values, answer.message, round_number)
+            refused = self._refused(call, values, answer.message, round_number)
+            if auto is not None and who == NOBODY:
+                raise auto.end(call.name, verdict.reason) from refused
+            raise refused
+        if auto is not None:
+            auto.resume()
         if answer.updates and self.home.services.keep_updates is not None:
             await self.home.services.keep_updates(self.home, answer.updates)
         return answer.input
@@ -214,15 +283,15 @@ class Guard:
             if answer is not None:
                 return answer, "host"
         if services.approvals is None:
-            return Deny(message=f"{verdict.reason}, and nobody can be asked in this session", cause="closed"), "nobody"
+            return Deny(message=f"{verdict.reason}, and nobody can be asked in this session", cause="closed"), NOBODY
         ended = await services.approvals.ask(
             agent=self.home.id, label=label, tool=call.name, input=values, verdict=verdict, call_id=call.id
         )
         if ended.answer is None:
-            return Deny(message="the question was withdrawn", cause="closed"), "nobody"
+            return Deny(message="the question was withdrawn", cause="closed"), NOBODY
         if isinstance(ended.answer, Allow):
             return ended.answer, "person"
-        who = {"person": "person", "deadline": "deadline", "closed": "nobody"}[ended.answer.cause]
+        who = {"person": "person", "deadline": "deadline", "closed": NOBODY}[ended.answer.cause]
         why = f"{verdict.reason}; {ended.answer.message}" if who != "person" else ended.answer.message
         return attrs.evolve(ended.answer, message=why), who
 
@@ -271,6 +340,9 @@ class Guard:
         )
         self._remind(call, outcome)
         extras = outcome.extras
+        if extras.classifier_context:
+            self.home.for_reviewer.append(f"{call.name}: {extras.classifier_context[:REMARK_CHARS]}")
+            del self.home.for_reviewer[:-REMARKS]
         is_mcp = call.name.startswith("mcp__") and extras.updated_mcp_tool_output is not None
         updated = extras.updated_mcp_tool_output if is_mcp else extras.updated_tool_output
         return text if updated is None else str(updated)
@@ -302,6 +374,7 @@ class Guard:
             self.hooking.reminders.append(f"A hook objects to {call.name}: {reason}")
 
 
+_PAUSED: Final = "auto mode is paused because it did not allow too many calls, so a person has to decide"
 _ASKS: Final = ToolTraits(kind=ToolKind.INTERACTIVE)
 _USER: Final = frozenset(("person", "host"))
 """Whose word is the user's."""
@@ -312,6 +385,12 @@ _EFFECT_OF: Final = {
     Permission.ASK: Effect.ASK,
     Permission.DEFER: Effect.ASK,  # nobody is there to defer it to: whoever can be asked is
 }
+
+
+def _not_allowed(review: Review) -> str:
+    if review.outcome is Outcome.BLOCKED:
+        return f"auto mode blocks it: {review.reason}"
+    return f"auto mode could not review it, and what is not reviewed does not run: {review.reason}"
 
 
 def _traits(name: str, tool: Tool) -> ToolTraits:

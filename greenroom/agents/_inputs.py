@@ -87,6 +87,8 @@ class Prompt(Request[Answer]):
     """As of a note."""
     skills: tuple[Rendered, ...] = attrs.field(default=(), kw_only=True, eq=False, repr=False)
     """The skills that the user called; their text is in the prompt, and the turn has what they grant."""
+    typed: str = attrs.field(default="", kw_only=True)
+    """What the user typed, where the text stands in its place, as for a command by `/name`; empty where it is the text."""
     said: list[str] = attrs.field(factory=list, init=False, eq=False, repr=False)
     """Where the turn leaves what it had said, for an asker who gets an error instead of an answer."""
 

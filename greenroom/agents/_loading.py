@@ -8,9 +8,9 @@ from typing import Final, final
 import attrs
 
 from greenroom.agents._blocks import decode_known
-from greenroom.agents._conversation import AT_REST, PART, TURN_OPEN
+from greenroom.agents._conversation import AT_REST, PART, TURN_OPEN, TYPED
 from greenroom.agents._repair import repair
-from greenroom.models import Message
+from greenroom.models import Message, TextBlock, ToolResultBlock
 from greenroom.store import RESUMED_BYTES, Line, read_conversation
 
 CONTINUE: Final = "Continue from where you left off."
@@ -30,6 +30,8 @@ class Loaded:
     """What the transcript's next line follows."""
     is_torn: bool
     """Whether the transcript does not end with a whole line."""
+    said: tuple[str, ...] = ()
+    """What the user said in it, oldest first; of an agent that another one started, what it was told."""
     notes: tuple[str, ...]
     """What was left out or repaired, each in one sentence."""
     lines: int | None = None
@@ -61,15 +63,15 @@ def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES, follows: 
     """
     left_out: list[str] = []
 
-    def decode(line: Line) -> Message | None:
+    def decode(line: Line) -> tuple[Message | None, tuple[str, ...]]:
         message, missing = decode_known(line["message"])
         left_out.extend(missing)
-        return message
+        return message, () if message is None else _said(line, message)
 
     stored = read_conversation(path, decode, limit_bytes=limit_bytes, follows=follows)
     last = stored.newest
     is_summary = last.get("isCompactSummary") is True and last.get(TURN_OPEN) is not True
-    repaired = repair((message for message in stored.lines if message is not None), closes=False)
+    repaired = repair((message for message, _ in stored.lines if message is not None), closes=False)
     return Loaded(
         messages=repaired.messages,
         agent_id=stored.agent_id,
@@ -79,5 +81,23 @@ def load_conversation(path: Path, *, limit_bytes: int = RESUMED_BYTES, follows: 
         lines=None if stored.is_cut else len(stored.lines),
         is_at_rest=is_summary or last.get(AT_REST) is True,
         ends_in_part=last.get(PART) is True,
+        said=tuple(text for _, said in stored.lines for text in said),
         notes=(*stored.notes, *left_out, *repaired.notes),
     )
+
+
+def _said(line: Line, message: Message) -> tuple[str, ...]:
+    """Return the user's own words in a line, by what stands beside the message: of all others it says whose they are."""
+    is_other = any(line.get(key) for key in _NOT_THE_USERS)
+    if message.role != "user" or is_other or any(isinstance(one, ToolResultBlock) for one in message.content):
+        return ()
+    typed = line.get(TYPED)
+    if isinstance(typed, str):
+        return (typed,)
+    texts = [block.text for block in message.content if isinstance(block, TextBlock)]
+    return tuple(text for text in texts if not text.startswith(_REMINDER))
+
+
+_NOT_THE_USERS: Final = ("origin", "isMeta", "isCompactSummary", AT_REST)
+_REMINDER: Final = "<system-reminder>"
+"""What the runtime says begins so, also in a message of the user's."""

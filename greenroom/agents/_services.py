@@ -18,6 +18,7 @@ from greenroom.agents._loading import Loaded
 from greenroom.agents._skill_tool import SkillTool
 from greenroom.agents._structured import AnswerTool
 from greenroom.agents.memory import InstructionFile, MemoryFolder
+from greenroom.agents.review import AutoMode
 from greenroom.core import Blocking, Cause
 from greenroom.hooks import STOP_BLOCK_CAP, HookRunner
 from greenroom.inbox import UNCLASSIFIED, Origin
@@ -108,6 +109,8 @@ class AgentServices:
     """Where questions wait that the host has not answered; None refuses them."""
     watch_files: Callable[[Sequence[str]], object] | None = None
     """Takes the files that hooks are to be told changes of, in place of those before."""
+    auto: AutoMode | None = None
+    """What reviews calls in the mode auto; None: whoever can be asked is asked there as well."""
     keep_updates: Callable[[AgentHome, Sequence[Update]], Awaitable[None]] | None = None
     """Puts lasting answers in force for the whole session; called with the agent that asked."""
     thinking: Thinking | None = None
@@ -222,6 +225,10 @@ class AgentHome:
     """Notices that begin no turn: the model reads them with the next message."""
     denials: list[Denial] = attrs.field(factory=list)
     """Calls that were refused, in order."""
+    tasks: list[str] = attrs.field(factory=list)
+    """What it was told by others than the user, where a reviewer reads it."""
+    for_reviewer: list[str] = attrs.field(factory=list)
+    """What hooks say of its calls, for a reviewer."""
     compactions: CompactionRecord = attrs.field(factory=CompactionRecord)
     renew: Callable[[], Awaitable[str]] | None = None
     """Returns the system prompt anew, from files as they are then; for a conversation that was compacted."""

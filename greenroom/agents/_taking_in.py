@@ -20,6 +20,7 @@ from greenroom.agents._conversation import Conversation
 from greenroom.agents._grants import NOTHING_GRANTED
 from greenroom.agents._hooking import Hooking, PromptBlocked, reminder
 from greenroom.agents._inputs import Note, Prompt, Work, escape, is_meta, notices_of, origin_of, render
+from greenroom.agents._services import AgentHome
 from greenroom.core import GreenroomError, JournalError, UsageError
 from greenroom.hooks import HookEvent, UserPromptExpansionInput, UserPromptSubmitInput
 from greenroom.inbox import Entry, Item, Kind, plan_edge, plan_messages, plan_turn
@@ -30,6 +31,8 @@ from greenroom.skills import Rendered
 from greenroom.tools import ToolError
 from greenroom.tools.builtin import bash_tool
 
+MOST_TASKS: Final = 200
+"""So much of what an agent is told a reviewer may read, the latest."""
 CUT_OFF: Final = "it was interrupted"
 WAITS_CUT: Final = 3
 """So many waits of one request mail makes shorter, lest a crowd that writes uses up its attempts before a provider is back."""
@@ -94,7 +97,8 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
             texts.append(reminder(home.definition.critical_reminder))
         uuid = message.uuid if isinstance(message, Item) else ""
         notices = notices_of((message, *quiet))
-        turn.conversation.say(texts, is_hidden=is_hidden, origin=origin, uuid=uuid, notices=notices)
+        typed = "" if _words(message) == text else _words(message)
+        turn.conversation.say(texts, is_hidden=is_hidden, origin=origin, uuid=uuid, notices=notices, typed=typed)
         turn.ctx.acknowledge()
         _tell_taken(turn, [message])
         if not origin.is_consent:
@@ -235,6 +239,7 @@ def _tell_taken(turn: Taker, messages: Iterable[object]) -> None:
     """Tell whoever keeps count that items of the session's queue have left it, and that notices and mail were read."""
     home = turn.home
     for one in messages:
+        _note_words(home, one)
         if home.refusals is not None and isinstance(one, Item | Prompt) and origin_of(one).is_consent:
             home.refusals.clear()
         if isinstance(one, Note):
@@ -243,6 +248,27 @@ def _tell_taken(turn: Taker, messages: Iterable[object]) -> None:
                 one.on_read()
         elif isinstance(one, Item) and home.on_taken is not None:
             home.on_taken(one.uuid)
+
+
+def _note_words(home: AgentHome, message: object) -> None:
+    """Take down for the reviewer of auto mode what the user said, or what the agent was told by others; by whose it is."""
+    auto = home.services.auto
+    if auto is None or not isinstance(message, Note | Work | Prompt | Item) or is_meta(message):
+        return
+    if origin_of(message).is_consent:
+        auto.hear(_words(message))
+    elif home.is_child and not (isinstance(message, Note) and message.notice):
+        home.tasks.append(render(message))
+        del home.tasks[:-MOST_TASKS]
+
+
+def _words(message: Note | Work | Prompt | Item) -> str:
+    """Return what the user said in so many words: of a command by `/name` the command, not the text that it stands for."""
+    if isinstance(message, Prompt) and message.typed:
+        return message.typed
+    if isinstance(message, Item) and message.kind is Kind.BASH:
+        return f"! {message.text}"
+    return message.text
 
 
 # --- what is not for the model -----------------------------------------------------------------------------------------

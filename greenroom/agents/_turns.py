@@ -31,6 +31,7 @@ from greenroom.agents._hooking import Hooking, PromptBlocked, StoppedByHook, rem
 from greenroom.agents._inputs import Answer, Input, Prompt, origin_of
 from greenroom.agents._services import AgentHome
 from greenroom.agents._taking_in import WAITS_CUT, carry_out, run_skill, take_at_edge, take_in, take_while_waiting
+from greenroom.agents.review import AutoModeEnded
 from greenroom.core import PeerError, ProviderError
 from greenroom.hooks import (
     BatchedCall,
@@ -90,7 +91,7 @@ class AgentTurn:
     tool_context: ToolContext = attrs.field(init=False)
     hooking: Hooking = attrs.field(init=False)
     guard: Guard | None = attrs.field(init=False, default=None)
-    stopped: StoppedByHook | None = attrs.field(init=False, default=None)
+    stopped: StoppedByHook | AutoModeEnded | None = attrs.field(init=False, default=None)
     stop_guard: StopGuard = attrs.field(init=False)
     waits_cut: int = attrs.field(init=False, default=0)
     """How many waits of the request that runs were made shorter by mail."""
@@ -125,6 +126,7 @@ class AgentTurn:
             NoStructuredAnswer: The model gave no answer in the form that the definition asks for.
             PromptBlocked: A hook refused the prompt; the conversation does not hold it.
             StoppedByHook: A hook wanted an end.
+            AutoModeEnded: Auto mode did not allow too many calls, and nobody can be asked.
         """
         home, conversation = self.home, self.conversation
         forks: Rendered | None = None

@@ -19,11 +19,12 @@ from greenroom.permissions._request import Request, Reviewer, Verdict
 from greenroom.permissions._rules import Diagnostic, Effect, Rule, Scope, Source, parse_rule
 from greenroom.permissions._shell import parse_script
 from greenroom.permissions._shell_words import Command, Redirect, Unparsable, Word
-from greenroom.permissions._traits import ToolKind, ToolTraits, canonical_name, traits_of
+from greenroom.permissions._traits import OTHER_SESSION, ToolKind, ToolTraits, canonical_name, traits_of
 from greenroom.permissions._updates import Update, apply_updates, read_update, updated_settings
 
 __all__ = [
     "DEADLINE_S",
+    "OTHER_SESSION",
     "Allow",
     "Answer",
     "Approval",

@@ -3,7 +3,7 @@
 The order, first match decides (agents 1.113, 1.121, 1.122):
   1. a hook's deny   2. deny rules   3. ask rules, a hook's ask   4. what needs a person in every mode: doubts about the
   command, critical deletions, tools that ask the user   5. bypassPermissions   6. protected paths   7. a hook's allow
-  8. the mode   9. allow rules   10. ask; in dontAsk, deny.
+  8. in auto, work that is handed on   9. the mode   10. allow rules   11. ask; in dontAsk, deny.
 Rule 1: pure: no disk, no clock, no Trio; equal requests give equal verdicts. Rule 2: it never raises on input of a model.
 Rule 3: what is in doubt is asked.
 """
@@ -24,7 +24,7 @@ from greenroom.permissions._policy import Policy
 from greenroom.permissions._request import Request, Reviewer, Verdict
 from greenroom.permissions._rules import Effect, Rule, Scope
 from greenroom.permissions._shell_findings import MAX_SUGGESTED, shell_findings
-from greenroom.permissions._traits import ToolKind
+from greenroom.permissions._traits import HANDS_ON, OTHER_SESSION, ToolKind, canonical_name
 from greenroom.permissions._updates import Update
 
 _ACCEPTS_EDITS: Final = frozenset((Mode.ACCEPT_EDITS, Mode.AUTO))
@@ -107,6 +107,9 @@ def _decide(request: Request, found: Findings) -> Verdict:
         return _ask(mode, f"it would write {found.protected[0]}", by_classifier=True)
     if request.hook is Effect.ALLOW:
         return Verdict(effect=Effect.ALLOW, reason="a hook allows it")
+    handed = _handed_on(request) if mode is Mode.AUTO else ""
+    if handed:
+        return _ask(mode, handed, by_classifier=True)
     missing = [need for need in found.needs if not _is_met(need, request)]
     if not missing:
         return _allowed(request, found.needs)
@@ -118,6 +121,17 @@ def _decide(request: Request, found: Findings) -> Verdict:
         suggestions=() if mode is Mode.PLAN else _suggestions(missing),
         blocked_path=blocked,
     )
+
+
+def _handed_on(request: Request) -> str:
+    """Return what a call hands to somebody else (agents 1.27, 7.46); empty where it does not."""
+    tool = canonical_name(request.tool)
+    if tool not in HANDS_ON:
+        return ""
+    if tool == "SendMessage":
+        is_far = str(request.input.get("to", "")).strip().startswith(OTHER_SESSION)
+        return "it writes to another session" if is_far else ""
+    return "it hands work to another agent"
 
 
 def _is_met(need: Need, request: Request) -> bool:

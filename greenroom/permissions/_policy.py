@@ -14,10 +14,11 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.core import SettingsError, UsageError
+from greenroom.permissions._broad import is_broad
 from greenroom.permissions._modes import ChildPermission, Mode, child_mode, parse_mode
 from greenroom.permissions._path_patterns import absolute_path, normal
 from greenroom.permissions._rules import Diagnostic, Effect, Rule, Scope, Source, names_tool, parse_rule
-from greenroom.permissions._traits import ToolKind, ToolTraits, canonical_name
+from greenroom.permissions._traits import HANDS_ON, ToolKind, ToolTraits, canonical_name
 
 _LISTS: Final = {Effect.DENY: "deny", Effect.ASK: "ask", Effect.ALLOW: "allow"}
 _KEYS: Final = frozenset(
@@ -84,8 +85,12 @@ class Policy:
         return known
 
     def of(self, effect: Effect) -> Iterable[Rule]:
-        """Return the rules with that effect, in the order of their sources."""
-        return (rule for rule in self.rules if rule.effect is effect)
+        """Return the rules with that effect that count, in the order of their sources.
+
+        In the mode auto allow rules that are too broad do not: what they would let through is reviewed.
+        """
+        skips = effect is Effect.ALLOW and self.mode is Mode.AUTO
+        return (rule for rule in self.rules if rule.effect is effect and not (skips and is_broad(rule)))
 
     def with_mode(self, mode: Mode) -> Policy:
         """Return the policy in another mode; where bypassPermissions is switched off, default is taken for it."""
@@ -124,6 +129,8 @@ _WITHOUT_SUBJECT: Final = frozenset((ToolKind.OTHER, ToolKind.SESSION, ToolKind.
 
 def _always_allows(policy: Policy, tool: str, traits: ToolTraits) -> bool:
     is_harmless = traits.kind is ToolKind.READ and not traits.subject
+    if policy.mode is Mode.AUTO and tool in HANDS_ON:
+        return False  # what is handed on is reviewed
     if tool == "WebFetch" or not (is_harmless or traits.kind in _WITHOUT_SUBJECT):
         return False  # its host, path or command counts; or it asks the user, and somebody has to answer
     speaking = [rule for rule in policy.rules if names_tool(rule, tool)]

@@ -88,6 +88,11 @@ PARAMETERS: Final = {
 }
 """Parameters that a specifier `name:value` can mean; of a tool that is not here, any."""
 
+HANDS_ON: Final = frozenset(("Agent", "SendMessage"))
+"""Tools by which work is handed to somebody whose calls these are not: in the mode auto, what is handed on is reviewed."""
+OTHER_SESSION: Final = "session:"
+"""How an address begins that leads out of the session."""
+
 _ALIASES: Final = {"Task": "Agent"}
 
 

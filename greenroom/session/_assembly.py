@@ -29,6 +29,7 @@ from greenroom.agents import (
 )
 from greenroom.agents.crew import delegation_from_environment, moves_calls
 from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions
+from greenroom.agents.review import AutoMode
 from greenroom.core import Event, Ports, Recorder, open_bare_nursery
 from greenroom.core.sources import Diagnostic, Kind, Places, find_places
 from greenroom.hooks import HookServices, OnHook
@@ -49,7 +50,7 @@ from greenroom.session._delegation import Delegation, SessionGround
 from greenroom.session._environment import EnvironmentLimits, exported_variables, limits_from_environment
 from greenroom.session._environment_text import git_status
 from greenroom.session._hook_rules import HookRules
-from greenroom.session._judge import Judge
+from greenroom.session._judge import Judge, reviewing_model
 from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
 from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
@@ -440,6 +441,9 @@ def _services(
 ) -> AgentServices:
     models = plan.settings.scalars.models or ModelSettings()
     deadline_s = plan.settings.scalars.approval_deadline_s
+    reviewing = plan.settings.scalars.autoMode
+    reviewer, note = reviewing_model(model, _names(plan), reviewing.model)
+    composition.problems += [note] if note else []
     approvals = ApprovalQueue(ports.ids, has_approver=hosted.has_approver, deadline_s=deadline_s or DEADLINE_S)
 
     return AgentServices(
@@ -455,6 +459,7 @@ def _services(
         main_transcript=run_folder / TRANSCRIPTS / transcript_name("", is_main=True),
         can_use_tool=hosted.can_use_tool,
         approvals=approvals,
+        auto=AutoMode(reviewing, model=reviewer),
         keep_updates=composition.keep_updates,
         thinking=models.thinking,
         continuation=models.continuation,

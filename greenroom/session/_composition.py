@@ -46,7 +46,7 @@ from greenroom.core.sources import Places
 from greenroom.hooks import HookServices
 from greenroom.mcp import McpServers, MissingServers, ServerStatus, prompt_call
 from greenroom.models import Budget, ModelNames, choose_model, read_effort
-from greenroom.permissions import Policy, hidden_tools
+from greenroom.permissions import ChildPermission, Mode, Policy, hidden_tools
 from greenroom.session._agent_hooks import AgentHooks
 from greenroom.session._agent_servers import ServerTool, reach_servers, read_server_prompt
 from greenroom.session._environment_text import environment_text
@@ -304,7 +304,10 @@ class Composition(InForce):
         return known[2]
 
     def _make_policy(self, definition: AgentDefinition, *, is_child: bool, wish: ChildWish | None = None) -> Policy:
-        setting = (self._settings.scalars.child_permission or "definition") if is_child else None
+        setting: ChildPermission | None = None
+        if is_child:  # who reviews calls reviews those of children as well, unless it is said otherwise
+            usual: ChildPermission = "clamped" if self.policy.mode is Mode.AUTO else "definition"
+            setting = self._settings.scalars.child_permission or usual
         policy, problems = policy_of(self.policy, definition, setting=setting, has_mode=self._has_mode, wish=wish)
         self.problems += problems
         return policy

@@ -27,6 +27,7 @@ from greenroom.agents.crew import (
     fork_home,
     is_one_shot,
     make_send_message,
+    report_after_crash,
 )
 from greenroom.agents.definitions import Definitions
 from greenroom.core import Blocking, Cause, JournalError, Ports, StartFailed, Stopping, UsageError
@@ -224,6 +225,7 @@ class Delegation:
             task.result = due.text or None
         if view.type == AGENT:
             task.result = self.crew.report_of(due.text, info.output_file) if due.text else ""
+            task.result = report_after_crash(task.result, self.crew.main_home)
         if view.cause == LOST and due.has_transcript and not self._is_one_shot(view.agent):
             return attrs.evolve(task.notice, summary=f"{task.notice.summary}; a message to {view.task} goes on with it")
         return task.notice

@@ -13,6 +13,8 @@ from greenroom.models import Message, Model, ModelNames, ModelRequest
 
 FAST: Final = "haiku"
 """The alias of the model that hooks ask by themselves."""
+REVIEWER: Final = "sonnet"
+"""The alias of the model that reviews calls in the mode auto, unless the settings name one."""
 HOOK_TOKENS: Final = 1_024
 """The most that a model writes when a hook asks it."""
 
@@ -46,8 +48,29 @@ class Judge:
         return response.text
 
     def _chosen(self, model: str | None) -> str:
-        """Return the exact name of the model that is asked; empty for the session's own."""
-        if model:
-            return self.names.exact(model)
-        fast = self.names.exact(FAST)
-        return fast if self.model.name.startswith("claude-") and self.names.allows(fast) else ""
+        return chosen_model(self.model, self.names, model, usual=FAST)
+
+
+def reviewing_model(own: Model, names: ModelNames, wanted: str) -> tuple[str, str]:
+    """Return the exact name of the model that reviews calls in the mode auto, as `chosen_model` does, and what to tell people.
+
+    One that may not be used is not; the session's own reviews then.
+    """
+    if wanted and not names.allows(names.exact(wanted)):
+        return "", f"autoMode.model: {wanted!r} is not among models.available; the session's own model reviews"
+    return chosen_model(own, names, wanted, usual=REVIEWER), ""
+
+
+def chosen_model(own: Model, names: ModelNames, wanted: str | None, *, usual: str) -> str:
+    """Return the exact name of a model that the runtime asks by itself; empty for the session's own.
+
+    Args:
+        own: The session's.
+        names: What aliases stand for, and which models may be used.
+        wanted: What settings say: an alias or an id.
+        usual: The alias that is taken otherwise, where the session runs on one of Claude's and may use it.
+    """
+    if wanted:
+        return names.exact(wanted)
+    exact = names.exact(usual)
+    return exact if own.name.startswith("claude-") and names.allows(exact) else ""

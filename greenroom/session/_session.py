@@ -23,13 +23,14 @@ from greenroom.agents import (
     Prompt,
 )
 from greenroom.agents.definitions import Definitions
+from greenroom.agents.review import AutoModeStatistics
 from greenroom.core import Cause, Ports, TurnFailed, TurnKilled, UsageError
 from greenroom.hooks import ParsedHooks
 from greenroom.inbox import AUTO_CONTINUATION, HUMAN, Item, Origin
 from greenroom.mailbox import Lane
 from greenroom.mcp import McpServers
 from greenroom.models import Budget, Usage
-from greenroom.permissions import ApprovalQueue, Scope, Update, parse_mode
+from greenroom.permissions import ApprovalQueue, Mode, Scope, Update, parse_mode
 from greenroom.session._aside import Asides, BesideTurns
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation, OfHost, SessionGround
@@ -113,6 +114,8 @@ class Session(BesideTurns, OfHost, OfTeams):
         """
         home = self._main_home = self._composition.make_home(definition, is_child=False)
         home.loaded = loaded
+        if loaded is not None and self._services.auto is not None:
+            self._services.auto.recall(loaded.said)
         home.read_prompt = partial(self._composition.read_prompt, home)
         home.run_skill = partial(self.delegation.forks.run_command, caller=home)
         unanswered = await find_unanswered(self.run_folder, loaded, self._ports.blocking)
@@ -151,6 +154,12 @@ class Session(BesideTurns, OfHost, OfTeams):
         return self._services.approvals
 
     @property
+    def auto_mode(self) -> AutoModeStatistics:
+        """What the reviewer of the mode auto has done so far, and what that has used."""
+        assert self._services.auto is not None
+        return self._services.auto.statistics()
+
+    @property
     def budget(self) -> Budget:
         """What the session may use, and has used; where the settings of models give no limit, it only watches."""
         return self._composition.budget
@@ -167,7 +176,7 @@ class Session(BesideTurns, OfHost, OfTeams):
         return "" if policy is None else policy.mode.value
 
     async def set_permission_mode(self, mode: str) -> None:
-        """Change the main agent's mode, from its next call on.
+        """Change the main agent's mode, from its next call on; `auto` also ends a pause of its reviewer.
 
         Raises:
             UsageError: There is no such mode.
@@ -175,6 +184,8 @@ class Session(BesideTurns, OfHost, OfTeams):
         assert self._main_home is not None
         update = Update(kind="setMode", destination=Scope.SESSION, mode=parse_mode(mode))
         await self._composition.keep_updates(self._main_home, [update])
+        if update.mode is Mode.AUTO and self._services.auto is not None:
+            self._services.auto.resume()
 
     @property
     def model(self) -> str:
@@ -236,7 +247,7 @@ class Session(BesideTurns, OfHost, OfTeams):
             raise UsageError("a prompt needs text; this one is blank")
         assert self._main_home is not None
         read, skills = await self._composition.read_prompt(self._main_home, text)
-        return await self._run(Prompt(read, skills=skills))
+        return await self._run(Prompt(read, skills=skills, typed="" if read == text else text))
 
     def add_hooks(self, more: ParsedHooks) -> None:
         """Let further hooks run from now on, for all agents that there are and will be; see `parse_callbacks`."""

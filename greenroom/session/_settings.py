@@ -20,6 +20,7 @@ import attrs
 from greenroom import permissions
 from greenroom.agents import CompactionSettings
 from greenroom.agents.crew import DelegationSettings
+from greenroom.agents.review import AutoModeSettings
 from greenroom.core import SettingsError, UsageError, read_settings
 from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Places, stamp_of
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
@@ -118,6 +119,8 @@ class SessionSettings:
     """Servers of projects that are approved."""
     disabledMcpjsonServers: tuple[str, ...] = ()  # noqa: N815
     """Servers of projects that are not to run; these count more than approvals."""
+    autoMode: AutoModeSettings = attrs.field(factory=AutoModeSettings)  # noqa: N815
+    """How calls are reviewed in the mode `auto`: `model`, `timeout_s`, `environment`, `allow`, `soft_deny`, `hard_deny`."""
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
     """When conversations are compacted: `enabled`, `auto`, `window_tokens`, `summary_tokens`, `at_percent`."""
     delegation: DelegationSettings = attrs.field(factory=DelegationSettings)
@@ -130,7 +133,8 @@ class SessionSettings:
     """Other sessions: `listen` lets their main agents write to this one's; no, unless said."""
     child_permission: Literal["definition", "inherit", "clamped"] | None = None
     """Where the mode of a child comes from. `definition`: what it says, else acceptEdits. `inherit`: what it says, else the
-    parent's. `clamped`: as `inherit`, but acceptEdits, auto and bypassPermissions of the parent go before what it says."""
+    parent's. `clamped`: as `inherit`, but acceptEdits, auto and bypassPermissions of the parent go before what it says. Unless
+    said, `definition`, and `clamped` in a session in the mode auto."""
     approval_deadline_s: float | None = attrs.field(
         default=None, validator=attrs.validators.optional(attrs.validators.gt(0))
     )

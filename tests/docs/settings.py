@@ -9,6 +9,7 @@ import attrs
 
 from greenroom.agents import CompactionSettings
 from greenroom.agents.crew import DelegationSettings
+from greenroom.agents.review import AutoModeSettings
 from greenroom.session import SessionSettings, WorktreeKeys
 from greenroom.session._settings import AT_ONCE
 from greenroom.teams import TeamSettings
@@ -24,6 +25,7 @@ TAKES: Final = {
     "dict[str, str]": "object of texts",
     "dict[str, Any]": "object",
     "tuple[str, ...]": "list of texts",
+    "AutoModeSettings": "object",
     "CompactionSettings": "object",
     "DelegationSettings": "object",
     "NeighbourSettings": "object",
@@ -70,6 +72,7 @@ def insert(page: str) -> str:
     """Return the page with both tables between their marks."""
     for name, owner in (
         ("settings", SessionSettings),
+        ("auto mode", AutoModeSettings),
         ("compaction", CompactionSettings),
         ("delegation", DelegationSettings),
         ("teams", TeamSettings),

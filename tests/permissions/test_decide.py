@@ -57,6 +57,14 @@ ROWS: Final[list[tuple[str, str, Rules, Mode, str]]] = [
     ("1.111-plan", "WebFetch: https://example.com", {"allow": ["WebFetch"]}, P, ALLOW),
     ("1.111-auto", "Edit: a.py", {}, A, ALLOW),
     ("1.111-auto", "Bash: npm test", {}, A, ASK),
+    ("1.111-auto", "Bash: npm test", {"allow": ["Bash(npm test)"]}, A, ALLOW),
+    ("1.111-auto", "Bash: npm test", {"allow": ["Bash"]}, A, ASK),
+    ("1.111-auto", "Bash: python3 x.py", {"allow": ["Bash(python*)"]}, A, ASK),
+    ("1.111-auto", "Bash: python3 x.py", {"allow": ["Bash(python3 x.py)"]}, A, ALLOW),
+    ("1.111-auto", "Read: a.py", {}, A, ALLOW),
+    ("1.27-auto", "Agent: reviewer", {}, A, ASK),
+    ("1.27-auto", "Agent: reviewer", {"allow": ["Agent(reviewer)"]}, A, ASK),
+    ("1.27-auto", "Agent: reviewer", {"deny": ["Agent(reviewer)"]}, A, DENY),
     ("1.111-dontAsk", "Bash: npm test", {}, N, DENY),
     ("1.111-dontAsk", "Bash: npm test", {"allow": ["Bash(npm test)"]}, N, ALLOW),
     ("1.111-dontAsk", "Bash: npm test", {"ask": ["Bash(npm test)"]}, N, DENY),
@@ -359,6 +367,46 @@ def test_1_111_in_auto_a_classifier_is_asked_and_for_ask_rules_a_person() -> Non
     assert bash("npm test", policy(mode=Mode.AUTO)).reviewer == "classifier"
     assert bash("npm test", policy(ask=["Bash(npm *)"], mode=Mode.AUTO)).reviewer == "person"
     assert bash("rm -rf /", policy(mode=Mode.AUTO)).reviewer == "person"
+
+
+def test_7_46_in_auto_what_goes_to_another_session_is_reviewed_and_mail_inside_is_not() -> None:
+    far, near = {"to": "session:20261120-225103-k3f9qz", "message": "x"}, {"to": "main", "message": "x"}
+    held = policy(mode=Mode.AUTO)
+
+    assert (call("SendMessage", far, held).effect, call("SendMessage", far, held).reviewer) == (ASK, "classifier")
+    assert call("SendMessage", near, held).effect is Effect.ALLOW
+    assert call("SendMessage", far, policy()).effect is Effect.ALLOW
+    assert not held.always_allows("Agent", traits_of("Agent"))
+    assert policy().always_allows("Agent", traits_of("Agent"))
+
+
+BROAD = [
+    "Bash",
+    "Bash(*)",
+    "Bash(* --version)",
+    "Bash(python*)",
+    "Bash(python3.12:*)",
+    "Bash(/usr/bin/node *)",
+    "Agent",
+]
+BROAD += ["Bash(npm run *)", "Bash(npm run:*)", "Bash(bash -c *)", "Bash(sudo *)", "Agent(Explore)", "Task"]
+NARROW = [
+    "Bash(npm test)",
+    "Bash(npm test *)",
+    "Bash(python3 tool.py)",
+    "Bash(python -m pytest *)",
+    "Bash(npm run build *)",
+]
+NARROW += ["Bash(git *)", "Edit", "Read(../other/**)", "mcp__github__*", "WebFetch(domain:example.com)"]
+
+
+@pytest.mark.parametrize(("rule", "counts"), [*((one, False) for one in BROAD), *((one, True) for one in NARROW)])
+def test_in_auto_broad_allow_rules_do_not_count_and_count_again_elsewhere(rule: str, *, counts: bool) -> None:
+    """What would let any program run or any agent start is reviewed; narrow rules carry over."""
+    held = policy(allow=[rule], mode=Mode.AUTO)
+
+    assert bool(list(held.of(Effect.ALLOW))) is counts
+    assert list(held.with_mode(Mode.DEFAULT).of(Effect.ALLOW))
 
 
 def test_a_verdict_names_the_rule_and_where_it_stands() -> None:

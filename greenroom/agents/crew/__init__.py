@@ -5,6 +5,7 @@ from greenroom.agents.crew._child import ChildAgent
 from greenroom.agents.crew._crew import SEND_MESSAGE, Crew
 from greenroom.agents.crew._fork import FORK, PLACEHOLDER, directive, fork_home, is_told_to_be_a_fork
 from greenroom.agents.crew._furnish import furnish
+from greenroom.agents.crew._handoffs import report_after_crash
 from greenroom.agents.crew._hook_agents import HOOK_AGENT, HookAgentFailed, HookAgents
 from greenroom.agents.crew._message_tool import make_send_message, not_recorded
 from greenroom.agents.crew._messages import SESSION, Archive, Neighbours, Post, SendRefused, Sent, TeamPost, Told
@@ -54,6 +55,7 @@ __all__ = [
     "moves_calls",
     "not_recorded",
     "record_path",
+    "report_after_crash",
     "report_of",
     "words_of",
 ]

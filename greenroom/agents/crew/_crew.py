@@ -25,6 +25,7 @@ from greenroom.agents._loading import Loaded
 from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.crew._child import child_kind
 from greenroom.agents.crew._fork import directive
+from greenroom.agents.crew._handoffs import AfterCare, HandOffs
 from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order, record_path
 from greenroom.agents.crew._places import Places, confined
 from greenroom.agents.crew._reports import readable, report_of, with_denials, words_of
@@ -90,6 +91,7 @@ class Crew:
         self._wait_durable = wait_durable
         self._is_closed = self._is_starting_next = self._is_held_up = False
         self._telling = Telling(tasks, ground, self.members)
+        self._hand_offs = HandOffs(self.find_home)
         tasks.on_release = self._release
         tasks.id_of = self.id_of
 
@@ -348,8 +350,9 @@ class Crew:
     # --- ending ----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End those that wait for a place, because the session ends; nobody waits for one any more."""
+        """End those that wait for a place, and reviews, because the session ends; nobody waits for either any more."""
         self._is_closed = True
+        self._hand_offs.close()
         for member in list(self._waiting):
             member.task.kill(Cause("session", "the session ends"))
 
@@ -393,7 +396,9 @@ class Crew:
         with suppress(JournalError):  # what has ended is not held up by a disk on which nothing new begins
             self._keep_record(member)
         self._append_output(task, f"\n[{state.value}{f': {task.error}' if task.error else ''}]\n")
-        after_care = partial(self._look_after, member, task) if member.hold is not None else None
+        review = self._hand_offs.begin(member, task, state)
+        is_looked_after = member.hold is not None or review is not None
+        after_care = partial(self._look_after, member, task, review) if is_looked_after else None
         self.tasks.end(task, EDGE_TO[state], after_care)
         self._telling.pass_on(home, self._main_reader)
         self._start_next()
@@ -438,7 +443,9 @@ class Crew:
         self._is_held_up = False
         self._start_next()
 
-    async def _look_after(self, member: Member, task: Task) -> None:
+    async def _look_after(self, member: Member, task: Task, review: AfterCare | None) -> None:
+        if review is not None:
+            await review()
         await self.places.let_go(member, task)
         with suppress(JournalError):
             self._keep_record(member)

@@ -108,5 +108,8 @@ def as_fork(home: AgentHome, lineage: Lineage) -> AgentHome:
 
 
 def _bubbling(policy: Policy | None) -> Policy | None:
-    """Return rules under which questions go up; in the mode in which nobody is asked anything, that stays so."""
-    return policy if policy is None or policy.mode is Mode.BYPASS else policy.with_mode(Mode.BUBBLE)
+    """Return rules under which questions go up; where nobody is asked anything, or a reviewer is, that stays so."""
+    return policy if policy is None or policy.mode in _KEPT else policy.with_mode(Mode.BUBBLE)
+
+
+_KEPT: Final = frozenset((Mode.BYPASS, Mode.AUTO))

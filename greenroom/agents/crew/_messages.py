@@ -28,10 +28,11 @@ from greenroom.agents.delegation._letter import EVERYBODY, Letter
 from greenroom.core import PeerError, UsageError
 from greenroom.inbox import COORDINATOR
 from greenroom.mailbox import Delivery, Lane
+from greenroom.permissions import OTHER_SESSION
 from greenroom.tools import ToolError
 
 MAIN: Final = "main"
-SESSION: Final = "session:"
+SESSION: Final = OTHER_SESSION
 """What the address of another session begins with."""
 
 Refusal: TypeAlias = Literal[

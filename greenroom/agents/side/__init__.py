@@ -1,6 +1,6 @@
 """What the runtime lets an agent's model answer beside its turns: side questions, suggestions, summaries, notes."""
 
-from greenroom.agents.side._beside import Beside, beside, quietly
+from greenroom.agents._beside import Beside, beside, quietly
 from greenroom.agents.side._notes import MemoryChanges, NoteKeeper
 from greenroom.agents.side._question import ask_aside, question_directive
 from greenroom.agents.side._suggestion import read_suggestion, suggest_prompt

@@ -14,9 +14,9 @@ from typing import Any, Final, final
 
 import attrs
 
+from greenroom.agents._beside import Beside
 from greenroom.agents._calls import summarize
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, ToolBegan, ToolEnded
-from greenroom.agents.side._beside import Beside
 from greenroom.core import JournalError
 from greenroom.models import ToolResultBlock, ToolUseBlock
 from greenroom.permissions import Effect, Mode, Request, check

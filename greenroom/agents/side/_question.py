@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from greenroom.agents._beside import Beside
 from greenroom.agents._forked import run_forked
 from greenroom.agents._hooking import reminder
-from greenroom.agents.side._beside import Beside
 from greenroom.core import UsageError
 
 QUESTION: Final = "side question"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from greenroom.agents._beside import Beside
 from greenroom.agents._forked import run_forked
 from greenroom.agents._hooking import reminder
-from greenroom.agents.side._beside import Beside
 from greenroom.models import Message
 
 SUGGESTION: Final = "prompt suggestion"

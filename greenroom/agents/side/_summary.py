@@ -11,11 +11,11 @@ from typing import Final
 
 import trio
 
+from greenroom.agents._beside import Beside, Emit, beside, notice
 from greenroom.agents._events import AgentSummarized
 from greenroom.agents._forked import run_forked
 from greenroom.agents._hooking import reminder
 from greenroom.agents._services import AgentHome
-from greenroom.agents.side._beside import Beside, Emit, beside, notice
 from greenroom.models import Message
 
 SUMMARY: Final = "progress summary"

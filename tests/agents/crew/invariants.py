@@ -15,7 +15,7 @@ from typing import Final
 import trio
 
 from greenroom.actors import KillRequested
-from greenroom.agents import AgentDefined, ModelEnded, faults_of, load_conversation
+from greenroom.agents import AgentDefined, AgentReviewed, ModelEnded, faults_of, load_conversation
 from greenroom.core import event_of
 from greenroom.models import TextBlock, ToolResultBlock, Usage
 from greenroom.session import FOLDS
@@ -40,6 +40,7 @@ async def check_at_rest(world: World) -> None:
     check_reports(world)
     check_ends(world)
     check_reasons(world)
+    check_reviews(world)
     await trio.sleep(2 * RELEASE_S + 1)
     crew = world.session.delegation.crew
     assert not crew.members, f"not released: {crew.members}"
@@ -176,6 +177,19 @@ def _answers(world: World) -> tuple[set[str], set[str]]:
                 if "<usage>total_tokens" in block.content or "terminated early" in block.content:
                     results.add(block.tool_use_id)
     return answered, results
+
+
+def check_reviews(world: World) -> None:
+    """What a review has found stands before the report, once; no report at rest is under review (agents 1.70)."""
+    reviews = [event_of(one) for one in world.records if one[2] is AgentReviewed]
+    assert world.plan.auto or not reviews
+    marks = Counter(one.actor for one in reviews if isinstance(one, AgentReviewed) and one.outcome == "blocked")
+    marked = Counter(one.info.id for one in world.runs if "SECURITY WARNING" in (one.result or "").partition("]")[0])
+    assert sum(marks.values()) == sum(marked.values())
+    for task in world.runs:
+        report = task.result or ""
+        assert "is still being reviewed" not in report, f"{task.info.id} is under review for ever"
+        assert report.count("[harness: what this agent did") + report.count("SECURITY WARNING") <= 1
 
 
 def check_ends(world: World) -> None:

@@ -62,6 +62,8 @@ class Plan(Kept):
     """Settings: `fork`, `max_running`, ..."""
     leaves: bool = False
     """Whether the session is left at once after the last operation, with all that runs."""
+    auto: bool = False
+    """Whether calls and reports are reviewed; the reviewer finds something now and then, and now and then says nothing sensible."""
 
 
 @final
@@ -272,7 +274,7 @@ async def carry_out(plan: Plan, sim: Sim, folder: Path, at_rest: Callable[[World
         tools=(*TOOLS, *AGENT_TOOLS, task_stop_tool, task_output_tool),
         settings={"delegation": {"release_s": RELEASE_S, **plan.delegation}, "models": {}},
         agents={"brief": {"description": "Does little.", "prompt": "You do little.", "maxTurns": 2}},
-        permission_mode="bypassPermissions",
+        permission_mode="auto" if plan.auto else "bypassPermissions",
         ports=sim.ports,
         on_message=lambda said: world.heard.append((said.agent, said.message)),
     )

@@ -97,4 +97,5 @@ def plans() -> st.SearchStrategy[Plan]:
             "background_by_default": st.just(True),
         },
     )
-    return st.builds(Plan, operations(), delegation, st.sampled_from([False, False, False, True]))
+    seldom = st.sampled_from([False, False, False, True])
+    return st.builds(Plan, operations(), delegation, seldom, seldom)

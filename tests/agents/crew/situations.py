@@ -43,6 +43,7 @@ Round: TypeAlias = list[Act]
 """What an agent does in one answer: its calls run side by side."""
 
 USAGE: Final = Usage(100, 7)
+REVIEWERS: Final = ("call-review", "handoff-review")
 _ORDER: Final = re.compile(r"ORDER (\[.*\]) END", re.DOTALL)
 
 
@@ -151,6 +152,8 @@ class ObedientModel:
         return ScriptedModel([step], name=self.name, pieces=1).stream(request)
 
     def _step(self, request: ModelRequest) -> ScriptStep:
+        if request.definition in REVIEWERS:
+            return ScriptStep(answer=Answer([Say(verdict_on(request))], usage=USAGE), wait_s=self._wait_s)
         acts = next_round(request.messages)
         for act in acts:
             if act[0] == "trouble":
@@ -196,6 +199,12 @@ def next_round(messages: Sequence[Message]) -> Round:
                 rounds: list[Round] = json.loads(found[1])
                 return rounds[said] if said < len(rounds) else [say(f"Done after {said}.")]
     return [say("I wait.")]
+
+
+def verdict_on(request: ModelRequest) -> str:
+    """Return what a reviewer says: of what it reads some is blocked, and to some it has no answer."""
+    chance = len(request.messages[0].text) % 5
+    return {0: '{"verdict": "block", "reason": "not like this"}', 1: "Hm."}.get(chance, '{"verdict": "allow"}')
 
 
 def error_of(kind: str, attempt: int) -> ProviderError | None:

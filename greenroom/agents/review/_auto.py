@@ -1,0 +1,127 @@
+"""What auto mode knows of its session: how it reviews, what the user said, how often it has blocked.
+
+Rule 1: there is one of these in a session, for all of its agents: they share the count, as they share the person who would be asked.
+Rule 2: what the user said is handed in by whoever takes it in, never read out of a conversation.
+Must not know: how models are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, final
+
+import attrs
+
+from greenroom.agents.review._counting import BlockCount, Outcome
+from greenroom.agents.review._settings import AutoModeSettings
+from greenroom.core import PeerError
+from greenroom.models import Usage
+
+MOST_WORDS: Final = 1_000
+"""So many messages of the user are remembered, the latest."""
+MOST_CHARS: Final = 20_000
+"""So much is remembered of each: its beginning and its end."""
+_ADVICE: Final = "allow such calls by rules, say in `autoMode` what may be trusted, or let somebody answer questions (can_use_tool, has_approver)"
+
+
+@final
+class AutoModeEnded(PeerError):
+    """The reviewer of auto mode has blocked too often, and nobody can be asked: the turn has ended.
+
+    Attributes:
+        tool: Of the call at which it ended.
+        reason: Why that was not run.
+    """
+
+    def __init__(self, tool: str, reason: str) -> None:
+        super().__init__(
+            f"auto mode did not allow too many calls, and nobody can be asked in this session; the last was {tool}: {reason}; "
+            f"{_ADVICE}"
+        )
+        self.tool = tool
+        self.reason = reason
+
+
+@final
+@attrs.frozen(kw_only=True)
+class AutoModeStatistics:
+    """What the reviewer of a session has done so far."""
+
+    allowed: int
+    """Calls that it allowed."""
+    blocked: int
+    """Calls that it blocked."""
+    failed: int
+    """Reviews of calls without a verdict: nothing was allowed by them."""
+    count: BlockCount
+    """How near it is to being paused."""
+    usage: Usage
+    """What its requests have used, those about agents that have ended included; it is part of what the agents have used."""
+
+
+@final
+class AutoMode:
+    """The reviewing of one session.
+
+    Args:
+        settings: How it reviews.
+        model: The exact name of the model that it asks; empty for the session's own.
+    """
+
+    def __init__(self, settings: AutoModeSettings | None = None, *, model: str = "") -> None:
+        self.settings = settings or AutoModeSettings()
+        self.model = model
+        self.count = BlockCount()
+        self.usage = Usage()
+        """What the requests of its reviews have used; whoever makes them adds to it."""
+        self._user: list[str] = []
+        self._outcomes = dict.fromkeys(Outcome, 0)
+        self._has_ended = False
+
+    def __repr__(self) -> str:
+        return f"<AutoMode: {'paused' if self.count.is_paused else 'reviewing'}, {self.count.in_all} blocked>"
+
+    @property
+    def user(self) -> tuple[str, ...]:
+        """What the user said, oldest first."""
+        return tuple(self._user)
+
+    def hear(self, text: str) -> None:
+        """Take down what the user says. After an end because nobody could be asked, this is leave to try again."""
+        if len(text) > MOST_CHARS:
+            half = MOST_CHARS // 2
+            text = f"{text[:half]}\n[{len(text) - 2 * half} characters are left out here]\n{text[-half:]}"
+        self._user.append(text)
+        del self._user[:-MOST_WORDS]
+        if self._has_ended:
+            self._has_ended = False
+            self.resume()
+
+    def recall(self, texts: Iterable[str]) -> None:
+        """Take down what the user said in an earlier process of the run."""
+        for text in texts:
+            self.hear(text)
+
+    def note(self, outcome: Outcome) -> None:
+        """Take down what came of the review of a call; it may pause the reviewer."""
+        self._outcomes[outcome] += 1
+        self.count = self.count.after(outcome)
+
+    def resume(self) -> None:
+        """Review again: a person has allowed a call."""
+        self.count = self.count.resumed()
+
+    def end(self, tool: str, reason: str) -> AutoModeEnded:
+        """Return the error that ends a turn in which nobody can be asked; it goes on when the user says something."""
+        self._has_ended = True
+        return AutoModeEnded(tool, reason)
+
+    def statistics(self) -> AutoModeStatistics:
+        """Return the counters as of now."""
+        return AutoModeStatistics(
+            allowed=self._outcomes[Outcome.ALLOWED],
+            blocked=self._outcomes[Outcome.BLOCKED],
+            failed=self._outcomes[Outcome.FAILED],
+            count=self.count,
+            usage=self.usage,
+        )

@@ -1,0 +1,53 @@
+"""When the reviewer of auto mode has blocked so often that a person is asked instead.
+
+Rule 1: three blocks in a row, or twenty in all, pause it; while it is paused, whoever can be asked is. Rule 2: what the reviewer
+allows begins a new row; what a person allows ends the pause. The blocks in all are counted on until they are twenty. Rule 3: a review
+without a verdict counts in the row, so that a reviewer that cannot be reached ends in questions, not in refusals for ever; it is none
+of the blocks in all. (The limits are the leading coding agent's, documented for its permission modes; the last rule is ours.)
+Must not know: calls, models, who is asked.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final, final
+
+import attrs
+
+IN_A_ROW: Final = 3
+IN_ALL: Final = 20
+
+
+class Outcome(StrEnum):
+    """What came of a review."""
+
+    ALLOWED = "allowed"
+    BLOCKED = "blocked"
+    FAILED = "failed"
+    """There is no verdict: the reviewer could not be asked, was too slow, or did not answer in the form that it was asked for."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class BlockCount:
+    """How often the reviewer has blocked."""
+
+    in_a_row: int = 0
+    """Blocks, and reviews without a verdict, since the last call that was allowed."""
+    in_all: int = 0
+    """Blocks since they last came to the limit."""
+    is_paused: bool = False
+    """Whether a person is asked instead."""
+
+    def after(self, outcome: Outcome) -> BlockCount:
+        """Return the count after one more review."""
+        if outcome is Outcome.ALLOWED:
+            return attrs.evolve(self, in_a_row=0)
+        in_a_row = self.in_a_row + 1
+        in_all = self.in_all + (outcome is Outcome.BLOCKED)
+        is_paused = self.is_paused or in_a_row >= IN_A_ROW or in_all >= IN_ALL
+        return BlockCount(in_a_row=in_a_row, in_all=in_all % IN_ALL, is_paused=is_paused)
+
+    def resumed(self) -> BlockCount:
+        """Return the count after a person has allowed a call."""
+        return attrs.evolve(self, in_a_row=0, is_paused=False)

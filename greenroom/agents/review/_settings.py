@@ -1,0 +1,28 @@
+"""How calls are reviewed in the mode auto."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+import attrs
+
+TIMEOUT_S: Final = 30.0
+
+
+@final
+@attrs.frozen(kw_only=True)
+class AutoModeSettings:
+    """The key `autoMode` of a settings file. What the lists hold is put to the reviewer in words, besides what it goes by already."""
+
+    model: str = ""
+    """The model that reviews: an alias or an id; unless said, `sonnet` where the session runs on one of Claude's, else its own."""
+    timeout_s: float = attrs.field(default=TIMEOUT_S, validator=attrs.validators.gt(0))
+    """Seconds that a review may take; then the call counts as not allowed."""
+    environment: tuple[str, ...] = ()
+    """What belongs to you and may be trusted: repositories, hosts, buckets, services."""
+    allow: tuple[str, ...] = ()
+    """What may run although `soft_deny` speaks against it."""
+    soft_deny: tuple[str, ...] = ()
+    """What is blocked unless the user has asked for just that."""
+    hard_deny: tuple[str, ...] = ()
+    """What is blocked whatever the user has said."""

@@ -1,0 +1,77 @@
+"""What a reviewer is shown and how its answer is read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greenroom.agents.review import History, Outcome, Unreviewable, call_text, handoff_text, read_review
+from greenroom.models import ToolUseBlock
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.lists(st.text()), st.lists(st.text()), st.dictionaries(st.text(), JSON, max_size=3))
+def test_no_text_passes_for_another_line(user: list[str], tasks: list[str], values: dict[str, object]) -> None:
+    """Whatever anybody says, each thing is one line, and stands under its own name."""
+    text = call_text(History(cwd="/p", user=user, tasks=tasks), "Tool", values)
+
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert [one["user"] for one in lines if "user" in one] == user
+    assert [one["task"] for one in lines if "task" in one] == tasks
+    assert lines[-1] == {"review": {"tool": "Tool", "input": values}}
+    assert len(lines) == len(user) + len(tasks) + 2
+
+
+def test_of_a_long_history_the_latest_is_shown_and_what_is_left_out_is_said() -> None:
+    calls = [ToolUseBlock(str(n), "Bash", {"command": f"{n} {'x' * 3_000}"}) for n in range(100)]
+    lines = [json.loads(line) for line in handoff_text(History(cwd="/p", calls=calls)).splitlines()]
+
+    left_out = int(lines[1]["left_out"].split()[0])
+    assert 0 < left_out < 100
+    assert len(lines) == 2 + 100 - left_out
+    assert lines[-1]["call"]["input"]["command"].startswith("99 ")
+
+
+def test_of_a_long_input_of_an_earlier_call_the_beginning_is_shown() -> None:
+    call = ToolUseBlock("1", "Write", {"content": "y" * 10_000})
+    (_, line) = (json.loads(one) for one in handoff_text(History(cwd="/p", calls=[call])).splitlines())
+
+    assert line["call"]["input_begins"].startswith('{"content": "yyy')
+    assert line["call"]["left_out_characters"] > 5_000
+
+
+def test_a_call_is_shown_whole_or_not_at_all() -> None:
+    with pytest.raises(Unreviewable, match="not reviewed"):
+        call_text(History(cwd="/p"), "Bash", {"command": "x" * 100_000})
+    with pytest.raises(Unreviewable):
+        call_text(History(cwd="/p"), "Bash", {"command": object()})
+
+
+@given(st.text() | JSON.map(json.dumps))
+def test_an_answer_that_is_not_in_the_form_allows_nothing(text: str) -> None:
+    assert read_review(text).outcome is not Outcome.ALLOWED
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "reason"),
+    [
+        ('{"verdict": "allow"}', Outcome.ALLOWED, ""),
+        (' {"verdict":"allow","reason":"as asked"}\n', Outcome.ALLOWED, "as asked"),
+        ('{"verdict": "block"}', Outcome.BLOCKED, "no reason was given"),
+        ('{"verdict": "block", "reason": " a\\n b "}', Outcome.BLOCKED, "a b"),
+        ('{"verdict": "allow", "reason": 3}', Outcome.FAILED, "its answer is not in the form that it was asked for"),
+        ('{"verdict": ["allow"]}', Outcome.FAILED, "its answer is not in the form that it was asked for"),
+    ],
+)
+def test_answers(text: str, outcome: Outcome, reason: str) -> None:
+    review = read_review(text)
+
+    assert (review.outcome, review.reason) == (outcome, reason)
