@@ -159,7 +159,8 @@ async def test_hooks_hear_of_each_file_of_instructions(project: Path) -> None:
     write(project / "sub/a.txt", "a")
     heard = project.parent / "heard"
     heard.mkdir()
-    settings = hook("InstructionsLoaded", f"cat > {heard}/$$")  # they run side by side: a file each
+    whole = f"cat > {project}/$$ && mv {project}/$$ {heard}"  # they run side by side: a file each
+    settings = hook("InstructionsLoaded", whole)
     script = [Call("Read", {"file_path": "sub/a.txt"}), "done"]
     async with opened(project, script, settings, sources=["project"], is_trusted=True) as session:
         events = session.events()
