@@ -23,8 +23,11 @@ _parse: Final = flake8_async.cst_parse_module_native
 class _Runner(Flake8AsyncRunner_cst):
     """Goes through the second tree where some rule could find anything in it."""
 
+    module: Any
+    """The text of a file first, then its tree."""
+
     def run(self) -> Iterator[Any]:
-        source: Any = self.module
+        source = self.module
         if _WORD not in source and all(type(one) is Visitor101 for one in self.visitors):
             return
         self.module = _parse(source)
