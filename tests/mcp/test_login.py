@@ -313,6 +313,7 @@ async def test_a_helper_gives_headers_anew_for_each_connection(tmp_path: Path) -
         (r"""printf '%s' '{"a": "\u00e9"}'""", "its headersHelper printed characters that no header can hold"),
     ],
 )
+@pytest.mark.usefixtures("at_once")
 async def test_a_helper_that_fails_is_the_reason(tmp_path: Path, helper: str, words: str) -> None:
     url = f"http://127.0.0.1:{free_port()}/mcp"
     async with session(tmp_path, far(url, headers_helper=helper)) as one:
