@@ -106,7 +106,7 @@ def _become(stream: socket.socket) -> NoReturn:
         code = end.code if isinstance(end.code, int | None) else 1
         if code is not end.code:
             print(end.code, file=sys.stderr)
-    except BaseException:  # noqa: BLE001 - said as Python would
+    except Exception:  # noqa: BLE001 - said as Python would
         sys.excepthook(*sys.exc_info())
         code = 1
     sys.stdout.flush()
