@@ -48,9 +48,9 @@ check-format:
 ASYNC_CLEAN := .venv/.async-clean
 check-async:
 	@touch $(ASYNC_CLEAN).now; \
-	newer=$$(test -e $(ASYNC_CLEAN) && test -z "$$(find .flake8 requirements-dev.lock Makefile -newer $(ASYNC_CLEAN))" && echo "-newer $(ASYNC_CLEAN)"); \
+	newer=$$(test -e $(ASYNC_CLEAN) && test -z "$$(find .flake8 requirements-dev.lock Makefile tools/check_async.py -newer $(ASYNC_CLEAN))" && echo "-newer $(ASYNC_CLEAN)"); \
 	files=$$(find $(CODE) -name '*.py' $$newer -exec grep -lE 'async|trio|ExceptionGroup' {} +); \
-	{ test -z "$$files" || $(BIN)/python -m flake8 $$files; } && mv $(ASYNC_CLEAN).now $(ASYNC_CLEAN)
+	{ test -z "$$files" || $(BIN)/python -m tools.check_async $$files; } && mv $(ASYNC_CLEAN).now $(ASYNC_CLEAN)
 
 check-types:
 	@$(BIN)/python -m mypy $(CODE)

@@ -20,6 +20,7 @@ LOOKED_BACK: Final = 20
 """Blocks before a mark at which a provider looks for what it has cached."""
 
 _SHOWN: Final = 100
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _BEFORE: Final = 30
 
 # What the provider keys its cache by besides the prefix itself.
@@ -111,7 +112,7 @@ def flat(body: Mapping[str, Any]) -> Flat:
 
 
 def _bytes(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))  # the order of keys counts: it is bytes
+    return _ENCODER.encode(value)  # the order of keys counts: it is bytes
 
 
 def _many_marks(request: Flat) -> str:

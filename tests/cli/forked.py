@@ -2,7 +2,7 @@
 
 A server of the standard library's imports everything once, and forks for each command. So a command has its own process
 id, folder, environment, pipes, signals and end, as one that Python was started for. What only a fresh start shows (what is
-imported when, what the interpreter says at its end) is held by the tests that run `python -m greenroom`.
+imported when, what the interpreter says at its end) is held by the tests that run `python -m greenroom` or `python -c`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Final, TextIO, final
 
 _SERVER: Final = multiprocessing.get_context("forkserver")
@@ -35,7 +36,10 @@ _SERVER.set_forkserver_preload(
 
 @final
 class Forked:
-    """A command that runs; used like `subprocess.Popen` with text pipes."""
+    """A command that runs; used like `subprocess.Popen` with text pipes.
+
+    Its arguments are those of greenroom, or `-c` and a program as for Python itself. In a program warnings are errors.
+    """
 
     def __init__(
         self, *arguments: str, environ: Mapping[str, str], cwd: Path | None = None, stdin: int = subprocess.DEVNULL
@@ -146,7 +150,20 @@ def _become(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environ)
+    if arguments[0] == "-c":
+        _run_code(arguments[1])
+        return
     from greenroom import __main__ as program
 
     sys.argv = [program.__file__, *arguments]
     program.main()
+
+
+def _run_code(code: str) -> None:
+    """Run a program as the main module, as `python -W error -c` does."""
+    main = ModuleType("__main__")
+    sys.argv, sys.path[:0] = ["-c"], [""]
+    sys.modules["__main__"] = main
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exec(compile(code, "<string>", "exec"), vars(main))

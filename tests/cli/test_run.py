@@ -16,6 +16,7 @@ from greenroom.testing import ErrorReply, ReceivedRequest, StreamReply
 from tests.cli.place import Asked, Done, Place, end_of, texts_of
 from tests.cli.served import served
 from tests.mcp.real import EVERYTHING
+from tests.mcp.warm import warm_command
 
 FORMATS = ("text", "json", "stream-json")
 SILENCE = StreamReply(ending="stall", events=0)
@@ -463,7 +464,8 @@ def test_a_reader_that_has_gone_ends_the_run_without_a_trace(place: Place) -> No
 
 def test_servers_of_the_command_line_are_there_from_the_first_line_on(place: Place) -> None:
     """Agents 12, 13.10."""
-    servers = {"mcpServers": {"all": {"command": sys.executable, "args": [str(EVERYTHING)]}}}
+    command, *arguments = warm_command(EVERYTHING)
+    servers = {"mcpServers": {"all": {"command": command, "args": arguments}}}
     done, _ = place.run(
         [Call("mcp__all__echo", {"text": "hello"}), "done"],
         *("Go.", "--output-format", "stream-json", "--mcp-config", json.dumps(servers)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Timer
@@ -36,6 +35,7 @@ from greenroom.testing._messages_script import ReplyLike, Script
 from tests.cli.place import Place, Process, texts_of
 from tests.cli.served import served
 from tests.mcp.real import EVERYTHING
+from tests.mcp.warm import warm_command
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3), st.lists, max_leaves=5)
 KEYS = st.sampled_from(["type", "message", "request_id", "request", "response", "content", "subtype", "behavior"])
@@ -450,7 +450,8 @@ def test_13_22_a_question_is_withdrawn_with_its_turn_and_refused_when_standard_i
 
 def test_13_21_servers_are_shown_connected_anew_and_switched_off(place: Place) -> None:
     """12.1, 12.7, 13.21: what they offer comes and goes with them; a prompt of theirs is a command."""
-    server = {"mcpServers": {"all": {"command": sys.executable, "args": [str(EVERYTHING)]}}}
+    command, *arguments = warm_command(EVERYTHING)
+    server = {"mcpServers": {"all": {"command": command, "args": arguments}}}
     with talking(place, ["It is kind.", "done"], "--mcp-config", json.dumps(server)) as (talk, requests):
         commands = [one["name"] for one in talk.ask("initialize")["response"]["commands"]]
         hint = [

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from tests.architecture.source_tree import blocks_of
 from tests.regressions import BEHAVIOURS, ROWS, Part, Row
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -54,7 +55,9 @@ def ids_in(name: str, doc: str) -> Iterator[str]:
 
 def tests_in(source: str) -> Iterator[tuple[str, str]]:
     """Yield each test of a module: its name and its docstring."""
-    for node in ast.walk(ast.parse(source)):
+    nodes: list[ast.AST] = [ast.parse(source)]
+    for node in nodes:
+        nodes += blocks_of(node)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             yield node.name, ast.get_docstring(node) or ""
 

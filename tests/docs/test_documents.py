@@ -15,6 +15,7 @@ from hypothesis import settings
 
 from greenroom.models import AnswerLike, Call
 from greenroom.testing import ReceivedRequest, open_messages_server
+from tests.cli.forked import run_forked
 
 pytest_plugins = ("pytester",)
 
@@ -28,6 +29,14 @@ def blocks_of(document: str) -> list[str]:
 
 
 def run_python(code: str, *, cwd: Path, **environment: str) -> str:
+    """Run a program of a page in a process of its own."""
+    done = run_forked("-c", code, environ={"PYTHONPATH": str(ROOT), **environment}, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def run_afresh(code: str, *, cwd: Path, **environment: str) -> str:
+    """Run a program of a page in a process that Python is started for."""
     command = [sys.executable, "-W", "error", "-c", code]
     environment = {"PYTHONPATH": str(ROOT), **environment}  # this checkout, whichever one is installed
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=50, check=False)
@@ -35,10 +44,24 @@ def run_python(code: str, *, cwd: Path, **environment: str) -> str:
     return done.stdout
 
 
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("1 / 0", "ZeroDivisionError"),
+        ("import warnings; warnings.warn('old', DeprecationWarning)", "DeprecationWarning: old"),
+        ("assert __name__ == '__main__'\nimport sys\nsys.exit('no')", "no"),
+    ],
+)
+def test_a_program_that_fails_or_warns_is_found_out(code: str, why: str, tmp_path: Path) -> None:
+    for run in (run_python, run_afresh):
+        with pytest.raises(AssertionError, match=why):
+            run(code, cwd=tmp_path)
+
+
 def test_the_actor_of_the_readme_counts(tmp_path: Path) -> None:
     actor, _, _ = blocks_of("README.md")
 
-    assert run_python(actor, cwd=tmp_path) == "2\n"
+    assert run_afresh(actor, cwd=tmp_path) == "2\n"
 
 
 async def test_the_agent_of_the_readme_answers_over_a_real_socket(tmp_path: Path) -> None:
@@ -48,7 +71,7 @@ async def test_the_agent_of_the_readme_answers_over_a_real_socket(tmp_path: Path
 
     async with open_messages_server(script) as server:
         environment = {"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": server.url}
-        shown = await trio.to_thread.run_sync(lambda: run_python(agent, cwd=tmp_path, **environment))
+        shown = await trio.to_thread.run_sync(lambda: run_afresh(agent, cwd=tmp_path, **environment))
 
     assert shown.startswith("settings.py reads them.\nUsage(")
     assert list((tmp_path / ".greenroom" / "runs").iterdir())

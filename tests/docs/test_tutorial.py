@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from tests.cli.forked import run_forked
 from tests.docs.test_documents import ROOT, run_python
 
 PAGE: Final = (ROOT / "docs" / "tutorial" / "README.md").read_text(encoding="utf-8")
@@ -41,13 +40,5 @@ def test_the_run_of_a_step_can_be_looked_at_as_the_last_one_says(texts: Path) ->
 
     assert len(commands) == 3
     for command in commands:
-        done = subprocess.run(
-            [sys.executable, "-m", "greenroom", *command.split()],
-            cwd=texts,
-            env={"PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=50,
-            check=False,
-        )
+        done = run_forked(*command.split(), environ={"PYTHONPATH": str(ROOT)}, cwd=texts)
         assert done.returncode == 0, done.stderr

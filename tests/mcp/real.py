@@ -18,6 +18,7 @@ from greenroom.core import Ports
 from greenroom.mcp import McpServers, McpServices, McpSettings, McpTool, ServerConfig, Stdio, start_servers
 from greenroom.supervisor import Runtime, open_runtime
 from greenroom.tools import ToolContext, open_processes
+from tests.mcp.warm import warm_command
 
 EVERYTHING: Final = Path(__file__).with_name("everything.py")
 BOUND_S: Final = 40.0  # real time on a shared machine; what is waited for takes a second or two
@@ -25,6 +26,12 @@ BOUND_S: Final = 40.0  # real time on a shared machine; what is waited for takes
 
 def everything(name: str = "all", **more: Any) -> ServerConfig:
     """Return the server of `everything.py`, as a program."""
+    command, *arguments = warm_command(EVERYTHING)
+    return ServerConfig(name=name, way=Stdio(command=command, args=tuple(arguments), **more))
+
+
+def everything_afresh(name: str = "all", **more: Any) -> ServerConfig:
+    """Return the server of `everything.py`, as a program that is the process that is started."""
     return ServerConfig(name=name, way=Stdio(command=sys.executable, args=(str(EVERYTHING),), **more))
 
 
@@ -102,13 +109,13 @@ class Listening:
         return f"http://127.0.0.1:{self.port}/{path}"
 
     def start(self) -> None:
-        command = [sys.executable, str(EVERYTHING), str(self.port), self._kind]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command = warm_command(EVERYTHING, str(self.port), self._kind)
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     def kill(self) -> None:
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
+            self._process.communicate()  # until the fork, which has the pipe too, has ended
             self._process = None
 
     async def wait_open(self) -> None:

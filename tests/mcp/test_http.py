@@ -91,6 +91,7 @@ async def test_a_server_that_wants_a_login_is_not_asked_again(tmp_path: Path) ->
     assert all(b"\r\na: b\r\n" in each.lower() for each in asked)
 
 
+@pytest.mark.usefixtures("at_once")
 async def test_an_address_where_nobody_speaks_the_protocol_says_so(tmp_path: Path) -> None:
     async with answering(500, "Internal Server Error") as (url, _), session(tmp_path, config_of(url)) as one:
         (state,) = one.servers.states()

@@ -6,7 +6,6 @@ import gc
 import json
 import stat
 import subprocess
-import sys
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -26,6 +25,7 @@ from greenroom.mcp import BadTokens, Http, OAuth, ServerConfig, ServerStatus
 from greenroom.mcp._tokens import token_file
 from greenroom.tools import ToolError
 from tests.mcp.real import BOUND_S, Session, free_port, session, until, wait_for_port
+from tests.mcp.warm import warm_command
 
 pytestmark = [
     pytest.mark.slow,  # a Python that imports the SDK takes a second to start
@@ -119,7 +119,7 @@ async def issuing(folder: Path) -> AsyncIterator[tuple[Issuer, str]]:
 @contextmanager
 def guarded(issuer: Issuer) -> Iterator[int]:
     port = free_port()
-    command = [sys.executable, str(GUARDED), str(port), issuer.url, str(issuer.accepted)]
+    command = warm_command(GUARDED, str(port), issuer.url, str(issuer.accepted))
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         yield port
@@ -313,6 +313,7 @@ async def test_a_helper_gives_headers_anew_for_each_connection(tmp_path: Path) -
         (r"""printf '%s' '{"a": "\u00e9"}'""", "its headersHelper printed characters that no header can hold"),
     ],
 )
+@pytest.mark.usefixtures("at_once")
 async def test_a_helper_that_fails_is_the_reason(tmp_path: Path, helper: str, words: str) -> None:
     url = f"http://127.0.0.1:{free_port()}/mcp"
     async with session(tmp_path, far(url, headers_helper=helper)) as one:

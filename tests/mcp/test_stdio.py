@@ -16,7 +16,7 @@ from greenroom.mcp import McpServers, McpSettings, MissingServers, ServerConfig,
 from greenroom.tools import ToolError
 from tests.mcp.everything import PIXEL
 from tests.mcp.fakes import Agent
-from tests.mcp.real import BOUND_S, EVERYTHING, everything, is_running, kill, session, until
+from tests.mcp.real import BOUND_S, EVERYTHING, everything, everything_afresh, is_running, kill, session, until
 
 pytestmark = pytest.mark.slow  # a Python that imports the SDK takes a second to start
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,7 +61,7 @@ async def test_a_large_result_comes_whole(tmp_path: Path) -> None:
 
 
 async def test_a_server_that_dies_in_a_call_is_an_error_and_a_down(tmp_path: Path) -> None:
-    async with session(tmp_path, everything(), everything("other")) as one:
+    async with session(tmp_path, everything_afresh(), everything("other")) as one:
         server = one.servers.get("all")
         assert server is not None
         assert server.ref is not None
@@ -82,7 +82,7 @@ async def test_a_server_that_dies_in_a_call_is_an_error_and_a_down(tmp_path: Pat
 
 
 async def test_a_server_that_is_killed_while_idle_is_noticed(tmp_path: Path) -> None:
-    async with session(tmp_path, everything()) as one:
+    async with session(tmp_path, everything_afresh()) as one:
         server = one.servers.get("all")
         assert server is not None
         assert server.ref is not None
@@ -171,7 +171,7 @@ async def test_nothing_is_left_of_a_server_however_it_behaves(tmp_path: Path) ->
 async def test_servers_of_an_agent_end_with_it(tmp_path: Path) -> None:
     async with session(tmp_path) as one:
         agent = await one.runtime.spawn(Agent)
-        own = await one.servers.start_more([everything("own")], owner=agent)
+        own = await one.servers.start_more([everything_afresh("own")], owner=agent)
         assert await own.wait_settled(BOUND_S)
         assert one.servers.tools == ()
         server = own.get("own")
@@ -196,9 +196,9 @@ def test_servers_end_with_a_session_that_is_shot(tmp_path: Path) -> None:
     program.write_text(
         "import trio\n"
         "from pathlib import Path\n"
-        "from tests.mcp.real import everything, session\n"
+        "from tests.mcp.real import everything_afresh, session\n"
         "async def main():\n"
-        f"    async with session(Path({str(tmp_path)!r}), everything()) as one:\n"
+        f"    async with session(Path({str(tmp_path)!r}), everything_afresh()) as one:\n"
         "        print(await one.call('pid'), flush=True)\n"
         "        await trio.sleep_forever()\n"
         "trio.run(main)\n"

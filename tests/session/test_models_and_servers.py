@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +26,17 @@ from greenroom.models import (
 )
 from greenroom.session import open_session
 from greenroom.testing import check_cache_prefixes
-from tests.mcp.real import EVERYTHING as SERVER
-from tests.mcp.real import until
+from tests.mcp.real import EVERYTHING, until
+from tests.mcp.warm import warm_command
 from tests.session.test_permissions import home, opened, project, results, said, write
 
 __all__ = ["home", "project"]  # fixtures
 
-EVERYTHING = {"command": sys.executable, "args": [str(SERVER)]}
+
+def everything() -> dict[str, Any]:
+    """Return the entry of a server in a file of settings."""
+    command, *arguments = warm_command(EVERYTHING)
+    return {"command": command, "args": arguments}
 
 
 def spent(text: str, output: int) -> Answer:
@@ -116,7 +119,7 @@ async def run(project: Path, script: list[Any], **options: Any) -> tuple[Any, Sc
 async def test_tools_of_a_server_are_tools_of_the_agent_under_the_rules(project: Path, *, is_allowed: bool) -> None:
     """Agents 12: what a program gives as settings, without any file."""
     settings = {
-        "mcpServers": {"all": EVERYTHING},
+        "mcpServers": {"all": everything()},
         "permissions": {"allow": ["mcp__all__echo"] if is_allowed else []},
     }
     session, model = await run(project, [Call("mcp__all__echo", {"text": "hello"}), "done"], settings=settings)
@@ -127,7 +130,7 @@ async def test_tools_of_a_server_are_tools_of_the_agent_under_the_rules(project:
 
 
 async def test_servers_of_the_projects_file_are_connected(project: Path) -> None:
-    write(project / ".mcp.json", json.dumps({"mcpServers": {"all": EVERYTHING, "bad": {"command": 3}}}))
+    write(project / ".mcp.json", json.dumps({"mcpServers": {"all": everything(), "bad": {"command": 3}}}))
     session, model = await run(project, ["done"], sources=["project"], is_trusted=True)
     assert "mcp__all__echo" in {one.name for one in model.requests[0].tools}
     assert any("bad" in one for one in session.problems)
@@ -143,7 +146,7 @@ async def test_a_dead_server_is_told_and_keeps_nobody_from_working(project: Path
 
 
 async def test_an_agent_brings_a_server_of_its_own(project: Path) -> None:
-    definition = AgentDefinition(name="own", mcp_servers=(AgentMcpServer("mine", EVERYTHING),))
+    definition = AgentDefinition(name="own", mcp_servers=(AgentMcpServer("mine", everything()),))
     settings = {"permissions": {"allow": ["mcp__mine"]}}
     call = Call("mcp__mine__echo", {"text": "hello"})
     session, _ = await run(project, [call, "done"], main=definition, settings=settings)
@@ -151,7 +154,7 @@ async def test_an_agent_brings_a_server_of_its_own(project: Path) -> None:
 
 
 async def test_an_image_of_a_server_reaches_the_model_and_outlives_the_process(project: Path) -> None:
-    settings = {"mcpServers": {"all": EVERYTHING}, "permissions": {"allow": ["mcp__all"]}}
+    settings = {"mcpServers": {"all": everything()}, "permissions": {"allow": ["mcp__all"]}}
     session, model = await run(project, [Call("mcp__all__picture", {}), "done"], settings=settings)
     (sent,) = request_body(model.requests[1])["messages"][-1]["content"]
     (line,) = [one for one in encode_message(said(session)[2])["content"] if one["type"] == "tool_result"]
@@ -173,7 +176,7 @@ async def test_an_image_of_a_server_reaches_the_model_and_outlives_the_process(p
 
 async def test_a_prompt_of_a_server_is_a_command_and_what_it_lists_later_is_there(project: Path) -> None:
     """Agents 12.1; the lists of tools, prompts and resources are those of the moment."""
-    settings = {"mcpServers": {"all": EVERYTHING}, "permissions": {"allow": ["mcp__all"]}}
+    settings = {"mcpServers": {"all": everything()}, "permissions": {"allow": ["mcp__all"]}}
     listed, read = Call("ListMcpResourcesTool", {}), Call("ReadMcpResourceTool", {"server": "all", "uri": "note://one"})
     trick = Call("mcp__all__trick", {})
     script: list[ScriptEntry] = ["kind", Call("mcp__all__learn", {}), "learnt", trick, listed, read, "done"]
@@ -204,7 +207,7 @@ async def test_a_prompt_of_a_server_is_a_command_and_what_it_lists_later_is_ther
 async def test_who_is_denied_a_server_by_rules_has_no_resources_of_it(
     project: Path, permissions: dict[str, Any], *, has_any: bool
 ) -> None:
-    settings = {"mcpServers": {"all": EVERYTHING}, "permissions": permissions}
+    settings = {"mcpServers": {"all": everything()}, "permissions": permissions}
     _, model = await run(project, ["done"], settings=settings)
     assert ("ReadMcpResourceTool" in {one.name for one in model.requests[0].tools}) is has_any
 
@@ -212,7 +215,7 @@ async def test_who_is_denied_a_server_by_rules_has_no_resources_of_it(
 async def test_what_a_hook_puts_in_the_place_of_a_result_stands_for_its_images_too(project: Path) -> None:
     answer = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedMCPToolOutput": "(withheld)"}}
     hooks = {"PostToolUse": [{"hooks": [{"type": "command", "command": f"echo '{json.dumps(answer)}'"}]}]}
-    settings = {"mcpServers": {"all": EVERYTHING}, "permissions": {"allow": ["mcp__all"]}, "hooks": hooks}
+    settings = {"mcpServers": {"all": everything()}, "permissions": {"allow": ["mcp__all"]}, "hooks": hooks}
     session, _ = await run(project, [Call("mcp__all__picture", {}), "done"], settings=settings)
     (result,) = results(session)
     assert (result.content, result.images) == ("(withheld)", ())

@@ -6,6 +6,7 @@ Rule 1: paths are relative and have slashes, as the tools show them. Must not kn
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -61,6 +62,7 @@ _LOOSE_FOLDERS: Final = frozenset({
 })  # fmt: skip
 
 
+@lru_cache(maxsize=4096)  # each request of the lead's asks again for every file
 def language_of(path: str) -> str:
     """Return the language that a file's suffix stands for; `other` where it says nothing."""
     return _LANGUAGE_OF.get(PurePosixPath(path).suffix.lower(), "other")

@@ -45,6 +45,15 @@ _FIELDS: Final[Mapping[type[ast.AST], tuple[str, ...]]] = {
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST)
 }
+# What is visited in a way of its own; all else, most nodes, is only gone through.
+_FIRST: Final = frozenset({
+    *(ast.Name, ast.arg, ast.Constant, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+    *(ast.Lambda, ast.If, ast.With, ast.AsyncWith, ast.Import, ast.ImportFrom),
+})  # fmt: skip
+_OTHERS: Final = frozenset({
+    *(ast.BoolOp, ast.Attribute, ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.Expr, ast.Call, ast.List),
+    *(ast.Tuple, ast.JoinedStr),
+})  # fmt: skip
 
 
 @attrs.frozen
@@ -113,6 +122,14 @@ class Reader:
         if checks is not None:
             for check in checks:
                 self._spots += check(node, self._around)
+        if kind in _FIRST:
+            self._visit_first(node)
+        elif kind in _OTHERS:
+            self._visit_other(node)
+        else:
+            self._below(node)
+
+    def _visit_first(self, node: ast.AST) -> None:
         match node:
             case ast.Name(id=name) | ast.arg(arg=name):
                 self._bound[name] += 1
@@ -128,8 +145,6 @@ class Reader:
                 self._visit_around(node)
             case ast.Import() | ast.ImportFrom():
                 self._visit_import(node)
-            case _:
-                self._visit_other(node)
 
     def _visit_other(self, node: ast.AST) -> None:
         match node:
