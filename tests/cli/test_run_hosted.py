@@ -427,3 +427,14 @@ def test_6_67_a_call_that_takes_long_is_a_task_on_the_stream_and_its_answer_a_tu
     assert (second["result"], second["origin"]) == ("I have it.", {"kind": "task-notification"})
     assert "<result>AT LAST</result>" in "\n".join(texts_of(requests[2]))
     assert not any(one["type"] == "control_cancel_request" for one in talk.heard)
+
+
+def test_13_22_a_program_that_leaves_while_its_server_is_being_connected_holds_nothing_up(place: Place) -> None:
+    with talking(place, ["Fine."], "--settings", '{"mcp": {"start_timeout_s": 1000}}') as (talk, _):
+        talk.ask("initialize", sdkMcpServers=["mute"])
+        talk.say("Go.")
+        until(talk, lambda: bool(sent(talk)))
+        code, err = talk.close()
+
+    assert (code, err) == (0, "")
+    assert [one["result"] for one in talk.results()] == ["Fine."]

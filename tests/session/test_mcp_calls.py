@@ -422,7 +422,7 @@ async def test_a_moved_call_of_a_real_server_is_cancelled_there_when_its_task_is
 
     given = {
         "mcpServers": {"all": {"command": sys.executable, "args": [str(EVERYTHING)]}},
-        "mcp": {"background_after_s": 0.5},
+        "mcp": {"background_after_s": 1.5},
         "delegation": {"interactive": True},
     }
     main = in_order(Call("mcp__all__wait", {"file": str(note)}), Call("mcp__all__echo", {"text": "still here"}))
