@@ -89,6 +89,15 @@ async def scene(folder: Path, server: FakeServer, *answers: AnswerLike, **more: 
         yield Scene(session, server)
 
 
+async def gone_on_with(run: Path, folder: Path) -> Session:
+    """Open a run again in another process, as it were, and return its session when that has come to rest and ended."""
+    async with open_teamwork(
+        folder, lambda _: "Noted.", settings=settings(), resume=run, ports=virtual_ports(1)
+    ) as second:
+        await second.wait_quiet()
+    return second
+
+
 def result_of(notice: str) -> str:
     return notice.partition("<result>")[2].partition("</result>")[0]
 
@@ -394,10 +403,7 @@ async def test_the_end_of_a_session_ends_moved_calls_and_is_told_when_it_is_gone
     assert main_messages(one.session)[3:] == ["I wait."]  # no turn was begun for it
     assert violations(one.session) == []
 
-    async with open_teamwork(
-        tmp_path, lambda _: "Noted.", settings=settings(), resume=one.session.run_folder, ports=virtual_ports(1)
-    ) as second:
-        await second.wait_quiet()
+    second = await gone_on_with(one.session.run_folder, tmp_path)
     assert len(notices(second)) == 1
 
 
@@ -422,7 +428,7 @@ async def test_a_moved_call_of_a_real_server_is_cancelled_there_when_its_task_is
 
     given = {
         "mcpServers": {"all": {"command": sys.executable, "args": [str(EVERYTHING)]}},
-        "mcp": {"background_after_s": 0.5},
+        "mcp": {"background_after_s": 1.5},
         "delegation": {"interactive": True},
     }
     main = in_order(Call("mcp__all__wait", {"file": str(note)}), Call("mcp__all__echo", {"text": "still here"}))
@@ -460,10 +466,7 @@ async def test_what_a_moved_call_came_to_is_told_once_wherever_the_crash_was(
     seen = set()
     for count in counts:
         run = disk.restore(count, one.session.run_folder, tmp_path / "crashed")
-        async with open_teamwork(
-            tmp_path, lambda _: "Noted.", settings=settings(), resume=run, ports=virtual_ports(1)
-        ) as second:
-            await second.wait_quiet()
+        second = await gone_on_with(run, tmp_path)
         (view,) = tasks_of(run).values()
         (notice,) = notices(second)
         assert told_in(run) == {view.notice_id: 1}
@@ -485,10 +488,7 @@ async def test_a_result_that_nobody_had_read_before_the_crash_is_read_after_it(
         assert one.task.is_finished
         count = len(disk.writes)
     run = disk.restore(count, one.session.run_folder, tmp_path / "crashed")
-    async with open_teamwork(
-        tmp_path, lambda _: "Noted.", settings=settings(), resume=run, ports=virtual_ports(1)
-    ) as second:
-        await second.wait_quiet()
+    second = await gone_on_with(run, tmp_path)
 
     (view,) = tasks_of(run).values()
     (notice,) = notices(second)
