@@ -255,6 +255,8 @@ def _note_words(home: AgentHome, message: object) -> None:
     auto = home.services.auto
     if auto is None or not isinstance(message, Note | Work | Prompt | Item) or is_meta(message):
         return
+    if isinstance(message, Item) and message.kind is Kind.ORPHANED_PERMISSION:
+        return  # its text is the id of a call, which a model has made up
     if origin_of(message).is_consent:
         auto.hear(_words(message))
     elif home.is_child and not (isinstance(message, Note) and message.notice):

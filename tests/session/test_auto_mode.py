@@ -473,12 +473,13 @@ async def test_a_call_that_a_person_allows_after_a_restart_is_not_reviewed(proje
         shutil.copytree(session.run_folder, copy / session.run_folder.name)
         session.kill()
     run = copy / session.run_folder.name
-    async with opened(project, ["done"], resume=run, has_approver=True) as (session, model):
+    async with opened(project, [PUSH, "done"], [block()], resume=run, has_approver=True) as (session, model):
         (call,) = session.inbox.unanswered
         session.inbox.answer(call.id, Allow())
         await session.wait_quiet()
 
-    assert asked(model) == []
+    assert [one for one in lines_of(asked(model)[0]) if "user" in one] == [{"user": "Go."}]  # not the id of the call
+    assert len(asked(model)) == 1
     assert "not a git repository" in results(session)[0].content
 
 
