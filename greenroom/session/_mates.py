@@ -116,6 +116,8 @@ class SessionMates:
                 is_teammate=True,
                 is_planning=wish.is_plan_required,
                 exact_model=None if wish.former is None else wish.former.model,
+                place=lead_home.place,
+                own_roots=lead_home.own_roots,
                 approved_mode="" if wish.former is None else wish.former.mode,
             ),
         )

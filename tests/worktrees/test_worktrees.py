@@ -434,7 +434,7 @@ async def test_a_session_comes_back_to_its_worktree_and_removes_it_on_request(re
     await second.release()
     release = await worktrees.remove(hold, discard_changes=True)
 
-    assert release.why == "uncommitted changes: file.txt"
+    assert release.why == "1 uncommitted file (file.txt)"
     assert nothing_left(repository)
     with pytest.raises(UsageError):
         await hold.release()

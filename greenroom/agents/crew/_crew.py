@@ -26,8 +26,9 @@ from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.crew._child import child_kind
 from greenroom.agents.crew._fork import directive
 from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order, record_path
-from greenroom.agents.crew._places import Places, confined
+from greenroom.agents.crew._places import Places
 from greenroom.agents.crew._reports import readable, report_of, with_denials, words_of
+from greenroom.agents.crew._stays import Stays
 from greenroom.agents.crew._telling import Telling
 from greenroom.agents.delegation._results import NO_OUTPUT
 from greenroom.agents.delegation._routing import SpawnRefused
@@ -35,7 +36,7 @@ from greenroom.core import Cause, JournalBusy, JournalError, Ports, Stopping, ac
 from greenroom.store import encode_line
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
-from greenroom.worktrees import Hold, Worktrees
+from greenroom.worktrees import Hold
 
 SEND_MESSAGE: Final = "SendMessage"
 
@@ -52,7 +53,7 @@ class Crew:
         ports: Ids.
         run_folder: Where their outputs and transcripts are.
         write: Appends to a file of the run folder, in order with the journal.
-        worktrees: Makes checkouts; None where there is no repository.
+        stays: The worktrees that agents go into; makes checkouts for others, where it can.
     """
 
     def __init__(
@@ -65,13 +66,13 @@ class Crew:
         ports: Ports,
         run_folder: Path,
         write: Callable[[Path, bytes], None],
-        worktrees: Worktrees | None,
+        stays: Stays,
         wait_durable: Callable[[], Awaitable[None]],
     ) -> None:
         self.tasks = tasks
         self.ground = ground
         self.settings = settings
-        self.places = Places(worktrees)
+        self.places = Places(stays.worktrees, stays)
         self.members: dict[str, Member] = {}
         self.names: dict[str, list[str]] = {}
         """Every name that was given, with the agents that had it, in order."""
@@ -160,8 +161,8 @@ class Crew:
             above = self.members.get(order.caller_id)
             if order.in_worktree:
                 hold = await self.places.open(agent_id, home)
-            elif above is not None and above.hold is not None:
-                hold = confined(home, above.hold.share())
+            else:
+                hold = self.places.share(home, order.caller or self.main_home, above)
             member = self._begin(agent_id, order, home, hold)
             hold = None
         finally:
@@ -393,7 +394,8 @@ class Crew:
         with suppress(JournalError):  # what has ended is not held up by a disk on which nothing new begins
             self._keep_record(member)
         self._append_output(task, f"\n[{state.value}{f': {task.error}' if task.error else ''}]\n")
-        after_care = partial(self._look_after, member, task) if member.hold is not None else None
+        has_tree = member.hold is not None or home.stay is not None
+        after_care = partial(self._look_after, member, task) if has_tree else None
         self.tasks.end(task, EDGE_TO[state], after_care)
         self._telling.pass_on(home, self._main_reader)
         self._start_next()
