@@ -52,12 +52,12 @@ def test_11_15_the_run_works_in_its_worktree_and_leaves_it_there_locked(place: P
     assert (tree / "new.txt").read_text() == "new\n"
     assert not (project / "new.txt").exists()
     assert "locked greenroom" in listed(project)
-    assert f"works in the worktree .greenroom/worktrees/feature;" in done.err
+    assert "works in the worktree .greenroom/worktrees/feature;" in done.err
     assert str(tree) in str(requests[0].body["system"])
 
     done, requests = place.run(["Still here."], "--resume", "last", "Where are you?")
     assert done == type(done)(0, "Still here.\n", done.err)
-    assert f"works in the worktree .greenroom/worktrees/feature;" in done.err
+    assert "works in the worktree .greenroom/worktrees/feature;" in done.err
 
 
 def test_a_bare_flag_makes_up_a_name(place: Place, project: Path) -> None:

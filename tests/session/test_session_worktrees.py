@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.permissions import Allow, Deny
 from greenroom.session import Fork, Session
 from greenroom.testing import virtual_ports
-from greenroom.tools import tool
+from greenroom.tools import ToolContext, tool
 from greenroom.worktrees import WorktreeBusy, WorktreeError, Worktrees
 from tests.session.teamwork import (
     Page,
@@ -324,7 +326,7 @@ async def test_an_agent_that_works_there_holds_it(tmp_path: Path, project: Path)
 
     def main(request: ModelRequest) -> AnswerLike:
         heard = last_texts(request)
-        if heard.strip() == "remove":
+        if "remove" in heard.splitlines():
             return leave("remove", discard_changes=True)
         return in_order(enter(name="x"), agent("look", run_in_background=True))(request)
 
@@ -413,6 +415,58 @@ async def test_an_agent_in_a_worktree_of_its_own_stays_there(tmp_path: Path, pro
     assert "a worktree of its own" in read[1]
     assert "no worktree that it went into" in read[2]
     assert branches(project) == ["main", f"worktree-agent-{member.id[:8]}"]
+
+
+async def test_where_a_sub_agent_is_can_be_read_while_it_runs(tmp_path: Path, project: Path) -> None:
+    """CL-32: whoever goes on with it after a crash finds it there. Mechanism: `Stays.on_move` writes its record."""
+    records: list[dict[str, Any]] = []
+
+    @tool(name="Look")
+    async def look(ctx: ToolContext) -> str:
+        """Look at what is kept of the caller."""
+        await trio.lowlevel.checkpoint()
+        record = session.delegation.crew.members[ctx.actor].kept_record
+        assert record is not None
+        records.append(dict(record))
+        return "seen"
+
+    pages = {"general-purpose": in_order(enter(name="its"), Call("Look"), leave("keep"), Call("Look"), "Done.")}
+    main = in_order(agent("go"))
+    tools = (*WORKTREE_TOOLS, look)
+    async with open_teamwork(tmp_path, main, pages=pages, wait_s=0, tools=tools, settings=FREE) as session:
+        with trio.fail_after(60):
+            await session.run("go")
+
+    tree = str(place_of(project, "its"))
+    assert [one["worktree"] for one in records] == [tree, ""]
+    assert [one["cwd"] for one in records] == [tree, str(project)]
+    assert [one["roots"] for one in records] == [[tree], None]
+
+
+async def test_a_teammate_joins_in_the_worktree_and_holds_it(tmp_path: Path, project: Path) -> None:
+    where: list[str] = []
+
+    def mate(request: ModelRequest) -> AnswerLike:
+        where.append(last_texts(request))
+        return PWD if len(where) == 1 else "Done."
+
+    def main(request: ModelRequest) -> AnswerLike:
+        return leave("remove") if "remove" in last_texts(request).splitlines() else "Done."
+
+    async with opening(tmp_path, main, worktree="x", pages={"general-purpose": mate}, settings=FREE) as session:
+        with trio.fail_after(60):
+            async with session.open_team("crew") as team:
+                ann = await team.spawn("ann", definition="general-purpose", prompt="Look.")
+                await session.wait_quiet()
+                await session.run("remove")
+                ann.kill("enough")
+                await ann.wait_ended()
+                await session.run("remove")
+
+    assert where[1] == str(place_of(project, "x"))
+    (refused,) = [one for one in main_messages(session) if "nothing was removed" in one]
+    assert "used by ann" in refused
+    assert not place_of(project, "x").exists()
 
 
 # --- from the beginning, and again ---------------------------------------------------------------------------------------
@@ -561,6 +615,66 @@ async def test_a_worktree_that_is_another_sessions_now_is_said(tmp_path: Path, p
     async with opening(tmp_path, worktree="x"), opening(tmp_path, seed=2, resume=first.run_folder) as session:
         assert session.worktree is None
         assert "is used by another process" in session.problems[0]
+
+
+CHILD = """
+import sys
+import trio
+from greenroom.agents.crew import WORKTREE_TOOLS
+from greenroom.models import Call, ScriptedModel
+from greenroom.session import open_session
+from greenroom.tools import tool
+from greenroom.tools.builtin import STANDARD_TOOLS
+
+@tool(name="Wait")
+async def wait() -> str:
+    "Wait for ever."
+    print("waits", flush=True)
+    await trio.sleep_forever()
+    return ""
+
+async def begin():
+    model = ScriptedModel([Call("EnterWorktree", {"name": "x"}), Call("Wait"), "Done."])
+    async with open_session(
+        model=model, cwd=sys.argv[1], runs=sys.argv[2], tools=(*STANDARD_TOOLS, *WORKTREE_TOOLS, wait),
+        permission_mode="bypassPermissions",
+    ) as session:
+        await session.run("go")
+
+trio.run(begin)
+"""
+
+
+def begin_and_kill(cwd: Path, runs: Path) -> None:
+    command = [sys.executable, "-c", CHILD, str(cwd), str(runs)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "waits\n"
+        child.kill()
+
+
+async def test_what_a_killed_process_was_in_is_gone_back_to(tmp_path: Path, project: Path) -> None:
+    """DESIGN 12.22: the record is durable before the tool answers; the system lets go of what the process held."""
+    begin_and_kill(project, tmp_path / "runs")
+
+    async with opening(tmp_path, resume="last") as session:
+        assert session.worktree == place_of(project, "x")
+        assert session.problems == ()
+
+
+async def test_the_agent_reads_how_its_own_checkout_stands(tmp_path: Path, project: Path) -> None:
+    (project / "file.txt").write_text("changed")
+
+    async with opening(tmp_path, worktree="x", sources=["project"]) as session:
+        with trio.fail_after(60):
+            await session.run("go")
+        home = session.delegation.crew.main_home
+        assert home is not None
+        prompt = home.definition.system_prompt
+
+    assert str(place_of(project, "x")) in prompt
+    assert "worktree-x" in prompt
+    assert "file.txt" not in prompt
 
 
 # --- hooks --------------------------------------------------------------------------------------------------------------

@@ -92,6 +92,7 @@ class Crew:
         self._is_closed = self._is_starting_next = self._is_held_up = False
         self._telling = Telling(tasks, ground, self.members)
         tasks.on_release = self._release
+        stays.on_move = self._note_move
         tasks.id_of = self.id_of
 
     def __repr__(self) -> str:
@@ -477,6 +478,12 @@ class Crew:
                 member.record_file = self._run_folder / record_path(member.id)
             self._write(member.record_file, encode_line(record))
             member.kept_record = record
+
+    def _note_move(self, home: AgentHome) -> None:
+        member = self.members.get(home.id)
+        if member is not None:
+            with suppress(JournalError):  # it is written again at the end of its run
+                self._keep_record(member)
 
     def _write_output(self, member: Member, appended: Appended) -> None:
         text = readable(appended.message)

@@ -67,12 +67,14 @@ class Stays:
         tasks: The table of what runs in the background.
         record: Puts an event on record and returns when that is durable.
         others: Returns what belongs to the agents of the session that live.
+        on_move: Told of each agent that works elsewhere from now on, in that step.
     """
 
     worktrees: Worktrees | None
     tasks: Tasks
     record: Callable[[Event], Awaitable[None]]
     others: Callable[[], Iterable[AgentHome]] = tuple
+    on_move: Callable[[AgentHome], object] = lambda _: None
 
     async def enter(
         self, home: AgentHome, *, name: str = "", path: Path | None = None, pull: int | None = None
@@ -143,6 +145,7 @@ class Stays:
         else:
             release = await stay.hold.release(keep=True)
         back = _move_back(home, stay, has_origin=has_origin)
+        self.on_move(home)
         did = "remove" if release.fate is Fate.REMOVED else "keep"
         with trio.CancelScope(shield=True):  # the journal's own deadline
             await self.record(_left(home, stay.worktree, did))
@@ -152,6 +155,11 @@ class Stays:
         """Let go of what an agent is in whose run has ended; its worktree is kept. None where it is in none."""
         stay, home.stay = home.stay, None
         return None if stay is None else await stay.hold.release(keep=True)
+
+    async def let_go_beside(self, home: AgentHome) -> None:
+        """Do the same where nobody is told what came of it."""
+        with suppress(JournalError):
+            await self.let_go(home)
 
     async def close(self) -> None:
         """Let go of the worktrees that agents are in still, at the end of the session: they stay, locked, until a sweep.
@@ -205,6 +213,7 @@ class Stays:
         home.stay = stay
         home.place, home.own_roots, home.workspace.cwd = tree.path, (tree.path,), None
         home.has_moved = True
+        self.on_move(home)
         return stay
 
     def _check_removable(self, home: AgentHome, stay: Stay) -> None:
