@@ -289,6 +289,9 @@ async def test_going_elsewhere_is_asked_about_whatever_is_allowed(tmp_path: Path
 
     assert (await ask_about(tmp_path, away, allow=both))[0] == ["EnterWorktree"]
     assert (await ask_about(tmp_path, hidden, allow=both))[0] == ["EnterWorktree"]
+    (place_of(project, "link")).symlink_to(tmp_path / "mine")
+    linked = [enter(path=str(place_of(project, "link"))), leave("keep")]
+    assert (await ask_about(tmp_path, linked, allow=both))[0] == ["EnterWorktree"]
     assert (await ask_about(tmp_path, away, allow=[*both, f"EnterWorktree({tmp_path / 'mine'})"]))[0] == []
     assert (await ask_about(tmp_path, [enter(path=str(place_of(project, "in"))), leave("keep")], allow=both))[0] == []
 
@@ -346,6 +349,31 @@ async def test_an_agent_that_works_there_holds_it(tmp_path: Path, project: Path)
     assert where[1] == str(place_of(project, "x"))
     assert not place_of(project, "x").exists()
     assert violations(session) == []
+
+
+async def test_it_stays_locked_while_somebody_works_there(tmp_path: Path, project: Path) -> None:
+    """RC-77: main leaves, its agent works on; git's lock, and ours, go with the last one."""
+    may_end = trio.Event()
+
+    @tool(name="HoldOn")
+    async def hold_on() -> str:
+        """Wait until it is let go."""
+        await may_end.wait()
+        return "go"
+
+    main = in_order(enter(name="x"), agent("look", run_in_background=True), leave("keep"), otherwise="Done.")
+    pages = {"general-purpose": in_order(Call("HoldOn"), "Done.")}
+    tools = (*WORKTREE_TOOLS, hold_on)
+    async with open_teamwork(tmp_path, main, pages=pages, wait_s=0, tools=tools, settings=FREE) as session:
+        with trio.fail_after(60):
+            await session.run("go")
+            assert "locked greenroom" in listed(project)
+            with pytest.raises(WorktreeBusy):
+                await Worktrees().open_for_session("x", cwd=project)
+            may_end.set()
+            await session.wait_quiet()
+        assert "locked greenroom" not in listed(project)
+    assert place_of(project, "x").exists()
 
 
 async def test_a_command_in_the_background_holds_it(tmp_path: Path, project: Path) -> None:
@@ -469,6 +497,21 @@ async def test_a_teammate_joins_in_the_worktree_and_holds_it(tmp_path: Path, pro
     assert not place_of(project, "x").exists()
 
 
+async def test_the_worktree_of_a_teammate_that_ends_is_kept_and_free(tmp_path: Path, project: Path) -> None:
+    pages = {"general-purpose": in_order(enter(name="its"), "Done.")}
+    async with opening(tmp_path, pages=pages, settings=FREE) as session:
+        with trio.fail_after(60):
+            async with session.open_team("crew") as team:
+                ann = await team.spawn("ann", definition="general-purpose", prompt="Look.")
+                await session.wait_quiet()
+                assert "locked greenroom" in listed(project)
+                ann.kill("enough")
+                await ann.wait_ended()
+                while "locked greenroom" in listed(project):
+                    await trio.lowlevel.checkpoint()
+    assert place_of(project, "its").exists()
+
+
 # --- from the beginning, and again ---------------------------------------------------------------------------------------
 
 
@@ -490,21 +533,22 @@ async def test_a_session_begins_in_a_worktree_that_is_still_there_at_its_end(tmp
 
     assert await Worktrees().sweep(cwd=project) == []
     assert tree.exists()
-    assert "locked" not in listed(project)
+    assert "locked greenroom" not in listed(project)
 
 
 async def test_what_the_host_spawns_works_there_too(tmp_path: Path, project: Path) -> None:
+    """Its commands are decided about by rules, as main's are: in a worktree of the session nobody is confined."""
     where: list[str] = []
 
     def child(request: ModelRequest) -> AnswerLike:
         where.append(last_texts(request))
-        return PWD if len(where) == 1 else "Done."
+        return bash(f"pwd; git -C {project} branch --show-current") if len(where) == 1 else "Done."
 
-    async with opening(tmp_path, worktree="x", pages={"general-purpose": child}) as session:
+    async with opening(tmp_path, worktree="x", pages={"general-purpose": child}, settings=FREE) as session:
         with trio.fail_after(60):
             await session.spawn("general-purpose", "look")
 
-    assert where[1] == str(place_of(project, "x"))
+    assert where[1].splitlines() == [str(place_of(project, "x")), "main"]
 
 
 async def test_a_pull_request_is_fetched(tmp_path: Path, project: Path) -> None:
@@ -582,6 +626,28 @@ async def test_a_resumed_session_is_in_its_worktree_again(*, is_fork: bool, tmp_
 
     async with opening(tmp_path, resume=session.run_folder) as again:
         assert again.worktree is None
+
+
+async def test_where_a_sub_agent_was_is_not_where_the_session_was(tmp_path: Path, project: Path) -> None:
+    """The record of a sub-agent's stay names it; that of the main agent's is the session's."""
+    pages = {"general-purpose": in_order(enter(name="its"), "Done.")}
+    async with opening(tmp_path, in_order(agent("go")), pages=pages, settings=FREE) as first:
+        with trio.fail_after(60):
+            await first.run("go")
+
+    async with opening(tmp_path, seed=2, resume=first.run_folder) as session:
+        assert (session.worktree, session.problems) == (None, ())
+    assert place_of(project, "its").exists()
+
+
+async def test_a_hook_makes_it_for_a_session_that_begins_there(tmp_path: Path) -> None:
+    """11.10: no repository is needed."""
+    made = tmp_path / "made"
+
+    said, session = await play(tmp_path, PWD, worktree="x", settings=hooks(WorktreeCreate=f"mkdir {made}; echo {made}"))
+
+    assert said == [str(made)]
+    assert session.worktree == made
 
 
 async def test_a_worktree_that_is_gone_is_said(tmp_path: Path, project: Path) -> None:
