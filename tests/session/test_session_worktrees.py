@@ -248,6 +248,25 @@ async def test_it_comes_back_to_the_folder_where_its_shell_stood(tmp_path: Path,
     assert moves(session)[-1]["originalCwd"] == str(project / "sub")
 
 
+@pytest.mark.parametrize("how", ["keep", "remove"])
+async def test_a_worktree_that_was_deleted_under_it_can_be_left(how: str, tmp_path: Path, project: Path) -> None:
+    tree = place_of(project, "x")
+    calls = [
+        enter(name="x"),
+        bash(f"find {tree} -delete"),
+        bash("ls"),
+        leave("remove"),
+        leave(how, **({"discard_changes": True} if how == "remove" else {})),
+        PWD,
+    ]
+
+    said, _ = await play(tmp_path, *calls)
+
+    assert "is gone" in said[2]
+    assert "changes that cannot be told" in said[3]
+    assert said[5] == str(project)
+
+
 # --- permissions --------------------------------------------------------------------------------------------------------
 
 
@@ -667,7 +686,7 @@ async def test_a_worktree_that_is_gone_is_said(tmp_path: Path, project: Path) ->
             assert session.worktree is None
         (problem,) = session.problems
 
-    assert "x of this session is gone; its branch worktree-x" in problem
+    assert "x of this session is gone; its branch was worktree-x" in problem
     assert f"it goes on in {project}" in problem
     assert f"You work in {project} again" in read[0]
     assert read[1] == str(project)

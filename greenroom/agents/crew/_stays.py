@@ -113,7 +113,7 @@ class Stays:
             if await home.services.blocking.run(stay.path.is_dir):
                 return f"the worktree {stay.path} of this session cannot be used: {error}"
             await self._note_gone(stay)
-            branch = f"; its branch {stay.branch} is looked at with git" if stay.branch else ""
+            branch = f"; its branch was {stay.branch}" if stay.branch else ""
             return f"the worktree {stay.path} of this session is gone{branch}"
         await self._move_in(home, hold, original_cwd=stay.original_cwd, was_there=stay.was_there)
         return ""
