@@ -94,6 +94,8 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
     text = ""
     try:
         tool = home.tools.find(call.name)
+        if home.has_moved:
+            turn.tool_context, home.has_moved = home.tool_context(), False
         context = turn.tool_context.for_call(call.id)
         text = await (
             _perform(call, tool, call.input, context, turn)

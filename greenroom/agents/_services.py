@@ -16,6 +16,7 @@ from greenroom.agents._grants import NOTHING_GRANTED, Grants
 from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
 from greenroom.agents._skill_tool import SkillTool
+from greenroom.agents._stay import Stay
 from greenroom.agents._structured import AnswerTool
 from greenroom.agents.memory import InstructionFile, MemoryFolder
 from greenroom.agents.review import AutoMode
@@ -199,6 +200,10 @@ class AgentHome:
     """The folder in which it began, where that is not the session's."""
     own_roots: tuple[Path, ...] | None = None
     """The folders that it is confined to in place of the session's, such as its worktree."""
+    stay: Stay | None = None
+    """Its stay in a worktree that it went into; None where it is in none, or in one that was made for it."""
+    has_moved: bool = False
+    """Whether it works in other folders than those that the calls of its turn have been told."""
     listeners: tuple[OnMessage, ...] = ()
     """Hear of each of its messages, besides the session's own."""
     open_results: Mapping[str, ToolResultBlock] = attrs.field(factory=dict)

@@ -91,6 +91,10 @@ def _run(arguments: list[str]) -> int:
 
     _check_folder()
     app = _make_app()
+    if arguments[:1] == ["run"]:
+        from greenroom.cli._run_flags import with_values
+
+        arguments = with_values(arguments)
     try:
         result = app(arguments or ["--help"], print_error=False, exit_on_error=False, result_action="return_value")
     except CycloptsError as error:

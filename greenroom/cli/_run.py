@@ -22,7 +22,7 @@ import attrs
 import trio
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.crew import AGENT_TOOLS
+from greenroom.agents.crew import AGENT_TOOLS, WORKTREE_TOOLS
 from greenroom.agents.definitions import Definitions
 from greenroom.cli._output import PROGRAM, note, program, typed
 from greenroom.cli._run_control import Host
@@ -66,6 +66,7 @@ async def _permit(address: str, ctx: ToolContext) -> None:
 TOOLS: Final = (
     *(one for one in STANDARD_TOOLS if one is not ask_user_question_tool),
     *AGENT_TOOLS,
+    *WORKTREE_TOOLS,
     make_web_fetch_tool(HttpFetcher(), permit=_permit),
 )
 """Those that need nobody to answer."""
@@ -147,6 +148,7 @@ def run_command(
         "permission_mode": flags.permission_mode,
         "tools": tools,
         "cwd": flags.cwd,
+        "worktree": flags.worktree,
         "session_id": flags.session_id,
         "resume": Fork(flags.resume) if flags.fork_session and flags.resume is not None else flags.resume,
     }
@@ -337,7 +339,9 @@ async def _work(run: Run, session: Session, host: Host | None, options: RunOptio
 def _tell_of_problems(session: Session, options: RunOptions) -> None:
     for problem in session.problems:
         note(problem)
-    every = [one.name for one in (*STANDARD_TOOLS, *AGENT_TOOLS)]
+    if session.worktree is not None:
+        note(f"the agent works in the worktree {typed(session.worktree)}; it stays there when the run has ended")
+    every = [one.name for one in (*STANDARD_TOOLS, *AGENT_TOOLS, *WORKTREE_TOOLS)]
     for name in unknown_tools(options.named, [*every, *session.tools]):
         note(f"there is no tool {name!r} here; the rule about it has no effect")
 

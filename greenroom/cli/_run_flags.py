@@ -6,6 +6,7 @@ Must not know: how a run goes.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -122,6 +123,10 @@ class RunFlags:
     add_dir: Annotated[
         list[Path] | None, flag("Another folder that the agent may work in; agents and skills of its count too.")
     ] = None
+    worktree: Annotated[
+        str | None,
+        flag("Work in a git worktree: its name, #N for pull request N of origin, or nothing for a new one.", "-w"),
+    ] = None
     trust: Annotated[bool, flag("Trust this project: what its own settings and agents allow, run or set counts.")] = (
         False
     )
@@ -137,6 +142,16 @@ class RunFlags:
 AS_BY_DEFAULT: Final = RunFlags()
 
 
+def with_values(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments of the command, with a value for `--worktree` where it has none: then a name is made up."""
+    found = list(arguments)
+    end = found.index("--") if "--" in found else len(found)
+    for at in range(end):
+        if found[at] in ("-w", "--worktree") and (at + 1 == len(found) or found[at + 1].startswith("-")):
+            found[at] = "--worktree="
+    return found
+
+
 def check_flags(flags: RunFlags, *, keeping_nothing: str = "--no-session-persistence") -> None:
     """Look at what can be wrong in the flags as such.
 
@@ -149,6 +164,9 @@ def check_flags(flags: RunFlags, *, keeping_nothing: str = "--no-session-persist
     """
     _check_streams(flags)
     _check_session(flags, keeping_nothing)
+    if flags.worktree is not None and len(flags.worktree.split()) > 1:
+        hint = "put the prompt before it for a worktree with a name that is made up"
+        raise UsageError(f"--worktree takes the word behind it as a name, and {flags.worktree!r} is none: {hint}")
     if flags.system_prompt is not None and not flags.system_prompt.strip():
         raise UsageError("--system-prompt is blank; leave it out for that of the agent's definition")
     if flags.coordinator and (flags.system_prompt or flags.append_system_prompt):

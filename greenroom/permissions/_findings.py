@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
+from greenroom.permissions._guards import is_worktree
 from greenroom.permissions._modes import Mode
 from greenroom.permissions._path_patterns import normal
 from greenroom.permissions._place import Place, rule_tools
@@ -94,8 +95,23 @@ def tool_findings(request: Request, place: Place) -> Findings:
     elif request.traits.kind is ToolKind.EDIT or (request.traits.subject and request.traits.kind is ToolKind.READ):
         found.doubts.append(f"the call does not say which file: {request.traits.subject!r} is missing or no text")
     else:
-        found.needs.append(_plain_need(request))
+        need = _place_need(request, place) if request.traits.kind is ToolKind.PLACE else None
+        found.needs.append(need or _plain_need(request))
     return found
+
+
+def _place_need(request: Request, place: Place) -> Need | None:
+    """Return what going into a checkout needs that is named by its path; None for one of the folder of worktrees, or a new one.
+
+    One elsewhere is asked about whatever allows the tool, save a rule that names the path (agents 11.14).
+    """
+    path = request.input.get(request.traits.subject) if request.traits.subject else None
+    if not isinstance(path, str) or not path:
+        return None
+    at = (place.absolute(path) or [""])[0]
+    if at and all(is_worktree(name) for name in place.names(at)):
+        return None
+    return Need(text=path, rule=_content_rule(request, Effect.ALLOW), blocked_path=normal(at) if at else path)
 
 
 def _plain_need(request: Request) -> Need:

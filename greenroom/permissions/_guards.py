@@ -50,6 +50,11 @@ def protected_part(path: str) -> str | None:
     return None
 
 
+def is_worktree(path: str) -> bool:
+    """Whether a normal path is that of a folder in which worktrees are made."""
+    return tuple(path.split("/")[-3:-1]) in _OPEN_WITHIN
+
+
 def critical_removal(reached: Iterable[Sequence[Word]], *, dirs: Iterable[str], home: str) -> str | None:
     """Return what a command would delete that needs a person in every mode, or None.
 

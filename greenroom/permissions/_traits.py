@@ -25,6 +25,8 @@ class ToolKind(StrEnum):
     """Fetches something from elsewhere."""
     SESSION = "session"
     """Acts on the session alone (starting agents, the list of tasks, mail): runs unless a rule speaks (agents 1.27)."""
+    PLACE = "place"
+    """Takes the agent into another checkout, or out of it: asked unless a rule allows it (agents 11.14)."""
     INTERACTIVE = "interactive"
     """Asks the user something: never answered without them (agents 1.113)."""
     OTHER = "other"
@@ -64,6 +66,8 @@ def _table() -> dict[str, ToolTraits]:
         "WebSearch": ToolTraits(kind=ToolKind.NETWORK, subject="query"),
         "Agent": ToolTraits(kind=ToolKind.SESSION, subject="subagent_type", default_subject="general-purpose"),
         "Skill": ToolTraits(subject="skill"),
+        "EnterWorktree": ToolTraits(kind=ToolKind.PLACE, subject="path"),
+        "ExitWorktree": ToolTraits(kind=ToolKind.PLACE),
         "ExitPlanMode": ToolTraits(kind=ToolKind.INTERACTIVE),
         "AskUserQuestion": ToolTraits(kind=ToolKind.INTERACTIVE),
     }

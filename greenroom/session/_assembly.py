@@ -27,7 +27,7 @@ from greenroom.agents import (
     OnStream,
     compaction_from_environment,
 )
-from greenroom.agents.crew import delegation_from_environment, moves_calls
+from greenroom.agents.crew import Stays, delegation_from_environment, moves_calls
 from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions
 from greenroom.agents.review import AutoMode
 from greenroom.core import Event, Ports, Recorder, open_bare_nursery
@@ -109,6 +109,8 @@ class Plan:
     mcp: McpSettings
     problems: tuple[str, ...]
     """What was passed over, a line each."""
+    worktree: str | None = None
+    """The worktree that it begins in, as `open_session` is told; None for none, or that of the run that it goes on with."""
 
     @property
     def project(self) -> Path:
@@ -407,6 +409,13 @@ def make_delegation(
         journal.recorder.emit(event)
         await journal.commit()
 
+    worktrees = Worktrees(
+        scalars.worktree.made(scalars.cleanupPeriodDays),
+        ports=ports,
+        hooks=SettingsWorktreeHooks(composition.hooks, composition.services),
+        record=record,
+        environment=plan.environ,
+    )
     delegation = Delegation(
         branch,
         composition,
@@ -416,13 +425,7 @@ def make_delegation(
         run_folder=journal.folder,
         write=journal.write_before,
         wait_durable=journal.commit,
-        worktrees=Worktrees(
-            scalars.worktree.made(scalars.cleanupPeriodDays),
-            ports=ports,
-            hooks=SettingsWorktreeHooks(composition.hooks, composition.services),
-            record=record,
-            environment=plan.environ,
-        ),
+        stays=Stays(worktrees=worktrees, tasks=around.tasks, record=record),
     )
     composition.bind(delegation.bound_tools())
     return delegation

@@ -49,7 +49,7 @@ from greenroom.models import Budget, ModelNames, choose_model, read_effort
 from greenroom.permissions import ChildPermission, Mode, Policy, hidden_tools
 from greenroom.session._agent_hooks import AgentHooks
 from greenroom.session._agent_servers import ServerTool, reach_servers, read_server_prompt
-from greenroom.session._environment_text import environment_text
+from greenroom.session._environment_text import environment_text, git_status
 from greenroom.session._file_watch import FileWatch
 from greenroom.session._following import follow_files
 from greenroom.session._in_force import InForce
@@ -337,9 +337,12 @@ class Composition(InForce):
                 run, found = self._ports.blocking, self.problems
                 home.instructions = instructions.files
                 home.follow = follow_files(home, self._places, instructions, self.skills, run, found)
+            git = self._git
+            if home.stay is not None:  # it is another checkout that it stands in
+                git = await self._ports.blocking.run(git_status, home.stay.worktree.path, self._environ)
             return compose_system_prompt(
                 definition,
-                environment="\n\n".join(part for part in (self._environment(home), leading) if part),
+                environment="\n\n".join(part for part in (self._environment(home, git), leading) if part),
                 instructions=render_instructions(instructions.files),
                 memory=render_memory(memory, notes),
                 skills=preloaded,
@@ -461,6 +464,6 @@ class Composition(InForce):
         servers = [one.name for one in self.servers.states() if one.status is ServerStatus.CONNECTED]
         return workers_in_words(names, servers, self.delegation, self.policy, self.scratchpad)
 
-    def _environment(self, home: AgentHome) -> str:
-        git = self._git if home.definition.reads_instructions else ""
-        return environment_text(home.place or self._cwd, self._ports.clock.wall().date(), git)
+    def _environment(self, home: AgentHome, git: str) -> str:
+        told = git if home.definition.reads_instructions else ""
+        return environment_text(home.place or self._cwd, self._ports.clock.wall().date(), told)

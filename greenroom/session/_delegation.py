@@ -13,16 +13,21 @@ from greenroom.actors import Ref
 from greenroom.agents import AgentDefinition, AgentHome, Lineage, Loaded
 from greenroom.agents.crew import (
     AGENT_TOOL,
+    ENTER_WORKTREE,
+    EXIT_WORKTREE,
     FORK,
     SEND_MESSAGE,
     AgentTool,
     ChildWish,
     Crew,
+    EnterWorktree,
+    ExitWorktree,
     HookAgents,
     Member,
     Order,
     Post,
     SkillForks,
+    Stays,
     denied_types,
     fork_home,
     is_one_shot,
@@ -42,7 +47,6 @@ from greenroom.session._status import TaskStatus, status_of
 from greenroom.supervisor import StopOrder, Supervisor, SupervisorSpec
 from greenroom.tasks import AGENT, LOST, MCP_CALL, TEAMMATE, TaskInfo, TaskNotice, Tasks
 from greenroom.tools import Tool, ToolError
-from greenroom.worktrees import Worktrees
 
 BACKGROUND: Final = "background"
 TOGETHER: Final = SupervisorSpec(stop_order=StopOrder.TOGETHER)
@@ -128,8 +132,9 @@ class Delegation:
         run_folder: Path,
         write: Callable[[Path, bytes], None],
         wait_durable: Callable[[], Awaitable[None]],
-        worktrees: Worktrees | None,
+        stays: Stays,
     ) -> None:
+        self.stays = stays
         self._supervisor = supervisor
         self._branch: Supervisor | None = None
         self._opening = trio.Lock()
@@ -143,7 +148,7 @@ class Delegation:
             ports=ports,
             run_folder=run_folder,
             write=write,
-            worktrees=worktrees,
+            stays=stays,
             wait_durable=wait_durable,
         )
         self.forks = SkillForks(crew=self.crew, equip=composition.hooks.add, wait_durable=self._durable)
@@ -163,7 +168,13 @@ class Delegation:
             wait_durable=self._durable,
             definitions=self._composition.definitions.current,
         )
-        return {AGENT_TOOL: agent, SEND_MESSAGE: self.send_message()}
+        find = self.crew.find_home
+        return {
+            AGENT_TOOL: agent,
+            SEND_MESSAGE: self.send_message(),
+            ENTER_WORKTREE: EnterWorktree(stays=self.stays, find_home=find),
+            EXIT_WORKTREE: ExitWorktree(stays=self.stays, find_home=find),
+        }
 
     def send_message(self, *, has_team: bool = False) -> Tool:
         """Return the tool SendMessage, in the words for members of a team or in those for other agents."""
@@ -262,9 +273,11 @@ class Delegation:
         def make(lineage: Lineage) -> AgentHome:
             if forked is not None:
                 return fork_home(forked, lineage)
-            return self.crew.ground.make_child(
-                ChildWish(definition=kind, parent=None, lineage=lineage, model=model, is_background=background)
-            )
+            wish = ChildWish(definition=kind, parent=None, lineage=lineage, model=model, is_background=background)
+            home = self.crew.main_home
+            if home is not None and home.stay is not None:  # where the session is, there it works
+                wish = attrs.evolve(wish, place=home.place, own_roots=home.own_roots)
+            return self.crew.ground.make_child(wish)
 
         main = self.crew.main
         order = Order(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -116,6 +117,8 @@ class SessionMates:
                 is_teammate=True,
                 is_planning=wish.is_plan_required,
                 exact_model=None if wish.former is None else wish.former.model,
+                place=lead_home.place,
+                own_roots=lead_home.own_roots,
                 approved_mode="" if wish.former is None else wish.former.mode,
             ),
         )
@@ -196,6 +199,8 @@ class SessionMates:
                 task.error = words_of(down.error)
             self._tasks.end(task, EDGE_TO[down.state])
         home.context = None
+        if home.stay is not None:  # its worktree is kept, and nobody is in it any more
+            self._tasks.beside(partial(self._delegation.stays.let_go_beside, home))
         self._composition.let_go(home)
         self._ended[member.id] = home.id
 

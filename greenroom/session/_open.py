@@ -6,14 +6,15 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, final
 
+import attrs
 import trio
 
 from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, teams, worktrees
 from greenroom import agents as agent_events
 from greenroom.actors import State
-from greenroom.agents import AgentDefinition, CanUseTool, OnMessage
+from greenroom.agents import AgentDefinition, CanUseTool, Loaded, OnMessage
 from greenroom.core import Cause, Event, Ports, UsageError, is_uuid
 from greenroom.core import session_id as new_session_id
 from greenroom.hooks import HookEvent
@@ -40,6 +41,7 @@ from greenroom.session._recovery import Left, read_left
 from greenroom.session._resume import Beginning, Fork, copy_conversation, find_session, load_agent, read_beginning
 from greenroom.session._session import Session
 from greenroom.session._settings_watch import SettingsWatch
+from greenroom.session._stay import settle, with_worktree
 from greenroom.supervisor import SupervisorSpec, open_runtime
 from greenroom.tools import AskUser, Tool, ToolSet
 from greenroom.tools.builtin import READ_ONLY_TOOLS
@@ -93,6 +95,7 @@ async def open_session(
     ask_user: AskUser | None = None,
     agents: Mapping[str, Any] | None = None,
     added: Iterable[Path | str] = (),
+    worktree: str | None = None,
     on_message: OnMessage | None = None,
     watch: Watch | None = None,
 ) -> AsyncIterator[Session]:
@@ -116,23 +119,44 @@ async def open_session(
         ask_user: Puts an agent's questions before a person.
         agents: More definitions, as JSON objects by their names.
         added: Further folders that the agents may work in; where files are read, agents and skills of theirs count too.
+        worktree: The git worktree to work in, left there: a name; empty for a new one; `#` and the number of a pull request.
         on_message: Hears of each message of an agent in the step in which it is appended.
         watch: Who hears of what else while it happens.
 
     Raises:
         UsageError: `cwd` is no folder; there is no such run, agent, mode or source; a setting cannot be used.
+        WorktreeError: The worktree cannot be made, or is used by another session.
         JournalError: The run folder cannot be written.
         RuntimeFailed: An agent crashed more often than it may be restarted.
     """
     ports = ports or Ports()
-    more = tuple(map(_existing, added))
-    wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, more, is_trusted=is_trusted)
-    earlier, before, place = await _places_of(resume, session_id, _runs(runs), ports)
-    plan = await make_plan(_existing(cwd), wish, ports, mode=before.mode, earlier=earlier)
-    model = model(plan.settings.scalars, plan.main) if callable(model) else model
-    host = Hosted(model, can_use_tool, ask_user, on_message, watch or Watch(), has_approver=has_approver)
+    wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, _all(added), is_trusted=is_trusted)
+    plan, place, earlier = await _planned(cwd, wish, _Way(resume, session_id, _runs(runs), worktree), ports)
+    host = Hosted(_made(model, plan), can_use_tool, ask_user, on_message, watch or Watch(), has_approver=has_approver)
     async with _running(plan, host, place, ports, earlier) as session:
         yield session
+
+
+@final
+@attrs.frozen
+class _Way:
+    """Where a session begins; the fields are arguments of `open_session`."""
+
+    resume: Path | str | Fork | None
+    session_id: str | None
+    runs: Path
+    worktree: str | None
+
+
+async def _planned(cwd: Path | str, wish: Wish, way: _Way, ports: Ports) -> tuple[Plan, Path, Path | None]:
+    """Return what a session is to be, its folder, and that of the run that it goes on with."""
+    earlier, before, place = await _places_of(way.resume, way.session_id, way.runs, ports)
+    plan = await make_plan(_existing(cwd), wish, ports, mode=before.mode, earlier=earlier)
+    return await with_worktree(plan, way.worktree, ports), place, earlier
+
+
+def _made(model: Model | ModelFor, plan: Plan) -> Model:
+    return model(plan.settings.scalars, plan.main) if callable(model) else model
 
 
 async def _places_of(
@@ -197,7 +221,7 @@ async def _running(
                 around.tell = session.delegation.crew.deliver
                 if composition.budget.limits != Limits():
                     around.nursery.start_soon(session.delegation.stop_at_budget)
-                await session.start_main(plan.main, loaded, source="resume" if earlier in {None, folder} else "fork")
+                await _start(session, plan, loaded, earlier, composition, ports)
                 session.delegation.take_up(left)
                 around.nursery.start_soon(_watch_settings, plan, composition, session, ports)
                 await _watch_files(around.nursery, composition, session, ports)
@@ -216,9 +240,25 @@ async def _running(
             error = f"{type(problem).__name__}: {problem}"
             raise
         finally:
+            await _leave_places(session)  # noqa: ASYNC102 - shielded and bounded inside
             recorder.emit(SessionEnded(state=state.value, error=error))
             if session is not None:
                 session.close_streams()
+
+
+async def _start(
+    session: Session, plan: Plan, loaded: Loaded | None, earlier: Path | None, composition: Composition, ports: Ports
+) -> None:
+    """Start the main agent, in the worktree of the session if it has one."""
+    source = "resume" if earlier in {None, session.run_folder} else "fork"
+    stays, problems = session.delegation.stays, composition.problems
+    into = partial(settle, stays=stays, plan=plan, problems=problems, earlier=earlier, blocking=ports.blocking)
+    await session.start_main(plan.main, loaded, source=source, settle=into)
+
+
+async def _leave_places(session: Session | None) -> None:
+    if session is not None:
+        await session.delegation.stays.close()
 
 
 async def _watch_settings(plan: Plan, composition: Composition, session: Session, ports: Ports) -> None:
@@ -265,6 +305,10 @@ def _existing(cwd: Path | str) -> Path:
     if not folder.is_dir():
         raise UsageError(f"{str(folder)!r} is no folder; a session needs one to work in")
     return folder
+
+
+def _all(folders: Iterable[Path | str]) -> tuple[Path, ...]:
+    return tuple(map(_existing, folders))
 
 
 def _runs(runs: Path | str | None) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, final
@@ -103,7 +103,12 @@ class Session(BesideTurns, OfHost, OfTeams):
     # --- the main agent --------------------------------------------------------------------------------------------
 
     async def start_main(
-        self, definition: AgentDefinition, loaded: Loaded | None = None, *, source: str = "resume"
+        self,
+        definition: AgentDefinition,
+        loaded: Loaded | None = None,
+        *,
+        source: str = "resume",
+        settle: Callable[[AgentHome], Awaitable[None]] | None = None,
     ) -> None:
         """Start the main agent, with the conversation of an earlier run if there is one; called by `open_session`.
 
@@ -111,11 +116,15 @@ class Session(BesideTurns, OfHost, OfTeams):
             definition: Its own.
             loaded: That conversation.
             source: What hooks of the session's start are told then.
+            settle: Brings the main agent to the folder that it works in, before it starts.
         """
         home = self._main_home = self._composition.make_home(definition, is_child=False)
         home.loaded = loaded
         if loaded is not None and self._services.auto is not None:
             self._services.auto.recall(loaded.said)
+        self.delegation.stays.others = self._living_children
+        if settle is not None:
+            await settle(home)
         home.read_prompt = partial(self._composition.read_prompt, home)
         home.run_skill = partial(self.delegation.forks.run_command, caller=home)
         unanswered = await find_unanswered(self.run_folder, loaded, self._ports.blocking)
@@ -194,8 +203,15 @@ class Session(BesideTurns, OfHost, OfTeams):
 
     @property
     def cwd(self) -> Path:
-        """The folder that the agents work in."""
-        return self._services.cwd
+        """The folder that the agents work in; that of its worktree, while the main agent is in one."""
+        home = self._main_home
+        return self._services.cwd if home is None or home.place is None else home.place
+
+    @property
+    def worktree(self) -> Path | None:
+        """The worktree of the session that the main agent is in; None where it is in none."""
+        home = self._main_home
+        return None if home is None or home.stay is None else home.stay.worktree.path
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -448,6 +464,9 @@ class Session(BesideTurns, OfHost, OfTeams):
         return not self.teams.working
 
     # --- pieces ----------------------------------------------------------------------------------------------------
+
+    def _living_children(self) -> Iterator[AgentHome]:
+        return (home for ref, home in self._agents.values() if home.is_child and not ref.is_gone)
 
     def _adopt(self, ref: Ref[Any], home: AgentHome) -> None:
         agent_id = home.id or ref.id

@@ -142,7 +142,7 @@ class SessionSettings:
     cleanupPeriodDays: int | None = attrs.field(default=None, validator=_AT_LEAST_1)  # noqa: N815
     """Days since a run last changed, after which `greenroom sweep` removes it; 30 unless said."""
     worktree: WorktreeKeys = attrs.field(factory=WorktreeKeys)
-    """How checkouts of their own are made for agents: `baseRef`, `sparsePaths`."""
+    """How git worktrees are made, for agents and for sessions: `baseRef`, `sparsePaths`."""
     max_runs_bytes: int | None = attrs.field(default=None, validator=_AT_LEAST_1)
     """What all runs of a project may take up before a sweep removes the oldest."""
 

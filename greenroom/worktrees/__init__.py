@@ -2,14 +2,23 @@
 
 from greenroom.worktrees._caretaker import Fate, Release
 from greenroom.worktrees._claims import Kind, Worktree
-from greenroom.worktrees._cleanup import Standing, why_kept
+from greenroom.worktrees._cleanup import Commits, Standing, losses, why_kept
 from greenroom.worktrees._confinement import confine_path, why_refused
-from greenroom.worktrees._errors import GitFailed, NoRepository, UnsafeWorktree, WorktreeBusy, WorktreeError
+from greenroom.worktrees._errors import (
+    GitFailed,
+    NoRepository,
+    UnsafeWorktree,
+    WorktreeBusy,
+    WorktreeError,
+    WouldLoseWork,
+)
 from greenroom.worktrees._events import (
     EVENTS,
     WorktreeAdopted,
+    WorktreeEntered,
     WorktreeIntended,
     WorktreeKept,
+    WorktreeLeft,
     WorktreeMade,
     WorktreeNotMade,
     WorktreeRemovalIntended,
@@ -25,6 +34,7 @@ from greenroom.worktrees._worktrees import Hold, Worktrees
 __all__ = [
     "EVENTS",
     "BaseRef",
+    "Commits",
     "Fate",
     "GitFailed",
     "Hold",
@@ -38,20 +48,24 @@ __all__ = [
     "Worktree",
     "WorktreeAdopted",
     "WorktreeBusy",
+    "WorktreeEntered",
     "WorktreeError",
     "WorktreeHooks",
     "WorktreeIntended",
     "WorktreeKept",
+    "WorktreeLeft",
     "WorktreeMade",
     "WorktreeNotMade",
     "WorktreeRemovalIntended",
     "WorktreeRemoved",
     "WorktreeSettings",
     "Worktrees",
+    "WouldLoseWork",
     "agent_name",
     "check_name",
     "clean_environment",
     "confine_path",
+    "losses",
     "run_process",
     "slug_of",
     "why_kept",

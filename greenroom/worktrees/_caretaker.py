@@ -6,6 +6,7 @@ Rule 2: the intent is on record, durably, before the act. Must not know: who use
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from typing import Final, final
@@ -14,7 +15,7 @@ import attrs
 
 from greenroom.core import Clock, Event
 from greenroom.worktrees._claims import Claim, Kind, Worktree
-from greenroom.worktrees._cleanup import LOCK_REASON, look, why_kept
+from greenroom.worktrees._cleanup import LOCK_REASON, Commits, Standing, look, why_kept
 from greenroom.worktrees._errors import WorktreeError
 from greenroom.worktrees._events import WorktreeKept, WorktreeRemovalIntended, WorktreeRemoved, about
 from greenroom.worktrees._git import Git, list_worktrees
@@ -43,6 +44,8 @@ class Release:
     fate: Fate
     why: str = ""
     """Why it was kept."""
+    standing: Standing | None = None
+    """What was in it when it was removed on request; None where nobody looked, or git could not tell."""
 
 
 @final
@@ -57,14 +60,14 @@ class Caretaker:
     _settings: WorktreeSettings
 
     async def clean_up(
-        self, worktree: Worktree, claim: Claim, *, keep: bool = False, without_pushed: bool = False
+        self, worktree: Worktree, claim: Claim, *, keep: bool = False, counting: Commits = Commits.ALL
     ) -> Release:
         if worktree.is_hook_based:
             return await self._clean_up_by_hook(worktree, claim, keep=keep)
         if keep or worktree.kind is Kind.SESSION:
             why = "it belongs to a session"
         else:
-            standing = await look(self._git, worktree, without_pushed=without_pushed)
+            standing = await look(self._git, worktree, counting=counting)
             why = why_kept(worktree, standing)
             if standing is not None and not why:
                 why = await self.remove(worktree, claim, tip=standing.tip)
@@ -115,6 +118,11 @@ class Caretaker:
         await self._record(about(WorktreeKept, worktree, why=why))
         return Release(worktree=worktree, fate=Fate.KEPT, why=why)
 
+    async def lock(self, worktree: Worktree) -> None:
+        """Say to git that it is used; a lock of somebody else's stays."""
+        reason = f"{LOCK_REASON}: in use by process {os.getpid()}"
+        await self._git.end_of(worktree.root, "worktree", "lock", "--reason", reason, str(worktree.path))
+
     async def _unlock(self, worktree: Worktree) -> None:
         """Undo a lock of ours; somebody else's stays."""
         for one in await list_worktrees(self._git, worktree.root):
@@ -127,13 +135,17 @@ class Caretaker:
             claim.forget()  # its maker ended before it said what it would make, so it made nothing
             return None
         if not worktree.path.exists() and not worktree.is_hook_based:
-            await undo(self._git, worktree)
+            if worktree.base:  # else it was never ours: neither its branch nor what git knows of it is
+                await undo(self._git, worktree)
             claim.forget()
             return Release(worktree=worktree, fate=Fate.REMOVED)
         age_s = self._clock.wall().timestamp() - worktree.made_at_s
-        if worktree.kind is Kind.SESSION or worktree.is_hook_based:
+        if worktree.is_hook_based:
+            return None
+        if worktree.kind is Kind.SESSION:
+            await self._unlock(worktree)  # whoever locked it is no more
             return None
         if age_s < self._settings.cleanup_period_days * _DAY_S:
             await self._unlock(worktree)
             return None
-        return await self.clean_up(worktree, claim, without_pushed=True)
+        return await self.clean_up(worktree, claim, counting=Commits.UNPUSHED)

@@ -6,6 +6,8 @@ Rule 3: files that the repository ignores are no work; everything else is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from enum import Enum
 from pathlib import Path
 from typing import Final, final
 
@@ -26,6 +28,17 @@ _OPERATIONS: Final = {
     "rebase-merge": "a rebase",
     "rebase-apply": "a rebase",
 }
+
+
+@final
+class Commits(Enum):
+    """Which commits beyond the base count."""
+
+    ALL = "all"
+    UNPUSHED = "unpushed"
+    """Those that no remote branch holds."""
+    UNIQUE = "unique"
+    """Those that no other branch, tag or remote branch holds: with the worktree and its branch they would be lost."""
 
 
 @final
@@ -77,18 +90,47 @@ def why_kept(worktree: Worktree, standing: Standing | None) -> str:
     return ""
 
 
+def losses(standing: Standing | None) -> tuple[str, ...]:
+    """Return all that is lost with a worktree and its branch, a phrase each; none where that is nothing.
+
+    Args:
+        standing: What it is, with `Commits.UNIQUE`; None where that cannot be told.
+    """
+    if standing is None:
+        return ("changes that cannot be told",)
+    lost = []
+    if standing.changed:
+        lost.append(f"{_counted(standing.changed, 'uncommitted file')} ({_shown(standing.changed)})")
+    if standing.commits:
+        lost.append("1 commit that is" if standing.commits == 1 else f"{standing.commits} commits that are")
+        lost[-1] += " on no other branch"
+    if standing.operation:
+        lost.append(f"{standing.operation} that is not finished")
+    if standing.hidden:
+        files = _counted(standing.hidden, "file")
+        lost.append(f"{files} whose changes git does not look at ({_shown(standing.hidden)})")
+    if standing.repositories:
+        one = "another repository" if len(standing.repositories) == 1 else "other repositories"
+        lost.append(f"{one} in it ({_shown(standing.repositories)})")
+    return tuple(lost)
+
+
+def _counted(names: Sequence[str], what: str) -> str:
+    return f"{len(names)} {what}" if len(names) == 1 else f"{len(names)} {what}s"
+
+
 def _shown(names: tuple[str, ...]) -> str:
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
 
 
-async def look(git: Git, worktree: Worktree, *, without_pushed: bool = False) -> Standing | None:
+async def look(git: Git, worktree: Worktree, *, counting: Commits = Commits.ALL) -> Standing | None:
     """Return what is in a worktree; None where git cannot tell.
 
     Args:
         git: What to ask.
         worktree: Which one.
-        without_pushed: Do not count commits that a remote branch holds.
+        counting: Which of its commits count.
     """
     try:
         listed = [one for one in await list_worktrees(git, worktree.root) if one.path == worktree.path]
@@ -102,7 +144,7 @@ async def look(git: Git, worktree: Worktree, *, without_pushed: bool = False) ->
             changed=tuple(line[3:] for line in await git.items_of(path, *status)),
             hidden=await _hidden(git, path),
             tip=(tip := await _tip(git, worktree)),
-            commits=await _commits(git, worktree, tip, without_pushed=without_pushed),
+            commits=await _commits(git, worktree, tip, counting=counting),
             operation=await _operation(git, path),
             repositories=await _repositories(git, path),
             lock=lock or "without a reason" if lock is not None and not lock.startswith(LOCK_REASON) else "",
@@ -122,10 +164,14 @@ async def _tip(git: Git, worktree: Worktree) -> str:
     return await git.text_of(worktree.root, "for-each-ref", "--format=%(objectname)", branch) if worktree.branch else ""
 
 
-async def _commits(git: Git, worktree: Worktree, tip: str, *, without_pushed: bool) -> int:
-    pushed = ["--not", "--remotes"] if without_pushed else []
+async def _commits(git: Git, worktree: Worktree, tip: str, *, counting: Commits) -> int:
+    others = {
+        Commits.ALL: [],
+        Commits.UNPUSHED: ["--not", "--remotes"],
+        Commits.UNIQUE: ["--not", f"--exclude={worktree.branch}", "--branches", "--tags", "--remotes"],
+    }
     heads = ["HEAD", tip] if tip else ["HEAD"]
-    return int(await git.text_of(worktree.path, "rev-list", "--count", *heads, f"^{worktree.base}", *pushed))
+    return int(await git.text_of(worktree.path, "rev-list", "--count", *heads, f"^{worktree.base}", *others[counting]))
 
 
 async def _operation(git: Git, path: Path) -> str:

@@ -44,6 +44,21 @@ class WorktreeBusy(WorktreeError):
 
 
 @final
+class WouldLoseWork(UsageError):
+    """A worktree is not removed, because work would be lost that is nowhere else, and nobody has said that it may be.
+
+    Attributes:
+        path: The folder.
+        lost: What it is, a phrase each.
+    """
+
+    def __init__(self, path: Path, lost: tuple[str, ...]) -> None:
+        super().__init__(f"{path} holds work that would be lost: {'; '.join(lost)}")
+        self.path = path
+        self.lost = lost
+
+
+@final
 class GitFailed(WorktreeError):
     """A git command ended with an error.
 

@@ -87,6 +87,36 @@ class WorktreeKept(WorktreeEvent):
     """Why it stays, in words."""
 
 
+@final
+@attrs.frozen(kw_only=True)
+class WorktreeEntered(WorktreeEvent):
+    """An agent works in it from now on; without an actor it is the main agent, and the session goes on there when it is resumed."""
+
+    kind: ClassVar[str] = "worktree.entered"
+
+    original_cwd: str
+    """The folder that it comes from, and goes back to."""
+    base: str
+    """The commit that the worktree was made from; empty where that is not known."""
+    was_there: bool
+    """Whether it was there already and was named by its path: then it is not removed on leaving."""
+    is_hook_based: bool
+    """Whether a hook made it."""
+    used_sparse_paths: bool
+    """Whether only some folders were checked out."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class WorktreeLeft(WorktreeEvent):
+    """An agent works in the folder again that it came from."""
+
+    kind: ClassVar[str] = "worktree.left"
+
+    action: str
+    """What became of the worktree: `keep`, `remove`, or `gone` where it was not there any more."""
+
+
 def about(event_class: type[WorktreeEvent], worktree: Worktree, **more: Any) -> WorktreeEvent:
     """Return an event about a worktree."""
     return event_class(name=worktree.name, path=str(worktree.path), branch=worktree.branch, **more)
@@ -100,5 +130,7 @@ EVENTS: Final = (
     WorktreeRemovalIntended,
     WorktreeRemoved,
     WorktreeKept,
+    WorktreeEntered,
+    WorktreeLeft,
 )
 """Every event of this folder."""

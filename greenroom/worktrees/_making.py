@@ -19,7 +19,14 @@ from greenroom.worktrees._claims import Worktree
 from greenroom.worktrees._cleanup import LOCK_REASON
 from greenroom.worktrees._errors import UnsafeWorktree, WorktreeError
 from greenroom.worktrees._git import Git, Repository, last_line
-from greenroom.worktrees._settings import CLEANUP_TIMEOUT_S, FETCH_AGE_S, FETCH_TIMEOUT_S, BaseRef, WorktreeSettings
+from greenroom.worktrees._settings import (
+    CLEANUP_TIMEOUT_S,
+    FETCH_AGE_S,
+    FETCH_TIMEOUT_S,
+    PULL_TIMEOUT_S,
+    BaseRef,
+    WorktreeSettings,
+)
 
 INCLUDE: Final = ".worktreeinclude"
 
@@ -71,6 +78,36 @@ async def base_commit(git: Git, repository: Repository, settings: WorktreeSettin
             await git.end_of(repository.here, "fetch", "--quiet", "--no-recurse-submodules", "origin")
     commit = await git.end_of(repository.here, "rev-parse", "--verify", "--quiet", ref + "^{commit}")
     return os.fsdecode(commit.stdout).strip() or repository.head
+
+
+async def pull_commit(git: Git, repository: Repository, number: int) -> str:
+    """Return the commit at the head of a pull request, fetched from the remote `origin`; at most 60 s.
+
+    Raises:
+        WorktreeError: There is no such remote, it has no such request, or it cannot be reached.
+    """
+    where, name = repository.here, f"#{number}"
+    remote = await git.end_of(where, "remote", "get-url", "origin")
+    if remote.returncode:
+        raise WorktreeError(f"{where} has no remote origin to fetch the pull request {name} from")
+    ref = f"refs/greenroom/pull-{number}"
+    fetch = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "origin", f"+refs/pull/{number}/head:{ref}")
+    end = None
+    with trio.move_on_after(PULL_TIMEOUT_S):
+        end = await git.end_of(where, *fetch)
+    if end is None:
+        raise WorktreeError(f"origin did not give the pull request {name} within {PULL_TIMEOUT_S:g} s")
+    if end.returncode:
+        why = "it has none of that number, or knows no pull requests"
+        said = last_line(end.stderr)
+        if "couldn't find remote ref" not in said:
+            why = said or f"exit status {end.returncode}"
+        raise WorktreeError(f"the pull request {name} cannot be fetched from origin: {why}")
+    try:
+        return await git.text_of(where, "rev-parse", "--verify", ref + "^{commit}")
+    finally:
+        with trio.move_on_after(CLEANUP_TIMEOUT_S, shield=True):
+            await git.end_of(where, "update-ref", "-d", ref)  # the branch of the worktree holds it from now on
 
 
 async def add_by_git(git: Git, worktree: Worktree, settings: WorktreeSettings) -> None:

@@ -11,6 +11,7 @@ from greenroom.core import UsageError
 
 FETCH_AGE_S: Final = 24 * 3600.0
 FETCH_TIMEOUT_S: Final = 5.0
+PULL_TIMEOUT_S: Final = 60.0
 CLEANUP_PERIOD_DAYS: Final = 30
 CLEANUP_TIMEOUT_S: Final = 30.0
 

@@ -19,8 +19,8 @@ import trio
 from greenroom.core import Event, Ports, UsageError
 from greenroom.worktrees._caretaker import Caretaker, Fate, Release
 from greenroom.worktrees._claims import CLAIMS, Claim, Kind, Worktree, claimed_names, make_folders
-from greenroom.worktrees._cleanup import LOCK_REASON, look, why_kept
-from greenroom.worktrees._errors import NoRepository, WorktreeBusy, WorktreeError
+from greenroom.worktrees._cleanup import Commits, Standing, look, losses
+from greenroom.worktrees._errors import NoRepository, WorktreeBusy, WorktreeError, WouldLoseWork
 from greenroom.worktrees._events import (
     WorktreeAdopted,
     WorktreeIntended,
@@ -39,6 +39,7 @@ from greenroom.worktrees._making import (
     check_identity,
     copy_files,
     included,
+    pull_commit,
     undo,
 )
 from greenroom.worktrees._names import agent_name, branch_of, check_name, nth_name, random_name
@@ -74,6 +75,11 @@ class Hold:
 
     def __repr__(self) -> str:
         return f"<Hold of {self.worktree.name}{'' if self._held else ', released'}>"
+
+    @property
+    def is_released(self) -> bool:
+        """Whether it holds nothing any more."""
+        return self._held is None
 
     def share(self) -> Hold:
         """Return a hold for another user, such as a nested child or a task that goes on in the background.
@@ -152,8 +158,13 @@ class Worktrees:
         """
         return await self._make(agent_name(agent_id), cwd, kind=Kind.AGENT, owner=agent_id)
 
-    async def open_for_session(self, name: str = "", *, cwd: Path) -> Hold:
+    async def open_for_session(self, name: str = "", *, cwd: Path, pull: int | None = None) -> Hold:
         """Make a worktree for a session, or take the one of that name again; without a name, one of two words.
+
+        Args:
+            name: What it is called.
+            cwd: A folder of the repository.
+            pull: Number of a pull request at `origin` to start from, in the place of a name; it is called `pr-<number>`.
 
         Raises:
             NoRepository: There is no git, repository, checkout or commit.
@@ -161,12 +172,35 @@ class Worktrees:
             WorktreeBusy: Another process uses it.
             WorktreeError: It could not be made; nothing is left of it.
         """
+        name = name if pull is None else f"pr-{pull}"
         if name:
             path = await self._root_of(cwd) / FOLDER / check_name(name)
             if path.is_dir():
-                return await self.adopt(path)
+                hold = await self.adopt(path)
+                if hold.worktree.kind is Kind.SESSION:
+                    return hold
+                await hold.release(keep=True)
+                raise UsageError(f"the worktree {name!r} is an agent's; choose another name, or name it by its path")
         chosen = name or random_name(self._ports.chance.random)
-        return await self._make(chosen, cwd, kind=Kind.SESSION, is_exact=bool(name))
+        return await self._make(chosen, cwd, kind=Kind.SESSION, is_exact=bool(name), pull=pull)
+
+    async def open_existing(self, path: Path, *, cwd: Path) -> Hold:
+        """Take a worktree of the repository around `cwd` that is there, whoever made it.
+
+        Raises:
+            UsageError: It is no worktree of that repository.
+            WorktreeBusy: Another process uses it, or an agent that runs.
+        """
+        root = await self._root_of(cwd)
+        path = await self._ports.blocking.run(path.resolve)
+        if not await self._ports.blocking.run(path.is_dir):
+            raise UsageError(f"{path} is no worktree: there is no such folder")
+        if await self._root_of(path) != root:
+            raise UsageError(f"{path} is no worktree of {root}; `git worktree list` shows them")
+        held = self._held.get(path)
+        if held is not None and held.worktree.kind is Kind.AGENT:
+            raise WorktreeBusy(path, "an agent that runs")
+        return await self.adopt(path)
 
     async def adopt(self, path: Path) -> Hold:
         """Take a worktree that is there: of an agent that is resumed, or one that a user names.
@@ -180,20 +214,33 @@ class Worktrees:
         async with self._one_act:
             return await self._adopt(await self._ports.blocking.run(path.resolve))
 
+    async def check_repository(self, cwd: Path) -> None:
+        """Say early what would be in the way of any worktree.
+
+        Raises:
+            NoRepository: There is no git, repository, checkout or commit.
+        """
+        await find_repository(self._git, cwd)
+
     async def _root_of(self, cwd: Path) -> Path:
         try:
             return (await find_repository(self._git, cwd)).root
         except NoRepository:
             return cwd  # a hook may make worktrees where there is no repository
 
-    async def _make(self, name: str, cwd: Path, *, kind: Kind, owner: str = "", is_exact: bool = False) -> Hold:
+    async def _make(
+        self, name: str, cwd: Path, *, kind: Kind, owner: str = "", is_exact: bool = False, pull: int | None = None
+    ) -> Hold:
         said = await self._hooks.create(name, cwd=cwd)  # not within the one act: it may take minutes
         async with self._one_act:
             if said is not None:
                 return await self._note_made_by_hook(name, said, await self._root_of(cwd), kind=kind, owner=owner)
             repository = await find_repository(self._git, cwd)
             now = self._ports.clock.wall()
-            base = await base_commit(self._git, repository, self._settings, now)
+            if pull is None:
+                base = await base_commit(self._git, repository, self._settings, now)
+            else:
+                base = await pull_commit(self._git, repository, pull)
             claims = await self._ports.blocking.run(make_folders, repository.root / FOLDER)
             claim, name = await self._claim_free(claims, name, is_exact=is_exact, repository=repository)
             worktree = Worktree(
@@ -295,8 +342,7 @@ class Worktrees:
         try:
             if not worktree.is_hook_based:
                 await check_identity(self._git, worktree)
-                reason = f"{LOCK_REASON}: in use by process {os.getpid()}"
-                await self._git.end_of(worktree.root, "worktree", "lock", "--reason", reason, str(path))
+                await self._care.lock(worktree)
             await self._record(about(WorktreeAdopted, worktree))
         except BaseException:
             claim.close()
@@ -365,7 +411,8 @@ class Worktrees:
             discard_changes: Whoever asks knows that changes and commits are lost.
 
         Raises:
-            UsageError: It is an agent's, or was released; or something would be lost, the message says what.
+            UsageError: It is an agent's, or was released.
+            WouldLoseWork: Something would be lost that is nowhere else; so it is taken of what a hook made.
             WorktreeBusy: Others use it.
             WorktreeError: Git refused.
         """
@@ -375,17 +422,41 @@ class Worktrees:
                 raise UsageError(f"worktree {worktree.name!r} is not for you to remove; that of an agent ends with it")
             if held.holds > 1:
                 raise WorktreeBusy(worktree.path, f"{held.holds - 1} more")
-            standing = await look(self._git, worktree)
-            why = why_kept(worktree, standing)
-            if why and not discard_changes:
-                raise UsageError(f"{worktree.path} holds work: {why}; say discard_changes to lose it")
+            standing = None if worktree.is_hook_based else await look(self._git, worktree, counting=Commits.UNIQUE)
+            lost = losses(standing)
+            if lost and not discard_changes:
+                raise WouldLoseWork(worktree.path, lost)
             with trio.CancelScope(shield=True):
-                tip = standing.tip if standing else ""
-                if refused := await self._care.remove(worktree, held.claim, tip=tip, force=bool(why)):
-                    raise WorktreeError(refused)
+                await self._remove(worktree, held.claim, standing, force=bool(lost))
                 del self._held[worktree.path]
                 hold._held = None  # released by this
-        return Release(worktree=worktree, fate=Fate.REMOVED, why=why)
+        return Release(worktree=worktree, fate=Fate.REMOVED, why="; ".join(lost), standing=standing)
+
+    async def _remove(self, worktree: Worktree, claim: Claim, standing: Standing | None, *, force: bool) -> None:
+        if worktree.is_hook_based:
+            release = await self._care.clean_up(worktree, claim)
+            if release.fate is not Fate.REMOVED:
+                raise WorktreeError(f"the worktree {worktree.path} stays: {release.why}")
+            return
+        tip = standing.tip if standing else ""
+        if refused := await self._care.remove(worktree, claim, tip=tip, force=force):
+            await self._care.lock(worktree)  # it is used on
+            raise WorktreeError(refused)
+
+    async def leave(self) -> None:
+        """Let go of all that is held still, as it stands; what git has locked stays so until a sweep (agents 11.15).
+
+        For the end of a session that is in a worktree: nobody is asked what is to become of it. Cancellation waits, at most 30 s.
+        """
+        try:
+            with trio.move_on_after(CLEANUP_TIMEOUT_S, shield=True):
+                async with self._one_act:
+                    for held in self._held.values():
+                        await self._record(about(WorktreeKept, held.worktree, why="its session ended in it"))
+        finally:
+            for held in self._held.values():
+                held.claim.close()
+            self._held.clear()
 
     async def sweep(self, *, cwd: Path) -> list[Release]:
         """Clean up after agents of processes that are no more: half-made ones at once, the others when they are old.

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from greenroom.tools import FunctionTool
+from greenroom.agents.crew import WORKTREE_TOOLS
+from greenroom.tools import Tool
 from greenroom.tools.builtin import STANDARD_TOOLS, HttpFetcher, make_web_fetch_tool
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "tools.md"
@@ -21,6 +22,8 @@ NEEDS: Final = {
     "TaskStop": "`background`",
     "TodoWrite": "`workspace`",
     "AskUserQuestion": "`ask_user`",
+    "EnterWorktree": "an open session",
+    "ExitWorktree": "an open session",
     "WebFetch": "made by `make_web_fetch_tool(fetcher, permit=...)`",
 }
 
@@ -36,8 +39,8 @@ async def _nobody(*_: object) -> None:
     raise AssertionError("the page is made without calling anything")
 
 
-def tools() -> tuple[FunctionTool, ...]:
-    return (*STANDARD_TOOLS, make_web_fetch_tool(HttpFetcher(), permit=_nobody))
+def tools() -> tuple[Tool, ...]:
+    return (*STANDARD_TOOLS, make_web_fetch_tool(HttpFetcher(), permit=_nobody), *WORKTREE_TOOLS)
 
 
 def overview() -> str:
@@ -48,7 +51,7 @@ def overview() -> str:
     return "\n".join(lines)
 
 
-def section(one: FunctionTool) -> str:
+def section(one: Tool) -> str:
     lines = [f"## {one.name}", "", one.description, ""]
     lines += ["| argument | type | default | meaning |", "| --- | --- | --- | --- |"]
     required = one.input_schema.get("required", ())

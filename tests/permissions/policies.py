@@ -60,6 +60,7 @@ def effect_of(call_text: str, held: Policy) -> str:
         "WebFetch": "url",
         "Agent": "subagent_type",
         "Skill": "skill",
+        "EnterWorktree": "path",
         "NotebookEdit": "notebook_path",
     }
     keys |= dict.fromkeys(("Grep", "Glob"), "path")

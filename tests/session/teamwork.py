@@ -131,6 +131,7 @@ async def open_teamwork(
     is_trusted: bool = False,
     resume: Path | str | None = None,
     ports: Ports | None = None,
+    worktree: str | None = None,
 ) -> AsyncIterator[Session]:
     """Open a session in virtual time; children are played by `pages`, and report what they were asked otherwise."""
     book = {"general-purpose": echo, "Explore": echo, "Plan": echo, **(pages or {}), "main": main}
@@ -145,6 +146,7 @@ async def open_teamwork(
         is_trusted=is_trusted,
         ports=ports or virtual_ports(),
         resume=resume,
+        worktree=worktree,
         settings=settings,
         agents=agents,
         permission_mode=mode,

@@ -31,6 +31,7 @@ from greenroom.worktrees import (
     WorktreeRemoved,
     Worktrees,
     WorktreeSettings,
+    WouldLoseWork,
     run_process,
 )
 from tests.worktrees.repositories import NEEDS_GIT, branches, commit, git, listed, make_repository
@@ -434,10 +435,116 @@ async def test_a_session_comes_back_to_its_worktree_and_removes_it_on_request(re
     await second.release()
     release = await worktrees.remove(hold, discard_changes=True)
 
-    assert release.why == "uncommitted changes: file.txt"
+    assert release.why == "1 uncommitted file (file.txt)"
     assert nothing_left(repository)
     with pytest.raises(UsageError):
         await hold.release()
+
+
+@pytest.mark.parametrize(
+    ("dirty", "lost"),
+    [
+        (modify, "1 uncommitted file (file.txt)"),
+        (add_untracked, "1 uncommitted file (new.txt)"),
+        (stage, "1 uncommitted file (file.txt)"),
+        (delete, "1 uncommitted file (file.txt)"),
+        (commit_change, "1 commit that is on no other branch"),
+        (commit_detached, "1 commit that is on no other branch"),
+        (commit_elsewhere_and_come_back, "1 commit that is on no other branch"),
+        (hide, "1 file whose changes git does not look at (file.txt)"),
+        (skip, "1 file whose changes git does not look at (file.txt)"),
+        (begin_merge, "a merge that is not finished"),
+        (nest_repository, "another repository in it (vendor/)"),
+    ],
+)
+async def test_nothing_is_lost_on_request_unless_that_is_said(
+    repository: Path, dirty: Callable[[Path], None], lost: str
+) -> None:
+    """RC-75; agents 11.14. Mechanism: `losses`."""
+    worktrees = Worktrees(HEAD)
+    hold = await worktrees.open_for_session("mine", cwd=repository)
+    path = hold.worktree.path
+    dirty(path)
+    before = {each: each.read_bytes() for each in path.rglob("*") if each.is_file()}
+
+    with pytest.raises(WouldLoseWork) as caught:
+        await worktrees.remove(hold)
+
+    assert (caught.value.path, caught.value.lost) == (path, (lost,))
+    assert {each: each.read_bytes() for each in path.rglob("*") if each.is_file()} == before
+    assert "locked greenroom" in listed(repository)  # it is used on
+    release = await worktrees.remove(hold, discard_changes=True)
+    assert (release.fate, release.why) == (Fate.REMOVED, lost)
+    assert nothing_left(repository)
+
+
+async def test_all_that_would_be_lost_is_said_at_once(repository: Path) -> None:
+    worktrees = Worktrees(HEAD)
+    hold = await worktrees.open_for_session("mine", cwd=repository)
+    commit_change(hold.worktree.path)
+    for number in range(5):
+        (hold.worktree.path / f"{number}.txt").write_text("new")
+
+    with pytest.raises(WouldLoseWork, match=r"5 uncommitted files \(0.txt, 1.txt, 2.txt and 2 more\); 1 commit that"):
+        await worktrees.remove(hold)
+
+
+async def test_what_git_refuses_to_remove_is_used_on_and_locked(repository: Path) -> None:
+    """RC-76: nothing else is tried; who is in it is in it still."""
+
+    async def refuse(command: list[str], **options: object) -> ProcessEnd:
+        if "remove" in command:
+            return ProcessEnd(returncode=255, stdout=b"", stderr=b"error: failed to delete: Directory not empty\n")
+        return await run_process(command, **options)  # type: ignore[arg-type]
+
+    worktrees = Worktrees(HEAD, run=refuse)  # type: ignore[arg-type]
+    hold = await worktrees.open_for_session("mine", cwd=repository)
+
+    with pytest.raises(WorktreeError, match="Directory not empty"):
+        await worktrees.remove(hold, discard_changes=True)
+
+    assert "locked greenroom" in listed(repository)
+    assert not hold.is_released
+    assert (await hold.release()).fate is Fate.KEPT
+
+
+async def test_nobody_is_put_into_the_worktree_of_an_agent_that_runs(repository: Path) -> None:
+    """Agents 20.55: an agent's is its own until its end; kept, it is entered by its path, and never taken for a session's."""
+    worktrees = Worktrees(HEAD)
+    hold = await worktrees.open_for_agent(AGENT, cwd=repository)
+    tree = hold.worktree
+
+    with pytest.raises(WorktreeBusy, match="an agent that runs"):
+        await worktrees.open_existing(tree.path, cwd=repository)
+    modify(tree.path)
+    await hold.release()
+    with pytest.raises(UsageError, match="is an agent's"):
+        await worktrees.open_for_session(tree.name, cwd=repository)
+    entered = await worktrees.open_existing(tree.path, cwd=repository)
+    with pytest.raises(UsageError, match="not for you to remove"):
+        await worktrees.remove(entered, discard_changes=True)
+    git(tree.path, "checkout", "--quiet", "file.txt")
+    assert (await entered.release(keep=True)).fate is Fate.KEPT
+    assert tree.path.exists()
+
+
+async def test_what_is_left_at_the_end_stays_locked_until_a_sweep(repository: Path) -> None:
+    """Agents 11.15, 11.9: the lock is let go of when its holder is no more, and the worktree stays whatever its age."""
+    events: list[Event] = []
+    worktrees = Worktrees(HEAD, record=keep(events))
+    hold = await worktrees.open_for_session("mine", cwd=repository)
+    other = Worktrees(HEAD, ports=Ports(clock=LaterClock(days=365)))
+    await other.sweep(cwd=repository)
+    assert "locked greenroom" in listed(repository)  # its holder lives
+
+    await worktrees.leave()
+
+    assert "locked greenroom" in listed(repository)
+    assert isinstance(events[-1], WorktreeKept)
+    assert await other.sweep(cwd=repository) == []
+    assert "locked" not in listed(repository)
+    assert hold.worktree.path.exists()
+    assert "worktree-mine" in branches(repository)
 
 
 async def test_an_agents_worktree_is_not_removed_on_request(repository: Path) -> None:

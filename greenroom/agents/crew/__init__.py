@@ -10,26 +10,34 @@ from greenroom.agents.crew._hook_agents import HOOK_AGENT, HookAgentFailed, Hook
 from greenroom.agents.crew._message_tool import make_send_message, not_recorded
 from greenroom.agents.crew._messages import SESSION, Archive, Neighbours, Post, SendRefused, Sent, TeamPost, Told
 from greenroom.agents.crew._orders import ChildWish, DelegationSettings, Ground, Member, Order, record_path
-from greenroom.agents.crew._placeholders import AGENT_TOOLS, SessionTool
+from greenroom.agents.crew._placeholders import AGENT_TOOLS, WORKTREE_TOOLS, SessionTool
 from greenroom.agents.crew._reports import report_of, words_of
 from greenroom.agents.crew._skill_forks import SkillForkFailed, SkillForks
+from greenroom.agents.crew._stays import Departure, StayRecord, Stays
 from greenroom.agents.crew._variables import delegation_from_environment, moves_calls
+from greenroom.agents.crew._worktree_tools import ENTER_WORKTREE, EXIT_WORKTREE, EnterWorktree, ExitWorktree
 
 __all__ = [
     "AGENT_TOOL",
     "AGENT_TOOLS",
+    "ENTER_WORKTREE",
+    "EXIT_WORKTREE",
     "FORK",
     "HOOK_AGENT",
     "PLACEHOLDER",
     "SEND_MESSAGE",
     "SESSION",
+    "WORKTREE_TOOLS",
     "AgentTool",
     "Archive",
     "ChildAgent",
     "ChildWish",
     "Crew",
     "DelegationSettings",
+    "Departure",
     "Elsewhere",
+    "EnterWorktree",
+    "ExitWorktree",
     "Ground",
     "HookAgentFailed",
     "HookAgents",
@@ -42,6 +50,8 @@ __all__ = [
     "SessionTool",
     "SkillForkFailed",
     "SkillForks",
+    "StayRecord",
+    "Stays",
     "TeamPost",
     "Told",
     "delegation_from_environment",

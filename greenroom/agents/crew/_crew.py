@@ -27,8 +27,9 @@ from greenroom.agents.crew._child import child_kind
 from greenroom.agents.crew._fork import directive
 from greenroom.agents.crew._handoffs import AfterCare, HandOffs
 from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order, record_path
-from greenroom.agents.crew._places import Places, confined
+from greenroom.agents.crew._places import Places
 from greenroom.agents.crew._reports import readable, report_of, with_denials, words_of
+from greenroom.agents.crew._stays import Stays
 from greenroom.agents.crew._telling import Telling
 from greenroom.agents.delegation._results import NO_OUTPUT
 from greenroom.agents.delegation._routing import SpawnRefused
@@ -36,7 +37,7 @@ from greenroom.core import Cause, JournalBusy, JournalError, Ports, Stopping, ac
 from greenroom.store import encode_line
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
-from greenroom.worktrees import Hold, Worktrees
+from greenroom.worktrees import Hold
 
 SEND_MESSAGE: Final = "SendMessage"
 
@@ -53,7 +54,7 @@ class Crew:
         ports: Ids.
         run_folder: Where their outputs and transcripts are.
         write: Appends to a file of the run folder, in order with the journal.
-        worktrees: Makes checkouts; None where there is no repository.
+        stays: The worktrees that agents go into; makes checkouts for others, where it can.
     """
 
     def __init__(
@@ -66,13 +67,13 @@ class Crew:
         ports: Ports,
         run_folder: Path,
         write: Callable[[Path, bytes], None],
-        worktrees: Worktrees | None,
+        stays: Stays,
         wait_durable: Callable[[], Awaitable[None]],
     ) -> None:
         self.tasks = tasks
         self.ground = ground
         self.settings = settings
-        self.places = Places(worktrees)
+        self.places = Places(stays.worktrees, stays)
         self.members: dict[str, Member] = {}
         self.names: dict[str, list[str]] = {}
         """Every name that was given, with the agents that had it, in order."""
@@ -93,6 +94,7 @@ class Crew:
         self._telling = Telling(tasks, ground, self.members)
         self._hand_offs = HandOffs(self.find_home)
         tasks.on_release = self._release
+        stays.on_move = self._note_move
         tasks.id_of = self.id_of
 
     def __repr__(self) -> str:
@@ -162,8 +164,8 @@ class Crew:
             above = self.members.get(order.caller_id)
             if order.in_worktree:
                 hold = await self.places.open(agent_id, home)
-            elif above is not None and above.hold is not None:
-                hold = confined(home, above.hold.share())
+            else:
+                hold = self.places.share(home, order.caller or self.main_home, above)
             member = self._begin(agent_id, order, home, hold)
             hold = None
         finally:
@@ -397,7 +399,7 @@ class Crew:
             self._keep_record(member)
         self._append_output(task, f"\n[{state.value}{f': {task.error}' if task.error else ''}]\n")
         review = self._hand_offs.begin(member, task, state)
-        is_looked_after = member.hold is not None or review is not None
+        is_looked_after = review is not None or member.hold is not None or home.stay is not None
         after_care = partial(self._look_after, member, task, review) if is_looked_after else None
         self.tasks.end(task, EDGE_TO[state], after_care)
         self._telling.pass_on(home, self._main_reader)
@@ -483,13 +485,16 @@ class Crew:
             self._write(member.record_file, encode_line(record))
             member.kept_record = record
 
+    def _note_move(self, home: AgentHome) -> None:
+        member = self.members.get(home.id)
+        if member is not None:
+            with suppress(JournalError):  # it is written again at the end of its run
+                self._keep_record(member)
+
     def _write_output(self, member: Member, appended: Appended) -> None:
-        text = readable(appended.message)
-        if text:
+        if text := readable(appended.message):
             self._append_output(member.task, text)
 
     def _append_output(self, task: Task, text: str) -> None:
-        try:
+        with suppress(JournalError):  # the conversation refuses too, and says so
             self._write(task.info.output_file, text.encode(errors="replace"))
-        except JournalError:
-            pass  # the conversation refuses too, and says so

@@ -217,6 +217,8 @@ class Member:
         """Return what is kept of it on disk, to go on with it when nothing of it is in memory (agents 6.58)."""
         home = self.home
         roots = home.own_roots
+        held = self.hold if home.stay is None else home.stay.hold
+        tree = None if held is None else held.worktree
         return {
             "agentId": self.id,
             "agentType": self.definition.name,
@@ -233,8 +235,8 @@ class Member:
             "isWorker": self.order.is_worker,
             "isBackground": self.order.is_background,
             "inWorktree": self.order.in_worktree,
-            "worktree": str(self.hold.worktree.path) if self.hold is not None else self.kept_path,
-            "branch": self.hold.worktree.branch if self.hold is not None else self.kept_branch,
+            "worktree": self.kept_path if tree is None else str(tree.path),
+            "branch": self.kept_branch if tree is None else tree.branch,
             "isStoppedByUser": self.task.is_stopped_by_user,
             "run": self.task.info.run,
         }

@@ -9,6 +9,14 @@ import attrs
 
 from greenroom.agents.crew._agent_tool import AGENT_TOOL
 from greenroom.agents.crew._crew import SEND_MESSAGE
+from greenroom.agents.crew._worktree_tools import (
+    ENTER_DESCRIPTION,
+    ENTER_SCHEMA,
+    ENTER_WORKTREE,
+    EXIT_DESCRIPTION,
+    EXIT_SCHEMA,
+    EXIT_WORKTREE,
+)
 from greenroom.tools import Tool, ToolContext, ToolError
 
 
@@ -33,3 +41,9 @@ class SessionTool:
 
 AGENT_TOOLS: Final[tuple[Tool, ...]] = (SessionTool(AGENT_TOOL), SessionTool(SEND_MESSAGE))
 """`Agent` and `SendMessage`, for the `tools` of `open_session`."""
+
+WORKTREE_TOOLS: Final[tuple[Tool, ...]] = (
+    SessionTool(ENTER_WORKTREE, ENTER_DESCRIPTION, ENTER_SCHEMA, is_read_only=False),
+    SessionTool(EXIT_WORKTREE, EXIT_DESCRIPTION, EXIT_SCHEMA, is_read_only=False),
+)
+"""`EnterWorktree` and `ExitWorktree`, for the `tools` of `open_session`."""

@@ -15,10 +15,11 @@ import attrs
 
 from greenroom.agents._services import AgentHome
 from greenroom.agents.crew._orders import Member
+from greenroom.agents.crew._stays import Stays
 from greenroom.permissions import ToolKind, traits_of
 from greenroom.tasks import Task
 from greenroom.tools import ToolError
-from greenroom.worktrees import Fate, Hold, Worktree, WorktreeError, Worktrees, confine_path, why_refused
+from greenroom.worktrees import Fate, Hold, Kind, Worktree, WorktreeError, Worktrees, confine_path, why_refused
 
 
 @final
@@ -28,6 +29,20 @@ class Places:
 
     worktrees: Worktrees | None
     """Makes them; None where the session starts no programs."""
+    stays: Stays
+    """Those that agents have gone into by themselves."""
+
+    def share(self, home: AgentHome, caller: AgentHome | None, above: Member | None) -> Hold | None:
+        """Hold for an agent the worktree in which it is started, because its caller works there; None where that is none.
+
+        Args:
+            home: The new agent's.
+            caller: Who starts it; the main agent for the host.
+            above: The same, if that is an agent of the crew.
+        """
+        stay = None if caller is None else caller.stay
+        held = stay.hold if stay is not None else None if above is None else above.hold
+        return None if held is None or held.is_released else confined(home, held.share())
 
     async def open(self, agent_id: str, home: AgentHome) -> Hold:
         """Make a worktree for an agent, and let it work there.
@@ -65,9 +80,10 @@ class Places:
     async def let_go(self, member: Member, task: Task) -> None:
         """Let go of an agent's worktree at the end of a run, and note what is kept."""
         hold, member.hold = member.hold, None
-        if hold is None:
+        release = None if hold is None else await hold.release()
+        release = await self.stays.let_go(member.home) or release  # what it went into is where it worked last
+        if release is None:
             return
-        release = await hold.release()
         tree = release.worktree
         is_there = release.fate is not Fate.REMOVED
         member.kept_path, member.kept_branch = (str(tree.path), tree.branch) if is_there else ("", "")
@@ -77,8 +93,10 @@ class Places:
 
 
 def confined(home: AgentHome, hold: Hold) -> Hold:
-    """Keep an agent in the worktree that it holds; returns the hold."""
+    """Keep an agent in the worktree that it holds; returns the hold. In one of the session its folders do."""
     tree = hold.worktree
+    if tree.kind is Kind.SESSION:
+        return hold
 
     def confine(tool: str, values: Mapping[str, Any]) -> str:
         return _why_not(home, tree, tool, values)

@@ -1,0 +1,803 @@
+"""Worktrees of a session: gone into by the tools or from the beginning, left, gone back to; with real git."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from greenroom.agents import Question
+from greenroom.agents.crew import WORKTREE_TOOLS
+from greenroom.core import UsageError
+from greenroom.models import AnswerLike, Call, ModelRequest
+from greenroom.permissions import Allow, Deny
+from greenroom.session import Fork, Session
+from greenroom.testing import virtual_ports
+from greenroom.tools import ToolContext, tool
+from greenroom.worktrees import WorktreeBusy, WorktreeError, Worktrees
+from tests.session.teamwork import (
+    Page,
+    agent,
+    in_order,
+    last_texts,
+    main_messages,
+    open_teamwork,
+    structured,
+    violations,
+)
+from tests.worktrees.repositories import NEEDS_GIT, branches, commit, git, listed, make_repository
+
+pytestmark = NEEDS_GIT
+HELLO = in_order("Hello.")
+PWD = Call("Bash", {"command": "pwd"})
+FREE = {"child_permission": "inherit"}
+COMMIT = "git add -A && git -c user.name=a -c user.email=a@example.com commit -q -m work"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "project")
+
+
+def enter(**more: Any) -> Call:
+    return Call("EnterWorktree", more)
+
+
+def leave(action: str, **more: Any) -> Call:
+    return Call("ExitWorktree", {"action": action, **more})
+
+
+def bash(command: str) -> Call:
+    return Call("Bash", {"command": command})
+
+
+def write(path: str) -> Call:
+    return Call("Write", {"file_path": path, "content": "new\n"})
+
+
+def place_of(project: Path, name: str) -> Path:
+    return project / ".greenroom" / "worktrees" / name
+
+
+async def play(folder: Path, *calls: AnswerLike, **more: Any) -> tuple[list[str], Session]:
+    """Let main make these calls, one a round; returns what each of them said, and the session."""
+    read: list[str] = []
+    page = in_order(*calls, otherwise="Done.")
+
+    def main(request: ModelRequest) -> AnswerLike:
+        read.append(last_texts(request))
+        return page(request)
+
+    async with open_teamwork(folder, main, wait_s=0, tools=WORKTREE_TOOLS, **more) as session:
+        with trio.fail_after(60):
+            await session.run("go")
+            await session.wait_quiet()
+    assert violations(session) == []
+    return read[1:], session
+
+
+def moves(session: Session) -> list[dict[str, Any]]:
+    """Return what programs read of the calls of both tools that did something, in order."""
+    return [one for one in structured(session) if "worktreePath" in one]
+
+
+# --- the tools ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_session_goes_into_a_worktree_and_comes_back(tmp_path: Path, project: Path) -> None:
+    """11.14: results have exactly these fields; files and commands are those of the worktree, in the same turn."""
+    calls = [enter(name="feature"), PWD, write("new.txt"), leave("keep"), PWD, bash("ls")]
+
+    said, session = await play(tmp_path, *calls)
+
+    tree = place_of(project, "feature")
+    assert (said[1], said[4]) == (str(tree), str(project))
+    assert (tree / "new.txt").read_text() == "new\n"
+    assert "new.txt" not in said[5]
+    assert git(tree, "rev-parse", "--abbrev-ref", "HEAD") == "worktree-feature"
+    entered, left = moves(session)
+    where = {"worktreePath": str(tree), "worktreeBranch": "worktree-feature"}
+    assert entered == {**where, "message": said[0]}
+    assert left == {"action": "keep", "originalCwd": str(project), **where, "message": said[3]}
+    assert "greenroom" not in listed(project).split("worktree-feature")[1]  # it is not locked any more
+
+
+async def test_what_would_be_lost_is_said_and_kept(tmp_path: Path, project: Path) -> None:
+    """11.14: removing work needs `discard_changes: true`. Mechanism: `losses`, asked before anything is touched."""
+    work = bash(f"echo 1 > one.txt; {COMMIT}; echo 2 > two.txt")
+    calls = [enter(name="feature"), work, leave("remove"), PWD, leave("remove", discard_changes=True), PWD]
+
+    said, session = await play(tmp_path, *calls)
+
+    tree = place_of(project, "feature")
+    for part in ("nothing was removed", "1 uncommitted file (two.txt)", "1 commit", "`discard_changes: true`"):
+        assert part in said[2]
+    assert said[3] == str(tree)  # refused, it stays where it is
+    assert said[5] == str(project)
+    assert not tree.exists()
+    assert branches(project) == ["main"]
+    left = moves(session)[-1]
+    assert left == {
+        "action": "remove",
+        "originalCwd": str(project),
+        "worktreePath": str(tree),
+        "worktreeBranch": "worktree-feature",
+        "discardedFiles": 1,
+        "discardedCommits": 1,
+        "message": said[4],
+    }
+
+
+@pytest.mark.parametrize("how", ["nothing", "merged", "pushed"])
+async def test_what_is_elsewhere_is_not_lost(how: str, tmp_path: Path, project: Path) -> None:
+    """A clean tree goes without a word, and so do commits that another branch, here or at the remote, holds."""
+    git(tmp_path, "clone", "--quiet", "--bare", str(project), "remote.git")
+    git(project, "remote", "add", "origin", str(tmp_path / "remote.git"))
+    work = {
+        "nothing": "true",
+        "merged": f"echo 1 > one.txt; {COMMIT}; git -C {project} merge -q --ff-only worktree-feature",
+        "pushed": f"echo 1 > one.txt; {COMMIT}; git push -q origin worktree-feature",
+    }
+    said, _ = await play(tmp_path, enter(name="feature"), bash(work[how]), leave("remove"))
+
+    assert "removed" in said[2], said
+    assert branches(project) == ["main"]
+    assert not place_of(project, "feature").exists()
+
+
+async def test_a_name_is_made_up_and_taken_up_again(tmp_path: Path, project: Path) -> None:
+    """11.1: two words; a name that is there is that worktree again."""
+    _, session = await play(tmp_path, enter(), write("new.txt"), leave("keep"))
+    path = Path(moves(session)[0]["worktreePath"])
+    assert path.parent == place_of(project, "")
+    assert path.name.count("-") == 1
+
+    said, _ = await play(tmp_path, enter(name=path.name), bash("cat new.txt"))
+
+    assert said[1] == "new"
+
+
+async def test_a_worktree_that_was_there_is_entered_and_never_removed(tmp_path: Path, project: Path) -> None:
+    """11.14: `path`; its base is not known, so nothing about it is proven."""
+    mine = tmp_path / "mine"
+    git(project, "worktree", "add", "--quiet", "-b", "mine", str(mine))
+    calls = [enter(path=str(mine)), PWD, leave("remove", discard_changes=True), PWD, leave("keep"), PWD]
+
+    said, session = await play(tmp_path, *calls)
+
+    assert (said[1], said[3], said[5]) == (str(mine), str(mine), str(project))
+    assert "was there before" in said[2]
+    assert moves(session)[0]["worktreeBranch"] == "mine"
+    assert mine.exists()
+    assert branches(project) == ["main", "mine"]
+
+
+async def test_a_worktree_of_somebody_else_is_not_forgotten_with_its_branch(tmp_path: Path, project: Path) -> None:
+    """A foreign worktree whose folder is away, as on a disk that is not there, is none of a sweep's business."""
+    mine = tmp_path / "mine"
+    git(project, "worktree", "add", "--quiet", "-b", "mine", str(mine))
+    git(project, "worktree", "lock", str(mine))
+    await play(tmp_path, enter(path=str(mine)), leave("keep"))
+    shutil.move(mine, tmp_path / "away")
+
+    await Worktrees().sweep(cwd=project)
+
+    assert branches(project) == ["main", "mine"]
+    assert "branch refs/heads/mine\nlocked" in listed(project)
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (enter(name="a b"), "cannot be called 'a b'"),
+        (enter(name="x", path="y"), "leave out `name`, or `path`"),
+        (enter(path="nowhere"), "no such folder"),
+        (enter(path="."), "is no worktree"),
+        (enter(path="sub"), "is no worktree"),
+        (enter(nme="x"), "nme"),
+        (leave("keep"), "no worktree that it went into"),
+        (leave("drop"), "action"),
+        (leave("keep", discard_changes=True), "is for `remove`"),
+    ],
+)
+async def test_what_cannot_be_is_said_and_changes_nothing(call: Call, why: str, tmp_path: Path, project: Path) -> None:
+    said, _ = await play(tmp_path, call, PWD)
+
+    assert why in said[0]
+    assert said[1] == str(project)
+    assert branches(project) == ["main"]
+
+
+async def test_one_at_a_time(tmp_path: Path, project: Path) -> None:
+    said, _ = await play(tmp_path, enter(name="one"), enter(name="two"), PWD)
+
+    assert "leave it with ExitWorktree" in said[1]
+    assert said[2] == str(place_of(project, "one"))
+    assert branches(project) == ["main", "worktree-one"]
+
+
+async def test_a_worktree_of_another_repository_is_refused(tmp_path: Path, project: Path) -> None:
+    other = make_repository(tmp_path / "other")
+    git(other, "worktree", "add", "--quiet", "-b", "its", str(tmp_path / "its"))
+
+    said, _ = await play(tmp_path, enter(path=str(tmp_path / "its")), PWD)
+
+    assert f"is no worktree of {project}" in said[0]
+    assert not (other / ".greenroom").exists()
+
+
+async def test_without_a_repository_it_says_so(tmp_path: Path) -> None:
+    """Behaviours (11), line 6."""
+    said, _ = await play(tmp_path, enter())
+
+    assert "is in no git repository" in said[0]
+
+
+async def test_it_comes_back_to_the_folder_where_its_shell_stood(tmp_path: Path, project: Path) -> None:
+    said, session = await play(tmp_path, bash("cd sub"), enter(name="x"), PWD, leave("remove"), PWD)
+
+    assert said[2] == str(place_of(project, "x"))
+    assert said[4] == str(project / "sub")
+    assert moves(session)[-1]["originalCwd"] == str(project / "sub")
+
+
+@pytest.mark.parametrize("how", ["keep", "remove"])
+async def test_a_worktree_that_was_deleted_under_it_can_be_left(how: str, tmp_path: Path, project: Path) -> None:
+    tree = place_of(project, "x")
+    calls = [
+        enter(name="x"),
+        bash(f"find {tree} -delete"),
+        bash("ls"),
+        leave("remove"),
+        leave(how, **({"discard_changes": True} if how == "remove" else {})),
+        PWD,
+    ]
+
+    said, _ = await play(tmp_path, *calls)
+
+    assert "is gone" in said[2]
+    assert "changes that cannot be told" in said[3]
+    assert said[5] == str(project)
+
+
+# --- permissions --------------------------------------------------------------------------------------------------------
+
+
+async def ask_about(
+    folder: Path, calls: Iterable[Call], *, allow: Iterable[str] = (), mode: str = "default", answer: bool = True
+) -> tuple[list[str], list[str]]:
+    """Return what somebody was asked about, and what the calls said."""
+    asked: list[str] = []
+
+    async def decide(question: Question) -> Allow | Deny:
+        await trio.lowlevel.checkpoint()
+        asked.append(question.tool)
+        return Allow() if answer else Deny(message="not now")
+
+    settings = {"permissions": {"allow": list(allow)}}
+    said, _ = await play(folder, *calls, mode=mode, settings=settings, can_use_tool=decide)
+    return asked, said
+
+
+async def test_the_tools_ask_unless_a_rule_allows(tmp_path: Path, project: Path) -> None:
+    calls = [enter(name="x"), leave("keep")]
+
+    assert (await ask_about(tmp_path, calls))[0] == ["EnterWorktree", "ExitWorktree"]
+    assert (await ask_about(tmp_path, calls, mode="acceptEdits"))[0] == ["EnterWorktree", "ExitWorktree"]
+    assert (await ask_about(tmp_path, calls, allow=["EnterWorktree", "ExitWorktree"]))[0] == []
+    asked, said = await ask_about(tmp_path, [enter(name="y"), PWD], allow=["Bash"], answer=False)
+    assert asked == ["EnterWorktree"]
+    assert said[1] == str(project)
+    assert branches(project) == ["main", "worktree-x"]
+
+
+async def test_going_elsewhere_is_asked_about_whatever_is_allowed(tmp_path: Path, project: Path) -> None:
+    """11.14: entering outside of the folder of worktrees asks the user; a rule that names the path is their word."""
+    git(project, "worktree", "add", "--quiet", "-b", "mine", str(tmp_path / "mine"))
+    git(project, "worktree", "add", "--quiet", "-b", "in", str(place_of(project, "in")))
+    both = ["EnterWorktree", "ExitWorktree"]
+    away = [enter(path=str(tmp_path / "mine")), leave("keep")]
+    hidden = [enter(path=f"{place_of(project, 'in')}/../../../../mine"), leave("keep")]
+
+    assert (await ask_about(tmp_path, away, allow=both))[0] == ["EnterWorktree"]
+    assert (await ask_about(tmp_path, hidden, allow=both))[0] == ["EnterWorktree"]
+    (place_of(project, "link")).symlink_to(tmp_path / "mine")
+    linked = [enter(path=str(place_of(project, "link"))), leave("keep")]
+    assert (await ask_about(tmp_path, linked, allow=both))[0] == ["EnterWorktree"]
+    assert (await ask_about(tmp_path, away, allow=[*both, f"EnterWorktree({tmp_path / 'mine'})"]))[0] == []
+    assert (await ask_about(tmp_path, [enter(path=str(place_of(project, "in"))), leave("keep")], allow=both))[0] == []
+
+
+async def test_edits_in_the_worktree_are_edits_at_home(tmp_path: Path, project: Path) -> None:
+    """The worktree is the working directory then, and the main checkout is outside."""
+    calls = [enter(name="x"), write("new.txt"), write(str(project / "new.txt")), bash("ls")]
+    allow = ["EnterWorktree", "Bash(ls)"]
+
+    asked, said = await ask_about(tmp_path, calls, allow=allow, mode="acceptEdits", answer=False)
+
+    assert (place_of(project, "x") / "new.txt").exists()
+    assert not (project / "new.txt").exists()
+    assert asked == ["Write"]
+    assert "not now" in said[2]
+
+
+# --- who else works there -----------------------------------------------------------------------------------------------
+
+
+async def test_an_agent_that_works_there_holds_it(tmp_path: Path, project: Path) -> None:
+    """RC-77: it is not removed under an agent that main has started, and it is when that one has ended."""
+    where: list[str] = []
+    may_end = trio.Event()
+
+    @tool(name="HoldOn")
+    async def hold_on() -> str:
+        """Wait until it is let go."""
+        await may_end.wait()
+        return "go"
+
+    def child(request: ModelRequest) -> AnswerLike:
+        where.append(last_texts(request))
+        return [PWD, Call("HoldOn")][len(where) - 1] if len(where) < 3 else "Done."
+
+    def main(request: ModelRequest) -> AnswerLike:
+        heard = last_texts(request)
+        if "remove" in heard.splitlines():
+            return leave("remove", discard_changes=True)
+        return in_order(enter(name="x"), agent("look", run_in_background=True))(request)
+
+    tools = (*WORKTREE_TOOLS, hold_on)
+    pages = {"general-purpose": child}
+    async with open_teamwork(tmp_path, main, pages=pages, wait_s=0, tools=tools, settings=FREE) as session:
+        with trio.fail_after(60):
+            await session.run("go")
+            await session.run("remove")
+            is_there = place_of(project, "x").exists()
+            may_end.set()
+            await session.wait_quiet()
+            await session.run("remove")
+    (refused,) = [one for one in main_messages(session) if "nothing was removed" in one]
+    assert "wait for their end" in refused
+    assert is_there
+    assert where[1] == str(place_of(project, "x"))
+    assert not place_of(project, "x").exists()
+    assert violations(session) == []
+
+
+async def test_it_stays_locked_while_somebody_works_there(tmp_path: Path, project: Path) -> None:
+    """RC-77: main leaves, its agent works on; git's lock, and ours, go with the last one."""
+    may_end = trio.Event()
+
+    @tool(name="HoldOn")
+    async def hold_on() -> str:
+        """Wait until it is let go."""
+        await may_end.wait()
+        return "go"
+
+    main = in_order(enter(name="x"), agent("look", run_in_background=True), leave("keep"), otherwise="Done.")
+    pages = {"general-purpose": in_order(Call("HoldOn"), "Done.")}
+    tools = (*WORKTREE_TOOLS, hold_on)
+    async with open_teamwork(tmp_path, main, pages=pages, wait_s=0, tools=tools, settings=FREE) as session:
+        with trio.fail_after(60):
+            await session.run("go")
+            assert "locked greenroom" in listed(project)
+            with pytest.raises(WorktreeBusy):
+                await Worktrees().open_for_session("x", cwd=project)
+            may_end.set()
+            await session.wait_quiet()
+        assert "locked greenroom" not in listed(project)
+    assert place_of(project, "x").exists()
+
+
+async def test_a_command_in_the_background_holds_it(tmp_path: Path, project: Path) -> None:
+    calls = [enter(name="x"), Call("Bash", {"command": "sleep 600", "run_in_background": True}), leave("remove"), PWD]
+
+    read: list[str] = []
+    page = in_order(*calls, otherwise="Done.")
+
+    def main(request: ModelRequest) -> AnswerLike:
+        read.append(last_texts(request))
+        return page(request)
+
+    async with open_teamwork(tmp_path, main, wait_s=0, tools=WORKTREE_TOOLS) as session:
+        with trio.fail_after(60):
+            await session.run("go")
+
+    assert "commands that still run" in read[3]
+    assert read[4] == str(place_of(project, "x"))
+
+
+async def test_a_sub_agent_goes_in_by_itself_and_its_worktree_stays(tmp_path: Path, project: Path) -> None:
+    """1.52: children in the background have the tools; 20.55: what they went into is no agent's worktree, and is kept."""
+    read: list[str] = []
+    steps: list[AnswerLike] = [enter(name="its"), PWD, "Done."]
+
+    def child(request: ModelRequest) -> AnswerLike:
+        read.append(last_texts(request))
+        return steps[len(read) - 1] if len(read) <= len(steps) else "Again."
+
+    def main(request: ModelRequest) -> AnswerLike:
+        first = agent("go", run_in_background=True, name="helper")
+        return in_order(first, "Waiting.", bash("pwd"), otherwise="Noted.")(request)
+
+    pages = {"general-purpose": child}
+    async with open_teamwork(tmp_path, main, pages=pages, wait_s=0, tools=WORKTREE_TOOLS, settings=FREE) as session:
+        with trio.fail_after(60):
+            await session.run("go")
+            await session.wait_quiet()
+            (member,) = session.delegation.crew.members.values()
+            task = member.task
+            assert session.worktree is None
+            await session.delegation.post.send(member.id, "again", sender=session.main.id)
+            await session.wait_quiet()
+            assert member.home.cwd == place_of(project, "its")
+    assert read[2] == str(place_of(project, "its"))
+    assert (task.worktree, task.worktree_branch) == (str(place_of(project, "its")), "worktree-its")
+    assert place_of(project, "its").exists()
+    assert violations(session) == []
+
+
+async def test_an_agent_in_a_worktree_of_its_own_stays_there(tmp_path: Path, project: Path) -> None:
+    """20.55: an agent's worktree is cleaned up at its end, and never by ExitWorktree."""
+    read: list[str] = []
+    steps: list[AnswerLike] = [enter(name="x"), leave("remove", discard_changes=True), write("new.txt")]
+
+    def child(request: ModelRequest) -> AnswerLike:
+        read.append(last_texts(request))
+        return steps[len(read) - 1] if len(read) <= len(steps) else "Done."
+
+    main = in_order(agent("go", isolation="worktree"))
+    pages = {"general-purpose": child}
+    async with open_teamwork(tmp_path, main, pages=pages, wait_s=0, tools=WORKTREE_TOOLS, settings=FREE) as session:
+        with trio.fail_after(60):
+            await session.run("go")
+        (member,) = session.delegation.crew.members.values()
+
+    assert "a worktree of its own" in read[1]
+    assert "no worktree that it went into" in read[2]
+    assert branches(project) == ["main", f"worktree-agent-{member.id[:8]}"]
+
+
+async def test_where_a_sub_agent_is_can_be_read_while_it_runs(tmp_path: Path, project: Path) -> None:
+    """CL-32: whoever goes on with it after a crash finds it there. Mechanism: `Stays.on_move` writes its record."""
+    records: list[dict[str, Any]] = []
+
+    @tool(name="Look")
+    async def look(ctx: ToolContext) -> str:
+        """Look at what is kept of the caller."""
+        await trio.lowlevel.checkpoint()
+        record = session.delegation.crew.members[ctx.actor].kept_record
+        assert record is not None
+        records.append(dict(record))
+        return "seen"
+
+    pages = {"general-purpose": in_order(enter(name="its"), Call("Look"), leave("keep"), Call("Look"), "Done.")}
+    main = in_order(agent("go"))
+    tools = (*WORKTREE_TOOLS, look)
+    async with open_teamwork(tmp_path, main, pages=pages, wait_s=0, tools=tools, settings=FREE) as session:
+        with trio.fail_after(60):
+            await session.run("go")
+
+    tree = str(place_of(project, "its"))
+    assert [one["worktree"] for one in records] == [tree, ""]
+    assert [one["cwd"] for one in records] == [tree, str(project)]
+    assert [one["roots"] for one in records] == [[tree], None]
+
+
+async def test_a_teammate_joins_in_the_worktree_and_holds_it(tmp_path: Path, project: Path) -> None:
+    where: list[str] = []
+
+    def mate(request: ModelRequest) -> AnswerLike:
+        where.append(last_texts(request))
+        return PWD if len(where) == 1 else "Done."
+
+    def main(request: ModelRequest) -> AnswerLike:
+        return leave("remove") if "remove" in last_texts(request).splitlines() else "Done."
+
+    async with opening(tmp_path, main, worktree="x", pages={"general-purpose": mate}, settings=FREE) as session:
+        with trio.fail_after(60):
+            async with session.open_team("crew") as team:
+                ann = await team.spawn("ann", definition="general-purpose", prompt="Look.")
+                await session.wait_quiet()
+                await session.run("remove")
+                ann.kill("enough")
+                await ann.wait_ended()
+                await session.run("remove")
+
+    assert where[1] == str(place_of(project, "x"))
+    (refused,) = [one for one in main_messages(session) if "nothing was removed" in one]
+    assert "used by ann" in refused
+    assert not place_of(project, "x").exists()
+
+
+async def test_the_worktree_of_a_teammate_that_ends_is_kept_and_free(tmp_path: Path, project: Path) -> None:
+    pages = {"general-purpose": in_order(enter(name="its"), "Done.")}
+    async with opening(tmp_path, pages=pages, settings=FREE) as session:
+        with trio.fail_after(60):
+            async with session.open_team("crew") as team:
+                ann = await team.spawn("ann", definition="general-purpose", prompt="Look.")
+                await session.wait_quiet()
+                assert "locked greenroom" in listed(project)
+                ann.kill("enough")
+                await ann.wait_ended()
+                while "locked greenroom" in listed(project):
+                    await trio.lowlevel.checkpoint()
+    assert place_of(project, "its").exists()
+
+
+# --- from the beginning, and again ---------------------------------------------------------------------------------------
+
+
+def opening(folder: Path, main: Page = HELLO, *, seed: int = 1, **more: Any) -> Any:
+    return open_teamwork(folder, main, wait_s=0, ports=virtual_ports(seed), tools=WORKTREE_TOOLS, **more)
+
+
+async def test_a_session_begins_in_a_worktree_that_is_still_there_at_its_end(tmp_path: Path, project: Path) -> None:
+    """11.15: left behind, and locked until a sweep, which lets go of the lock and never removes it (11.9)."""
+    said, session = await play(
+        tmp_path, PWD, agent("look"), worktree="feature", pages={"general-purpose": in_order(PWD)}
+    )
+
+    tree = place_of(project, "feature")
+    assert said[0] == str(tree)
+    assert session.cwd == tree
+    assert session.worktree == tree
+    assert "locked greenroom" in listed(project)
+
+    assert await Worktrees().sweep(cwd=project) == []
+    assert tree.exists()
+    assert "locked greenroom" not in listed(project)
+
+
+async def test_what_the_host_spawns_works_there_too(tmp_path: Path, project: Path) -> None:
+    """Its commands are decided about by rules, as main's are: in a worktree of the session nobody is confined."""
+    where: list[str] = []
+
+    def child(request: ModelRequest) -> AnswerLike:
+        where.append(last_texts(request))
+        return bash(f"pwd; git -C {project} branch --show-current") if len(where) == 1 else "Done."
+
+    async with opening(tmp_path, worktree="x", pages={"general-purpose": child}, settings=FREE) as session:
+        with trio.fail_after(60):
+            await session.spawn("general-purpose", "look")
+
+    assert where[1].splitlines() == [str(place_of(project, "x")), "main"]
+
+
+async def test_a_pull_request_is_fetched(tmp_path: Path, project: Path) -> None:
+    """11.15: `#N` is `pull/N/head` of origin."""
+    origin = make_repository(tmp_path / "origin")
+    git(origin, "checkout", "--quiet", "-b", "theirs")
+    (origin / "theirs.txt").write_text("theirs")
+    head = commit(origin, "theirs")
+    git(origin, "update-ref", "refs/pull/12/head", head)
+    git(project, "remote", "add", "origin", str(origin))
+
+    said, _ = await play(tmp_path, bash("cat theirs.txt; git rev-parse HEAD"), leave("remove"), worktree="#12")
+
+    assert said[0].split() == ["theirs" + head]
+    assert "removed" in said[1]
+    assert git(project, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
+
+
+@pytest.mark.parametrize(
+    ("worktree", "has_origin", "kind", "why"),
+    [
+        ("#12", False, WorktreeError, "no remote origin"),
+        ("#12", True, WorktreeError, "pull request #12 cannot be fetched from origin: it has none of that number"),
+        ("#x", True, UsageError, "such as '#12'"),
+        ("a/b", True, UsageError, "'a-b' would do"),
+    ],
+)
+async def test_what_cannot_be_fetched_is_said(
+    worktree: str, *, has_origin: bool, kind: type[Exception], why: str, tmp_path: Path, project: Path
+) -> None:
+    if has_origin:
+        git(project, "remote", "add", "origin", str(make_repository(tmp_path / "origin")))
+
+    with pytest.raises(kind, match=why):
+        async with opening(tmp_path, worktree=worktree):
+            pass
+
+    assert branches(project) == ["main"]
+
+
+async def test_without_a_repository_no_run_begins(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is in no git repository"):
+        async with opening(tmp_path, worktree=""):
+            pass
+
+    assert not (tmp_path / "runs").exists()
+
+
+async def test_two_sessions_are_not_in_the_same_worktree(tmp_path: Path, project: Path) -> None:
+    async with opening(tmp_path, worktree="x"):
+        with pytest.raises(WorktreeBusy):
+            async with opening(tmp_path, seed=2, worktree="x"):
+                pass
+
+
+@pytest.mark.parametrize("is_fork", [False, True])
+async def test_a_resumed_session_is_in_its_worktree_again(*, is_fork: bool, tmp_path: Path, project: Path) -> None:
+    """10.21. Mechanism: `worktree.entered` without an actor, in the journal."""
+    _, first = await play(tmp_path, bash("cd sub"), enter(name="x"), write("new.txt"))
+
+    def main(request: ModelRequest) -> AnswerLike:
+        asked = request.messages[-1].text
+        return {"where?": PWD, "leave": leave("keep"), "and now?": PWD}.get(asked.strip(), "Done.")
+
+    resume = Fork(first.run_folder) if is_fork else first.run_folder
+    async with opening(tmp_path, main, resume=resume) as session:
+        with trio.fail_after(60):
+            assert session.worktree == place_of(project, "x")
+            for text in ("where?", "leave", "and now?"):
+                await session.run(text)
+    messages = main_messages(session)
+    assert str(place_of(project, "x")) in messages
+    assert str(project / "sub") in messages  # where it had come from
+    assert session.problems == ()
+
+    async with opening(tmp_path, resume=session.run_folder) as again:
+        assert again.worktree is None
+
+
+async def test_where_a_sub_agent_was_is_not_where_the_session_was(tmp_path: Path, project: Path) -> None:
+    """The record of a sub-agent's stay names it; that of the main agent's is the session's."""
+    pages = {"general-purpose": in_order(enter(name="its"), "Done.")}
+    async with opening(tmp_path, in_order(agent("go")), pages=pages, settings=FREE) as first:
+        with trio.fail_after(60):
+            await first.run("go")
+
+    async with opening(tmp_path, seed=2, resume=first.run_folder) as session:
+        assert (session.worktree, session.problems) == (None, ())
+    assert place_of(project, "its").exists()
+
+
+async def test_a_hook_makes_it_for_a_session_that_begins_there(tmp_path: Path) -> None:
+    """11.10: no repository is needed."""
+    made = tmp_path / "made"
+
+    said, session = await play(tmp_path, PWD, worktree="x", settings=hooks(WorktreeCreate=f"mkdir {made}; echo {made}"))
+
+    assert said == [str(made)]
+    assert session.worktree == made
+
+
+async def test_a_worktree_that_is_gone_is_said(tmp_path: Path, project: Path) -> None:
+    """The session goes on in its folder; its model reads so with the next message, and people as a problem."""
+    _, first = await play(tmp_path, enter(name="x"))
+    git(project, "worktree", "unlock", str(place_of(project, "x")))
+    git(project, "worktree", "remove", "--force", str(place_of(project, "x")))
+    read: list[str] = []
+
+    def main(request: ModelRequest) -> AnswerLike:
+        read.append(last_texts(request))
+        return PWD if len(read) == 1 else "Done."
+
+    async with opening(tmp_path, main, resume=first.run_folder) as session:
+        with trio.fail_after(60):
+            await session.run("where?")
+            assert session.worktree is None
+        (problem,) = session.problems
+
+    assert "x of this session is gone; its branch was worktree-x" in problem
+    assert f"it goes on in {project}" in problem
+    assert f"You work in {project} again" in read[0]
+    assert read[1] == str(project)
+    async with opening(tmp_path, resume=first.run_folder) as again:  # it is said once
+        assert again.problems == ()
+
+
+async def test_a_worktree_that_is_another_sessions_now_is_said(tmp_path: Path, project: Path) -> None:
+    _, first = await play(tmp_path, enter(name="x"))
+
+    async with opening(tmp_path, worktree="x"), opening(tmp_path, seed=2, resume=first.run_folder) as session:
+        assert session.worktree is None
+        assert "is used by another process" in session.problems[0]
+
+
+CHILD = """
+import sys
+import trio
+from greenroom.agents.crew import WORKTREE_TOOLS
+from greenroom.models import Call, ScriptedModel
+from greenroom.session import open_session
+from greenroom.tools import tool
+from greenroom.tools.builtin import STANDARD_TOOLS
+
+@tool(name="Wait")
+async def wait() -> str:
+    "Wait for ever."
+    print("waits", flush=True)
+    await trio.sleep_forever()
+    return ""
+
+async def begin():
+    model = ScriptedModel([Call("EnterWorktree", {"name": "x"}), Call("Wait"), "Done."])
+    async with open_session(
+        model=model, cwd=sys.argv[1], runs=sys.argv[2], tools=(*STANDARD_TOOLS, *WORKTREE_TOOLS, wait),
+        permission_mode="bypassPermissions",
+    ) as session:
+        await session.run("go")
+
+trio.run(begin)
+"""
+
+
+def begin_and_kill(cwd: Path, runs: Path) -> None:
+    command = [sys.executable, "-c", CHILD, str(cwd), str(runs)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "waits\n"
+        child.kill()
+
+
+async def test_what_a_killed_process_was_in_is_gone_back_to(tmp_path: Path, project: Path) -> None:
+    """DESIGN 12.22: the record is durable before the tool answers; the system lets go of what the process held."""
+    begin_and_kill(project, tmp_path / "runs")
+
+    async with opening(tmp_path, resume="last") as session:
+        assert session.worktree == place_of(project, "x")
+        assert session.problems == ()
+
+
+async def test_the_agent_reads_how_its_own_checkout_stands(tmp_path: Path, project: Path) -> None:
+    (project / "file.txt").write_text("changed")
+
+    async with opening(tmp_path, worktree="x", sources=["project"]) as session:
+        with trio.fail_after(60):
+            await session.run("go")
+        home = session.delegation.crew.main_home
+        assert home is not None
+        prompt = home.definition.system_prompt
+
+    assert str(place_of(project, "x")) in prompt
+    assert "worktree-x" in prompt
+    assert "file.txt" not in prompt
+
+
+# --- hooks --------------------------------------------------------------------------------------------------------------
+
+
+def hooks(**commands: str) -> Mapping[str, Any]:
+    return {"hooks": {name: [{"hooks": [{"type": "command", "command": one}]}] for name, one in commands.items()}}
+
+
+@pytest.mark.parametrize("is_removed", [False, True])
+async def test_hooks_make_and_remove_it_in_gits_place(*, is_removed: bool, tmp_path: Path) -> None:
+    """11.10, 11.16, 3.28: no repository is needed; what a hook made may hold anything, so it is only removed on demand."""
+    made, told = tmp_path / "made", tmp_path / "told"
+    create = f"cat > {told}; mkdir {made} && echo {made}"
+    remove = {"WorktreeRemove": f"rm -r {made}"} if is_removed else {}
+    settings = hooks(WorktreeCreate=create, PostToolUse=f"cat > {tmp_path}/after; env > {tmp_path}/env", **remove)
+    calls = [enter(name="x"), PWD, leave("remove"), leave("remove", discard_changes=True), PWD]
+
+    said, session = await play(tmp_path, *calls, settings=settings)
+
+    assert said[1] == str(made)
+    assert json.loads(told.read_text())["name"] == "x"
+    assert "cannot be told" in said[2]
+    assert made.exists() is not is_removed
+    assert said[4] == str(tmp_path / "project" if is_removed else made)
+    if is_removed:
+        left = moves(session)[-1]
+        assert left.keys() == {"action", "originalCwd", "worktreePath", "message"}
+    else:
+        assert "no hook WorktreeRemove" in said[3]
+
+
+async def test_hooks_are_told_where_it_works_and_which_project_it_is(tmp_path: Path, project: Path) -> None:
+    """11.16: `CLAUDE_PROJECT_DIR` stays the original root; `cwd` is the worktree."""
+    out = tmp_path / "told"
+    command = f"""{{ cat; echo; echo "$CLAUDE_PROJECT_DIR"; }} > {out}"""
+    await play(tmp_path, enter(name="x"), PWD, settings=hooks(PostToolUse=command))
+
+    told, root = out.read_text().strip().rsplit("\n", 1)
+    assert json.loads(told)["cwd"] == str(place_of(project, "x"))
+    assert root == str(project)
