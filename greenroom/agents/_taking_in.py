@@ -90,7 +90,7 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
         texts[:0], home.openings = map(reminder, home.openings), []
         if home.definition.critical_reminder:
             texts.append(reminder(home.definition.critical_reminder))
-        uuid = message.uuid if isinstance(message, Item) else ""
+        uuid = message.uuid if isinstance(message, Item | Prompt) else ""
         notices = notices_of((message, *quiet))
         turn.conversation.say(texts, is_hidden=is_hidden, origin=origin, uuid=uuid, notices=notices)
         turn.ctx.acknowledge()
@@ -213,12 +213,19 @@ def _tell_taken(turn: Taker, messages: Iterable[object]) -> None:
     for one in messages:
         if home.refusals is not None and isinstance(one, Item | Prompt) and origin_of(one).is_consent:
             home.refusals.clear()
+        if home.on_said is not None and isinstance(one, Item | Prompt) and one.uuid and _is_said(one):
+            home.on_said(one.uuid)
         if isinstance(one, Note):
             home.unread.pop(one.notice, None)
             if one.on_read is not None:
                 one.on_read()
         elif isinstance(one, Item) and home.on_taken is not None:
             home.on_taken(one.uuid)
+
+
+def _is_said(one: Item | Prompt) -> bool:
+    """Whether the user says something, and does not only answer a question."""
+    return origin_of(one).is_consent and not (isinstance(one, Item) and one.kind is Kind.ORPHANED_PERMISSION)
 
 
 # --- what is not for the model -----------------------------------------------------------------------------------------
@@ -279,7 +286,7 @@ async def run_skill(turn: Taker, message: Note | Work | Prompt | Item, rendered:
         parts = {"command-name": name, "command-args": rendered.arguments, "local-command-stdout": out}
         parts |= {"local-command-stderr": error} if error else {}
         text = "".join(f"<{tag}>{escape(part)}</{tag}>" for tag, part in parts.items())
-        uuid = message.uuid if isinstance(message, Item) else ""
+        uuid = message.uuid if isinstance(message, Item | Prompt) else ""
         turn.conversation.say([text], origin=origin_of(message), uuid=uuid, is_at_rest=True)
     return out
 

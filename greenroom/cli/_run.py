@@ -40,6 +40,7 @@ from greenroom.cli._run_input import (
 from greenroom.cli._run_model import model_for
 from greenroom.cli._run_output import Writer, make_printer
 from greenroom.cli._run_quiet import CEILING_S, read_ceiling
+from greenroom.cli._run_rewind import rewind_command
 from greenroom.cli._run_session import Run, unknown_tools
 from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._swarm import prepared_runs
@@ -112,6 +113,8 @@ def run_command(
     flags: RunFlags = AS_BY_DEFAULT,
 ) -> int:
     """Let one agent do what the prompt says, print its answer, and return the exit code."""
+    if flags.rewind_files is not None:
+        return rewind_command(flags, prompt)
     flags, earlier = as_before(flags)
     allow = read_rules("--allowed-tools", flags.allowed_tools or (), Effect.ALLOW)
     deny = read_rules("--disallowed-tools", flags.disallowed_tools or (), Effect.DENY)
