@@ -213,7 +213,7 @@ def _tell_taken(turn: Taker, messages: Iterable[object]) -> None:
     for one in messages:
         if home.refusals is not None and isinstance(one, Item | Prompt) and origin_of(one).is_consent:
             home.refusals.clear()
-        if home.on_said is not None and isinstance(one, Item | Prompt) and one.uuid and _is_said(one):
+        if home.on_said is not None and isinstance(one, Item | Prompt) and one.uuid and origin_of(one).is_consent:
             home.on_said(one.uuid)
         if isinstance(one, Note):
             home.unread.pop(one.notice, None)
@@ -221,11 +221,6 @@ def _tell_taken(turn: Taker, messages: Iterable[object]) -> None:
                 one.on_read()
         elif isinstance(one, Item) and home.on_taken is not None:
             home.on_taken(one.uuid)
-
-
-def _is_said(one: Item | Prompt) -> bool:
-    """Whether the user says something, and does not only answer a question."""
-    return origin_of(one).is_consent and not (isinstance(one, Item) and one.kind is Kind.ORPHANED_PERMISSION)
 
 
 # --- what is not for the model -----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -123,19 +123,7 @@ def run_command(
         flags = attrs.evolve(flags, no_session_persistence=True)
     check_flags(flags, keeping_nothing=f"{SKIP_VARIABLE} is on, which" if is_skipped else "--no-session-persistence")
     tools = chosen_tools(flags.tools)
-    given = with_permissions(
-        read_object("--settings", flags.settings), allow=allow, deny=deny, folders=flags.add_dir or ()
-    )
-    for config in flags.mcp_config or ():
-        given = with_servers(given, read_object("--mcp-config", config))
-    if flags.strict_mcp_config:
-        given = with_only_servers(given)
-    if flags.append_subagent_system_prompt:
-        given = with_delegation(given, append_system_prompt=flags.append_subagent_system_prompt)
-    if flags.coordinator:
-        given = with_delegation(given, coordinator=True)
-    if flags.record:
-        given = {**(given or {}), "record_model": True}
+    given = settings_of(flags, allow, deny)
     max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
     open_with: dict[str, Any] = {
         "model": model_for(flags.model, max_usd=max_usd)
@@ -167,6 +155,28 @@ def run_command(
     )
     with calm_collector(), _runs_of(flags) as runs:
         return trio.run(_run, options, runs)
+
+
+def settings_of(flags: RunFlags, allow: Sequence[str], deny: Sequence[str]) -> dict[str, Any]:
+    """Return the settings that come before those of any file: what the flags give, and what some of them mean.
+
+    Raises:
+        UsageError: Something in them cannot be used.
+    """
+    given = with_permissions(
+        read_object("--settings", flags.settings), allow=allow, deny=deny, folders=flags.add_dir or ()
+    )
+    for config in flags.mcp_config or ():
+        given = with_servers(given, read_object("--mcp-config", config))
+    if flags.strict_mcp_config:
+        given = with_only_servers(given)
+    if flags.append_subagent_system_prompt:
+        given = with_delegation(given, append_system_prompt=flags.append_subagent_system_prompt)
+    if flags.coordinator:
+        given = with_delegation(given, coordinator=True)
+    if flags.record:
+        given = {**given, "record_model": True}
+    return given
 
 
 @contextmanager

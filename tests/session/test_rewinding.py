@@ -206,6 +206,31 @@ async def test_what_commands_did_is_undone_only_where_tools_had_changed_a_file(t
     assert done.restored == done.changed_elsewhere == (session.cwd / "known.txt",)
 
 
+async def test_a_command_of_the_users_own_counts_to_its_message(tmp_path: Path) -> None:
+    async with opened(tmp_path, [write("known.txt", "1\n"), "1"], ports=None) as session:
+        await session.run("First.")
+        sent = session.send("!echo 2 > known.txt; echo 2 > unknown.txt")
+        await session.wait_quiet()
+        assert (session.cwd / "known.txt").read_text(encoding="utf-8") == "2\n"
+        done = await session.rewind_files(sent)
+        assert (session.cwd / "known.txt").read_text(encoding="utf-8") == "1\n"
+    assert done.files == (session.cwd / "known.txt",)
+
+
+async def test_what_a_skill_of_the_users_does_as_an_agent_counts_to_its_message(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    skill = tmp_path / "work" / ".greenroom" / "skills" / "tidy" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: tidy\ndescription: d\ncontext: fork\n---\nTidy up.", encoding="utf-8")
+    script = [write("early.txt", "1\n"), "1", write("late.txt", "2\n"), "tidied"]
+    async with opened(tmp_path, script, sources=["project"]) as session:
+        await session.run("First.", message_id="m1")
+        await session.run("/tidy", message_id="m2")
+        assert (session.cwd / "late.txt").exists()
+        assert (await session.rewind_files("m2")).removed == (session.cwd / "late.txt",)
+
+
 async def test_the_agent_has_to_read_a_file_again_that_was_set_back(tmp_path: Path, autojump_clock: MockClock) -> None:
     edits = edit("a.txt", "1", "2")
     model = [write("a.txt", "1\n"), "1", *edits, "2", edits[1], "3"]

@@ -49,10 +49,13 @@ def test_copies_are_bounded_and_the_oldest_go_first(tmp_path: Path) -> None:
             change(checkpoints, quiet, "changed once")
         change(checkpoints, path, f"{number}" * 100)
         assert kept(tmp_path) <= 500
+    change(checkpoints, quiet, "changed again")
     for again in (checkpoints, opened(tmp_path, most_bytes=500)):
-        with pytest.raises(UsageError, match="what was kept of them then had to go") as caught:
-            again.rewind("m0")
-        assert "\n" not in str(caught.value)
+        for number in range(4):
+            with pytest.raises(UsageError, match="what was kept of them then had to go") as caught:
+                again.rewind(f"m{number}", is_dry_run=True)
+            assert "\n" not in str(caught.value)
+        again.rewind("m4", is_dry_run=True)
         again.rewind("m6")
         assert path.read_text(encoding="utf-8") == "5" * 100
         assert quiet.read_text(encoding="utf-8") == "changed once"
@@ -243,10 +246,12 @@ def test_changes_of_several_threads_are_all_kept(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_that_cannot_be_read_takes_what_is_older_with_it(tmp_path: Path) -> None:
-    checkpoints, path = opened(tmp_path), tmp_path / "a"
+    checkpoints, path, once = opened(tmp_path), tmp_path / "a", tmp_path / "b"
     for number in (1, 2, 3):
         checkpoints.begin(f"m{number}")
         change(checkpoints, path, f"{number}")
+        if number == 1:
+            change(checkpoints, once, "once")
     (tmp_path / "files" / "000002.json").write_text('{"prompt": 2', encoding="utf-8")
     again = opened(tmp_path)
     for message in ("m1", "m2"):
@@ -254,6 +259,7 @@ def test_a_snapshot_that_cannot_be_read_takes_what_is_older_with_it(tmp_path: Pa
             again.rewind(message)
     again.rewind("m3")
     assert path.read_text(encoding="utf-8") == "2"
+    assert once.read_text(encoding="utf-8") == "once"
 
 
 @pytest.mark.parametrize(
