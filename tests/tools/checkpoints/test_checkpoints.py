@@ -61,6 +61,22 @@ def test_copies_are_bounded_and_the_oldest_go_first(tmp_path: Path) -> None:
         assert quiet.read_text(encoding="utf-8") == "changed once"
 
 
+def test_what_counts_still_outlives_the_message_that_it_was_kept_for(tmp_path: Path) -> None:
+    checkpoints, quiet, large = opened(tmp_path, most_bytes=500), tmp_path / "quiet", tmp_path / "large"
+    large.write_text("l" * 400, encoding="utf-8")
+    (tmp_path / "1").write_text("x" * 80, encoding="utf-8")
+    for number in range(3):
+        checkpoints.begin(f"m{number}")
+        change(checkpoints, quiet if number == 0 else tmp_path / f"{number}", "1" * 40)
+    change(checkpoints, large, "2")  # for which all older messages have to go
+    change(checkpoints, quiet, "2")
+    with pytest.raises(UsageError):
+        checkpoints.rewind("m1")
+    checkpoints.rewind("m2")
+
+    assert (quiet.read_text(encoding="utf-8"), large.read_text(encoding="utf-8")) == ("1" * 40, "l" * 400)
+
+
 def test_what_is_larger_than_all_copies_may_be_is_not_kept_and_takes_nothing_from_others(tmp_path: Path) -> None:
     checkpoints, small, large = opened(tmp_path, most_bytes=500), tmp_path / "small", tmp_path / "large"
     small.write_text("1", encoding="utf-8")
