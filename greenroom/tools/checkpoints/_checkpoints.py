@@ -153,10 +153,9 @@ class FileCheckpoints:
             return history.snapshots[number]
         snapshot = history.begin(number)
         for path in history.roots:
-            before = history.newest(path)
             now = self._state_now(path)
-            if now != before:
-                snapshot.was[path] = now
+            if now != history.newest.get(path):
+                history.note(snapshot, path, now)
             if now.digest != history.left.get(path):
                 history.note_others(snapshot, path, number - 1)
                 history.leave(snapshot, path, now.digest)

@@ -103,12 +103,15 @@ class History:
         self.roots: dict[str, str] = {}
         """Every file that is known, with the folder that its agent worked in."""
         self.others: dict[str, int] = {}
+        self.newest: dict[str, FileState] = {}
+        """The state of each file that was noted last."""
         self.floor = -1
         for one in snapshots:
             self.snapshots[one.number] = one
             self.left |= one.left
             self.roots |= one.roots
             self.others |= one.others
+            self.newest |= one.was
             self.floor = max(self.floor, one.floor)
             for path in (*one.was, *one.left):  # where what was noted first could not be read
                 self.roots.setdefault(path, "/")
@@ -122,8 +125,12 @@ class History:
 
     def first(self, snapshot: Snapshot, path: str, state: FileState, root: str) -> None:
         """Note a file that a tool is about to change for the first time."""
-        snapshot.was[path] = state
+        self.note(snapshot, path, state)
         snapshot.roots[path] = self.roots[path] = root
+
+    def note(self, snapshot: Snapshot, path: str, state: FileState) -> None:
+        """Note how the message of a snapshot has found a file."""
+        snapshot.was[path] = self.newest[path] = state
 
     def leave(self, snapshot: Snapshot, path: str, digest: str) -> None:
         """Note what a file is left with."""
@@ -135,17 +142,10 @@ class History:
 
     def forget(self, snapshot: Snapshot, path: str) -> None:
         """Take back `first`: the file was not changed after all."""
-        for mapping in (snapshot.was, snapshot.roots, snapshot.left, self.roots, self.left):
+        for mapping in (snapshot.was, snapshot.roots, snapshot.left, self.roots, self.left, self.newest):
             mapping.pop(path, None)
 
     # --- what is known ---------------------------------------------------------------------------------------------
-
-    def newest(self, path: str) -> FileState | None:
-        """Return the state of a file that was noted last."""
-        for one in reversed(self.snapshots.values()):
-            if path in one.was:
-                return one.was[path]
-        return None
 
     def states_at(self, number: int) -> dict[str, FileState]:
         """Return how all files were when a message arrived, by path; nothing where none was changed since.
