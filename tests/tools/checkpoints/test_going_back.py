@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import stat
 import tempfile
 from pathlib import Path
@@ -12,7 +13,7 @@ import trio
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.core import InlineBlocking, SystemDisk
+from greenroom.core import Disk, InlineBlocking, SystemDisk
 from greenroom.tools import Tool, ToolContext, ToolError
 from greenroom.tools.builtin import edit_tool, read_tool, write_tool
 from greenroom.tools.checkpoints import FileCheckpoints, FileRewind
@@ -23,7 +24,7 @@ NAMES = ["old.txt", "other.txt", "new.txt", "deep/er/new.txt"]
 TEXTS = ["", "one\n", "two\n", "one\ntwo\nthree\n"]
 
 NAME = st.sampled_from(NAMES)
-STEP = st.one_of(
+STEPS = (
     st.just(("prompt",)),
     st.tuples(st.just("write"), NAME, st.sampled_from(TEXTS)),
     st.tuples(st.just("edit"), NAME),
@@ -31,8 +32,25 @@ STEP = st.one_of(
     st.tuples(st.just("overwrite"), NAME, st.sampled_from(TEXTS)),
     st.tuples(st.just("chmod"), NAME, st.sampled_from([0o600, 0o755])),
     st.tuples(st.just("rewind"), st.integers(0, 20)),
-    st.just(("reopen",)),
 )
+STEP = st.one_of(*STEPS, st.just(("reopen",)))
+
+
+class FillingDisk(SystemDisk):
+    """A disk on which there is room for a file, or is not.
+
+    Args:
+        has_room: Says it of each file that is written, in order; there is room for those that follow.
+    """
+
+    def __init__(self, has_room: list[bool]) -> None:
+        super().__init__()
+        self._has_room = iter(has_room)
+
+    def write(self, path: Path, content: bytes) -> None:
+        if not next(self._has_room, True):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        super().write(path, content)
 
 
 @attrs.define
@@ -41,6 +59,7 @@ class World:
 
     folder: Path
     run: Path
+    disk: Disk = attrs.field(factory=SystemDisk)
     checkpoints: FileCheckpoints = attrs.field(init=False)
     context: ToolContext = attrs.field(init=False)
     at: list[Files] = attrs.field(factory=list)
@@ -55,7 +74,7 @@ class World:
         self.reopen()
 
     def reopen(self) -> None:
-        self.checkpoints = FileCheckpoints(self.run, disk=SystemDisk(), write=appending)
+        self.checkpoints = FileCheckpoints(self.run, disk=self.disk, write=appending)
         self.context = ToolContext(
             cwd=self.folder,
             roots=(self.folder,),
@@ -82,7 +101,8 @@ class World:
             if name in before:
                 await read_tool.call({"file_path": name}, self.context)
             await tool.call({"file_path": name, **values}, self.context)
-        except ToolError:
+        except ToolError as error:
+            assert "space" not in str(error)
             assert self.files() == before
         else:
             self.first.setdefault(name, (len(self.at), before.get(name)))
@@ -111,13 +131,22 @@ class World:
         tried = self.checkpoints.rewind(f"m{number}", is_dry_run=True)
         assert self.files() == before
         done = self.checkpoints.rewind(f"m{number}")
+        kept = {str(one.relative_to(self.folder)) for one, _ in done.not_restored}
+        assert kept <= before.keys() | expected.keys()
+        for name in kept:
+            assert before.get(name) != expected.get(name), "it is as it was, and needs no copy"
+            expected.pop(name, None)
+            expected |= {name: before[name]} if name in before else {}
         assert self.files() == expected
-        assert tried == done
+        assert kept or tried == done
         assert {str(one.relative_to(self.folder)) for one in done.files} == {
             name for name in NAMES if before.get(name) != expected.get(name)
         }
-        assert not done.error
-        assert self.checkpoints.rewind(f"m{number}") == FileRewind()
+        if isinstance(self.disk, FillingDisk):
+            assert bool(done.error) == bool(kept)
+        else:
+            assert not done.error
+            assert self.checkpoints.rewind(f"m{number}") == FileRewind()
 
     async def do(self, step: tuple[Any, ...]) -> None:
         match step[0]:
@@ -144,12 +173,25 @@ def test_every_message_finds_its_files_again(steps: list[tuple[Any, ...]], numbe
 
     Of commands this holds in files that tools have changed.
     """
+    go_back(steps, number, SystemDisk())
+
+
+@given(st.lists(st.one_of(*STEPS), max_size=25), st.integers(0, 20), st.lists(st.booleans(), max_size=40))
+@example([("prompt",), ("edit", "old.txt")], 0, [False])
+def test_on_a_full_disk_a_file_is_set_back_or_named(
+    steps: list[tuple[Any, ...]], number: int, has_room: list[bool]
+) -> None:
+    """Whatever could not be kept: tools go on, and nothing stays as it is without a word."""
+    go_back(steps, number, FillingDisk(has_room))
+
+
+def go_back(steps: list[tuple[Any, ...]], number: int, disk: Disk) -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place).resolve() / "work"
         folder.mkdir()
 
         async def go() -> None:
-            world = World(folder, Path(place) / "run" / "files")
+            world = World(folder, Path(place) / "run" / "files", disk)
             for step in steps:
                 await world.do(step)
             world.rewind(number)
