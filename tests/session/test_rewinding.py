@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
@@ -15,13 +14,14 @@ from trio.testing import MockClock
 
 from greenroom.agents import Appended
 from greenroom.agents.crew import AGENT_TOOLS
-from greenroom.core import SystemDisk, UsageError, event_of
+from greenroom.core import UsageError, event_of
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ScriptedModel, ToolResultBlock
 from greenroom.session import FilesRewound, Fork, Session, open_session
 from greenroom.store import read_transcript
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS
+from tests.tools.checkpoints.kept import FillingDisk
 
 ON = {"fileCheckpointingEnabled": True}
 SEEDS = count()
@@ -244,37 +244,19 @@ async def test_the_agent_has_to_read_a_file_again_that_was_set_back(tmp_path: Pa
     assert "it was changed since it was read; read it again" in said
 
 
-class NoRoom:
-    """A disk that keeps no copies while it is full."""
-
-    def __init__(self) -> None:
-        self.is_full = False
-        self._disk = SystemDisk()
-        self.make_folder = self._disk.make_folder
-        self.append = self._disk.append
-        self.read = self._disk.read
-        self.size = self._disk.size
-        self.sync = self._disk.sync
-        self.close = self._disk.close
-
-    def write(self, path: Path, content: bytes) -> None:
-        if self.is_full and "files" in path.parts:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        self._disk.write(path, content)
-
-
 async def test_an_edit_is_made_though_no_copy_can_be_kept_and_the_host_is_told(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    disk = NoRoom()
+    is_full = False
+    disk = FillingDisk(lambda path: not (is_full and "files" in path.parts))
     ports = attrs.evolve(virtual_ports(), disk=disk)
     script = [*edit("a.txt", "1", "2"), write("new.txt", "n\n"), "1", *edit("b.txt", "1", "2"), "2"]
     async with opened(tmp_path, script, ports=ports) as session:
         for name in ("a.txt", "b.txt"):
             (session.cwd / name).write_text("1\n", encoding="utf-8")
-        disk.is_full = True
+        is_full = True
         await session.run("First.", message_id="m1")
-        disk.is_full = False
+        is_full = False
         await session.run("Second.", message_id="m2")
         assert (session.cwd / "a.txt").read_text(encoding="utf-8") == "2\n"
         tried = await session.rewind_files("m1", dry_run=True)
