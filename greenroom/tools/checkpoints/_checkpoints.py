@@ -86,6 +86,8 @@ class FileCheckpoints:
         self._lock = threading.Lock()
         self._history, self._numbers, self._is_torn = self._folder.load()
         self._number = max([0, *self._numbers.values(), *self._history.snapshots])
+        self._looked_at = -1
+        """Number of the message since which all files have been looked at."""
         self._names: dict[str, str] = {}
         """What the host calls messages that have not arrived yet, by our ids."""
 
@@ -113,8 +115,8 @@ class FileCheckpoints:
 
     @property
     def must_look(self) -> bool:
-        """Whether nothing has been looked at since the last message arrived."""
-        return self._number not in self._history.snapshots
+        """Whether files have not all been looked at since the last message arrived; while that is done, too."""
+        return self._looked_at != self._number
 
     def look(self) -> None:
         """Look at all files that are known, unless that was done since the last message; before anything that may change some."""
@@ -148,9 +150,13 @@ class FileCheckpoints:
 
     def _snapshot(self) -> Snapshot:
         """Return the snapshot of the message that arrived last, made now if need be."""
-        history, number = self._history, self._number
-        if number in history.snapshots:
-            return history.snapshots[number]
+        number = self._number
+        snapshot = self._history.snapshots.get(number) or self._look_for(number)
+        self._looked_at = number
+        return snapshot
+
+    def _look_for(self, number: int) -> Snapshot:
+        history = self._history
         snapshot = history.begin(number)
         for path in history.roots:
             now = self._state_now(path)

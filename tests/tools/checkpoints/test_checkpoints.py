@@ -16,7 +16,7 @@ from greenroom.core import SystemDisk, UsageError
 from greenroom.tools import FileChange
 from greenroom.tools.checkpoints import FileCheckpoints
 from greenroom.tools.checkpoints._looking import line_changes
-from tests.tools.checkpoints.kept import appending
+from tests.tools.checkpoints.kept import FillingDisk, appending
 
 
 def opened(tmp_path: Path, most_bytes: int = 10_000) -> FileCheckpoints:
@@ -256,6 +256,34 @@ def test_changes_of_several_threads_are_all_kept(tmp_path: Path) -> None:
 
     assert opened(tmp_path).rewind("m1").files == tuple(paths)
     assert {path.read_text(encoding="utf-8") for path in paths} == {"start"}
+
+
+def test_a_look_is_to_be_waited_for_until_it_has_ended(tmp_path: Path) -> None:
+    """Mechanism: else a second agent's command could change a file before it was looked at."""
+    is_looking, may_end = threading.Event(), threading.Event()
+
+    def has_room(_: Path) -> bool:
+        is_looking.set()
+        return may_end.wait(30)
+
+    checkpoints = FileCheckpoints(tmp_path / "files", disk=FillingDisk(has_room), write=appending)
+    checkpoints.begin("m1")
+    assert checkpoints.must_look
+    may_end.set()
+    change(checkpoints, tmp_path / "a", "1")
+    assert not checkpoints.must_look
+    checkpoints.begin("m2")
+    is_looking.clear()
+    may_end.clear()
+    thread = threading.Thread(target=checkpoints.look)
+    thread.start()
+    assert is_looking.wait(30)
+    must_look = checkpoints.must_look
+    may_end.set()
+    thread.join()
+
+    assert must_look
+    assert not checkpoints.must_look
 
 
 # --- what an earlier process left ---------------------------------------------------------------------------------------------
