@@ -85,6 +85,8 @@ class Prompt(Request[Answer]):
     text: str
     is_hidden: bool = attrs.field(default=False, kw_only=True)
     """As of a note."""
+    uuid: str = attrs.field(default="", kw_only=True)
+    """Of its line in the transcript, where it has one already."""
     skills: tuple[Rendered, ...] = attrs.field(default=(), kw_only=True, eq=False, repr=False)
     """The skills that the user called; their text is in the prompt, and the turn has what they grant."""
     typed: str = attrs.field(default="", kw_only=True)

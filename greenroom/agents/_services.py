@@ -39,7 +39,7 @@ from greenroom.permissions import Allow, ApprovalQueue, Deny, Mode, Policy, Refu
 from greenroom.skills import Rendered
 from greenroom.store import SharedPrefix, Transcript
 from greenroom.tasks import Progress, TaskNotice
-from greenroom.tools import SIDE_BY_SIDE, AskUser, Background, Processes, ToolContext, ToolSet, Workspace
+from greenroom.tools import SIDE_BY_SIDE, AskUser, Background, FileChanges, Processes, ToolContext, ToolSet, Workspace
 
 if TYPE_CHECKING:
     from greenroom.agents._hooking import Hooking
@@ -128,6 +128,8 @@ class AgentServices:
     processes: Processes | None = None
     background: Background | None = None
     ask_user: AskUser | None = None
+    changes: FileChanges | None = None
+    """Hears of files that tools change; None: nobody does."""
 
 
 @final
@@ -263,6 +265,8 @@ class AgentHome:
     """Runs a skill of the user's with `context: fork`, and returns the output of the command; None refuses it."""
     on_taken: Callable[[str], None] | None = None
     """Told the uuid of each item that it has taken up, in that step."""
+    on_said: Callable[[str], None] | None = None
+    """Told the uuid of each message of the user's that it has taken up, in that step."""
     keeps_open: bool = False
     """Whether the calls that its loaded conversation ends with stay open at its start, because answers to them may come."""
     tell: Callable[[Note, Lane], object] | None = None
@@ -311,6 +315,7 @@ class AgentHome:
             background=services.background,
             ask_user=services.ask_user,
             progress=show,
+            changes=services.changes,
         )
 
     @property

@@ -95,7 +95,7 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
         texts[:0], home.openings = map(reminder, home.openings), []
         if home.definition.critical_reminder:
             texts.append(reminder(home.definition.critical_reminder))
-        uuid = message.uuid if isinstance(message, Item) else ""
+        uuid = message.uuid if isinstance(message, Item | Prompt) else ""
         notices = notices_of((message, *quiet))
         typed = "" if _words(message) == text else _words(message)
         turn.conversation.say(texts, is_hidden=is_hidden, origin=origin, uuid=uuid, notices=notices, typed=typed)
@@ -242,6 +242,8 @@ def _tell_taken(turn: Taker, messages: Iterable[object]) -> None:
         _note_words(home, one)
         if home.refusals is not None and isinstance(one, Item | Prompt) and origin_of(one).is_consent:
             home.refusals.clear()
+        if home.on_said is not None and isinstance(one, Item | Prompt) and one.uuid and origin_of(one).is_consent:
+            home.on_said(one.uuid)
         if isinstance(one, Note):
             home.unread.pop(one.notice, None)
             if one.on_read is not None:
@@ -331,7 +333,7 @@ async def run_skill(turn: Taker, message: Note | Work | Prompt | Item, rendered:
         parts = {"command-name": name, "command-args": rendered.arguments, "local-command-stdout": out}
         parts |= {"local-command-stderr": error} if error else {}
         text = "".join(f"<{tag}>{escape(part)}</{tag}>" for tag, part in parts.items())
-        uuid = message.uuid if isinstance(message, Item) else ""
+        uuid = message.uuid if isinstance(message, Item | Prompt) else ""
         turn.conversation.say([text], origin=origin_of(message), uuid=uuid, is_at_rest=True)
     return out
 

@@ -12,7 +12,7 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -41,6 +41,7 @@ from greenroom.cli._run_input import (
 from greenroom.cli._run_model import model_for
 from greenroom.cli._run_output import Writer, make_printer
 from greenroom.cli._run_quiet import CEILING_S, read_ceiling
+from greenroom.cli._run_rewind import rewind_command
 from greenroom.cli._run_session import Run, unknown_tools
 from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._swarm import prepared_runs
@@ -116,6 +117,8 @@ def run_command(
     flags: RunFlags = AS_BY_DEFAULT,
 ) -> int:
     """Let one agent do what the prompt says, print its answer, and return the exit code."""
+    if flags.rewind_files is not None:
+        return rewind_command(flags, prompt)
     flags, earlier = as_before(flags)
     allow = read_rules("--allowed-tools", flags.allowed_tools or (), Effect.ALLOW)
     deny = read_rules("--disallowed-tools", flags.disallowed_tools or (), Effect.DENY)
@@ -124,16 +127,7 @@ def run_command(
         flags = attrs.evolve(flags, no_session_persistence=True)
     check_flags(flags, keeping_nothing=f"{SKIP_VARIABLE} is on, which" if is_skipped else "--no-session-persistence")
     tools = chosen_tools(flags.tools)
-    given = with_permissions(
-        read_object("--settings", flags.settings), allow=allow, deny=deny, folders=flags.add_dir or ()
-    )
-    given, hosted = servers_for(given, flags)
-    if flags.append_subagent_system_prompt:
-        given = with_delegation(given, append_system_prompt=flags.append_subagent_system_prompt)
-    if flags.coordinator:
-        given = with_delegation(given, coordinator=True)
-    if flags.record:
-        given = {**(given or {}), "record_model": True}
+    given, hosted = settings_of(flags, allow, deny)
     max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
     open_with: dict[str, Any] = {
         "model": model_for(flags.model, max_usd=max_usd)
@@ -186,6 +180,28 @@ def servers_for(settings: dict[str, Any], flags: RunFlags) -> tuple[dict[str, An
     if flags.strict_mcp_config:
         settings = with_mcp(settings, only_given=True)
     return (with_mcp(settings, may_grow=True) if is_talking else settings), hosted
+
+
+def settings_of(flags: RunFlags, allow: Sequence[str], deny: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Return the settings that come before those of any file: what the flags give, and what some of them mean.
+
+    Returns:
+        The settings, and the names of the MCP servers that live in the program which talks to the run.
+
+    Raises:
+        UsageError: Something in them cannot be used.
+    """
+    given = with_permissions(
+        read_object("--settings", flags.settings), allow=allow, deny=deny, folders=flags.add_dir or ()
+    )
+    given, hosted = servers_for(given, flags)
+    if flags.append_subagent_system_prompt:
+        given = with_delegation(given, append_system_prompt=flags.append_subagent_system_prompt)
+    if flags.coordinator:
+        given = with_delegation(given, coordinator=True)
+    if flags.record:
+        given = {**given, "record_model": True}
+    return given, hosted
 
 
 @contextmanager

@@ -34,6 +34,7 @@ from greenroom.cli._run_protocol import (
     read_line,
     receipt,
     refusal,
+    rewound,
     success,
     withdrawal,
 )
@@ -211,8 +212,10 @@ class Host:
                 await self._do(said, session)
 
     def _say(self, said: UserSaid, session: Session) -> None:
+        if not said.uuid:  # so that receipts, repetitions and requests to set files back call it the same
+            said = attrs.evolve(said, uuid=new_uuid(self._ids))
         if self._is_in_turn():
-            self._said[session.send(said.text, priority=said.priority)] = said
+            self._said[session.send(said.text, priority=said.priority, message_id=said.uuid)] = said
         else:
             with suppress(trio.ClosedResourceError):  # the run is being left
                 self._put.send_nowait(said)
@@ -226,7 +229,7 @@ class Host:
     def _name(self, own: str) -> str:
         """Return what the program calls what it said."""
         said = self._said.get(own)
-        return own if said is None else said.uuid or own
+        return own if said is None else said.uuid
 
     async def _do(self, asked: Asked, session: Session) -> None:
         handler = _REQUESTS.get(asked.subtype)
@@ -308,6 +311,17 @@ class Host:
             raise UsageError("mcp_message needs a server_name, and a message that is an object")
         self._servers.hear(str(values.get("server_name", "")), message)
         return {}
+
+    async def _rewind_files(self, session: Session, values: Mapping[str, Any]) -> Line:
+        message, dry_run = values.get("user_message_id"), values.get("dry_run") or False
+        if not isinstance(message, str) or not message or not isinstance(dry_run, bool):
+            raise UsageError("rewind_files needs user_message_id, the uuid of a message; dry_run is true or false")
+        try:
+            return rewound(await session.rewind_files(message, dry_run=dry_run))
+        except UsageError as error:
+            if not dry_run:
+                raise
+            return {"canRewind": False, "error": str(error)}
 
     async def _mcp_status(self, session: Session, values: Mapping[str, Any]) -> Line:
         del values
@@ -392,6 +406,7 @@ _REQUESTS: Final[Mapping[str, Callable[[Host, Session, Mapping[str, Any]], Await
     "mcp_reconnect": Host._mcp_reconnect,
     "mcp_status": Host._mcp_status,
     "mcp_toggle": Host._mcp_toggle,
+    "rewind_files": Host._rewind_files,
     "set_permission_mode": Host._set_mode,
     "stop_task": Host._stop_task,
 }

@@ -69,6 +69,12 @@ class RunFlags:
         flag('A run to go on with: its id, its folder or "last". Without a prompt, with the turn that was cut.'),
     ] = None
     fork_session: Annotated[bool, flag("With --resume: go on in a new run, and leave that one as it is.")] = False
+    rewind_files: Annotated[
+        str | None,
+        flag(
+            "With --resume: set files back to how they were when the message of this id arrived, and do nothing else."
+        ),
+    ] = None
     session_id: Annotated[str | None, flag("The id that the new run gets, a UUID; by default one is made.")] = None
     no_session_persistence: Annotated[
         bool, flag("Keep nothing of the run: no journal, no transcript; it cannot be resumed.")

@@ -17,6 +17,7 @@ from greenroom.agents import Question
 from greenroom.cli._run_lines import Line
 from greenroom.core import UsageError
 from greenroom.permissions import Allow, Deny, read_update
+from greenroom.tools.checkpoints import FileRewind
 
 CAPABILITIES: Final = ("interrupt_receipt_v1", "interrupt_cancel_queued_v1")
 """What a program may rely on (agents 9.14)."""
@@ -211,3 +212,18 @@ def _unreadable(why: str) -> Deny:
 def receipt(still_queued: Iterable[str], cancelled: Iterable[str] | None) -> Line:
     """Return what became of what was queued at an interrupt (agents 9.14); `cancelled` is None where nothing was to be."""
     return {"still_queued": list(still_queued), **({} if cancelled is None else {"cancelled": list(cancelled)})}
+
+
+def rewound(done: FileRewind) -> Line:
+    """Return what is said of files that were set back, or would be (agents 13.21)."""
+    line: Line = {
+        "canRewind": True,
+        "filesChanged": list(map(str, done.files)),
+        "insertions": done.insertions,
+        "deletions": done.deletions,
+    }
+    if done.changed_elsewhere:
+        line["changedElsewhere"] = list(map(str, done.changed_elsewhere))
+    if done.error:
+        line |= {"notRestored": {str(path): why for path, why in done.not_restored}, "error": done.error}
+    return line

@@ -272,7 +272,7 @@ class Run:
                 await ready()
                 self.repeat(one)
                 said.append(one.text)
-                await self._take_turn(session, "\n\n".join(said), exit_code)
+                await self._take_turn(session, "\n\n".join(said), exit_code, message_id=one.uuid)
                 said = []
             if exit_code() != _TERMINATED:
                 await self._hear_tasks(session)
@@ -288,11 +288,13 @@ class Run:
             if lines:
                 self._print(partial(self._printer.lines, lines))
 
-    async def _take_turn(self, session: Session, text: str, exit_code: Callable[[], int | None]) -> None:
+    async def _take_turn(
+        self, session: Session, text: str, exit_code: Callable[[], int | None], *, message_id: str = ""
+    ) -> None:
         """Take the turn of a prompt, or go on with one that was cut, and print its result."""
         self._is_awaited, self._counted = True, None
         try:
-            answer = await (session.run(text) if text else session.go_on())
+            answer = await (session.run(text, message_id=message_id) if text else session.go_on())
             ending = ended_well(answer)
         except (TurnFailed, TurnKilled) as error:
             ending = ended_badly(error, was_in_tools=self._meter.was_in_tools)

@@ -157,6 +157,9 @@ class SystemDisk:
             while rest:
                 rest = rest[os.write(descriptor, rest) :]
             os.fsync(descriptor)
+        except OSError:
+            temporary.unlink(missing_ok=True)  # a part of it would keep a full disk full
+            raise
         finally:
             os.close(descriptor)
         temporary.replace(path)

@@ -1,13 +1,14 @@
 """Sessions: a main agent with everything below it, in one runtime, with one journal in one run folder."""
 
 from greenroom.session._assembly import MainFor, ModelFor, Watch
-from greenroom.session._events import SessionBegan, SessionEnded
+from greenroom.session._events import FilesRewound, SessionBegan, SessionEnded
 from greenroom.session._handles import TaskHandle, TaskResult
 from greenroom.session._main import MAIN
 from greenroom.session._neighbours import NeighbourError, NeighbourSettings
 from greenroom.session._open import EVENTS, FOLDS, open_session
 from greenroom.session._queue import Interrupted, SessionInbox
 from greenroom.session._resume import Beginning, Fork, find_session, read_beginning, transcript_opener
+from greenroom.session._rewind_run import rewind_run
 from greenroom.session._session import Session
 from greenroom.session._settings import SessionSettings, SettingSource, WorktreeKeys, load_settings
 from greenroom.session._settings_watch import SETTINGS_NOTICE
@@ -23,6 +24,7 @@ __all__ = [
     "AgentStatus",
     "Beginning",
     "EventStream",
+    "FilesRewound",
     "Fork",
     "Interrupted",
     "MainFor",
@@ -45,6 +47,7 @@ __all__ = [
     "load_settings",
     "open_session",
     "read_beginning",
+    "rewind_run",
     "sweep_runs",
     "transcript_opener",
 ]

@@ -54,6 +54,7 @@ from greenroom.session._judge import Judge, reviewing_model
 from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
 from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
+from greenroom.session._rewinding import looking_first, open_checkpoints
 from greenroom.session._settings import (
     SessionSettings,
     Settings,
@@ -381,15 +382,22 @@ async def compose(
         budget=budget,
         git=plan.git,
     )
+    is_kept = plan.settings.scalars.fileCheckpointingEnabled
+    composition.checkpoints = await open_checkpoints(run_folder, journal.write_before, ports, is_on=is_kept)
     composition.services = _services(
         plan, hosted, around, composition, model, journal=journal, run_folder=run_folder, ports=ports
     )
     composition.problems += plan.problems
-    delegation = plan.settings.scalars.delegation
-    if delegation.coordinator and delegation.scratchpad:
-        composition.scratchpad = run_folder / SCRATCHPAD
-        await ports.blocking.run(ports.disk.make_folder, composition.scratchpad)
+    composition.scratchpad = await _open_scratchpad(plan, run_folder, ports)
     return composition
+
+
+async def _open_scratchpad(plan: Plan, run_folder: Path, ports: Ports) -> Path | None:
+    delegation = plan.settings.scalars.delegation
+    if not (delegation.coordinator and delegation.scratchpad):
+        return None
+    await ports.blocking.run(ports.disk.make_folder, run_folder / SCRATCHPAD)
+    return run_folder / SCRATCHPAD
 
 
 def make_delegation(
@@ -457,7 +465,8 @@ def _services(
         open_transcript=transcript_opener(
             run_folder, run_folder.name, plan.cwd, ports=ports, version=__version__, write=journal.write_before
         ),
-        wait_durable=journal.commit,
+        wait_durable=looking_first(composition.checkpoints, journal.commit, ports),
+        changes=composition.checkpoints,
         session_id=run_folder.name,
         main_transcript=run_folder / TRANSCRIPTS / transcript_name("", is_main=True),
         can_use_tool=hosted.can_use_tool,

@@ -61,6 +61,7 @@ from greenroom.session._tool_lists import check_tool_list, names
 from greenroom.skills import Rendered, SkillFailed, Skills, SkillSource, read_command_line, render_skill
 from greenroom.teams import TeamSettings
 from greenroom.tools import Tool, ToolError, ToolSet
+from greenroom.tools.checkpoints import FileCheckpoints
 
 MOST_SHARED: Final = 64
 """Definitions of which is kept what their agents share."""
@@ -76,6 +77,7 @@ class Composition(InForce):
         definitions: The kinds of agents that there are.
         skills: Those that count now.
         scratchpad: The folder that a coordinator's workers share.
+        checkpoints: How files were when messages of the user's arrived; None where nothing is kept.
         services: What all agents share; set once it is made, before the first agent is.
         hooks: Those of each agent.
         files: Those that hooks watch.
@@ -108,6 +110,7 @@ class Composition(InForce):
         self.definitions = definitions
         self.skills = skills
         self.services: AgentServices
+        self.checkpoints: FileCheckpoints | None = None
         self.scratchpad: Path | None = None
         self.problems: list[str] = []
         self.hooks = AgentHooks(settings.hooks, hook_services, self.problems)

@@ -1,4 +1,4 @@
-"""What a session puts on record: its own beginning and end."""
+"""What a session puts on record: its own beginning and end, and that files were set back."""
 
 from __future__ import annotations
 
@@ -43,4 +43,25 @@ class SessionEnded(Event):
     """Class and text of what left the block, if it failed."""
 
 
-EVENTS: Final = (SessionBegan, SessionEnded)
+@final
+@attrs.frozen(kw_only=True)
+class FilesRewound(Event):
+    """Files were set back to how they were when a message of the user's arrived."""
+
+    kind: ClassVar[str] = "session.files_rewound"
+
+    message: str
+    """The id that was given for the message."""
+    restored: int
+    """Files that have their content and mode again."""
+    removed: int
+    """Files that were made since, and are gone."""
+    insertions: int
+    """Lines that are there again."""
+    deletions: int
+    """Lines that are gone again."""
+    error: str = ""
+    """What could not be set back, and why, in one line; empty where all could."""
+
+
+EVENTS: Final = (SessionBegan, FilesRewound, SessionEnded)

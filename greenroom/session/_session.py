@@ -37,6 +37,7 @@ from greenroom.session._delegation import Delegation, OfHost, SessionGround
 from greenroom.session._queue import Interrupted, SessionInbox, find_unanswered
 from greenroom.session._recording import Recording, wait_until
 from greenroom.session._resume import load_agent
+from greenroom.session._rewinding import OfFiles
 from greenroom.session._status import AgentStatus
 from greenroom.session._stream import EventStream, Streams
 from greenroom.session._teams import OfTeams, SessionTeams
@@ -47,7 +48,7 @@ from greenroom.tasks import MCP_CALL, SHELL
 
 
 @final
-class Session(BesideTurns, OfHost, OfTeams):
+class Session(BesideTurns, OfFiles, OfHost, OfTeams):
     """An open session. Made by `open_session`."""
 
     def __init__(
@@ -68,6 +69,7 @@ class Session(BesideTurns, OfHost, OfTeams):
         self._supervisor = supervisor
         self._composition = composition
         self._services = composition.services
+        self.checkpoints = composition.checkpoints
         self._ports = ports
         self._recording = recording
         self.was_stopped = False
@@ -129,6 +131,7 @@ class Session(BesideTurns, OfHost, OfTeams):
         home.run_skill = partial(self.delegation.forks.run_command, caller=home)
         unanswered = await find_unanswered(self.run_folder, loaded, self._ports.blocking)
         home.keeps_open = bool(unanswered)
+        home.on_said = None if self.checkpoints is None else self.checkpoints.begin
         spec = ChildSpec(restart=Restart.TRANSIENT, as_id=(loaded.agent_id or None) if loaded is not None else None)
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)
         self._adopt(self._main, home)
@@ -246,11 +249,15 @@ class Session(BesideTurns, OfHost, OfTeams):
         assert self._main is not None
         return self._main
 
-    async def run(self, text: str) -> Answer:
+    async def run(self, text: str, *, message_id: str = "") -> Answer:
         """Let the main agent take one turn on `text` and return how it ended.
 
         When it returns, the answer is on record. Cancelled, a turn that has begun goes on; `interrupt` ends it.
         For a skill by `/name` that runs as an agent of its own, what it says is the answer, and main's model is not asked.
+
+        Args:
+            text: What the user says.
+            message_id: What the host calls it, for `rewind_files`; empty for nothing.
 
         Raises:
             UsageError: The text is blank, or calls a skill by `/name` that cannot be taken up.
@@ -263,7 +270,8 @@ class Session(BesideTurns, OfHost, OfTeams):
             raise UsageError("a prompt needs text; this one is blank")
         assert self._main_home is not None
         read, skills = await self._composition.read_prompt(self._main_home, text)
-        return await self._run(Prompt(read, skills=skills, typed="" if read == text else text))
+        typed = "" if read == text else text
+        return await self._run(Prompt(read, skills=skills, uuid=self._new_message(message_id), typed=typed))
 
     def add_hooks(self, more: ParsedHooks) -> None:
         """Let further hooks run from now on, for all agents that there are and will be; see `parse_callbacks`."""
@@ -328,6 +336,7 @@ class Session(BesideTurns, OfHost, OfTeams):
         origin: Origin = HUMAN,
         is_meta: bool | None = None,
         expires_s: float = math.inf,
+        message_id: str = "",
     ) -> str:
         """Hand something in for the main agent and return its id; never waits.
 
@@ -340,13 +349,17 @@ class Session(BesideTurns, OfHost, OfTeams):
             origin: Where it comes from; only `HUMAN` can count as the user's consent.
             is_meta: Whether it is for the model only; by default what the runtime itself says is.
             expires_s: Time of the run's clock from which on it is not worth saying.
+            message_id: What the host calls it, for `rewind_files`; empty for nothing.
 
         Raises:
             UsageError: It is blank, the priority is not for this origin, or only models may call that skill.
             ActorEnded: The main agent is gone.
             Undelivered: Too much waits already.
         """
-        return self.inbox.send(text, priority=priority, origin=origin, is_meta=is_meta, expires_s=expires_s)
+        uuid = self.inbox.send(text, priority=priority, origin=origin, is_meta=is_meta, expires_s=expires_s)
+        if self.checkpoints is not None:
+            self.checkpoints.call(uuid, message_id)
+        return uuid
 
     def queued(self) -> tuple[Item, ...]:
         """Return what was sent and waits still, in the order in which it came in."""

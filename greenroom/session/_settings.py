@@ -139,6 +139,9 @@ class SessionSettings:
         default=None, validator=attrs.validators.optional(attrs.validators.gt(0))
     )
     """Seconds that a question to a person waits before it is refused; 600 unless said."""
+    fileCheckpointingEnabled: bool | None = None  # noqa: N815
+    """True: what Edit and Write change is kept in the run folder as it was, so that `rewind_files` can set it back. False: it is
+    not. Unless said, a run keeps it if it did so when it began."""
     cleanupPeriodDays: int | None = attrs.field(default=None, validator=_AT_LEAST_1)  # noqa: N815
     """Days since a run last changed, after which `greenroom sweep` removes it; 30 unless said."""
     worktree: WorktreeKeys = attrs.field(factory=WorktreeKeys)

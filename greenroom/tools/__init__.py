@@ -2,6 +2,7 @@
 
 from greenroom.tools._background import Background, BackgroundInfo, BackgroundTask, wait_linked
 from greenroom.tools._batches import SIDE_BY_SIDE, plan_batches
+from greenroom.tools._changes import FileChange, FileChanges
 from greenroom.tools._context import ToolContext
 from greenroom.tools._errors import InvalidInput, OutsideRoots, Problem, ToolError, UnknownTool
 from greenroom.tools._functions import FunctionTool, ToolFunction, tool, tool_schema
@@ -28,6 +29,8 @@ __all__ = [
     "Background",
     "BackgroundInfo",
     "BackgroundTask",
+    "FileChange",
+    "FileChanges",
     "FunctionTool",
     "InvalidInput",
     "Option",

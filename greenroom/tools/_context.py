@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, final
@@ -16,6 +17,7 @@ import attrs
 
 from greenroom.core import Blocking, Image
 from greenroom.tools._background import Background, BackgroundTask
+from greenroom.tools._changes import FileChange, FileChanges
 from greenroom.tools._errors import OutsideRoots, ToolError
 from greenroom.tools._processes import Processes, ProcessResult, run_process
 from greenroom.tools._questions import AskUser, QuestionAnswers, QuestionRequest
@@ -47,6 +49,7 @@ class ToolContext:
     _background: Background | None = attrs.field(repr=False, default=None)
     _ask_user: AskUser | None = attrs.field(repr=False, default=None)
     _progress: Callable[[str], None] = attrs.field(repr=False, default=lambda _: None)
+    _changes: FileChanges | None = attrs.field(repr=False, default=None)
 
     @cwd.validator
     def _check_cwd(self, _: attrs.Attribute[Path], value: Path) -> None:
@@ -131,6 +134,22 @@ class ToolContext:
     def progress(self, text: str) -> None:
         """Show `text` as what the call is doing now; from the Trio thread only."""
         self._progress(text)
+
+    def keeping(self, path: Path, before: bytes | None, mode: int, after: bytes) -> AbstractContextManager[None]:
+        """Let a file be set back to what it is now; the block writes it. For tools that write files of the user's.
+
+        It goes inside of what `blocking` runs, and never fails: the change is made whether it can be taken back or not.
+
+        Args:
+            path: As `resolve` has returned it.
+            before: What the file holds; None where there is none.
+            mode: Its permission bits; 0 where there is none.
+            after: What it is going to hold.
+        """
+        if self._changes is None:
+            return nullcontext()
+        root = next((one for one in self.real_roots if path.is_relative_to(one)), path.parent)
+        return self._changes.keeping(FileChange(path=path, root=root, before=before, mode=mode, after=after))
 
     async def blocking(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a blocking function and return its result.

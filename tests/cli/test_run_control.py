@@ -519,6 +519,46 @@ def test_13_21_modes_are_set_and_tasks_are_stopped(place: Place) -> None:
     assert unknown["error"] == "No task found with ID: a0"
 
 
+def test_13_21_files_are_set_back_to_a_message_that_a_program_names(place: Place) -> None:
+    """By the uuid that it gave, or that the repetition has; a dry run says what would be; bad requests are one line."""
+    settings = json.dumps({"fileCheckpointingEnabled": True, "permissions": {"allow": ["Write"]}})
+    calls = [Answer([Call("Write", {"file_path": f"{n}.txt", "content": "1\n2\n"}, id=f"toolu_{n}")]) for n in "xy"]
+    script: list[ReplyLike] = [calls[0], "One.", calls[1], "Two."]
+    with talking(place, script, "--settings", settings, "--replay-user-messages") as (talk, _):
+        talk.say("First.", "m1")
+        talk.hear_results(1)
+        talk.say("Second.")
+        talk.hear_results(2)
+        second = [one["uuid"] for one in talk.heard if one.get("isReplay")][1]
+        tried = talk.ask("rewind_files", user_message_id="m1", dry_run=True)
+        there = [name for name in ("x.txt", "y.txt") if (place.folder / name).exists()]
+        done = talk.ask("rewind_files", user_message_id=second)
+        left = [name for name in ("x.txt", "y.txt") if (place.folder / name).exists()]
+        unknown = [talk.ask("rewind_files", user_message_id="m9", dry_run=dry) for dry in (True, False)]
+        wrong = [talk.ask("rewind_files"), talk.ask("rewind_files", user_message_id="m1", dry_run="yes")]
+        code, _ = talk.close()
+
+    assert code == 0
+    both = [str(place.folder / name) for name in ("x.txt", "y.txt")]
+    assert tried["response"] == {"canRewind": True, "filesChanged": both, "insertions": 0, "deletions": 4}
+    assert (there, left) == (["x.txt", "y.txt"], ["x.txt"])
+    assert done["response"] == {"canRewind": True, "filesChanged": both[1:], "insertions": 0, "deletions": 2}
+    why = "No file checkpoint found for message 'm9'; give the id of a message of the user's to the main agent"
+    assert unknown[0]["response"] == {"canRewind": False, "error": why}
+    assert unknown[1]["error"] == why
+    assert {one["error"].partition(",")[0] for one in wrong} == {"rewind_files needs user_message_id"}
+
+
+def test_13_21_without_the_setting_nothing_can_be_set_back(place: Place) -> None:
+    with talking(place, ["One."]) as (talk, _):
+        talk.say("First.", "m1")
+        talk.hear_results(1)
+        refused = talk.ask("rewind_files", user_message_id="m1")
+        talk.close()
+
+    assert refused["error"].startswith("File rewinding is not enabled: nothing was kept; set fileCheckpointingEnabled")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

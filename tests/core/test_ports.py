@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import stat
@@ -75,6 +76,28 @@ def test_more_files_than_a_process_may_open_are_appended_to_and_synced(
     assert {path.read_bytes() for path in paths[1:]} == {b"one two"}
     assert paths[0].read_bytes().count(b"!") == 2_000
     assert count_open() == before
+
+
+def test_what_does_not_fit_onto_a_full_disk_is_not_left_there(
+    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mechanism: a part of it would keep the disk full."""
+    path = tmp_path / "a"
+    disk.write(path, b"old")
+    real = os.write
+
+    def write(descriptor: int, content: bytes) -> int:
+        if os.fstat(descriptor).st_size:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(descriptor, content[:2])
+
+    monkeypatch.setattr(os, "write", write)
+    with pytest.raises(OSError, match="No space"):
+        disk.write(path, b"newer")
+    monkeypatch.undo()
+
+    assert [one.name for one in tmp_path.iterdir()] == ["a"]
+    assert path.read_bytes() == b"old"
 
 
 def test_writing_replaces_the_whole_and_leaves_nothing_beside_it(disk: Disk, tmp_path: Path) -> None:

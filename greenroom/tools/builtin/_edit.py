@@ -45,7 +45,7 @@ async def edit_tool(
     ctx.progress(f"Editing {name}")
     seen = ctx.workspace.seen
     edit = _Edit(old, new, replace_all)
-    edited = await changing(ctx, name, lambda: edit.carry_out(path, seen.find(path)))
+    edited = await changing(ctx, name, lambda: edit.carry_out(ctx, path, seen.find(path)))
     seen.replace(path, edited.seen)
     return edited.answer(name, edit)
 
@@ -76,14 +76,14 @@ class _Edit:
     new: str
     is_everywhere: bool
 
-    def carry_out(self, path: Path, seen: Seen | None) -> _Edited:
+    def carry_out(self, ctx: ToolContext, path: Path, seen: Seen | None) -> _Edited:
         before = current(path, seen)
         text = before.text
         if not text.is_utf8 and not self.new.isascii():
             raise Unreadable("it is not UTF-8, and the new text needs letters that its encoding may write otherwise")
         spans = self._places(text)
         content = text.replaced(spans, self.new)
-        saved = save(path, content, before.status)
+        saved = save(ctx, path, content, before)
         after = decoded(content)
         if seen is not None and seen.is_whole:
             now_seen = Seen.all_of(saved.stamp, saved.digest, line_count(after.plain))

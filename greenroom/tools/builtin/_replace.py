@@ -27,13 +27,14 @@ class Changed(Unreadable):
     """The file is not the one that was looked at any more."""
 
 
-def replace_file(path: Path, content: bytes, before: os.stat_result | None) -> Stamp:
+def replace_file(path: Path, content: bytes, before: os.stat_result | None, *, mode: int | None = None) -> Stamp:
     """Replace the content of `path`, or make it, and return the stamp of the new file.
 
     Args:
         path: With links resolved; its folder exists.
         content: All of the new content.
         before: What the file was when its content was read; None where there must be none.
+        mode: Its permission bits from now on; None keeps them, and gives a new file those that new files get.
 
     Raises:
         Changed: The file changed, came or went since. Nothing was done.
@@ -47,6 +48,8 @@ def replace_file(path: Path, content: bytes, before: os.stat_result | None) -> S
                 rest = rest[os.write(descriptor, rest) :]
             if before is not None:
                 _keep_owner_and_mode(descriptor, before)
+            if mode is not None:
+                os.fchmod(descriptor, mode)
             os.fsync(descriptor)
             stamp = Stamp.of(os.fstat(descriptor))
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
@@ -34,6 +35,7 @@ class Current:
     """A file as it is at this moment."""
 
     status: os.stat_result
+    content: bytes = attrs.field(repr=False)
     text: Text
 
 
@@ -68,19 +70,21 @@ def current(path: Path, seen: Seen | None) -> Current:
     # A rename needs no right to the file itself: what is protected would be replaced all the same.
     if not status.st_mode & 0o222 or not os.access(path, os.W_OK):
         raise Unreadable("it is write-protected")
-    return Current(status, decoded(content))
+    return Current(status, content, decoded(content))
 
 
-def save(path: Path, content: bytes, before: os.stat_result | None) -> Saved:
-    """Replace or make a file, with the folders above it.
+def save(ctx: ToolContext, path: Path, content: bytes, before: Current | None) -> Saved:
+    """Replace or make a file, with the folders above it; it can be set back where the session keeps files for that.
 
     Raises:
         Unreadable: It changed meanwhile.
         OSError: The system refused; nothing has changed.
     """
-    if before is None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    return Saved(replace_file(path, content, before), digest_of(content))
+    old, status = (None, None) if before is None else (before.content, before.status)
+    with ctx.keeping(path, old, 0 if status is None else stat.S_IMODE(status.st_mode), content):
+        if before is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        return Saved(replace_file(path, content, status), digest_of(content))
 
 
 async def changing(ctx: ToolContext, name: str, function: Callable[[], T]) -> T:

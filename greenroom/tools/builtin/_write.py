@@ -27,7 +27,7 @@ async def write_tool(file_path: str, content: str, *, ctx: ToolContext) -> str:
     refuse_odd_text("Write", content=content)
     ctx.progress(f"Writing {name}")
     seen = ctx.workspace.seen
-    written = await changing(ctx, name, lambda: _write(path, content, seen.find(path)))
+    written = await changing(ctx, name, lambda: _write(ctx, path, content, seen.find(path)))
     lines = line_count(content)
     seen.replace(path, Seen.all_of(written.saved.stamp, written.saved.digest, lines))
     done = "Made" if written.is_new else "Replaced the content of"
@@ -40,15 +40,15 @@ class _Written:
     is_new: bool
 
 
-def _write(path: Path, content: str, seen: Seen | None) -> _Written:
+def _write(ctx: ToolContext, path: Path, content: str, seen: Seen | None) -> _Written:
     try:
         before = current(path, seen)
     except Missing:
-        return _Written(save(path, content.encode("utf-8"), None), is_new=True)
+        return _Written(save(ctx, path, content.encode("utf-8"), None), is_new=True)
     if seen is not None and not seen.is_whole:
         shown = ", ".join(f"{first}-{last}" for first, last in seen.ranges)
         raise Unreadable(f"only lines {shown} of it were read; read the rest first, or use Edit")
-    return _Written(save(path, _like(before, content), before.status), is_new=False)
+    return _Written(save(ctx, path, _like(before, content), before), is_new=False)
 
 
 def _like(before: Current, content: str) -> bytes:
