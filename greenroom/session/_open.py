@@ -191,11 +191,7 @@ async def _running(
     model = host.model
     async with model.open(), open_journal(folder, ports=ports, catalogue=EVENTS, run=folder.name) as journal:
         recorder = journal.recorder
-        # Read under the lock of the run: nobody else writes the transcript now.
-        if earlier is not None and earlier != folder:
-            await ports.blocking.run(copy_conversation, earlier, folder, ports.disk)
-        loaded = None if earlier is None else await load_agent(folder, None, ports.blocking)
-        left = Left() if earlier is None else await ports.blocking.run(read_left, folder)
+        loaded, left = await _read_earlier(folder, earlier, ports)
         recorder.emit(_beginning(plan, folder, model))
         for event in left.events:
             recorder.emit(event)
@@ -244,6 +240,15 @@ async def _running(
             recorder.emit(SessionEnded(state=state.value, error=error))
             if session is not None:
                 session.close_streams()
+
+
+async def _read_earlier(folder: Path, earlier: Path | None, ports: Ports) -> tuple[Loaded | None, Left]:
+    """Return what an earlier run left. It is read under the lock of the run: nobody else writes the transcript now."""
+    if earlier is None:
+        return None, Left()
+    if earlier != folder:
+        await ports.blocking.run(copy_conversation, earlier, folder, ports.disk)
+    return await load_agent(folder, None, ports.blocking), await ports.blocking.run(read_left, folder)
 
 
 async def _start(
