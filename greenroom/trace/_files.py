@@ -73,7 +73,8 @@ class JournalFiles:
         self._base_t = base_t
         self._folders = {journal.parent}
         """Those that are known to be there."""
-        self._dirty: dict[Path, None] = {}
+        self._dirty: dict[str, None] = {}
+        """By their texts, a quarter of what a path holds: many seconds of a crowd may wait here for the next sync."""
         self._lengths: dict[Path, int] = {}
         """Of the files that were appended to last: nobody else writes them, and asking costs as much as writing a line."""
         self._length_before: int | None = None
@@ -126,15 +127,16 @@ class JournalFiles:
             self._lengths[path] = length + len(content)
             if len(self._lengths) > MOST_LENGTHS:
                 del self._lengths[next(iter(self._lengths))]
-            self._dirty[path] = None
+            self._dirty[str(path)] = None
             self.queued.popleft()
 
-    def take_dirty(self) -> list[Path]:
-        """Take the files that were written and not synced: whoever takes them syncs them."""
+    def take_dirty(self) -> list[str]:
+        """Take the paths of the files that were written and not synced: whoever takes them syncs them."""
         dirty, self._dirty = self._dirty, {}
-        return sorted(dirty, key=lambda path: path is self._journal)  # what the journal points into comes first
+        own = str(self._journal)
+        return sorted(dirty, key=lambda path: path == own)  # what the journal points into comes first
 
-    def sync(self, paths: Sequence[Path]) -> None:
+    def sync(self, paths: Sequence[str]) -> None:
         """Return when what was written to these files survives a power cut; in any thread, also beside `write`.
 
         Raises:
@@ -144,7 +146,7 @@ class JournalFiles:
             raise self._sync_error
         try:
             for path in paths:
-                self._disk.sync(path)
+                self._disk.sync(Path(path))
         except OSError as error:
             self._sync_error = error
             raise

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Final, final
 
 import trio
@@ -81,7 +80,7 @@ class Syncing:
         nursery.start_soon(self._sync, self._files.take_dirty(), name="sync of the journal")
 
     @enable_ki_protection
-    async def _sync(self, paths: Sequence[Path]) -> None:
+    async def _sync(self, paths: Sequence[str]) -> None:
         began_t = self._now()
         others, last = paths[:-1], paths[-1:]  # the journal itself, if it is among them
         share = max(1, -(-len(others) // SYNCS))
@@ -95,7 +94,7 @@ class Syncing:
         self._wake()
 
     @enable_ki_protection
-    async def _sync_some(self, paths: Sequence[Path]) -> None:
+    async def _sync_some(self, paths: Sequence[str]) -> None:
         try:
             await self._blocking.run(self._files.sync, paths)
         except Exception as error:  # noqa: BLE001 - whatever it is, the run must learn that its journal has ended
