@@ -73,7 +73,7 @@ class ConfigChangeInput(HookInput):
 @final
 @attrs.frozen(kw_only=True)
 class CwdChangedInput(HookInput):
-    """A command of an agent's changed the folder that its next ones run in."""
+    """A call of an agent changed the folder that its next commands run in: a command, `EnterWorktree` or `ExitWorktree`."""
 
     event: ClassVar[HookEvent] = HookEvent.CWD_CHANGED
 

@@ -11,6 +11,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greenroom.agents.crew import WORKTREE_TOOLS
 from greenroom.core import TurnFailed
 from greenroom.hooks import HookRan, HookSource, SourceKind, merge_hooks, parse_hooks
 from greenroom.models import Call, ScriptedModel
@@ -20,6 +21,7 @@ from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.session.test_hooks import answering, hook, told
 from tests.session.test_permissions import home, project, said, write
 from tests.session.test_skills import skill
+from tests.worktrees.repositories import NEEDS_GIT, make_repository
 
 __all__ = ["home", "project"]  # fixtures
 
@@ -206,3 +208,19 @@ async def test_hooks_hear_of_a_skill_that_the_user_calls_and_may_refuse_it(proje
     }
     assert "Release 1.0." in one["prompt"]
     assert json.loads(json.dumps(one)) == one
+
+
+@NEEDS_GIT
+async def test_hooks_hear_of_the_worktrees_that_an_agent_goes_into(tmp_path: Path) -> None:
+    """Agents 3.1, 11.14: as of any other folder that its commands run in next."""
+    project = make_repository(tmp_path / "project")
+    settings = hook("CwdChanged", f"cat >> {tmp_path}/told; echo >> {tmp_path}/told")
+    settings["permissions"]["allow"] += ["EnterWorktree", "ExitWorktree"]
+    calls = [Call("EnterWorktree", {"name": "a"}), Call("ExitWorktree", {"action": "remove"}), "done"]
+    async with open_session(
+        model=ScriptedModel(calls), cwd=project, runs=tmp_path / "runs", tools=WORKTREE_TOOLS, settings=settings
+    ) as session:
+        await session.run("Go.")
+    worktree = str(project / ".greenroom/worktrees/a")
+    moves = [(one["old_cwd"], one["new_cwd"]) for one in told(tmp_path)]
+    assert moves == [(str(project), worktree), (worktree, str(project))]
