@@ -21,6 +21,7 @@ from greenroom.agents._events import (
     AgentReviewed,
     AgentSpoke,
     AgentSummarized,
+    CallDeferred,
     CompactBegan,
     CompactEnded,
     ForkBegan,
@@ -46,7 +47,7 @@ from greenroom.agents._services import AgentHome, AgentServices, CanUseTool, Den
 from greenroom.agents._skill_tool import ForkSkill, Preloaded, SkillTool, preload_skills
 from greenroom.agents._structured import STRUCTURED_OUTPUT, NoStructuredAnswer, checked_schema
 from greenroom.agents._system_prompt import compose_system_prompt
-from greenroom.agents._turns import AgentTurn, OutOfTurns
+from greenroom.agents._turns import TOOL_DEFERRED, TOOL_UNAVAILABLE, AgentTurn, OutOfTurns
 
 __all__ = [
     "CONTINUE",
@@ -57,6 +58,8 @@ __all__ = [
     "MAX_TURNS",
     "NOTICES",
     "STRUCTURED_OUTPUT",
+    "TOOL_DEFERRED",
+    "TOOL_UNAVAILABLE",
     "Agent",
     "AgentDefined",
     "AgentDefinition",
@@ -72,6 +75,7 @@ __all__ = [
     "AgentView",
     "Answer",
     "Appended",
+    "CallDeferred",
     "CanUseTool",
     "Compact",
     "CompactBegan",

@@ -16,7 +16,7 @@ import trio
 from trio.lowlevel import checkpoint_if_cancelled
 
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, ToolBegan, ToolEnded
-from greenroom.agents._guard import Guard
+from greenroom.agents._guard import Deferred, Guard
 from greenroom.agents._hooking import StoppedByHook
 from greenroom.agents._services import AgentHome
 from greenroom.agents.review import AutoModeEnded
@@ -53,6 +53,7 @@ async def run_calls(calls: Sequence[ToolUseBlock], turn: Caller, results: dict[s
 
     Raises:
         StoppedByHook: A hook wants an end; the results of its batch are there.
+        Deferred: The only call is put off.
         AutoModeEnded: Too many calls were not allowed, and nobody can be asked; the results are there.
     """
     tools = turn.home.tools
@@ -105,6 +106,9 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
         state = COMPLETED
         if home.progress is not None and call.name in _CHANGING:
             home.progress.note_change(call.input)
+    except Deferred:
+        error = "deferred"
+        raise
     except ToolError as problem:
         state, error, text = FAILED, type(problem).__name__, str(problem)
     except (StoppedByHook, AutoModeEnded) as stopped:

@@ -193,6 +193,14 @@ class PermissionDenied(_CallEvent):
 
 @final
 @attrs.frozen(kw_only=True)
+class CallDeferred(_CallEvent):
+    """A hook wants the program to decide later about a call; the turn ends with it open."""
+
+    kind: ClassVar[str] = "tool.deferred"
+
+
+@final
+@attrs.frozen(kw_only=True)
 class PermissionReviewed(_CallEvent):
     """The reviewer of auto mode has looked at a call."""
 
@@ -314,6 +322,7 @@ EVENTS: Final = (
     ModelRetried,
     ToolBegan,
     ToolEnded,
+    CallDeferred,
     PermissionAsked,
     PermissionAnswered,
     PermissionDenied,

@@ -17,7 +17,13 @@ from typing import Any, Final, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.agents._events import PermissionAnswered, PermissionAsked, PermissionDenied, PermissionReviewed
+from greenroom.agents._events import (
+    CallDeferred,
+    PermissionAnswered,
+    PermissionAsked,
+    PermissionDenied,
+    PermissionReviewed,
+)
 from greenroom.agents._hooking import Hooking
 from greenroom.agents._reviewing import review_call
 from greenroom.agents._services import AgentHome, Denial, Question
@@ -70,6 +76,15 @@ class Refused(ToolError):
 
 
 @final
+class Deferred(Exception):
+    """No error, but the way out of a turn whose only call is put off."""
+
+    def __init__(self, call: ToolUseBlock) -> None:
+        super().__init__(call.id)
+        self.call = call
+
+
+@final
 @attrs.define(kw_only=True, eq=False)
 class Guard:
     """Stands before the calls of one turn."""
@@ -83,6 +98,28 @@ class Guard:
     """Ends the turn, when a person wants that together with a refusal."""
     given: dict[str, Allow] = attrs.field(factory=dict)
     """What a person has allowed already, by the call's id; used once, where the rules want somebody asked."""
+    is_alone: bool = False
+    """Whether the call that stands before it is the only one of its message."""
+
+    async def _ask_hooks(self, call: ToolUseBlock, round_number: int) -> tuple[Mapping[str, Any], Effect | None]:
+        """Return the input that hooks leave or make of a call's, and what they want to become of it.
+
+        Raises as `admit` does.
+        """
+        values: Mapping[str, Any] = call.input
+        if not self.hooking.has(HookEvent.PRE_TOOL_USE):
+            return values, None
+        outcome = await self.hooking.run(PreToolUseInput(tool_name=call.name, tool_input=values, tool_use_id=call.id))
+        if outcome.is_blocked or outcome.permission is Permission.DENY:
+            why = outcome.reason or outcome.permission_reason or "no reason was given"
+            raise self._refused(call, values, f"a hook denies it: {why}", round_number)
+        if outcome.permission is Permission.DEFER and self.is_alone and self.home.may_defer:
+            agent, incarnation, began, turn = self.place
+            self.emit(CallDeferred, agent, incarnation, began, turn, round_number, call.id, call.name)
+            raise Deferred(call)
+        if outcome.updated_input is not None:
+            values = outcome.updated_input
+        return values, _EFFECT_OF.get(outcome.permission) if outcome.permission is not None else None
 
     async def admit(self, call: ToolUseBlock, tool: Tool, round_number: int) -> Mapping[str, Any]:
         """Return the input that a call is to run with.
@@ -91,21 +128,11 @@ class Guard:
 
         Raises:
             Refused: It may not run.
+            Deferred: A hook puts it off.
             StoppedByHook: Nothing may.
             AutoModeEnded: It may not, after too many others, and nobody can be asked.
         """
-        values: Mapping[str, Any] = call.input
-        hook: Effect | None = None
-        if self.hooking.has(HookEvent.PRE_TOOL_USE):
-            outcome = await self.hooking.run(
-                PreToolUseInput(tool_name=call.name, tool_input=values, tool_use_id=call.id)
-            )
-            if outcome.is_blocked or outcome.permission is Permission.DENY:
-                why = outcome.reason or outcome.permission_reason or "no reason was given"
-                raise self._refused(call, values, f"a hook denies it: {why}", round_number)
-            if outcome.updated_input is not None:
-                values = outcome.updated_input
-            hook = _EFFECT_OF.get(outcome.permission) if outcome.permission is not None else None
+        values, hook = await self._ask_hooks(call, round_number)
         why = await self._why_never(call.name, values)
         if why:
             raise self._refused(call, values, why, round_number)
@@ -383,7 +410,7 @@ _LOOKS: Final = frozenset((ToolKind.READ, ToolKind.NETWORK, ToolKind.SESSION))
 _EFFECT_OF: Final = {
     Permission.ALLOW: Effect.ALLOW,
     Permission.ASK: Effect.ASK,
-    Permission.DEFER: Effect.ASK,  # nobody is there to defer it to: whoever can be asked is
+    Permission.DEFER: Effect.ASK,  # where it cannot be put off, whoever can be asked is
 }
 
 

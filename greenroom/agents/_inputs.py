@@ -10,7 +10,7 @@ import attrs
 from greenroom.actors import Request
 from greenroom.agents._compaction import Compact
 from greenroom.inbox import HUMAN, UNCLASSIFIED, Entry, Item, Origin, OriginKind, peer
-from greenroom.models import Usage
+from greenroom.models import ToolUseBlock, Usage
 from greenroom.skills import Rendered
 
 
@@ -28,6 +28,8 @@ class Answer:
     stop_reason: str
     structured: Mapping[str, Any] | None = None
     """What it answered by the `answer_schema` of its definition; None without one."""
+    deferred: ToolUseBlock | None = None
+    """The call that a hook has put off, and that is still open; with `stop_reason` `tool_deferred` or `tool_deferred_unavailable`."""
 
 
 def _note_origin(note: Note) -> Origin:
@@ -91,6 +93,8 @@ class Prompt(Request[Answer]):
     """The skills that the user called; their text is in the prompt, and the turn has what they grant."""
     typed: str = attrs.field(default="", kw_only=True)
     """What the user typed, where the text stands in its place, as for a command by `/name`; empty where it is the text."""
+    settles: str = attrs.field(default="", kw_only=True)
+    """The id of the call that was put off, and that is to run now; nothing is said to the model then."""
     said: list[str] = attrs.field(factory=list, init=False, eq=False, repr=False)
     """Where the turn leaves what it had said, for an asker who gets an error instead of an answer."""
 

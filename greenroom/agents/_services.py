@@ -267,6 +267,10 @@ class AgentHome:
     """Told the uuid of each item that it has taken up, in that step."""
     on_said: Callable[[str], None] | None = None
     """Told the uuid of each message of the user's that it has taken up, in that step."""
+    may_defer: bool = False
+    """Whether hooks may put off its calls: its turns end with them, and its program goes on (agents 3.36)."""
+    deferred: ToolUseBlock | None = None
+    """The call that is put off, and open at the end of its conversation."""
     keeps_open: bool = False
     """Whether the calls that its loaded conversation ends with stay open at its start, because answers to them may come."""
     tell: Callable[[Note, Lane], object] | None = None

@@ -8,10 +8,10 @@ after every batch and before the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import final
+from typing import Final, final
 
 import attrs
 import trio
@@ -19,6 +19,7 @@ from trio.lowlevel import checkpoint_if_cancelled
 
 from greenroom.actors import Context
 from greenroom.agents._asking import ask_model
+from greenroom.agents._blocks import open_calls
 from greenroom.agents._calls import run_calls
 from greenroom.agents._compacting import compact, keep_small
 from greenroom.agents._compaction import Compact, CompactionTrigger
@@ -26,13 +27,13 @@ from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import AgentSpoke
 from greenroom.agents._fold import THINKING, retry_text
 from greenroom.agents._forked import make_request
-from greenroom.agents._guard import Guard
+from greenroom.agents._guard import Deferred, Guard
 from greenroom.agents._hooking import Hooking, PromptBlocked, StoppedByHook, reminder, running_tasks
 from greenroom.agents._inputs import Answer, Input, Prompt, origin_of
 from greenroom.agents._services import AgentHome
 from greenroom.agents._taking_in import WAITS_CUT, carry_out, run_skill, take_at_edge, take_in, take_while_waiting
 from greenroom.agents.review import AutoModeEnded
-from greenroom.core import PeerError, ProviderError
+from greenroom.core import PeerError, ProviderError, UsageError
 from greenroom.hooks import (
     BatchedCall,
     HookEvent,
@@ -56,6 +57,11 @@ from greenroom.models import (
 )
 from greenroom.skills import Rendered
 from greenroom.tools import ToolContext
+
+TOOL_DEFERRED: Final = "tool_deferred"
+"""The `stop_reason` of a turn whose only call a hook has put off."""
+TOOL_UNAVAILABLE: Final = "tool_deferred_unavailable"
+"""The `stop_reason` where that call is to run, and its tool is not there."""
 
 
 @final
@@ -93,6 +99,8 @@ class AgentTurn:
     guard: Guard | None = attrs.field(init=False, default=None)
     stopped: StoppedByHook | AutoModeEnded | None = attrs.field(init=False, default=None)
     stop_guard: StopGuard = attrs.field(init=False)
+    has_put_off: bool = attrs.field(init=False, default=False)
+    """Whether it ends with a call that is put off, and stays open."""
     waits_cut: int = attrs.field(init=False, default=0)
     """How many waits of the request that runs were made shorter by mail."""
 
@@ -128,8 +136,7 @@ class AgentTurn:
             StoppedByHook: A hook wanted an end.
             AutoModeEnded: Auto mode did not allow too many calls, and nobody can be asked.
         """
-        home, conversation = self.home, self.conversation
-        forks: Rendered | None = None
+        home = self.home
         home.last_text = ""
         if home.answer_tool is not None:
             is_asked = isinstance(message, Prompt) or (
@@ -138,35 +145,46 @@ class AgentTurn:
             home.answer_tool.begin(is_wanted=is_asked)
         if isinstance(message, Entry) and message.is_expired(trio.current_time()):
             return
-        if isinstance(message, Item) and message.kind in ALONE:
-            if not await carry_out(self, message):
-                await checkpoint_if_cancelled()
-                return
-        else:
-            conversation.close_open_calls()
-            if isinstance(message, Compact):
-                compacted = await compact(self, CompactionTrigger.MANUAL, message.text)
-                await checkpoint_if_cancelled()
-                self.ctx.reply(compacted)
-                return
-            if origin_of(message).is_consent and self.hooking.has(HookEvent.USER_PROMPT_SUBMIT):
-                await self._submit(message.text)
-            forks = await take_in(self, message)
+        work = await self._begin(message)
+        if work is None:
+            return
         failure: ProviderError | None = None
         try:
-            answer = await (self._run_rounds() if forks is None else self._run_skill(message, forks))
+            answer = await work()
             if isinstance(message, Prompt):
                 self.ctx.reply(answer)
         except ProviderError as error:
             failure = error
         finally:
             home.activity = ""
-            conversation.close_open_calls()
+            if not self.has_put_off:
+                home.deferred = None
+                self.conversation.close_open_calls()
             if isinstance(message, Prompt):
                 message.said.append(home.last_text)
         if failure is not None:
             await self._tell_of_failure(failure)
             raise failure
+
+    async def _begin(self, message: Input) -> Callable[[], Awaitable[Answer]] | None:
+        """Take the message; return what is done about it, or None if that was all."""
+        if isinstance(message, Prompt) and message.settles:
+            return partial(self._settle, message.settles)
+        if isinstance(message, Item) and message.kind in ALONE:
+            if await carry_out(self, message):
+                return self._run_rounds
+            await checkpoint_if_cancelled()
+            return None
+        self.conversation.close_open_calls()
+        if isinstance(message, Compact):
+            compacted = await compact(self, CompactionTrigger.MANUAL, message.text)
+            await checkpoint_if_cancelled()
+            self.ctx.reply(compacted)
+            return None
+        if origin_of(message).is_consent and self.hooking.has(HookEvent.USER_PROMPT_SUBMIT):
+            await self._submit(message.text)
+        forks = await take_in(self, message)
+        return self._run_rounds if forks is None else partial(self._run_skill, message, forks)
 
     async def _run_rounds(self) -> Answer:
         while True:
@@ -174,7 +192,10 @@ class AgentTurn:
             response = await self._ask_in_full()
             calls = response.tool_uses
             if calls:
-                await self._run_tools(calls)
+                try:
+                    await self._run_tools(calls)
+                except Deferred as put_off:
+                    return self._put_off(put_off.call, TOOL_DEFERRED)
                 if self.home.answer_tool is not None:
                     self.home.answer_tool.check()
                 continue
@@ -304,15 +325,41 @@ class AgentTurn:
             structured=None if self.home.answer_tool is None else self.home.answer_tool.given,
         )
 
+    def _put_off(self, call: ToolUseBlock, why: str) -> Answer:
+        """End the turn with a call that is open."""
+        self.home.deferred, self.has_put_off = call, True
+        return Answer(text=self.home.last_text, usage=self.usage, rounds=self.round, stop_reason=why, deferred=call)
+
+    async def _settle(self, call_id: str) -> Answer:
+        """Run the call that was put off, and then rounds; hooks are asked about it once more.
+
+        It runs at most once, whatever becomes of the process.
+        """
+        call = next((one for one in open_calls(self.conversation.messages) if one.id == call_id), None)
+        if call is None or self.home.deferred is None:
+            raise UsageError(f"the call {call_id!r} is not put off any more")
+        if call.name not in self.home.tools:
+            return self._put_off(call, TOOL_UNAVAILABLE)
+        self.ctx.acknowledge()
+        try:
+            await self._run_tools((call,))
+        except Deferred as put_off:
+            return self._put_off(put_off.call, TOOL_DEFERRED)
+        return await self._run_rounds()
+
     # --- the tools -------------------------------------------------------------------------------------------------
 
     async def _run_tools(self, calls: tuple[ToolUseBlock, ...]) -> None:
         results: dict[str, ToolResultBlock] = {}
+        if self.guard is not None:
+            self.guard.is_alone = len(calls) == 1
         try:
             await run_calls(calls, self, results)
             if self.home.follow is not None:
                 done = [call for call in calls if not results[call.id].is_error]
                 self.hooking.reminders += await self.home.follow(done)
+        except Deferred:
+            raise
         except BaseException:
             self.conversation.close_open_calls(results)
             raise

@@ -12,9 +12,9 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.agents import Answer, NoStructuredAnswer, OutOfTurns, PromptBlocked, StoppedByHook
+from greenroom.agents import TOOL_UNAVAILABLE, Answer, NoStructuredAnswer, OutOfTurns, PromptBlocked, StoppedByHook
 from greenroom.core import ProviderError, TurnFailed, TurnKilled
-from greenroom.models import BudgetExceeded
+from greenroom.models import BudgetExceeded, ToolUseBlock
 
 SUCCESS: Final = "success"
 MAX_TURNS: Final = "error_max_turns"
@@ -71,6 +71,8 @@ class Ending:
     """The HTTP status of the provider's error."""
     structured: Mapping[str, Any] | None = None
     """The answer in the form that was asked for; None where none was."""
+    deferred: ToolUseBlock | None = None
+    """The call that a hook has put off (agents 3.36)."""
     category: str = ""
     """Of the provider's error (agents 13.18)."""
 
@@ -87,7 +89,13 @@ class Ending:
 
 def ended_well(answer: Answer) -> Ending:
     """Return how a turn ended that was answered."""
+    if answer.stop_reason == TOOL_UNAVAILABLE and answer.deferred is not None:
+        why = f"the tool {answer.deferred.name}, whose call was put off, is not there; the call stays open"
+        return Ending(
+            subtype=FAILED, text=answer.text, error=why, stop_reason=TOOL_UNAVAILABLE, deferred=answer.deferred
+        )
     return Ending(
+        deferred=answer.deferred,
         subtype=SUCCESS,
         text=answer.text,
         reason="completed",

@@ -300,6 +300,9 @@ def result_line(
         line["result"] = ending.text
         if ending.structured is not None:
             line["structured_output"] = dict(ending.structured)
+    if ending.deferred is not None:
+        call = ending.deferred
+        line["deferred_tool_use"] = {"id": call.id, "name": call.name, "input": call.input}
     if ending.reason:
         line["terminal_reason"] = ending.reason
     if ending.api_status is not None:

@@ -108,6 +108,7 @@ class Run:
         if not prompt and not more_come and not session.was_cut:
             raise UsageError(f"the last turn of {session.id} came to its end; give a prompt to go on with")
         self._session = session
+        session.let_hooks_defer()
         self._meter = Meter(session.main.id, on_event=self._told)
         self._tasks = TaskLines(session.run_folder / "tasks")
         self._beats = Beats(session.main.id)
@@ -304,6 +305,11 @@ class Run:
             return
         self.ending = ending
         self._print_awaited(ending)
+        if ending.deferred is not None and not ending.is_error:
+            complain(
+                f"a hook has put off {ending.deferred.name}: `greenroom run --resume {session.id}` goes on with it",
+                code=0,
+            )
 
     def _print_awaited(self, ending: Ending) -> None:
         """Print how the awaited turn ended, and then what has happened since."""

@@ -19,7 +19,7 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.actors import AbortResult, AbortStatus, Behavior, Context, Outcome, Ref, Request, Unfinished
-from greenroom.agents import AgentHome, Loaded, PermissionAnswered, PermissionAsked, open_calls
+from greenroom.agents import AgentHome, CallDeferred, Loaded, PermissionAnswered, PermissionAsked, ToolBegan, open_calls
 from greenroom.core import ActorEnded, Blocking, Ids, JournalError, Level, Undelivered
 from greenroom.inbox import AUTO_CONTINUATION, HUMAN, Item, Origin, aborts, late_answer, make_item
 from greenroom.mailbox import Delivery, Lane
@@ -266,6 +266,29 @@ async def find_unanswered(run_folder: Path, loaded: Loaded | None, blocking: Blo
         return ()
     asked = await blocking.run(_read_asked, run_folder / JOURNAL)
     return tuple(call for call in calls if call.id in asked)
+
+
+async def find_deferred(run_folder: Path, loaded: Loaded | None, blocking: Blocking) -> ToolUseBlock | None:
+    """Return the call that a conversation ends with and that was put off, if it has not begun to run since (agents 3.36)."""
+    calls = () if loaded is None else open_calls(loaded.messages)
+    if len(calls) != 1:
+        return None
+    return calls[0] if await blocking.run(_is_put_off, run_folder / JOURNAL, calls[0].id) else None
+
+
+def _is_put_off(journal: Path, call: str) -> bool:
+    is_put_off = False
+    with journal.open("rb") as lines:
+        for line in lines:
+            if b'"tool.' not in line:
+                continue
+            try:
+                values = json.loads(line)
+            except ValueError:
+                continue
+            if values.get("call") == call and values.get("ev") in {ToolBegan.kind, CallDeferred.kind}:
+                is_put_off = values["ev"] == CallDeferred.kind
+    return is_put_off
 
 
 def _read_asked(journal: Path) -> set[str]:

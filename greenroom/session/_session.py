@@ -33,8 +33,9 @@ from greenroom.models import Budget, Usage
 from greenroom.permissions import ApprovalQueue, Mode, Scope, Update, parse_mode
 from greenroom.session._aside import Asides, BesideTurns
 from greenroom.session._composition import Composition
+from greenroom.session._cut_turns import OfCutTurns
 from greenroom.session._delegation import Delegation, OfHost, SessionGround
-from greenroom.session._queue import Interrupted, SessionInbox, find_unanswered
+from greenroom.session._queue import Interrupted, SessionInbox, find_deferred, find_unanswered
 from greenroom.session._recording import Recording, wait_until
 from greenroom.session._resume import load_agent
 from greenroom.session._rewinding import OfFiles
@@ -48,7 +49,7 @@ from greenroom.tasks import MCP_CALL, SHELL
 
 
 @final
-class Session(BesideTurns, OfFiles, OfHost, OfTeams):
+class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfTeams):
     """An open session. Made by `open_session`."""
 
     def __init__(
@@ -130,7 +131,8 @@ class Session(BesideTurns, OfFiles, OfHost, OfTeams):
         home.read_prompt = partial(self._composition.read_prompt, home)
         home.run_skill = partial(self.delegation.forks.run_command, caller=home)
         unanswered = await find_unanswered(self.run_folder, loaded, self._ports.blocking)
-        home.keeps_open = bool(unanswered)
+        home.deferred = await find_deferred(self.run_folder, loaded, self._ports.blocking)
+        home.keeps_open = bool(unanswered) or home.deferred is not None
         home.on_said = None if self.checkpoints is None else self.checkpoints.begin
         spec = ChildSpec(restart=Restart.TRANSIENT, as_id=(loaded.agent_id or None) if loaded is not None else None)
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)
@@ -282,19 +284,6 @@ class Session(BesideTurns, OfFiles, OfHost, OfTeams):
         """What the main agent gave in its latest turn by the `answer_schema` of its definition; None for nothing."""
         tool = None if self._main_home is None else self._main_home.answer_tool
         return None if tool is None else tool.given
-
-    @property
-    def was_cut(self) -> bool:
-        """Whether this session was resumed and the main agent's last turn had not come to its end."""
-        home = self._main_home
-        return home is not None and home.loaded is not None and home.loaded.was_cut
-
-    async def go_on(self) -> Answer:
-        """Let the main agent go on with the turn in which an earlier process ended; the note that says so is hidden.
-
-        Raises as `run` does.
-        """
-        return await self._run(Prompt(CONTINUE, is_hidden=True))
 
     async def _run(self, prompt: Prompt) -> Answer:
         self._recording.check_open()

@@ -94,3 +94,35 @@ def test_an_edit_of_the_settings_is_told_in_a_line(place: Place) -> None:
     assert (done.code, done.out) == (0, "Done.\n")
     assert first == f"greenroom: note: {file} was edited: permissions in force; model from the next session on"
     assert second.startswith(f"greenroom: note: {file}: the file is no JSON")
+
+
+def test_3_36_a_call_that_a_hook_puts_off_ends_the_run_and_is_run_when_it_is_gone_on_with(place: Place) -> None:
+    answer = place.folder / "answer.json"
+
+    def say(permission: str) -> None:
+        values = {"hookEventName": "PreToolUse", "permissionDecision": permission}
+        answer.write_text(json.dumps({"hookSpecificOutput": values}))
+
+    say("defer")
+    (place.folder / "a.txt").write_text("42")
+    flags = (*hooks(PreToolUse=f"cat {shlex.quote(str(answer))}"), "--output-format", "json")
+    done, _ = place.run([READ], "What is it?", *flags)
+
+    (result,) = done.lines
+    assert (done.code, result["subtype"], result["stop_reason"]) == (0, "success", "tool_deferred")
+    assert result["deferred_tool_use"] == {"id": "toolu_a", "name": "Read", "input": {"file_path": "a.txt"}}
+    assert (
+        done.err
+        == f"greenroom: a hook has put off Read: `greenroom run --resume {result['session_id']}` goes on with it\n"
+    )
+
+    done, _ = place.run([], "--resume", result["session_id"], "--tools", "Write", *flags)
+    (second,) = done.lines
+    assert (done.code, second["is_error"], second["stop_reason"]) == (1, True, "tool_deferred_unavailable")
+    assert second["deferred_tool_use"] == result["deferred_tool_use"]
+
+    say("allow")
+    done, _ = place.run(["It is 42."], "--resume", result["session_id"], *flags)
+    (third,) = done.lines
+    assert (done.code, third["result"], third["stop_reason"]) == (0, "It is 42.", "end_turn")
+    assert "deferred_tool_use" not in third

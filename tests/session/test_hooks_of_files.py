@@ -216,7 +216,7 @@ async def test_hooks_hear_of_the_worktrees_that_an_agent_goes_into(tmp_path: Pat
     project = make_repository(tmp_path / "project")
     settings = hook("CwdChanged", f"cat >> {tmp_path}/told; echo >> {tmp_path}/told")
     settings["permissions"]["allow"] += ["EnterWorktree", "ExitWorktree"]
-    calls = [Call("EnterWorktree", {"name": "a"}), Call("ExitWorktree", {"action": "remove"}), "done"]
+    calls: list[Any] = [Call("EnterWorktree", {"name": "a"}), Call("ExitWorktree", {"action": "remove"}), "done"]
     async with open_session(
         model=ScriptedModel(calls), cwd=project, runs=tmp_path / "runs", tools=WORKTREE_TOOLS, settings=settings
     ) as session:
