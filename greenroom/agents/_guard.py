@@ -193,6 +193,9 @@ class Guard:
             place = (agent, incarnation, began, turn, round_number, call.id, call.name)
             self.emit(PermissionReviewed, *place, review.outcome.value, review.reason)
             if review.outcome is Outcome.ALLOWED:
+                never = await self._why_never(call.name, values)
+                if never:
+                    raise self._refused(call, values, never, round_number)
                 now = await decide()  # what was asked for may have changed in the meantime: rules, the mode, links
                 if now.effect is Effect.ALLOW or now == verdict:
                     return None
