@@ -256,7 +256,7 @@ class Guard:
             if auto is not None and who == NOBODY:
                 raise auto.end(call.name, verdict.reason) from refused
             raise refused
-        if auto is not None:
+        if auto is not None and who in _USER:
             auto.resume()
         if answer.updates and self.home.services.keep_updates is not None:
             await self.home.services.keep_updates(self.home, answer.updates)

@@ -413,6 +413,19 @@ async def test_after_three_blocks_in_a_row_a_person_is_asked_until_one_allows_a_
     assert "auto mode blocks it" in results(session)[5].content
 
 
+async def test_a_hook_that_allows_a_call_is_no_person_and_ends_no_pause(project: Path) -> None:
+    decision = {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}
+    hook = {"type": "command", "command": f"echo '{json.dumps({'hookSpecificOutput': decision})}'"}
+    settings = {"hooks": {"PermissionRequest": [{"hooks": [hook]}]}}
+    script, reviews = [PUSH, PUSH, PUSH, PUSH, "done"], [block(), block(), block()]
+    async with opened(project, script, reviews, settings=settings) as (session, model):
+        await session.run("Go.")
+        assert session.auto_mode.count.is_paused
+        assert [one.answer for one in seen(session, PermissionAnswered)] == ["allowed", "allowed"]
+
+    assert len(asked(model)) == 3
+
+
 async def test_what_it_allows_begins_a_new_row_and_after_twenty_in_all_a_person_is_asked(project: Path) -> None:
     fine = Call("Bash", {"command": "python3 -V"})
     script: list[Any] = []
