@@ -25,6 +25,7 @@ from greenroom.agents._compaction import (
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, CompactBegan, CompactEnded
 from greenroom.agents._forked import Asker, ForkFailed, run_forked
 from greenroom.agents._hooking import Hooking, reminder
+from greenroom.agents.review import call_lines
 from greenroom.core import ProviderError, UsageError
 from greenroom.hooks import HookEvent, HookInput, HookOutcome, PostCompactInput, PreCompactInput, SessionStartInput
 
@@ -88,6 +89,7 @@ async def compact(turn: CompactingTurn, trigger: CompactionTrigger, focus: str =
         contexts = () if home.is_child else await _contexts_of(turn, started)
         survivors = [*_survivors(turn), *map(reminder, contexts)]
         await checkpoint_if_cancelled()
+        calls = [call for message in conversation.messages for call in message.tool_uses]
         conversation.compact(
             beginning_after(summary, said=said, survivors=survivors),
             trigger=trigger.value,
@@ -96,6 +98,8 @@ async def compact(turn: CompactingTurn, trigger: CompactionTrigger, focus: str =
         )
         # No checkpoint between here and the step above: they are one.
         home.compactions.note_done()
+        if home.services.auto is not None:
+            home.earlier_calls = call_lines(home.earlier_calls, calls)
         if prompt is not None:
             home.definition = attrs.evolve(home.definition, system_prompt=prompt)
         post_tokens = conversation.tokens

@@ -220,6 +220,9 @@ class Guard:
             place = (agent, incarnation, began, turn, round_number, call.id, call.name)
             self.emit(PermissionReviewed, *place, review.outcome.value, review.reason)
             if review.outcome is Outcome.ALLOWED:
+                never = await self._why_never(call.name, values)
+                if never:
+                    raise self._refused(call, values, never, round_number)
                 now = await decide()  # what was asked for may have changed in the meantime: rules, the mode, links
                 if now.effect is Effect.ALLOW or now == verdict:
                     return None
@@ -280,7 +283,7 @@ class Guard:
             if auto is not None and who == NOBODY:
                 raise auto.end(call.name, verdict.reason) from refused
             raise refused
-        if auto is not None:
+        if auto is not None and who in _USER:
             auto.resume()
         if answer.updates and self.home.services.keep_updates is not None:
             await self.home.services.keep_updates(self.home, answer.updates)

@@ -97,9 +97,16 @@ def _history(home: AgentHome, auto: AutoMode, *, until: str = "") -> History:
     messages = () if home.conversation is None else home.conversation.messages
     calls = [call for message in messages for call in message.tool_uses]
     if until:
-        ids = [call.id for call in calls]
-        calls = calls[: ids.index(until)] if until in ids else calls
-    return History(cwd=str(home.cwd), user=auto.user, tasks=home.tasks, hooks=home.for_reviewer, calls=calls)
+        # The last of that id: there are servers of models that give the same ids again and again.
+        calls = calls[: max((at for at, call in enumerate(calls) if call.id == until), default=len(calls))]
+    return History(
+        cwd=str(home.cwd),
+        user=auto.user,
+        tasks=home.tasks,
+        hooks=home.for_reviewer,
+        earlier=home.earlier_calls,
+        calls=calls,
+    )
 
 
 async def _ask(place: Beside, auto: AutoMode, definition: str, system: str, text: str, *, limit_s: float) -> Review:

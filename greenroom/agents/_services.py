@@ -236,6 +236,8 @@ class AgentHome:
     """What it was told by others than the user, where a reviewer reads it."""
     for_reviewer: list[str] = attrs.field(factory=list)
     """What hooks say of its calls, for a reviewer."""
+    earlier_calls: list[str] = attrs.field(factory=list)
+    """What a reviewer reads of calls that were compacted away."""
     compactions: CompactionRecord = attrs.field(factory=CompactionRecord)
     renew: Callable[[], Awaitable[str]] | None = None
     """Returns the system prompt anew, from files as they are then; for a conversation that was compacted."""

@@ -90,14 +90,15 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
             others = await _admit(turn, lease.messages)
         quiet = _take_quiet(turn)
         texts = [text, *turn.hooking.take_reminders(), *(reminder(one.text) for one in quiet)]
+        typed = "" if _words(message) == text else _words(message)
         if home.definition.initial_prompt and not len(turn.conversation):
             texts.insert(0, home.definition.initial_prompt)
+            typed = _words(message)
         texts[:0], home.openings = map(reminder, home.openings), []
         if home.definition.critical_reminder:
             texts.append(reminder(home.definition.critical_reminder))
         uuid = message.uuid if isinstance(message, Item | Prompt) else ""
         notices = notices_of((message, *quiet))
-        typed = "" if _words(message) == text else _words(message)
         turn.conversation.say(texts, is_hidden=is_hidden, origin=origin, uuid=uuid, notices=notices, typed=typed)
         turn.ctx.acknowledge()
         _tell_taken(turn, [message])

@@ -390,12 +390,29 @@ BROAD = [
     "Agent",
 ]
 BROAD += ["Bash(npm run *)", "Bash(npm run:*)", "Bash(bash -c *)", "Bash(sudo *)", "Agent(Explore)", "Task"]
+BROAD += [
+    "Bash(pyth*)",
+    "Bash(pytho*:*)",
+    "Bash(bas*)",
+    "Bash(npm r*)",
+    "Bash(npm *)",
+    "Bash(uv:*)",
+    "Bash(/usr/bin/*)",
+]
+BROAD += ["Bash(sudo -u bob *)", "Bash(env A=1 *)", "Bash(timeout 5 *)", "Bash(nohup *)", "Bash(nice -n 5 *)"]
 NARROW = [
     "Bash(npm test)",
     "Bash(npm test *)",
     "Bash(python3 tool.py)",
     "Bash(python -m pytest *)",
     "Bash(npm run build *)",
+]
+NARROW += [
+    "Bash(pytest*)",
+    "Bash(./scripts/*)",
+    "Bash(sudo systemctl status *)",
+    "Bash(timeout 5 make *)",
+    "Bash(git p*)",
 ]
 NARROW += ["Bash(git *)", "Edit", "Read(../other/**)", "mcp__github__*", "WebFetch(domain:example.com)"]
 

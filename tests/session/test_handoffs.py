@@ -12,10 +12,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import AgentReviewed, ForkEnded, PermissionReviewed
+from greenroom.agents import AgentReviewed, CompactEnded, ForkEnded, PermissionReviewed
 from greenroom.agents.crew._places import Places
 from greenroom.core import ProviderError, TurnKilled
-from greenroom.models import AnswerLike, Call, ModelRequest, Say
+from greenroom.models import Answer, AnswerLike, Call, ModelRequest, Say, Usage
 from greenroom.session import Session
 from greenroom.tasks import TaskEnded
 from tests.session.teamwork import (
@@ -169,6 +169,35 @@ async def test_what_called_no_tool_and_what_is_not_in_auto_is_not_reviewed(
         assert told(session, AgentReviewed) == []
         assert told(session, PermissionReviewed) == []
         assert "[harness:" not in main_messages(session)[2]
+
+
+async def test_an_agent_whose_calls_were_compacted_away_is_reviewed_with_them(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    requests: list[ModelRequest] = []
+
+    def review(request: ModelRequest) -> AnswerLike:
+        requests.append(request)
+        return BLOCK
+
+    def child(request: ModelRequest) -> AnswerLike:
+        if "All of it" in request.messages[0].text:
+            return "Report."
+        if "<summary>" in request.messages[-1].text:
+            return "<summary>All of it, in short.</summary>"
+        return Answer([Call("Glob", {"pattern": "*.pem"})], usage=Usage(50_000))
+
+    book = pages(review, child=child)
+    small = {"compaction": {"window_tokens": 60_000, "summary_tokens": 100, "at_percent": 50}}
+    async with open_teamwork(tmp_path, in_order(agent("look")), pages=book, mode="auto", settings=small) as session:
+        await session.run("go")
+        text = main_messages(session)[2]
+        assert len(told(session, CompactEnded)) == 1
+
+    assert WARNING in text
+    (request,) = requests
+    call = {"call": {"tool": "Glob", "input": {"pattern": "*.pem"}}}
+    assert [json.loads(line) for line in request.messages[0].text.splitlines()][-1] == call
 
 
 async def test_1_27_the_task_is_reviewed_before_an_agent_starts(tmp_path: Path, autojump_clock: MockClock) -> None:

@@ -114,4 +114,6 @@ class HandOffs:
 
 
 def _has_called(home: AgentHome) -> bool:
+    if home.earlier_calls:
+        return True
     return home.conversation is not None and any(message.tool_uses for message in home.conversation.messages)

@@ -87,6 +87,8 @@ class History:
     """What it was told by others."""
     hooks: Sequence[str] = ()
     """What hooks say about its calls."""
+    earlier: Sequence[str] = ()
+    """Lines of calls that its conversation does not hold any more, as `call_lines` has returned them."""
     calls: Sequence[ToolUseBlock] = ()
     """Those that it has made, oldest first."""
 
@@ -133,6 +135,12 @@ def handoff_text(history: History) -> str:
     return "\n".join(_lines(history))
 
 
+def call_lines(earlier: Sequence[str], calls: Iterable[ToolUseBlock]) -> list[str]:
+    """Return what to keep of calls that a conversation is about to forget, behind what was kept before; no more than is shown."""
+    lines = [*earlier, *map(_call_line, calls)]
+    return lines[_first_shown(lines) :]
+
+
 def read_review(text: str) -> Review:
     """Return what an answer says; anything but the form that was asked for is no verdict."""
     body = text.strip()
@@ -175,19 +183,24 @@ def _lines(history: History) -> list[str]:
         *_latest([_line(user=text) for text in history.user], "messages of the user"),
         *_latest([_line(task=text) for text in history.tasks], "tasks"),
         *_latest([_line(hook=text) for text in history.hooks], "remarks of hooks"),
-        *_latest([_call_line(call) for call in history.calls], "calls"),
+        *_latest([*history.earlier, *map(_call_line, history.calls)], "calls"),
     ]
 
 
 def _latest(lines: Sequence[str], what: str) -> Iterable[str]:
     """Return the last lines, as many as may be shown; what is left out is said."""
-    room, kept = MOST_LINES_CHARS, len(lines)
+    kept = _first_shown(lines)
+    return [_line(left_out=f"{kept} earlier {what}"), *lines[kept:]] if kept else lines
+
+
+def _first_shown(lines: Sequence[str]) -> int:
+    room, first = MOST_LINES_CHARS, len(lines)
     for line in reversed(lines):
         room -= len(line)
         if room < 0:
             break
-        kept -= 1
-    return [_line(left_out=f"{kept} earlier {what}"), *lines[kept:]] if kept else lines
+        first -= 1
+    return first
 
 
 def _call_line(call: ToolUseBlock) -> str:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents.review import History, Outcome, Unreviewable, call_text, handoff_text, read_review
+from greenroom.agents.review import History, Outcome, Unreviewable, call_lines, call_text, handoff_text, read_review
+from greenroom.agents.review._words import MOST_LINES_CHARS
 from greenroom.models import ToolUseBlock
 
 JSON = st.recursive(
@@ -75,3 +76,14 @@ def test_answers(text: str, outcome: Outcome, reason: str) -> None:
     review = read_review(text)
 
     assert (review.outcome, review.reason) == (outcome, reason)
+
+
+def test_what_is_kept_of_forgotten_calls_is_the_latest_and_no_more_than_is_shown() -> None:
+    calls = [ToolUseBlock(f"c{at}", "Write", {"content": f"{at} {'x' * 10_000}"}) for at in range(50)]
+    lines: list[str] = []
+    for call in calls:
+        lines = call_lines(lines, [call])
+
+    assert sum(map(len, lines)) <= MOST_LINES_CHARS
+    assert "49 x" in lines[-1]
+    assert handoff_text(History(cwd="/", earlier=lines)).splitlines()[1:] == lines
