@@ -434,7 +434,7 @@ class Worktrees:
 
     async def _remove(self, worktree: Worktree, claim: Claim, standing: Standing | None, *, force: bool) -> None:
         if worktree.is_hook_based:
-            release = await self._care.clean_up(worktree, claim)
+            release = await self._care.remove_by_hook(worktree, claim)
             if release.fate is not Fate.REMOVED:
                 raise WorktreeError(f"the worktree {worktree.path} stays: {release.why}")
             return

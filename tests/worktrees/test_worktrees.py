@@ -791,3 +791,23 @@ async def test_unsafe_paths_of_hooks_are_refused(repository: Path) -> None:
     for said in ("", "sub/../real", "link", "nowhere", str(repository), str(repository.parent), "file.txt"):
         with pytest.raises((UnsafeWorktree, WorktreeError)):
             await Worktrees(hooks=Hooks(said)).open_for_agent(AGENT, cwd=repository)
+
+
+async def test_what_a_hook_made_for_a_session_goes_only_on_request(tmp_path: Path) -> None:
+    """RC-75: who let go of it with `keep` is not the last to do so; the hook would throw away what it holds."""
+    made = tmp_path / "made"
+    made.mkdir()
+    hooks = Hooks(str(made))
+    worktrees = Worktrees(hooks=hooks)
+    hold = await worktrees.open_for_session("x", cwd=tmp_path)
+    shared = hold.share()
+
+    await hold.release(keep=True)
+    release = await shared.release()
+
+    assert (release.fate, hooks.removed) == (Fate.KEPT, [])
+    on_request = await worktrees.open_for_session("x", cwd=tmp_path)
+    with pytest.raises(WouldLoseWork):
+        await worktrees.remove(on_request)
+    assert (await worktrees.remove(on_request, discard_changes=True)).fate is Fate.REMOVED
+    assert hooks.removed == [made]
