@@ -199,8 +199,9 @@ class Stays:
         try:
             await self.record(entered)
         except BaseException:
-            with trio.CancelScope(shield=True):  # bounded by git's own limit
+            with trio.CancelScope(shield=True), suppress(JournalError):  # bounded by git's own limit, and the journal's
                 await hold.release(keep=True)
+                await self.record(_left(home, tree, "keep"))  # cancelled, it is on record all the same
             raise
         stay = Stay(
             hold=hold,

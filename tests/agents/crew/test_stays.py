@@ -133,3 +133,23 @@ def test_no_order_of_steps_loses_work_or_the_place(steps: list[str]) -> None:
     """RC-75, agents 11.14: work goes only with `discard`; record, place and git's lock always say the same."""
     with tempfile.TemporaryDirectory() as folder:
         trio.run(live, steps, make_repository(Path(folder) / "project"))
+
+
+async def test_going_in_that_is_cancelled_while_it_is_put_on_record_is_no_stay(tmp_path: Path) -> None:
+    """Rule 4: a run that is gone on with is where the agent was when it ended, not where it was about to go."""
+    life = Life(make_repository(tmp_path / "project"))
+    scope = trio.CancelScope()
+
+    async def record(event: Event) -> None:
+        life.events.append(event)
+        if isinstance(event, WorktreeEntered):
+            scope.cancel()
+        await trio.lowlevel.checkpoint()
+
+    life.stays.record = record
+    with scope:
+        await life.stays.enter(life.home, name="x")
+
+    assert scope.cancelled_caught
+    life.check()
+    await life.stays.close()
