@@ -202,17 +202,21 @@ class Worktrees:
             raise WorktreeBusy(path, "an agent that runs")
         return await self.adopt(path)
 
-    async def adopt(self, path: Path) -> Hold:
+    async def adopt(self, path: Path, *, cwd: Path | None = None) -> Hold:
         """Take a worktree that is there: of an agent that is resumed, or one that a user names.
 
         One that is not ours has no recorded base, so it will never be removed.
+
+        Args:
+            path: Where it is.
+            cwd: The folder that it was made from; only by this is one found that a hook made.
 
         Raises:
             UsageError: It is no worktree of a repository.
             WorktreeBusy: Another process uses it.
         """
         async with self._one_act:
-            return await self._adopt(await self._ports.blocking.run(path.resolve))
+            return await self._adopt(await self._ports.blocking.run(path.resolve), cwd)
 
     async def check_repository(self, cwd: Path) -> None:
         """Say early what would be in the way of any worktree.
@@ -333,12 +337,12 @@ class Worktrees:
 
     # --- adopt ----------------------------------------------------------------------------------------------------
 
-    async def _adopt(self, path: Path) -> Hold:
+    async def _adopt(self, path: Path, cwd: Path | None) -> Hold:
         if held := self._held.get(path):
             return Hold(held, self._let_go)
         if not _is_taken(path):
             raise UsageError(f"{path} is no worktree: there is no such folder")
-        claim, worktree = await self._claim_of(path)
+        claim, worktree = await self._claim_of(path, cwd)
         try:
             if not worktree.is_hook_based:
                 await check_identity(self._git, worktree)
@@ -349,9 +353,12 @@ class Worktrees:
             raise
         return self._hold(worktree, claim)
 
-    async def _claim_of(self, path: Path) -> tuple[Claim, Worktree]:
+    async def _claim_of(self, path: Path, cwd: Path | None) -> tuple[Claim, Worktree]:
         root = path.parents[len(FOLDER.parts)] if path.parent.parts[-2:] == FOLDER.parts else None
-        if root is None:  # a hook's or a foreign one
+        if root is None and cwd is not None:  # a hook's may be in no repository, or in one of its own
+            root = await self._root_of(cwd)
+            root = root if (root / FOLDER / CLAIMS).is_dir() else None
+        if root is None:  # a foreign one
             root = (await find_repository(self._git, path)).root
         claims = await self._ports.blocking.run(make_folders, root / FOLDER)
         for name in dict.fromkeys((path.name, *claimed_names(claims))):

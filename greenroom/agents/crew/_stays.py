@@ -108,7 +108,7 @@ class Stays:
             Why it cannot, in words; empty if it does. Then it works in the folder of its session.
         """
         try:
-            hold = await self._free_to_move(home).adopt(stay.path)
+            hold = await self._free_to_move(home).adopt(stay.path, cwd=stay.original_cwd)
         except (WorktreeError, UsageError) as error:
             if await home.services.blocking.run(stay.path.is_dir):
                 return f"the worktree {stay.path} of this session cannot be used: {error}"
