@@ -335,6 +335,28 @@ def test_a_snapshot_that_cannot_be_read_takes_what_is_older_with_it(tmp_path: Pa
     assert once.read_text(encoding="utf-8") == "once"
 
 
+def test_a_file_is_named_whose_state_only_an_unreadable_snapshot_had(tmp_path: Path) -> None:
+    """Rule 2 of the folder; what is not known is not taken for unchanged. Mechanism: `History`, of what was left in files."""
+    checkpoints, path, once = opened(tmp_path), tmp_path / "a", tmp_path / "b"
+    for number in (1, 2, 3):
+        checkpoints.begin(f"m{number}")
+        change(checkpoints, path, f"{number}")
+        if number != 2:
+            change(checkpoints, once, f"{number}")
+    (tmp_path / "files" / "000002.json").write_text("{", encoding="utf-8")
+    again = opened(tmp_path)
+    tried = again.rewind("m3", is_dry_run=True)
+    done = again.rewind("m3")
+    again.begin("m4")
+    change(again, once, "4")
+
+    assert tried == done
+    assert done.files == (path,)
+    assert done.not_restored == ((once, "what was kept of it cannot be read"),)
+    assert opened(tmp_path).rewind("m4").files == (once,)
+    assert once.read_text(encoding="utf-8") == "3"
+
+
 @pytest.mark.parametrize(
     "content", ["[]", "7", '{"prompt": 1}', '{"prompt": 1, "floor": -1, "was": {"a": [1]}}', "\x00"]
 )
