@@ -143,7 +143,12 @@ class Stays:
             self._check_removable(home, stay)
             release = await self.worktrees.remove(stay.hold, discard_changes=discard_changes)
         else:
-            release = await stay.hold.release(keep=True)
+            try:
+                release = await stay.hold.release(keep=True)
+            except JournalError:  # it holds nothing any more
+                _move_back(home, stay, has_origin=has_origin)
+                self.on_move(home)
+                raise
         back = _move_back(home, stay, has_origin=has_origin)
         self.on_move(home)
         did = "remove" if release.fate is Fate.REMOVED else "keep"

@@ -8,16 +8,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import attrs
+import pytest
 import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition, AgentHome, AgentServices
 from greenroom.agents.crew import StayRecord, Stays
-from greenroom.core import Event, Ports, UsageError
+from greenroom.core import Event, JournalError, Ports, UsageError
 from greenroom.models import ScriptedModel
 from greenroom.tools import ToolSet
-from greenroom.worktrees import BaseRef, Fate, WorktreeEntered, WorktreeLeft, Worktrees, WorktreeSettings
+from greenroom.worktrees import BaseRef, Fate, WorktreeEntered, WorktreeKept, WorktreeLeft, Worktrees, WorktreeSettings
 from tests.worktrees.repositories import NEEDS_GIT, commit, git, listed, make_repository
 
 pytestmark = NEEDS_GIT
@@ -153,3 +154,22 @@ async def test_going_in_that_is_cancelled_while_it_is_put_on_record_is_no_stay(t
     assert scope.cancelled_caught
     life.check()
     await life.stays.close()
+
+
+async def test_who_has_left_and_cannot_say_so_on_record_has_left(tmp_path: Path) -> None:
+    """What holds nothing any more is no stay: its end would let go of it again. Mechanism: `Stays.leave` looks at the hold."""
+    life = Life(make_repository(tmp_path / "project"))
+
+    async def record(event: Event) -> None:
+        await trio.lowlevel.checkpoint()
+        if isinstance(event, WorktreeKept):
+            raise JournalError("run", "no space left on device")
+
+    life.worktrees = life.stays.worktrees = Worktrees(WorktreeSettings(base_ref=BaseRef.HEAD), record=record)
+    await life.stays.enter(life.home, name="x")
+    with pytest.raises(JournalError):
+        await life.stays.leave(life.home, "keep")
+
+    assert life.home.stay is None
+    assert life.home.cwd == life.project
+    assert await life.stays.let_go(life.home) is None
