@@ -55,6 +55,8 @@ class _Held:
     worktree: Worktree
     claim: Claim
     holds: int = 0
+    is_kept: bool = False
+    """Whether a user who let go wanted it to stay."""
 
 
 async def _keep_no_record(_: Event) -> None:
@@ -176,10 +178,11 @@ class Worktrees:
         if name:
             path = await self._root_of(cwd) / FOLDER / check_name(name)
             if path.is_dir():
+                is_held = path in self._held
                 hold = await self.adopt(path)
                 if hold.worktree.kind is Kind.SESSION:
                     return hold
-                await hold.release(keep=True)
+                await hold.release(keep=not is_held)  # else it is for its agent to say
                 raise UsageError(f"the worktree {name!r} is an agent's; choose another name, or name it by its path")
         chosen = name or random_name(self._ports.chance.random)
         return await self._make(chosen, cwd, kind=Kind.SESSION, is_exact=bool(name), pull=pull)
@@ -390,6 +393,7 @@ class Worktrees:
 
     async def _let_go(self, held: _Held, keep: bool) -> Release:  # noqa: FBT001 - Hold calls it
         held.holds -= 1
+        held.is_kept = held.is_kept or keep
         worktree = held.worktree
         with trio.move_on_after(CLEANUP_TIMEOUT_S, shield=True):
             async with self._one_act:
@@ -397,7 +401,7 @@ class Worktrees:
                     return Release(worktree=worktree, fate=Fate.IN_USE)
                 del self._held[worktree.path]
                 try:
-                    return await self._care.clean_up(worktree, held.claim, keep=keep)
+                    return await self._care.clean_up(worktree, held.claim, keep=held.is_kept)
                 finally:
                     held.claim.close()
         why = f"cleaning up took more than {CLEANUP_TIMEOUT_S:g} s"
