@@ -62,10 +62,10 @@ class Caretaker:
     async def clean_up(
         self, worktree: Worktree, claim: Claim, *, keep: bool = False, counting: Commits = Commits.ALL
     ) -> Release:
-        if worktree.is_hook_based:
-            return await self._clean_up_by_hook(worktree, claim, keep=keep)
         if keep or worktree.kind is Kind.SESSION:
             why = "it belongs to a session"
+        elif worktree.is_hook_based:
+            return await self.remove_by_hook(worktree, claim)
         else:
             standing = await look(self._git, worktree, counting=counting)
             why = why_kept(worktree, standing)
@@ -75,19 +75,17 @@ class Caretaker:
             return Release(worktree=worktree, fate=Fate.REMOVED)
         return await self._kept(worktree, why)
 
-    async def _clean_up_by_hook(self, worktree: Worktree, claim: Claim, *, keep: bool) -> Release:
+    async def remove_by_hook(self, worktree: Worktree, claim: Claim) -> Release:
+        """Let a hook remove what a hook made, whatever is in it."""
         why = "a hook made it, and there is no hook WorktreeRemove"
-        if keep:
-            why = "it belongs to a session"
-        else:
-            await self._record(about(WorktreeRemovalIntended, worktree))
-            try:
-                if await self._hooks.remove(worktree.path):
-                    await self._record(about(WorktreeRemoved, worktree))
-                    claim.forget()
-                    return Release(worktree=worktree, fate=Fate.REMOVED)
-            except WorktreeError as error:
-                why = str(error)
+        await self._record(about(WorktreeRemovalIntended, worktree))
+        try:
+            if await self._hooks.remove(worktree.path):
+                await self._record(about(WorktreeRemoved, worktree))
+                claim.forget()
+                return Release(worktree=worktree, fate=Fate.REMOVED)
+        except WorktreeError as error:
+            why = str(error)
         return await self._kept(worktree, why)
 
     async def remove(self, worktree: Worktree, claim: Claim, *, tip: str, force: bool = False) -> str:

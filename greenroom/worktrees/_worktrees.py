@@ -55,6 +55,8 @@ class _Held:
     worktree: Worktree
     claim: Claim
     holds: int = 0
+    is_kept: bool = False
+    """Whether a user who let go wanted it to stay."""
 
 
 async def _keep_no_record(_: Event) -> None:
@@ -176,10 +178,11 @@ class Worktrees:
         if name:
             path = await self._root_of(cwd) / FOLDER / check_name(name)
             if path.is_dir():
+                is_held = path in self._held
                 hold = await self.adopt(path)
                 if hold.worktree.kind is Kind.SESSION:
                     return hold
-                await hold.release(keep=True)
+                await hold.release(keep=not is_held)  # else it is for its agent to say
                 raise UsageError(f"the worktree {name!r} is an agent's; choose another name, or name it by its path")
         chosen = name or random_name(self._ports.chance.random)
         return await self._make(chosen, cwd, kind=Kind.SESSION, is_exact=bool(name), pull=pull)
@@ -202,17 +205,21 @@ class Worktrees:
             raise WorktreeBusy(path, "an agent that runs")
         return await self.adopt(path)
 
-    async def adopt(self, path: Path) -> Hold:
+    async def adopt(self, path: Path, *, cwd: Path | None = None) -> Hold:
         """Take a worktree that is there: of an agent that is resumed, or one that a user names.
 
         One that is not ours has no recorded base, so it will never be removed.
+
+        Args:
+            path: Where it is.
+            cwd: The folder that it was made from; only by this is one found that a hook made.
 
         Raises:
             UsageError: It is no worktree of a repository.
             WorktreeBusy: Another process uses it.
         """
         async with self._one_act:
-            return await self._adopt(await self._ports.blocking.run(path.resolve))
+            return await self._adopt(await self._ports.blocking.run(path.resolve), cwd)
 
     async def check_repository(self, cwd: Path) -> None:
         """Say early what would be in the way of any worktree.
@@ -333,12 +340,12 @@ class Worktrees:
 
     # --- adopt ----------------------------------------------------------------------------------------------------
 
-    async def _adopt(self, path: Path) -> Hold:
+    async def _adopt(self, path: Path, cwd: Path | None) -> Hold:
         if held := self._held.get(path):
             return Hold(held, self._let_go)
         if not _is_taken(path):
             raise UsageError(f"{path} is no worktree: there is no such folder")
-        claim, worktree = await self._claim_of(path)
+        claim, worktree = await self._claim_of(path, cwd)
         try:
             if not worktree.is_hook_based:
                 await check_identity(self._git, worktree)
@@ -349,9 +356,12 @@ class Worktrees:
             raise
         return self._hold(worktree, claim)
 
-    async def _claim_of(self, path: Path) -> tuple[Claim, Worktree]:
+    async def _claim_of(self, path: Path, cwd: Path | None) -> tuple[Claim, Worktree]:
         root = path.parents[len(FOLDER.parts)] if path.parent.parts[-2:] == FOLDER.parts else None
-        if root is None:  # a hook's or a foreign one
+        if root is None and cwd is not None:  # a hook's may be in no repository, or in one of its own
+            root = await self._root_of(cwd)
+            root = root if (root / FOLDER / CLAIMS).is_dir() else None
+        if root is None:  # a foreign one
             root = (await find_repository(self._git, path)).root
         claims = await self._ports.blocking.run(make_folders, root / FOLDER)
         for name in dict.fromkeys((path.name, *claimed_names(claims))):
@@ -383,6 +393,7 @@ class Worktrees:
 
     async def _let_go(self, held: _Held, keep: bool) -> Release:  # noqa: FBT001 - Hold calls it
         held.holds -= 1
+        held.is_kept = held.is_kept or keep
         worktree = held.worktree
         with trio.move_on_after(CLEANUP_TIMEOUT_S, shield=True):
             async with self._one_act:
@@ -390,7 +401,7 @@ class Worktrees:
                     return Release(worktree=worktree, fate=Fate.IN_USE)
                 del self._held[worktree.path]
                 try:
-                    return await self._care.clean_up(worktree, held.claim, keep=keep)
+                    return await self._care.clean_up(worktree, held.claim, keep=held.is_kept)
                 finally:
                     held.claim.close()
         why = f"cleaning up took more than {CLEANUP_TIMEOUT_S:g} s"
@@ -434,7 +445,7 @@ class Worktrees:
 
     async def _remove(self, worktree: Worktree, claim: Claim, standing: Standing | None, *, force: bool) -> None:
         if worktree.is_hook_based:
-            release = await self._care.clean_up(worktree, claim)
+            release = await self._care.remove_by_hook(worktree, claim)
             if release.fate is not Fate.REMOVED:
                 raise WorktreeError(f"the worktree {worktree.path} stays: {release.why}")
             return

@@ -669,6 +669,43 @@ async def test_a_hook_makes_it_for_a_session_that_begins_there(tmp_path: Path) -
     assert session.worktree == made
 
 
+@pytest.mark.parametrize("is_clone", [False, True])
+async def test_what_a_hook_made_is_gone_back_to(*, is_clone: bool, tmp_path: Path) -> None:
+    """10.21, 11.10: it need not be in a repository, and may be one of its own."""
+    made = make_repository(tmp_path / "made") if is_clone else tmp_path / "made"
+    settings = hooks(WorktreeCreate=f"mkdir -p {made}; echo {made}")
+    _, first = await play(tmp_path, enter(name="x"), settings=settings)
+
+    async with opening(tmp_path, resume=first.run_folder, settings=settings) as again:
+        assert again.problems == ()
+        assert again.worktree == made
+
+
+async def test_a_sub_agent_goes_on_in_what_a_hook_made_for_it(tmp_path: Path) -> None:
+    """11.10: without a hook that removes it, it is kept, and is where the next run of the agent works."""
+    made, read = tmp_path / "made", list[str]()
+    settings = hooks(WorktreeCreate=f"mkdir {made}; echo {made}")
+
+    def child(request: ModelRequest) -> AnswerLike:
+        read.append(last_texts(request))
+        return PWD if len(read) == 3 else "Done."
+
+    first = in_order(agent("go", isolation="worktree", run_in_background=True), otherwise="Noted.")
+    pages = {"general-purpose": child}
+    async with open_teamwork(
+        tmp_path, first, pages=pages, wait_s=0, tools=WORKTREE_TOOLS, settings=FREE | settings
+    ) as session:
+        with trio.fail_after(60):
+            await session.run("go")
+            await session.wait_quiet()
+            (member,) = session.delegation.crew.members.values()
+            for _ in range(2):
+                await session.delegation.post.send(member.id, "again", sender=session.main.id)
+                await session.wait_quiet()
+    assert read[3] == str(made)
+    assert violations(session) == []
+
+
 async def test_a_worktree_that_is_gone_is_said(tmp_path: Path, project: Path) -> None:
     """The session goes on in its folder; its model reads so with the next message, and people as a problem."""
     _, first = await play(tmp_path, enter(name="x"))

@@ -791,3 +791,47 @@ async def test_unsafe_paths_of_hooks_are_refused(repository: Path) -> None:
     for said in ("", "sub/../real", "link", "nowhere", str(repository), str(repository.parent), "file.txt"):
         with pytest.raises((UnsafeWorktree, WorktreeError)):
             await Worktrees(hooks=Hooks(said)).open_for_agent(AGENT, cwd=repository)
+
+
+async def test_what_a_hook_made_for_a_session_goes_only_on_request(tmp_path: Path) -> None:
+    """RC-75: who let go of it with `keep` is not the last to do so; the hook would throw away what it holds."""
+    made = tmp_path / "made"
+    made.mkdir()
+    hooks = Hooks(str(made))
+    worktrees = Worktrees(hooks=hooks)
+    hold = await worktrees.open_for_session("x", cwd=tmp_path)
+    shared = hold.share()
+
+    await hold.release(keep=True)
+    release = await shared.release()
+
+    assert (release.fate, hooks.removed) == (Fate.KEPT, [])
+    on_request = await worktrees.open_for_session("x", cwd=tmp_path)
+    with pytest.raises(WouldLoseWork):
+        await worktrees.remove(on_request)
+    assert (await worktrees.remove(on_request, discard_changes=True)).fate is Fate.REMOVED
+    assert hooks.removed == [made]
+
+
+async def test_what_one_user_wants_to_keep_does_not_go_with_the_last(repository: Path) -> None:
+    """11.14: `keep` leaves it as it is, whoever works there still. Mechanism: `_Held.is_kept`."""
+    worktrees = Worktrees(HEAD)
+    hold = await worktrees.open_for_agent(AGENT, cwd=repository)
+    (hold.worktree.path / "new.txt").write_text("new", encoding="utf-8")
+    await hold.release()
+    (hold.worktree.path / "new.txt").unlink()
+    entered = await worktrees.open_existing(hold.worktree.path, cwd=repository)
+    shared = entered.share()
+
+    await entered.release(keep=True)
+
+    assert (await shared.release()).fate is Fate.KEPT
+    assert hold.worktree.path.exists()
+
+
+async def test_a_name_that_is_a_running_agents_changes_nothing_for_it(repository: Path) -> None:
+    worktrees = Worktrees(HEAD)
+    hold = await worktrees.open_for_agent(AGENT, cwd=repository)
+    with pytest.raises(UsageError, match="is an agent's"):
+        await worktrees.open_for_session(hold.worktree.name, cwd=repository)
+    assert (await hold.release()).fate is Fate.REMOVED

@@ -70,7 +70,8 @@ class Places:
             return
         if member.kept_path:
             try:
-                member.hold = confined(home, await self.worktrees.adopt(Path(member.kept_path)))
+                hold = await self.worktrees.adopt(Path(member.kept_path), cwd=home.services.cwd)
+                member.hold = confined(home, hold)
             except WorktreeError as error:
                 raise ToolError(f"its worktree cannot be used any more: {error}") from error
         elif member.order.in_worktree:

@@ -108,7 +108,7 @@ class Stays:
             Why it cannot, in words; empty if it does. Then it works in the folder of its session.
         """
         try:
-            hold = await self._free_to_move(home).adopt(stay.path)
+            hold = await self._free_to_move(home).adopt(stay.path, cwd=stay.original_cwd)
         except (WorktreeError, UsageError) as error:
             if await home.services.blocking.run(stay.path.is_dir):
                 return f"the worktree {stay.path} of this session cannot be used: {error}"
@@ -143,7 +143,12 @@ class Stays:
             self._check_removable(home, stay)
             release = await self.worktrees.remove(stay.hold, discard_changes=discard_changes)
         else:
-            release = await stay.hold.release(keep=True)
+            try:
+                release = await stay.hold.release(keep=True)
+            except JournalError:  # it holds nothing any more
+                _move_back(home, stay, has_origin=has_origin)
+                self.on_move(home)
+                raise
         back = _move_back(home, stay, has_origin=has_origin)
         self.on_move(home)
         did = "remove" if release.fate is Fate.REMOVED else "keep"
@@ -199,8 +204,9 @@ class Stays:
         try:
             await self.record(entered)
         except BaseException:
-            with trio.CancelScope(shield=True):  # bounded by git's own limit
+            with trio.CancelScope(shield=True), suppress(JournalError):  # bounded by git's own limit, and the journal's
                 await hold.release(keep=True)
+                await self.record(_left(home, tree, "keep"))  # cancelled, it is on record all the same
             raise
         stay = Stay(
             hold=hold,

@@ -115,6 +115,8 @@ class History:
             self.floor = max(self.floor, one.floor)
             for path in (*one.was, *one.left):  # where what was noted first could not be read
                 self.roots.setdefault(path, "/")
+                if path not in self.newest:
+                    self.newest[path] = one.was[path] = FileState(lost="what was kept of it cannot be read")
 
     def begin(self, number: int) -> Snapshot:
         """Return a new snapshot, behind all there are."""

@@ -53,6 +53,8 @@ def look_at(path: Path) -> Found:
             content = file.read(MAX_EDIT_BYTES)
     except Unreadable as error:
         return _odd(error.reason)
+    except OSError as error:  # it could be opened, and not be read
+        return _odd(reason_of(error))
     state = FileState(digest=digest_of(content).hex(), mode=stat.S_IMODE(status.st_mode))
     return Found(state=state, content=content, status=status)
 

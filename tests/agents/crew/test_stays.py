@@ -8,16 +8,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import attrs
+import pytest
 import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from greenroom.agents import AgentDefinition, AgentHome, AgentServices
 from greenroom.agents.crew import StayRecord, Stays
-from greenroom.core import Event, Ports, UsageError
+from greenroom.core import Event, JournalError, Ports, UsageError
 from greenroom.models import ScriptedModel
 from greenroom.tools import ToolSet
-from greenroom.worktrees import BaseRef, Fate, WorktreeEntered, WorktreeLeft, Worktrees, WorktreeSettings
+from greenroom.worktrees import BaseRef, Fate, WorktreeEntered, WorktreeKept, WorktreeLeft, Worktrees, WorktreeSettings
 from tests.worktrees.repositories import NEEDS_GIT, commit, git, listed, make_repository
 
 pytestmark = NEEDS_GIT
@@ -133,3 +134,42 @@ def test_no_order_of_steps_loses_work_or_the_place(steps: list[str]) -> None:
     """RC-75, agents 11.14: work goes only with `discard`; record, place and git's lock always say the same."""
     with tempfile.TemporaryDirectory() as folder:
         trio.run(live, steps, make_repository(Path(folder) / "project"))
+
+
+async def test_going_in_that_is_cancelled_while_it_is_put_on_record_is_no_stay(tmp_path: Path) -> None:
+    """Rule 4: a run that is gone on with is where the agent was when it ended, not where it was about to go."""
+    life = Life(make_repository(tmp_path / "project"))
+    scope = trio.CancelScope()
+
+    async def record(event: Event) -> None:
+        life.events.append(event)
+        if isinstance(event, WorktreeEntered):
+            scope.cancel()
+        await trio.lowlevel.checkpoint()
+
+    life.stays.record = record
+    with scope:
+        await life.stays.enter(life.home, name="x")
+
+    assert scope.cancelled_caught
+    life.check()
+    await life.stays.close()
+
+
+async def test_who_has_left_and_cannot_say_so_on_record_has_left(tmp_path: Path) -> None:
+    """What holds nothing any more is no stay: its end would let go of it again. Mechanism: `Stays.leave` looks at the hold."""
+    life = Life(make_repository(tmp_path / "project"))
+
+    async def record(event: Event) -> None:
+        await trio.lowlevel.checkpoint()
+        if isinstance(event, WorktreeKept):
+            raise JournalError("run", "no space left on device")
+
+    life.worktrees = life.stays.worktrees = Worktrees(WorktreeSettings(base_ref=BaseRef.HEAD), record=record)
+    await life.stays.enter(life.home, name="x")
+    with pytest.raises(JournalError):
+        await life.stays.leave(life.home, "keep")
+
+    assert life.home.stay is None
+    assert life.home.cwd == life.project
+    assert await life.stays.let_go(life.home) is None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from hypothesis import given
@@ -14,7 +17,8 @@ from hypothesis import strategies as st
 
 from greenroom.core import SystemDisk, UsageError
 from greenroom.tools import FileChange
-from greenroom.tools.checkpoints import FileCheckpoints
+from greenroom.tools.builtin._files import open_regular
+from greenroom.tools.checkpoints import FileCheckpoints, _looking
 from greenroom.tools.checkpoints._looking import line_changes
 from tests.tools.checkpoints.kept import FillingDisk, appending
 
@@ -153,6 +157,31 @@ def test_what_became_something_else_is_left_alone_and_named(
     assert done.files == done.removed == (other,)
     assert done.not_restored == ((path, why),)
     assert done.error == f"1 file could not be set back: {path}: {why}"
+
+
+def test_a_file_that_cannot_be_read_holds_up_no_change_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change never fails because of what is kept. Mechanism: `look_at` says what the system refused."""
+    checkpoints, path, other = opened(tmp_path), tmp_path / "a", tmp_path / "b"
+    checkpoints.begin("m1")
+    for one in (path, other):
+        change(checkpoints, one, "1")
+
+    @contextmanager
+    def refusing(opening: Path) -> Iterator[BinaryIO]:
+        with open_regular(opening) as file:
+            yield file
+            if opening == path:
+                raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(_looking, "open_regular", refusing)
+    checkpoints.begin("m2")
+    change(checkpoints, other, "2")
+    done = checkpoints.rewind("m1")
+
+    assert done.files == (other,)
+    assert done.not_restored == ((path, "input/output error"),)
 
 
 def test_files_of_a_checkout_that_is_gone_are_left_out_and_a_folder_that_is_gone_comes_back(tmp_path: Path) -> None:
@@ -304,6 +333,28 @@ def test_a_snapshot_that_cannot_be_read_takes_what_is_older_with_it(tmp_path: Pa
     again.rewind("m3")
     assert path.read_text(encoding="utf-8") == "2"
     assert once.read_text(encoding="utf-8") == "once"
+
+
+def test_a_file_is_named_whose_state_only_an_unreadable_snapshot_had(tmp_path: Path) -> None:
+    """Rule 2 of the folder; what is not known is not taken for unchanged. Mechanism: `History`, of what was left in files."""
+    checkpoints, path, once = opened(tmp_path), tmp_path / "a", tmp_path / "b"
+    for number in (1, 2, 3):
+        checkpoints.begin(f"m{number}")
+        change(checkpoints, path, f"{number}")
+        if number != 2:
+            change(checkpoints, once, f"{number}")
+    (tmp_path / "files" / "000002.json").write_text("{", encoding="utf-8")
+    again = opened(tmp_path)
+    tried = again.rewind("m3", is_dry_run=True)
+    done = again.rewind("m3")
+    again.begin("m4")
+    change(again, once, "4")
+
+    assert tried == done
+    assert done.files == (path,)
+    assert done.not_restored == ((once, "what was kept of it cannot be read"),)
+    assert opened(tmp_path).rewind("m4").files == (once,)
+    assert once.read_text(encoding="utf-8") == "3"
 
 
 @pytest.mark.parametrize(
