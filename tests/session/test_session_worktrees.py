@@ -693,7 +693,7 @@ async def test_a_sub_agent_goes_on_in_what_a_hook_made_for_it(tmp_path: Path) ->
     first = in_order(agent("go", isolation="worktree", run_in_background=True), otherwise="Noted.")
     pages = {"general-purpose": child}
     async with open_teamwork(
-        tmp_path, first, pages=pages, wait_s=0, tools=WORKTREE_TOOLS, settings=FREE | settings
+        tmp_path, first, pages=pages, wait_s=0, tools=WORKTREE_TOOLS, settings={**FREE, **settings}
     ) as session:
         with trio.fail_after(60):
             await session.run("go")
