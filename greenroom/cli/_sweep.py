@@ -67,6 +67,8 @@ def sweep_command(
         keep_newest=keep_newest,
     )
     folder = runs_folder(runs)
+    if runs is not None and not folder.is_dir():
+        raise UsageError(f"--runs: {folder} is no folder; leave it out for the runs of the current project")
     report = sweep_runs(folder, settings, now=SystemClock().wall(), is_dry_run=dry_run)
     trees: list[Release] | None = None
     errors = list(report.errors)

@@ -28,20 +28,24 @@ def find_session(run: Path | str, runs: Path) -> Path:
     """Return the run folder that is meant; it holds the main agent's conversation.
 
     Args:
-        run: A run folder, the id of a session, or `last`.
+        run: A run folder, the id of a session, or `last`: the last run that got so far that there is a conversation.
         runs: Where runs lie.
 
     Raises:
         UsageError: There is no such session.
     """
     try:
-        place = find_run(str(run), runs)
+        place = find_run(str(run), runs, fits=_has_conversation)
     except UsageError:
         raise UsageError(f"No conversation found with session ID: {run}") from None
     folder = place.parent if place.name == JOURNAL else place
-    if not (folder / TRANSCRIPTS / MAIN_FILE).is_file():
+    if not _has_conversation(folder):
         raise UsageError(f"No conversation found with session ID: {run}")
     return folder.absolute()
+
+
+def _has_conversation(folder: Path) -> bool:
+    return (folder / TRANSCRIPTS / MAIN_FILE).is_file()
 
 
 @final

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -39,18 +39,19 @@ def runs_folder(
     return here / ".greenroom" / "runs"
 
 
-def find_run(run: str, runs: Path) -> Path:
+def find_run(run: str, runs: Path, *, fits: Callable[[Path], bool] = lambda _: True) -> Path:
     """Return the journal file that is meant.
 
     Args:
         run: A run folder, a journal file, the id of a run, or `last`.
         runs: Where runs lie.
+        fits: Says of a run folder whether `last` may mean it.
 
     Raises:
         UsageError: There is no such run.
     """
     if run == LAST:
-        return _last(runs)
+        return _last(runs, fits)
     for place in (Path(run), runs / run):
         if place.is_file():
             return place
@@ -59,7 +60,7 @@ def find_run(run: str, runs: Path) -> Path:
     raise UsageError(f"no run {run!r}: neither a run folder, a journal file, nor a run in {runs}")
 
 
-def _last(runs: Path) -> Path:
+def _last(runs: Path, fits: Callable[[Path], bool]) -> Path:
     """Return the journal, with a whole header line, of the run that began last; of one second, the one that was written last."""
     try:
         names = [one.name for one in runs.iterdir() if is_session_id(one.name)]
@@ -69,7 +70,7 @@ def _last(runs: Path) -> Path:
     for _, same in groupby(began, key=lambda one: one[0]):
         paths = [path for path in (runs / name / JOURNAL for _, name in same) if path.is_file()]
         for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns, reverse=True):
-            if _has_header(path):
+            if fits(path.parent) and _has_header(path):
                 return path
     raise UsageError(f"no run in {runs} yet")
 

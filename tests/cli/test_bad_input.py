@@ -112,6 +112,7 @@ def bash(command: str) -> Answer:
         ("run Go. --max-turns 1e3", "--max-turns: '1e3' is no whole number"),
         ("run Go. --max-budget-usd inf", "--max-budget-usd has to be a number above 0"),
         ("run Go. --resume /", "No conversation found with session ID: /"),
+        ("sweep --runs /nowhere", "--runs: /nowhere is no folder; leave it out for the runs of the current project"),
         ("run Go. --runs /dev/null", "'/dev/null' is not a folder; give another one with --runs"),
         ("run Go. --settings /", "'/' is neither a JSON object nor a file that can be read: is a directory"),
         ("run Go. --nothing", "Unknown option: --nothing"),

@@ -182,3 +182,17 @@ async def test_a_fork_goes_on_in_a_run_of_its_own(tmp_path: Path) -> None:
     assert json.loads(told.read_text())["source"] == "fork"
     async with open_session(model=ScriptedModel(["Three."]), resume=second.id, **options) as again:
         assert (await again.run("Third.")).text == "Three."
+
+
+async def test_the_last_session_is_the_last_that_has_a_conversation(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """One that ended before there was any is nothing to go on with, and in nobody's way."""
+    runs = tmp_path / "runs"
+    async with open_session(model=ScriptedModel(["One."]), cwd=tmp_path, runs=runs, ports=virtual_ports()) as first:
+        await first.run("First.")
+    async with open_session(model=ScriptedModel([]), cwd=tmp_path, runs=runs, ports=virtual_ports(1)) as second:
+        pass
+    main_file(second).unlink(missing_ok=True)
+    model = ScriptedModel(["Two."])
+    async with open_session(model=model, cwd=tmp_path, runs=runs, resume="last", ports=virtual_ports(2)) as third:
+        assert third.id == first.id
+        await third.run("Second.")
