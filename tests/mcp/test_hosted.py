@@ -199,7 +199,7 @@ class Program:
         outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](100)
         inner = everything._lowlevel_server
 
-        async def serve() -> None:
+        async def answer() -> None:
             await inner.run(incoming, outgoing, inner.create_initialization_options())
 
         async def carry_back() -> None:
@@ -213,7 +213,7 @@ class Program:
                     self.line.hear(said)
 
         async with self._to_server, incoming, outgoing, from_server, trio.open_nursery() as nursery:
-            nursery.start_soon(serve)
+            nursery.start_soon(answer)
             nursery.start_soon(carry_back)
             yield
             nursery.cancel_scope.cancel()
