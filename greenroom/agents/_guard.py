@@ -380,9 +380,7 @@ class Guard:
     async def tell_cwd(self, before: Path) -> None:
         """Tell hooks if the agent's next commands run in another folder than before a call."""
         if self.home.cwd != before and self.hooking.has(HookEvent.CWD_CHANGED):
-            outcome = await self.hooking.run(CwdChangedInput(old_cwd=before, new_cwd=self.home.cwd))
-            if outcome.extras.watch_paths is not None and self.home.services.watch_files is not None:
-                self.home.services.watch_files(outcome.extras.watch_paths)
+            await self.hooking.run(CwdChangedInput(old_cwd=before, new_cwd=self.home.cwd))
 
     async def tell_failure(self, call: ToolUseBlock, values: Mapping[str, Any], error: str, took_s: float) -> None:
         """Tell hooks that a call failed; a refusal and a cancel are no failures."""

@@ -68,7 +68,7 @@ class Hooking:
         return hooks is not None and hooks.has(event)
 
     async def run(self, told: HookInput) -> HookOutcome:
-        """Run the hooks of an event; their contexts become reminders, their messages notices.
+        """Run the hooks of an event; their contexts become reminders, their messages notices, and what they ask for is watched.
 
         Raises:
             StoppedByHook: One of them wants an end of everything.
@@ -77,6 +77,9 @@ class Hooking:
         assert hooks is not None
         outcome = await hooks.run(told, self._context())
         self.reminders += outcome.contexts
+        watch, paths = self.home.services.watch_files, outcome.extras.watch_paths
+        if watch is not None and paths is not None:
+            watch(paths)
         for text in (*outcome.system_messages, *outcome.problems):
             self.notice(told.event.value, text)
         if outcome.stops and told.event not in _DECIDE_ON_STOPPING:

@@ -37,8 +37,6 @@ async def tell_of_start(home: AgentHome, recorder: Recorder, *, source: str) -> 
         SessionStartInput(source=source, model=home.services.model.name, agent_type=home.definition.name)
     )
     home.reminders += hooking.reminders
-    if outcome.extras.watch_paths is not None and home.services.watch_files is not None:
-        home.services.watch_files(outcome.extras.watch_paths)
     return outcome.extras.initial_user_message or ""
 
 
@@ -66,9 +64,7 @@ async def tell_of_file(home: AgentHome, recorder: Recorder, *, path: Path, chang
         path: The file.
         change: `add`, `change` or `unlink`.
     """
-    outcome = await _hooking(home, recorder).run(FileChangedInput(file_path=path, change=change))
-    if outcome.extras.watch_paths is not None and home.services.watch_files is not None:
-        home.services.watch_files(outcome.extras.watch_paths)
+    await _hooking(home, recorder).run(FileChangedInput(file_path=path, change=change))
 
 
 def tell_of_instructions(
