@@ -150,7 +150,10 @@ class AgentTurn:
             return
         failure: ProviderError | None = None
         try:
-            answer = await work()
+            try:
+                answer = await work()
+            except Deferred as put_off:
+                answer = self._put_off(put_off.call, TOOL_DEFERRED)
             if isinstance(message, Prompt):
                 self.ctx.reply(answer)
         except ProviderError as error:
@@ -192,10 +195,7 @@ class AgentTurn:
             response = await self._ask_in_full()
             calls = response.tool_uses
             if calls:
-                try:
-                    await self._run_tools(calls)
-                except Deferred as put_off:
-                    return self._put_off(put_off.call, TOOL_DEFERRED)
+                await self._run_tools(calls)
                 if self.home.answer_tool is not None:
                     self.home.answer_tool.check()
                 continue
@@ -341,10 +341,7 @@ class AgentTurn:
         if call.name not in self.home.tools:
             return self._put_off(call, TOOL_UNAVAILABLE)
         self.ctx.acknowledge()
-        try:
-            await self._run_tools((call,))
-        except Deferred as put_off:
-            return self._put_off(put_off.call, TOOL_DEFERRED)
+        await self._run_tools((call,))
         return await self._run_rounds()
 
     # --- the tools -------------------------------------------------------------------------------------------------

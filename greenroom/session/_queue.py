@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, final
@@ -278,32 +278,29 @@ async def find_deferred(run_folder: Path, loaded: Loaded | None, blocking: Block
 
 def _is_put_off(journal: Path, call: str) -> bool:
     is_put_off = False
-    with journal.open("rb") as lines:
-        for line in lines:
-            if b'"tool.' not in line:
-                continue
-            try:
-                values = json.loads(line)
-            except ValueError:
-                continue
-            if values.get("call") == call and values.get("ev") in {ToolBegan.kind, CallDeferred.kind}:
-                is_put_off = values["ev"] == CallDeferred.kind
+    for values in _events_of(journal, b'"tool.'):
+        if values.get("call") == call and values.get("ev") in {ToolBegan.kind, CallDeferred.kind}:
+            is_put_off = values["ev"] == CallDeferred.kind
     return is_put_off
 
 
 def _read_asked(journal: Path) -> set[str]:
     asked: set[str] = set()
+    for values in _events_of(journal, b'"permission.'):
+        call = str(values.get("call"))
+        if values.get("ev") == PermissionAsked.kind:
+            asked.add(call)
+        elif values.get("ev") == PermissionAnswered.kind and values.get("answer") != "withdrawn":
+            asked.discard(call)
+    return asked
+
+
+def _events_of(journal: Path, mark: bytes) -> Iterator[Mapping[str, Any]]:
+    """Return the lines that hold a mark, in order; only these are decoded, and those that cannot be are left out."""
     with journal.open("rb") as lines:
         for line in lines:
-            if b'"permission.' not in line:
-                continue
-            try:
-                values = json.loads(line)
-            except ValueError:
-                continue
-            call = str(values.get("call"))
-            if values.get("ev") == PermissionAsked.kind:
-                asked.add(call)
-            elif values.get("ev") == PermissionAnswered.kind and values.get("answer") != "withdrawn":
-                asked.discard(call)
-    return asked
+            if mark in line:
+                try:
+                    yield json.loads(line)
+                except ValueError:
+                    continue
