@@ -29,7 +29,6 @@ from greenroom.actors._events import (
     TurnUnlinked,
     WatchFailed,
 )
-from greenroom.actors._fold import FOLDS, ActorView, NameView, TurnCounts
 from greenroom.actors._later import SendTimer
 from greenroom.actors._lifecycle import (
     COMPLETED,
@@ -49,7 +48,6 @@ from greenroom.actors._loop import run_cell
 from greenroom.actors._owner import GONE, Incidents, Owner, Surroundings, Verdict
 from greenroom.actors._ref import ASK_TIMEOUT_S, AbortResult, AbortStatus, PinnedRef, Ref
 from greenroom.actors._signals import Down, Signal
-from greenroom.actors._timers import Timer, Timers
 from greenroom.actors._watch import Watch
 
 __all__ = [
@@ -58,7 +56,6 @@ __all__ = [
     "CURRENT",
     "EDGE_TO",
     "EVENTS",
-    "FOLDS",
     "GONE",
     "TERMINAL",
     "TRANSITIONS",
@@ -73,7 +70,6 @@ __all__ = [
     "ActorResumed",
     "ActorSuspended",
     "ActorUnresponsive",
-    "ActorView",
     "AskRefused",
     "Behavior",
     "Cell",
@@ -90,7 +86,6 @@ __all__ = [
     "Link",
     "NameRegistered",
     "NameReleased",
-    "NameView",
     "Outcome",
     "Owner",
     "Parent",
@@ -102,11 +97,8 @@ __all__ = [
     "State",
     "StopRequested",
     "Surroundings",
-    "Timer",
-    "Timers",
     "Turn",
     "TurnBegan",
-    "TurnCounts",
     "TurnEnded",
     "TurnLinked",
     "TurnNoted",

@@ -35,11 +35,11 @@ from greenroom.actors._lifecycle import COMPLETED, EDGE_TO, TERMINAL, Edge, Outc
 from greenroom.actors._links import Link, end_links
 from greenroom.actors._owner import Owner, Runner, Surroundings, Verdict
 from greenroom.actors._signals import Down
-from greenroom.actors._slot import NOTHING
 from greenroom.actors._waits import Wait
 from greenroom.actors._watch import Watch, note_down, tell_watchers
 from greenroom.core import ActorEnded, Cause, InternalError, Level
 from greenroom.mailbox import DeadReason, Envelope, Mailbox
+from greenroom.waiting import NOTHING
 
 if TYPE_CHECKING:
     from greenroom.actors._context import Context

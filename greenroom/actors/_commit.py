@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from greenroom.actors._behavior import Unfinished
 from greenroom.actors._lifecycle import Outcome, State
-from greenroom.actors._slot import NOTHING
 from greenroom.core import StashFull, TurnFailed
 from greenroom.mailbox import DeadReason, Envelope
+from greenroom.waiting import NOTHING
 
 if TYPE_CHECKING:
     from greenroom.actors._cell import Cell

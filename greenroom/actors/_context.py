@@ -14,10 +14,10 @@ from greenroom.actors._links import Link, make_link
 from greenroom.actors._outbox import enter, poll_now, postpone, refuse_postponed, reserve, set_timer, state_in
 from greenroom.actors._ref import Ref, cell_of
 from greenroom.actors._signals import Signal
-from greenroom.actors._slot import NOTHING
 from greenroom.actors._watch import Hearing, Watch
 from greenroom.core import Cause, Recorder, UsageError
 from greenroom.mailbox import Delivery, Envelope, Lane, Lease, MailboxStatistics
+from greenroom.waiting import NOTHING
 
 if TYPE_CHECKING:
     from greenroom.actors._directory import Directory

@@ -19,9 +19,9 @@ from greenroom.actors._lifecycle import COMPLETED, TERMINAL, Outcome, State, dec
 from greenroom.actors._looking import end_drained
 from greenroom.actors._owner import Verdict
 from greenroom.actors._signals import Signal
-from greenroom.actors._timers import Timer
 from greenroom.core import Level, UsageError
-from greenroom.mailbox import BUDGET, DeadReason, prepare, sleep, wake
+from greenroom.mailbox import BUDGET, DeadReason
+from greenroom.waiting import Timer, prepare, sleep, wake
 
 
 @final

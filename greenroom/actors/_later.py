@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, final
 
-from greenroom.actors._timers import Timer
 from greenroom.core import UsageError
 from greenroom.mailbox import Envelope, Lane
+from greenroom.waiting import Timer
 
 if TYPE_CHECKING:
     from greenroom.actors._cell import Cell

@@ -14,9 +14,9 @@ import attrs
 
 from greenroom.actors._events import ActorEntered
 from greenroom.actors._later import SendTimer, end_state_timers
-from greenroom.actors._slot import NOTHING
 from greenroom.core import Level, StashFull, UsageError
 from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane
+from greenroom.waiting import NOTHING
 
 if TYPE_CHECKING:
     from greenroom.actors._cell import Cell

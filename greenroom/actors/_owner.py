@@ -12,7 +12,7 @@ from greenroom.core import Cause, Recorder
 if TYPE_CHECKING:
     from greenroom.actors._cell import Cell
     from greenroom.actors._directory import Directory
-    from greenroom.actors._timers import Timers
+    from greenroom.waiting import Timers
 
 
 @final

@@ -15,11 +15,11 @@ from greenroom.actors._cell import CURRENT, Cell, current_of
 from greenroom.actors._lifecycle import TERMINAL, Outcome, State
 from greenroom.actors._looking import resume, state_of, suspend
 from greenroom.actors._signals import Down
-from greenroom.actors._slot import ReplySlot
 from greenroom.actors._waits import refuse_cycle, wait_on, waiter_of
 from greenroom.actors._watch import Watch, watch_cell
 from greenroom.core import ActorEnded, AskTimedOut, Cause, Undelivered, UsageError
 from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane, MailboxStatistics
+from greenroom.waiting import ReplySlot
 
 M = TypeVar("M", contravariant=True)
 R = TypeVar("R")

@@ -20,7 +20,7 @@ from greenroom.core import AskCycle
 
 if TYPE_CHECKING:
     from greenroom.actors._cell import Cell
-    from greenroom.actors._slot import ReplySlot
+    from greenroom.waiting import ReplySlot
 
 
 class Wait(Protocol):

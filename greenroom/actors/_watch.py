@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, final
 from greenroom.actors._events import WatchFailed
 from greenroom.actors._lifecycle import TERMINAL, Outcome, State, describe
 from greenroom.actors._signals import Down
-from greenroom.actors._timers import TICK_S
 from greenroom.core import Cause
 from greenroom.mailbox import Delivery, Envelope, Lane, Mailbox
+from greenroom.waiting import TICK_S
 
 if TYPE_CHECKING:
     from greenroom.actors._cell import Cell

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom.actors import TERMINAL, ActorView
+from greenroom.actors import TERMINAL
 from greenroom.cli._replay_page import (
     ROOT,
     RUN,
@@ -22,8 +22,8 @@ from greenroom.cli._replay_page import (
     worded,
 )
 from greenroom.cli._words import printable
-from greenroom.mailbox import MailboxView
 from greenroom.trace import Fold, JournalText, World, fold
+from greenroom.views import ActorView, MailboxView
 
 # Shown with the actors, or of no use beside them.
 _KERNEL: Final = frozenset({"actors", "mailboxes", "names", "supervisors", "dead_letters"})

@@ -11,19 +11,15 @@ from greenroom.mailbox._events import (
     MessagePut,
     MessageReturned,
 )
-from greenroom.mailbox._fold import FOLDS, MailboxView
 from greenroom.mailbox._lease import Lease
 from greenroom.mailbox._mailbox import BUDGET, Mailbox
-from greenroom.mailbox._parking import SHORTCUTS, prepare, sleep, wake
 from greenroom.mailbox._policy import MailboxPolicy, MailboxStatistics
 
 __all__ = [
     "BUDGET",
     "EVENTS",
-    "FOLDS",
     "LATER_CREDIT",
     "MAX_ATTEMPTS",
-    "SHORTCUTS",
     "DeadReason",
     "Delivery",
     "Envelope",
@@ -32,7 +28,6 @@ __all__ = [
     "Mailbox",
     "MailboxPolicy",
     "MailboxStatistics",
-    "MailboxView",
     "MessageAcked",
     "MessageDied",
     "MessageLeased",
@@ -40,7 +35,4 @@ __all__ = [
     "MessagePut",
     "MessageReturned",
     "ReplyTo",
-    "prepare",
-    "sleep",
-    "wake",
 ]

@@ -13,11 +13,11 @@ from typing import Any, Final, TypeVar
 from trio.lowlevel import checkpoint_if_cancelled
 
 from greenroom.core import Closed, UsageError
-from greenroom.mailbox import _parking
 from greenroom.mailbox._contents import Contents
 from greenroom.mailbox._envelope import Delivery, Envelope, Lane, ReplyTo
 from greenroom.mailbox._events import record_put
 from greenroom.mailbox._producers import Producers
+from greenroom.waiting import wake
 
 M = TypeVar("M")
 
@@ -25,7 +25,6 @@ _NEXT: Final = Lane.NEXT
 _NOW: Final = Lane.NOW
 _ACCEPTED: Final = Delivery.ACCEPTED
 _new_envelope: Final[Any] = object.__new__
-_wake: Final = _parking.wake
 
 
 class Intake(Contents[M]):
@@ -102,7 +101,7 @@ class Intake(Contents[M]):
         waiter = self._waiter
         if waiter is not None:
             self._waiter = None
-            _wake(waiter)
+            wake(waiter)
         elif self._notify is not None:
             self._notify()
         return _ACCEPTED
@@ -196,7 +195,7 @@ class Intake(Contents[M]):
         waiter = self._waiter
         if waiter is not None:
             self._waiter = None
-            _parking.wake(waiter)
+            wake(waiter)
         elif self._notify is not None:
             self._notify()
 

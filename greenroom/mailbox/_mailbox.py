@@ -19,12 +19,12 @@ from typing import Any, Final, TypeVar, final
 from trio.lowlevel import Abort, checkpoint, checkpoint_if_cancelled, current_task
 
 from greenroom.core import Busy, Closed, UsageError
-from greenroom.mailbox import _parking
 from greenroom.mailbox._contents import LANES, LATER_CREDIT
 from greenroom.mailbox._envelope import MAX_ATTEMPTS, DeadReason, Envelope, Lane
 from greenroom.mailbox._events import record_acked, record_died, record_leased, record_postponed, record_returned
 from greenroom.mailbox._intake import Intake
 from greenroom.mailbox._lease import Lease
+from greenroom.waiting import prepare, sleep
 
 M = TypeVar("M")
 
@@ -187,9 +187,9 @@ class Mailbox(Intake[M]):
             raise Busy(f"the mailbox of {self.owner!r} has one consumer, and it is already waiting")
         trap = self._trap
         if trap is None:
-            trap = self._trap = _parking.prepare(self._forget_waiter)
+            trap = self._trap = prepare(self._forget_waiter)
         self._waiter = current_task()
-        await _parking.sleep(trap)
+        await sleep(trap)
 
     def _forget_waiter(self, _: Any) -> Abort:
         self._waiter = None

@@ -11,7 +11,7 @@ from typing import Any, Final, final
 import attrs
 import trio
 
-from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, teams, worktrees
+from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, teams, views, worktrees
 from greenroom import agents as agent_events
 from greenroom.actors import State
 from greenroom.agents import AgentDefinition, CanUseTool, Loaded, OnMessage
@@ -63,9 +63,7 @@ EVENTS: Final = (
 """Every event that a session's journal can hold."""
 
 FOLDS: Final[tuple[tuple[str, type[Event], str | tuple[str, ...], Callable[..., Any]], ...]] = (
-    *mailbox.FOLDS,
-    *actors.FOLDS,
-    *supervisor.FOLDS,
+    *views.FOLDS,
     *hooks.FOLDS,
     *mcp.FOLDS,
     *tasks.FOLDS,

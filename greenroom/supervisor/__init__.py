@@ -7,7 +7,6 @@ from greenroom.supervisor._events import (
     SupervisorFinished,
     SupervisorOpened,
 )
-from greenroom.supervisor._fold import FOLDS, SupervisorView
 from greenroom.supervisor._runtime import Runtime, RuntimeStatistics, TreeNode, open_runtime
 from greenroom.supervisor._spec import Backoff, ChildSpec, EndsWith, Restart, StopOrder, Strategy, SupervisorSpec
 from greenroom.supervisor._strategy import (
@@ -27,7 +26,6 @@ from greenroom.supervisor._supervisor import Supervisor
 __all__ = [
     "COMES_BACK",
     "EVENTS",
-    "FOLDS",
     "Backoff",
     "ChildRestarted",
     "ChildSpec",
@@ -47,7 +45,6 @@ __all__ = [
     "SupervisorFinished",
     "SupervisorOpened",
     "SupervisorSpec",
-    "SupervisorView",
     "TreeNode",
     "ends_supervisor",
     "open_runtime",

@@ -26,7 +26,6 @@ from greenroom.actors import (
     Ref,
     State,
     Surroundings,
-    Timers,
     Verdict,
     run_cell,
 )
@@ -36,6 +35,7 @@ from greenroom.supervisor._behavior import SupervisorBehavior
 from greenroom.supervisor._house import House, always_open
 from greenroom.supervisor._spec import ChildSpec, SupervisorSpec
 from greenroom.supervisor._supervisor import Supervisor
+from greenroom.waiting import Timers
 
 M = TypeVar("M")
 

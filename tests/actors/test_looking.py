@@ -9,7 +9,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom import actors, mailbox, supervisor
+from greenroom import actors, mailbox, supervisor, views
 from greenroom.actors import Context
 from greenroom.core import IllegalTransition, Level, Recorder, event_of
 from greenroom.supervisor import Strategy, SupervisorSpec, open_runtime
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from greenroom.actors import Ref
     from greenroom.core import Record
 
-FOLDS: list[tuple[str, Any, str, Any]] = [*actors.FOLDS, *mailbox.FOLDS, *supervisor.FOLDS]
+FOLDS: list[tuple[str, Any, str, Any]] = list(views.FOLDS)
 
 
 @pytest.mark.promise("I-8")

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 # From the ground up. Folders of one floor do not import each other.
 FLOORS: Final = (
     {"core"},
+    {"waiting"},
     {"mailbox"},
     {"actors"},
     {"supervisor"},
-    {"patterns"},
+    {"patterns", "views"},
     {"_version"},  # one constant: the kernel has no use for it, a journal's header or a door may name it
     {"models", "tools", "permissions", "hooks", "skills", "tasks", "inbox", "store", "worktrees", "trace"},
     {"mcp", "remote"},

@@ -114,7 +114,7 @@ MUTANTS: Final = (
     Mutant(
         "the fold forgets that an actor is gone",
         ("I-8",),
-        "greenroom.actors._fold",
+        "greenroom.views._actors",
         "return attrs.evolve(view, is_gone=True)",
         "return view",
     ),
@@ -438,7 +438,7 @@ MUTANTS: Final = (
     Mutant(
         "deadlines of one tick fire in any order",
         ("I-46",),
-        "greenroom.actors._timers",
+        "greenroom.waiting._timers",
         "timer = next(iter(bucket))",
         "timer = __import__('random').SystemRandom().choice(list(bucket))",
         tests=("tests/actors", "tests/testing", "tests/session"),
@@ -460,7 +460,7 @@ MUTANTS: Final = (
     Mutant(
         "withdrawn deadlines stay",
         ("I-49",),
-        "greenroom.actors._timers",
+        "greenroom.waiting._timers",
         "        self._bucket.pop(self, None)\n",
         "        pass\n",
     ),

@@ -14,7 +14,7 @@ import trio
 import trio._core._run
 from trio.testing import MockClock
 
-from greenroom import actors, mailbox, supervisor
+from greenroom import actors, mailbox, supervisor, views
 from greenroom.actors import Behavior, Context, Ref, Request, Unfinished
 from greenroom.core import (
     Event,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 EVENTS: Final[tuple[type[Event], ...]] = (*mailbox.EVENTS, *actors.EVENTS, *supervisor.EVENTS)
-FOLDS: Final[tuple[Fold, ...]] = (*mailbox.FOLDS, *actors.FOLDS, *supervisor.FOLDS)
+FOLDS: Final[tuple[Fold, ...]] = views.FOLDS
 FOLDER: Final = Path("/memory/run")
 
 Scenario: TypeAlias = Callable[[Runtime], Awaitable[None]]

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.actors import ActorBegan, ActorCreated, ActorView, NameRegistered, State
+from greenroom.actors import ActorBegan, ActorCreated, NameRegistered, State
 from greenroom.core import Event, Level, Record, Recorder
-from greenroom.mailbox import MailboxView, MessagePut
+from greenroom.mailbox import MessagePut
 from greenroom.session import SessionBegan
 from greenroom.supervisor import Runtime, TreeNode, open_runtime
 from greenroom.trace import Entry, World, entry_of, fold
+from greenroom.views import ActorView, MailboxView
 from tests.trace.scenarios import FOLDS, SCENARIOS, Scenario, fixed_schedule, make_ports, run_entries, together, work
 
 LEVEL_WITH_TURNS = {Level.TURNS.name.lower(), Level.FULL.name.lower()}

@@ -11,7 +11,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.mailbox import SHORTCUTS, _parking, prepare, sleep, wake
+from greenroom.waiting import SHORTCUTS, _parking, prepare, sleep, wake
 
 ROOT = Path(__file__).parents[2]
 
@@ -76,9 +76,9 @@ async def test_one_trap_serves_many_sleeps_and_a_cancel_wakes_its_sleeper() -> N
 @pytest.mark.timeout(300)
 def test_with_the_shortcuts_off_every_promise_holds_as_well() -> None:
     """All tests of mailboxes and actors once more, in a process whose Trio looks different."""
-    folders = ["tests/mailbox", "tests/actors", "tests/supervisor"]
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "tests.actors.other_trio", "-p", "no:cacheprovider"]
-    chosen = ["-m", "not slow", "-k", "in-order or not seed", *folders, "--deselect", "tests/actors/test_parking.py"]
+    folders = ["tests/waiting", "tests/mailbox", "tests/actors", "tests/supervisor"]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "tests.waiting.other_trio", "-p", "no:cacheprovider"]
+    chosen = ["-m", "not slow", "-k", "in-order or not seed", *folders, "--deselect", "tests/waiting/test_parking.py"]
     chosen += ["--hypothesis-profile", "brief"]
     environment = {**os.environ, "CI": "1", "PYTEST_ADDOPTS": ""}
     for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):

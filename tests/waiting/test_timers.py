@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import Timers
 from greenroom.testing import run_virtual
+from greenroom.waiting import Timers
 
 TICK_S = 1 / 64
 

@@ -6,7 +6,9 @@ from typing import Final, TypeAlias, final
 
 import attrs
 
-from greenroom.actors._events import (
+from greenroom.actors import (
+    EDGE_TO,
+    TERMINAL,
     AbortRequested,
     ActorBegan,
     ActorCreated,
@@ -17,14 +19,16 @@ from greenroom.actors._events import (
     ActorSuspended,
     ActorUnresponsive,
     DrainRequested,
+    Edge,
     KillRequested,
     NameRegistered,
     NameReleased,
+    State,
     StopRequested,
     TurnBegan,
     TurnEnded,
+    step,
 )
-from greenroom.actors._lifecycle import EDGE_TO, TERMINAL, Edge, State, step
 from greenroom.core import Cause, IllegalTransition
 
 _ActorEvent: TypeAlias = (
@@ -299,4 +303,3 @@ FOLDS: Final = (
     ("names", NameRegistered, "name", registered),
     ("names", NameReleased, "name", released),
 )
-"""`(section, event class, key field, function)`, as `greenroom.trace` reads them."""

@@ -1,6 +1,6 @@
-"""A pytest plugin that stands for a Trio of another make: the shortcuts of `greenroom.mailbox` have to stay off.
+"""A pytest plugin that stands for a Trio of another make: the shortcuts of `greenroom.waiting` have to stay off.
 
-python -m pytest -p tests.actors.other_trio tests/actors tests/mailbox
+python -m pytest -p tests.waiting.other_trio tests/waiting tests/actors tests/mailbox
 """
 
 from __future__ import annotations
@@ -26,6 +26,6 @@ async def wait_task_rescheduled(abort: Callable[[Any], trio.lowlevel.Abort]) -> 
 
 trio.lowlevel.wait_task_rescheduled = wait_task_rescheduled  # type: ignore[assignment]
 
-from greenroom.mailbox import SHORTCUTS  # noqa: E402 - Trio is changed first
+from greenroom.waiting import SHORTCUTS  # noqa: E402 - Trio is changed first
 
 assert not SHORTCUTS

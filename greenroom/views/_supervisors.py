@@ -6,7 +6,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.supervisor._events import ChildRestarted, SupervisorEscalated, SupervisorFinished
+from greenroom.supervisor import ChildRestarted, SupervisorEscalated, SupervisorFinished
 
 
 @final
@@ -46,4 +46,3 @@ FOLDS: Final = (
     ("supervisors", SupervisorEscalated, "actor", escalated),
     ("supervisors", SupervisorFinished, "actor", finished),
 )
-"""`(section, event class, key field, function)`, as `greenroom.trace` reads them."""

@@ -7,8 +7,8 @@ from typing import Final, TypeAlias, final
 import attrs
 
 from greenroom.core import IllegalTransition
-from greenroom.mailbox._envelope import Lane
-from greenroom.mailbox._events import (
+from greenroom.mailbox import (
+    Lane,
     MessageAcked,
     MessageDied,
     MessageLeased,
@@ -132,4 +132,3 @@ FOLDS: Final = (
     ("mailboxes", MessageDied, "actor", died),
     ("dead_letters", MessageDied, "reason", counted),
 )
-"""`(section, event class, key field, function)`, as `greenroom.trace` reads them."""

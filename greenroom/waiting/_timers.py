@@ -14,7 +14,7 @@ from typing import Final, final
 import trio
 from trio.lowlevel import Abort, Task, current_task
 
-from greenroom.mailbox import prepare, sleep, wake
+from greenroom.waiting._parking import prepare, sleep, wake
 
 TICK_S: Final = 1 / 64
 

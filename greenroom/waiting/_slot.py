@@ -6,7 +6,7 @@ from typing import Any, Final, final
 
 from trio.lowlevel import Abort, Task, current_task
 
-from greenroom.mailbox import prepare, sleep, wake
+from greenroom.waiting._parking import prepare, sleep, wake
 
 
 class _Nothing:
