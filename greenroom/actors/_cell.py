@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 M = TypeVar("M")
 
+_LIFECYCLE: Final = Level.LIFECYCLE
+"""Once per message: a member costs 90 ns where it is read from its class, before Python 3.12."""
 
 CURRENT: Final[ContextVar[Cell[Any] | None]] = ContextVar("greenroom_current_actor", default=None)
 """The actor whose code is running: the cause of what it sends and spawns."""
@@ -295,7 +297,7 @@ class Cell(Generic[M]):
 
     def commit(self, envelope: Envelope[M], began_t: float) -> float:
         """Make a turn's result true in one step: answer, acknowledgement, event. Returns the clock's reading."""
-        if self.is_acked or self.outbox is not None or self.level is not Level.LIFECYCLE:
+        if self.is_acked or self.outbox is not None or self.level is not _LIFECYCLE:
             return self._commit_in_full()
         reply = envelope.reply
         if reply is not None:

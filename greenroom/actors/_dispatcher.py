@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from contextvars import Context as ContextVars
-from typing import Any, final
+from typing import Any, Final, final
 
 from trio.lowlevel import Abort, Task, checkpoint, current_task, enable_ki_protection
 
@@ -22,6 +22,11 @@ from greenroom.actors._signals import Signal
 from greenroom.core import Level, UsageError
 from greenroom.mailbox import BUDGET, DeadReason
 from greenroom.waiting import Timer, prepare, sleep, wake
+
+# Once per message each: a member costs 90 ns where it is read from its class, before Python 3.12.
+_LIFECYCLE: Final = Level.LIFECYCLE
+_PENDING: Final = State.PENDING
+_RUNNING: Final = State.RUNNING
 
 
 @final
@@ -103,7 +108,7 @@ class PlainRunner:
     def begin(self) -> None:
         """Start an incarnation; what its factory raises fails it."""
         cell = self._cell
-        if cell.state is not State.PENDING:
+        if cell.state is not _PENDING:
             return
         # Context variables of its own, as a task has them; running in them is cheaper than setting one and setting it back.
         self._run = ContextVars().run
@@ -115,11 +120,11 @@ class PlainRunner:
             self._end(decide_outcome(error, requested=None, was_caught=False))
         else:
             cell.set_ready()
-            if len(cell.mailbox) or cell.drain_cause is not None:
+            if not cell.mailbox.is_empty or cell.drain_cause is not None:
                 self._nudged()
 
     def _nudged(self) -> None:
-        if not self._is_scheduled and self._cell.state is State.RUNNING:  # as in _schedule: this is the hot path
+        if not self._is_scheduled and self._cell.state is _RUNNING:  # as in _schedule: this is the hot path
             self._is_scheduled = True
             self._dispatcher.schedule(self)
 
@@ -132,7 +137,7 @@ class PlainRunner:
         """Handle one message, or begin again at once."""
         cell = self._cell
         self._is_scheduled = False
-        if cell.state is not State.RUNNING:
+        if cell.state is not _RUNNING:
             if self._back_off is None:
                 self.begin()
             return
@@ -153,8 +158,9 @@ class PlainRunner:
                     if outcome.reraise is not None:
                         raise outcome.reraise
                     return
-        self._end_if_asked()
-        if len(cell.mailbox) or cell.drain_cause is not None:
+        if cell.stop_cause is not None or cell.kill_cause is not None:
+            self._end_if_asked()
+        if not cell.mailbox.is_empty or cell.drain_cause is not None:
             self._nudged()
 
     def _run_turn(self, envelope: Any) -> Outcome:
@@ -166,7 +172,7 @@ class PlainRunner:
         cell.turn += 1
         cell.envelope = envelope
         cell.is_busy = True
-        if cell.level >= Level.TURNS:
+        if cell.level is not _LIFECYCLE:
             cell.note_turn_began(envelope)
         try:
             if isinstance(envelope.message, Signal):

@@ -156,7 +156,7 @@ async def _serve(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> 
 
 async def _take_turns(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> None:
     """Handle messages one after another; returns with no turn open when stopped, with one open when aborted late."""
-    mailbox = cell.mailbox
+    mailbox, task = cell.mailbox, current_task()
     now = cell.recorder.now
     has_turn_events = cell.level >= Level.TURNS
     has_turn_tasks = behavior.turn_tasks
@@ -170,7 +170,7 @@ async def _take_turns(cell: Cell[Any], behavior: Behavior[Any], context: Context
         envelope = None if cell.is_suspended else mailbox.take()
         if envelope is None:
             if cell.drain_cause is None or not end_drained(cell):
-                await mailbox.park()
+                await mailbox.parked(task)
             budget = BUDGET
             began_t = now()
             yield_t = began_t + BUDGET_S

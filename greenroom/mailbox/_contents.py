@@ -105,7 +105,7 @@ class Contents(Generic[M]):
     @property
     def is_empty(self) -> bool:
         """Whether nothing waits."""
-        return not (self._now or self._next or self._later) or not len(self)
+        return not (self._now or self._next or self._later) or (self._husks > 0 and not len(self))
 
     def _lane(self, lane: Lane) -> deque[Envelope[M]]:
         """Return a lane, made on first use."""

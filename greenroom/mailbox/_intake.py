@@ -81,7 +81,8 @@ class Intake(Contents[M]):
         self._held = held = held + 1
         if held > self._high_water:
             self._high_water = held
-        self._bytes += size_bytes
+        if size_bytes:
+            self._bytes += size_bytes
         self._number = number = self._number + 1
         # Attribute by attribute: half the price of a constructor, once per message.
         envelope: Envelope[M] = _new_envelope(Envelope)

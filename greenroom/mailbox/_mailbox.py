@@ -11,12 +11,12 @@ Must not know: actors, supervisors, files.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from itertools import chain
 from operator import attrgetter
 from typing import Any, Final, TypeVar, final
 
-from trio.lowlevel import Abort, checkpoint, checkpoint_if_cancelled, current_task
+from trio.lowlevel import Abort, Task, checkpoint, checkpoint_if_cancelled, current_task
 
 from greenroom.core import Busy, Closed, UsageError
 from greenroom.mailbox._contents import LANES, LATER_CREDIT
@@ -183,13 +183,17 @@ class Mailbox(Intake[M]):
         Raises:
             Busy: Another task is already waiting.
         """
+        await self.parked(current_task())
+
+    def parked(self, task: Task) -> Awaitable[None]:
+        """Return what `park` sleeps on, to be awaited at once by `task`: one frame less, through which every wait goes."""
         if self._waiter is not None:
             raise Busy(f"the mailbox of {self.owner!r} has one consumer, and it is already waiting")
         trap = self._trap
         if trap is None:
             trap = self._trap = prepare(self._forget_waiter)
-        self._waiter = current_task()
-        await sleep(trap)
+        self._waiter = task
+        return sleep(trap)
 
     def _forget_waiter(self, _: Any) -> Abort:
         self._waiter = None
@@ -221,7 +225,8 @@ class Mailbox(Intake[M]):
             record_acked(self._trace, self.owner, self.incarnation, envelope)
         if envelope.is_counted:
             self._held -= 1
-            self._bytes -= envelope.size_bytes
+            if envelope.size_bytes:
+                self._bytes -= envelope.size_bytes
             if self._producers:
                 self._admit_producers()
 

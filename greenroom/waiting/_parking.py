@@ -12,7 +12,6 @@ Rule 1: no private name of Trio is imported. Rule 2: when this Trio fails `_self
 
 from __future__ import annotations
 
-import functools
 import types
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Final, cast, final
@@ -75,9 +74,13 @@ def _keep(abort: Callable[[Any], Abort]) -> object:
     return abort
 
 
+def _wake_with_one(task: Task) -> None:  # a `partial` would cost three times this frame
+    reschedule(task, WAKE)
+
+
 prepare: Final[Callable[[Callable[[Any], Abort]], object]] = _TRAP or _keep
 """Makes what `sleep` needs from an abort function; once per waiting place."""
 sleep: Final[Callable[[Any], Awaitable[None]]] = _sleep_on_trap if SHORTCUTS else _sleep_documented
 """Sleeps until `wake`, or until cancelled."""
-wake: Final[Callable[[Task], None]] = functools.partial(reschedule, next_send=WAKE) if SHORTCUTS else reschedule
+wake: Final[Callable[[Task], None]] = _wake_with_one if SHORTCUTS else reschedule
 """Lets a sleeping task run again."""
