@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 KERNEL_TESTS: Final = (
     "tests/core",
+    "tests/waiting",
     "tests/mailbox",
     "tests/actors",
     "tests/supervisor",
@@ -441,7 +442,7 @@ MUTANTS: Final = (
         "greenroom.waiting._timers",
         "timer = next(iter(bucket))",
         "timer = __import__('random').SystemRandom().choice(list(bucket))",
-        tests=("tests/actors", "tests/testing", "tests/session"),
+        tests=("tests/waiting", "tests/actors", "tests/testing", "tests/session"),
     ),
     Mutant(
         "numbers with gaps",
