@@ -54,6 +54,8 @@ class ActorEntered(Event):
 
 @attrs.frozen(kw_only=True)
 class _MachineEnded(Event):
+    fails: ClassVar[str] = "state"
+
     state: str
     """`completed`, `failed` or `killed`."""
     by: str

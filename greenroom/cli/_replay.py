@@ -22,12 +22,13 @@ from greenroom.cli._replay_diff import compared
 from greenroom.cli._replay_export import Format, exported
 from greenroom.cli._replay_moment import moment
 from greenroom.cli._replay_page import Page, paths_of
-from greenroom.cli._replay_standing import cut_at, standing_by_lock, standing_of
+from greenroom.cli._replay_recent import recent as what_led_to
+from greenroom.cli._replay_standing import Standing, cut_at, standing_by_lock, standing_of
 from greenroom.cli._replay_summary import summary
 from greenroom.cli._replay_table import transitions
 from greenroom.core import JournalError, UsageError
 from greenroom.session import EVENTS, FOLDS
-from greenroom.trace import JournalText, find_run, read_journal, runs_folder
+from greenroom.trace import JournalText, find_run, read_journal, read_recent, runs_folder
 
 EXIT_SAME: Final = 0
 EXIT_DIFFERENT: Final = 1
@@ -42,6 +43,7 @@ def replay_command(
     actor: str | None = None,
     check: bool = False,
     diff: str | None = None,
+    recent: bool = False,
     export: Format | None = None,
     output: Annotated[Path | None, Parameter(alias="-o")] = None,
     json: bool = False,
@@ -61,6 +63,8 @@ def replay_command(
         Verify the invariants that a journal can show; exit code 1 when one is broken.
     diff
         Another run to compare with; exit code 1 when they differ.
+    recent
+        Show what happened around each failure: the turns of plain actors, which the journal leaves out.
     export
         Print the run as JSON for other programs: "chrome" for Perfetto and chrome://tracing, "otlp" for OpenTelemetry.
     output
@@ -70,7 +74,7 @@ def replay_command(
     runs
         Where runs lie; by default GREENROOM_RUNS, or .greenroom/runs of the project around the current folder.
     """
-    asked = {"--check": check, "--diff": diff is not None, "--export": export is not None}
+    asked = {"--check": check, "--diff": diff is not None, "--export": export is not None, "--recent": recent}
     _refuse(asked, has_actor=actor is not None, has_json=json, has_output=output is not None)
     place = runs_folder(runs)
     path = find_run(run, place)
@@ -82,16 +86,14 @@ def replay_command(
     is_good = True
     if diff is not None:
         page, is_good = compared(journal, _until(_read(find_run(diff, place)), at), names=(run, diff))
-    elif at is not None and not check:
+    elif check:
+        page, is_good = checked(journal, FOLDS, standing=standing_of(whole, journal, without_end=without_end))
+    elif recent:
+        page = what_led_to(journal, read_recent(path, EVENTS), chosen=_chosen(journal, actor))
+    elif at is not None:
         page = moment(journal, FOLDS, chosen=_chosen(journal, actor))
     else:
-        standing = standing_of(whole, journal, without_end=without_end)
-        if check:
-            page, is_good = checked(journal, FOLDS, standing=standing)
-        else:
-            chosen = _chosen(journal, actor)
-            first = summary(journal, FOLDS, chosen=chosen, standing=standing)
-            page = _joined(first, transitions(journal, chosen=chosen))
+        page = _whole_run(journal, _chosen(journal, actor), standing_of(whole, journal, without_end=without_end))
     return _shown(lambda: page.print(is_json=json), EXIT_SAME if is_good else EXIT_DIFFERENT)
 
 
@@ -100,7 +102,7 @@ def _refuse(asked: Mapping[str, bool], *, has_actor: bool, has_json: bool, has_o
     questions = [name for name, is_asked in asked.items() if is_asked]
     if len(questions) > 1:
         raise UsageError(f"{' and '.join(questions)} are {len(questions)} questions; ask one at a time")
-    if questions and has_actor:
+    if has_actor and questions not in ([], ["--recent"]):
         raise UsageError("--check, --diff and --export look at the whole run; leave out --actor")
     if asked["--export"] and has_json:
         raise UsageError("--export prints JSON of its own; leave out --json")
@@ -158,7 +160,9 @@ def _chosen(journal: JournalText, pattern: str | None) -> set[str] | None:
     return found
 
 
-def _joined(first: Page, second: Page) -> Page:
+def _whole_run(journal: JournalText, chosen: set[str] | None, standing: Standing) -> Page:
+    first = summary(journal, FOLDS, chosen=chosen, standing=standing)
+    second = transitions(journal, chosen=chosen)
     facts: Mapping[str, Any] = {**first.facts, **second.facts}
     lines: Sequence[str] = [*first.lines, "", *second.lines]
     return Page(facts=facts, lines=lines)

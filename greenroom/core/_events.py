@@ -43,6 +43,8 @@ class Event:
     """The name in the journal, such as `turn.end`."""
     level: ClassVar[Level] = Level.LIFECYCLE
     """The lowest journal level that takes it."""
+    fails: ClassVar[str] = ""
+    """Name of the field that is `failed` where it tells of a failure; what led to that is then kept (DESIGN 8)."""
 
     actor: str = ""
     """Id of the actor it is about; empty for the run as a whole."""

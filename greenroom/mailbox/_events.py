@@ -78,6 +78,7 @@ class MessageDied(_MessageEvent):
 
     kind: ClassVar[str] = "message.died"
     level: ClassVar[Level] = Level.LIFECYCLE
+    fails: ClassVar[str] = "reason"
 
     type: str
     """Class name of the message; its content is not recorded."""

@@ -17,12 +17,14 @@ from greenroom.trace._diff import Divergence, diff_runs
 from greenroom.trace._entries import Entry, UnknownEvent, entries_of, entry_of
 from greenroom.trace._export_chrome import chrome_trace
 from greenroom.trace._export_otlp import otlp_traces
-from greenroom.trace._journal import Durability, Journal, JournalStatistics, open_journal
+from greenroom.trace._journal import Durability, Journal, open_journal
 from greenroom.trace._lock import LOCK, hold_run, is_held
 from greenroom.trace._needs import Need, full_actors
 from greenroom.trace._reader import JOURNAL, JournalText, read_header, read_journal
+from greenroom.trace._recent import RECENT, Moment, read_recent
 from greenroom.trace._runs import find_run, runs_folder
 from greenroom.trace._spans import open_spans, spans
+from greenroom.trace._statistics import JournalStatistics
 from greenroom.trace._world import SESSION_BEGIN, Fault, Fold, Losable, World, fold
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "COMPARED",
     "JOURNAL",
     "LOCK",
+    "RECENT",
     "SESSION_BEGIN",
     "VERSION",
     "WITH_FOLDS",
@@ -47,6 +50,7 @@ __all__ = [
     "JournalStatistics",
     "JournalText",
     "Losable",
+    "Moment",
     "Need",
     "UnknownEvent",
     "Violation",
@@ -67,6 +71,7 @@ __all__ = [
     "otlp_traces",
     "read_header",
     "read_journal",
+    "read_recent",
     "runs_folder",
     "spans",
     "split_processes",

@@ -93,6 +93,10 @@ class JournalFiles:
         """Bytes that are not on disk yet."""
         return sum(len(content) for _, content in self.queued)
 
+    def encode(self, record: Record) -> bytes:
+        """Return the line of a record, as the journal has it; never fails."""
+        return self._codec.encode(record, self._base_t)
+
     def enqueue(self, before: Sequence[tuple[Path, bytes]], records: Sequence[Record]) -> None:
         """Encode a batch and queue it; never fails."""
         encode, base_t = self._codec.encode, self._base_t

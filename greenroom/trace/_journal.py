@@ -17,6 +17,7 @@ else is reported as durable. Rule 5: the writer is shielded; a write that has be
 
 from __future__ import annotations
 
+import functools
 import platform
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
@@ -34,6 +35,8 @@ from greenroom.trace._files import JournalFiles, Places
 from greenroom.trace._lock import hold_run
 from greenroom.trace._opening import Opened, make_folder, open_files
 from greenroom.trace._reader import JOURNAL
+from greenroom.trace._recent import RECENT, RecentPast
+from greenroom.trace._statistics import JournalStatistics
 from greenroom.trace._syncing import Syncing
 
 Durability: TypeAlias = Literal["process", "power"]
@@ -45,26 +48,6 @@ LINGER_S: Final = 0.005
 """So long the writer gathers a batch that nobody waits for: a thread hop costs as much as encoding 50 events."""
 GUESSED_BYTES: Final = 200
 """Size of a line before the first was encoded."""
-
-
-@final
-@attrs.frozen(kw_only=True)
-class JournalStatistics:
-    """The counters of a journal."""
-
-    written: int
-    """Events on disk that this writer put there."""
-    pending: int
-    """Events that wait to be written."""
-    pending_bytes: int
-    """What waits, transcripts included; a guess for events that are not encoded yet."""
-    bytes: int
-    """Bytes of journal lines on disk that this writer put there."""
-    batches: int
-    syncs: int
-    waiting: int
-    """Callers of `wait_durable` that wait."""
-    is_open: bool
 
 
 @final
@@ -106,6 +89,9 @@ class Journal:
         self._is_closed = False
         self._failure: JournalError | None = None
         self._syncing = Syncing(opened.files, ports.blocking, recorder.now, self._wake)
+        self._recent = RecentPast(recorder, opened.files.encode, functools.partial(self.write_before, folder / RECENT))
+        if opened.was_reopened:  # an earlier process may have ended in the middle of a line
+            self._recent.begin_anew()
         self._batches = 0
 
     def __repr__(self) -> str:
@@ -116,6 +102,8 @@ class Journal:
 
     def hear(self, record: Record) -> None:
         """Take a record from the recorder: store it, and ring if the writer sleeps."""
+        if record[2].fails or self._recent.failure is not None:  # looked at here: it is one event in a dozen
+            self._recent.look(record)
         self._records.append(record)
         if self._is_parked:
             self._ring()
@@ -141,6 +129,19 @@ class Journal:
         self._before_count += 1
         if self._is_parked:
             self._ring()
+
+    def keep_recent(self, why: str) -> bool:
+        """Put what the recorder alone knows of the recent past on disk, for `greenroom replay --recent`.
+
+        Failures do that by themselves.
+
+        Args:
+            why: What the reader is told.
+
+        Returns:
+            Whether there was something that no moment had yet.
+        """
+        return self._recent.keep(why)
 
     @property
     def pending_bytes(self) -> int:
@@ -337,6 +338,7 @@ class Journal:
 
     def begin_closing(self) -> None:
         """Let the writer end after the batch that is in flight."""
+        self._recent.settle()
         self._is_closing = True
         self._ring()
 

@@ -9,12 +9,13 @@ from typing import Any, Final
 import pytest
 import trio
 
+from greenroom.actors import Behavior, Context
 from greenroom.agents import AgentDefined, ModelBegan, ModelEnded, ToolBegan, ToolEnded
 from greenroom.cli import main
 from greenroom.session import EVENTS, SessionBegan, SessionEnded
-from greenroom.supervisor import Runtime
+from greenroom.supervisor import ChildSpec, Restart, Runtime
 from greenroom.teams import ItemCreated
-from greenroom.trace import JOURNAL, Journal
+from greenroom.trace import JOURNAL, RECENT, Journal
 from tests.trace.disks import MemoryDisk
 from tests.trace.scenarios import FOLDER, Worker, run_journal, together, work
 
@@ -345,3 +346,75 @@ def test_a_damaged_journal_names_the_line(replay: Replay, runs: Path, journal: b
     write_run(runs, OTHER, b"".join([*lines[:4], b"garbage\n", *lines[5:]]))
     assert replay()[0] == 2
     assert "line 5" in replay.error
+
+
+# --- the recent past --------------------------------------------------------------------------------------------------
+
+
+class Plain(Behavior[str]):
+    """Has a journal of its life, and none of its turns."""
+
+    def on_message(self, message: str, ctx: Context) -> None:
+        if message == "boom":
+            raise ValueError("boom")
+
+
+async def fail(runtime: Runtime) -> None:
+    other = await runtime.spawn(Plain, name="other")
+    plain = await runtime.spawn(Plain, name="plain", spec=ChildSpec(restart=Restart.TEMPORARY))
+    other.tell("seen")
+    for message in ("one", "two", "boom"):
+        plain.tell(message)
+    await plain.wait_ended()
+
+
+@pytest.fixture
+def failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Replay:
+    async def run(runtime: Any, _: Any) -> None:
+        await fail(runtime)
+
+    disk = MemoryDisk()
+    run_journal(run, disk)
+    folder = write_run(tmp_path, RUN, disk.files[FOLDER / JOURNAL])
+    (folder / RECENT).write_bytes(disk.files[FOLDER / RECENT])
+    return Replay(tmp_path, capsys)
+
+
+def test_what_happened_around_a_failure_is_shown(failed: Replay) -> None:
+    code, text = failed("--recent")
+
+    assert code == 0
+    first, *rows = text.splitlines()
+    assert first.startswith("around event ")
+    assert "actor.end of plain" in first
+    assert "ValueError" in first
+    assert [row.split()[2:4] for row in rows if "turn.noted" in row] == [["other", "turn.noted"]] + [
+        ["plain", "turn.noted"]
+    ] * 3
+
+
+def test_the_recent_past_can_be_narrowed_and_read_by_programs(failed: Replay) -> None:
+    code, found = failed.json("--recent", "--actor", "other")
+
+    assert code == 0
+    (moment,) = found["moments"]
+    assert moment["why"] == "actor.end"
+    assert [one["ev"] for one in moment["recent"]] == ["turn.noted"]
+    _, nothing = failed("--recent", "--at", "1")
+    assert nothing.startswith("nothing was kept")
+
+
+def test_a_run_without_failures_has_no_recent_past_on_disk(replay: Replay) -> None:
+    code, text = replay("--recent")
+
+    assert (code, text) == (
+        0,
+        "nothing was kept: nothing failed, or the journal has all there is to know of what did\n",
+    )
+
+
+def test_the_recent_past_is_one_question_among_others(replay: Replay) -> None:
+    code, _ = replay("--recent", "--check")
+
+    assert code == 2
+    assert "2 questions" in replay.error
