@@ -65,8 +65,8 @@ class Http:
 
     url: str
     headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
-    dialect: Literal["http", "sse"] = "http"
-    """Streamable HTTP, or what servers spoke before it."""
+    dialect: Literal["http", "sse", "ws"] = "http"
+    """Streamable HTTP, what servers spoke before it, or a websocket."""
     headers_helper: str = ""
     """A shell command that prints more headers, as a JSON object; it runs for each connection."""
     oauth: OAuth | None = None
@@ -101,7 +101,7 @@ class ServerConfig:
 
     @property
     def type(self) -> str:
-        """The word for its way: `stdio`, `http`, `sse` or `sdk`."""
+        """The word for its way: `stdio`, `http`, `sse`, `ws` or `sdk`."""
         if isinstance(self.way, Http):
             return self.way.dialect
         return "stdio" if isinstance(self.way, Stdio) else "sdk"

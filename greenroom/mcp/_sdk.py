@@ -28,6 +28,7 @@ from greenroom.mcp._peer import Ending, Peer
 from greenroom.mcp._sdk_peer import Changes, SdkPeer
 from greenroom.mcp._stdio import MESSAGE_BYTES, Programs, talk
 from greenroom.mcp._tokens import BadTokens, token_file
+from greenroom.mcp._websocket import reach_websocket
 from greenroom.tools import PipedProcess
 
 if TYPE_CHECKING:
@@ -96,8 +97,8 @@ class SdkPeers:
         import mcp_types
         from mcp import Client
 
-        # Programs answer what they know, which is the handshake that there always was.
-        is_older = isinstance(way, Hosted) or (isinstance(way, Http) and way.dialect == "sse")
+        # What lives in a program, and a way that was there before the newer handshake, knows the one that there always was.
+        is_older = isinstance(way, Hosted) or (isinstance(way, Http) and way.dialect != "http")
         root = mcp_types.Root.model_validate({"uri": self._cwd.as_uri(), "name": self._cwd.name})
 
         async def list_roots(context: Any) -> mcp_types.ListRootsResult:
@@ -122,6 +123,8 @@ class SdkPeers:
             theirs = {key.lower() for key in more}
             kept = {key: text for key, text in way.headers.items() if key.lower() not in theirs}
             way = attrs.evolve(way, headers={**kept, **more})
+        if way.dialect == "ws":
+            return reach_websocket(name, way, ending, lost, self._ports.blocking)
         file = None if self._tokens is None else token_file(self._tokens, way.url, self._ports)
         try:
             login = await open_login(way, file)

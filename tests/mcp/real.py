@@ -106,7 +106,7 @@ class Listening:
     @property
     def url(self) -> str:
         path = "sse" if self._kind == "sse" else "mcp"
-        return f"http://127.0.0.1:{self.port}/{path}"
+        return f"{'ws' if self._kind == 'ws' else 'http'}://127.0.0.1:{self.port}/{path}"
 
     def start(self) -> None:
         command = warm_command(EVERYTHING, str(self.port), self._kind)

@@ -1,4 +1,4 @@
-"""Real servers at an address, over real sockets: streamable HTTP, and SSE for old ones; lost, back again, refused."""
+"""Real servers at an address, over real sockets: streamable HTTP, SSE for old ones, websockets; lost, back again, refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Async generator 'httpx?2.*' was garbage collected:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:Async generator 'httpcore2.*' was garbage collected:ResourceWarning"),
 ]
-KINDS = ["streamable-http", "sse"]
+KINDS = ["streamable-http", "sse", "ws"]
 S = ServerStatus
 
 
@@ -36,8 +36,8 @@ def collected_here() -> Iterator[None]:
 
 
 def config_of(url: str, kind: str = "", *, name: str = "far", **headers: str) -> ServerConfig:
-    dialect: Literal["http", "sse"] = "sse" if kind == "sse" else "http"
-    return ServerConfig(name=name, way=Http(url=url, headers=headers, dialect=dialect))
+    dialects: dict[str, Literal["sse", "ws"]] = {"sse": "sse", "ws": "ws"}
+    return ServerConfig(name=name, way=Http(url=url, headers=headers, dialect=dialects.get(kind, "http")))
 
 
 @pytest.mark.parametrize("kind", KINDS)
