@@ -47,15 +47,18 @@ class Stdio:
 @final
 @attrs.frozen(kw_only=True)
 class OAuth:
-    """What a server at an address is logged in at with, as a program: without anybody at a browser."""
+    """What a server at an address is logged in at with."""
 
     client_id: str = ""
+    """What the authorization server knows this client by; empty registers one at each login in a browser."""
     client_secret: str = attrs.field(default="", repr=False)
     """With it the client logs in by itself (client credentials)."""
     issuer: str = ""
     """The authorization server that the secret is for; it goes nowhere else."""
     scope: str = ""
-    """What is asked for, with spaces between."""
+    """What is asked for, with spaces between; empty for what the server says."""
+    callback_port: int | None = None
+    """Where a browser comes back to, on this machine; None for any port that is free."""
 
 
 @final

@@ -206,14 +206,20 @@ class _Reader:
                 "has oauth with a clientSecret, but without a clientId and the issuer, the address of the authorization "
                 "server that it is for; add them"
             )
-        for key in sorted(str(one) for one in value if one not in texts):
-            self._note(f"oauth.{key} has no effect: nobody is at a browser")
+        for key in sorted(str(one) for one in value if one not in texts and one != "callbackPort"):
+            self._note(f"oauth.{key} has no effect")
         return OAuth(
             client_id=texts["clientId"],
             client_secret=texts["clientSecret"],
             issuer=texts["issuer"],
             scope=texts["scopes"],
+            callback_port=self._port(value.get("callbackPort")),
         )
+
+    def _port(self, value: object) -> int | None:
+        if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 < value < 65_536):
+            return value
+        raise _Broken(f"has oauth with the callbackPort {_shown(value)}, which is no port; write a number up to 65535")
 
     # --- pieces -----------------------------------------------------------------------------------------------------
 

@@ -86,7 +86,7 @@ async def test_a_server_that_wants_a_login_is_not_asked_again(tmp_path: Path) ->
     async with answering(401, "Unauthorized") as (url, asked), session(tmp_path, config_of(url, A="b")) as one:
         (state,) = one.servers.states()
 
-    assert (state.status, state.why) == (S.NEEDS_AUTH, login_wanted(Http(url=url), None, ""))
+    assert (state.status, state.why) == (S.NEEDS_AUTH, login_wanted("far", Http(url=url), None, ""))
     assert asked
     assert all(b"\r\na: b\r\n" in each.lower() for each in asked)
 
