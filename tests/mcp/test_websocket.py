@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -114,8 +115,10 @@ async def test_a_websocket_is_opened_as_the_entry_says_and_closed_with_a_word(tm
     ],
 )
 async def test_a_close_ends_calls_at_once_and_another_websocket_is_opened(
-    tmp_path: Path, code: int, reason: str | None, words: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, reason: str | None, words: str
 ) -> None:
+    monkeypatch.setattr("greenroom.mcp._websocket.PING_S", math.inf)  # which would notice as well, only later
+
     async def close(socket: WebSocketConnection, request: dict[str, Any]) -> None:
         if len(served.opened) > 1:
             await echo(socket, request)
