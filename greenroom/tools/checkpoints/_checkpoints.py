@@ -137,7 +137,7 @@ class FileCheckpoints:
             elif left != before:
                 history.note_others(snapshot, path, snapshot.number)
             history.leave(snapshot, path, digest_of(change.after).hex())
-            self._save(snapshot)
+            self._save(snapshot, path)
             try:
                 yield
             except BaseException:
@@ -145,7 +145,7 @@ class FileCheckpoints:
                     history.forget(snapshot, path)
                 else:
                     history.leave(snapshot, path, before)
-                self._save(snapshot)
+                self._save(snapshot, path)
                 raise
 
     def _snapshot(self) -> Snapshot:
@@ -200,10 +200,10 @@ class FileCheckpoints:
         self._folder.drop_copies(self._history.digests)
         return True
 
-    def _save(self, snapshot: Snapshot) -> bool:
-        """Write a snapshot; a disk that refuses gets it with the next change again."""
+    def _save(self, snapshot: Snapshot, path: str = "") -> bool:
+        """Write a snapshot, or what it says of one file; a disk that refuses gets all of it with the next change again."""
         try:
-            self._folder.save(snapshot)
+            self._folder.save(snapshot, path)
         except OSError:
             return False
         return True

@@ -87,6 +87,27 @@ class Snapshot:
             others={path: int(number) for path, number in dict(values["others"]).items()},
         )
 
+    def change_of(self, path: str) -> dict[str, Any]:
+        """Return all that it says of one file, as it is kept on disk behind the snapshot."""
+        was = self.was.get(path)
+        return {
+            "path": path,
+            "was": None if was is None else was.to_json(),
+            "left": self.left.get(path),
+            "root": self.roots.get(path),
+            "others": self.others.get(path),
+        }
+
+    def take(self, change: Mapping[str, Any]) -> None:
+        """Take what `change_of` gave; raises as `from_json` does."""
+        path, was, others = change["path"], change["was"], change["others"]
+        values = (was and FileState.from_json(was), change["left"], change["root"], others and int(others))
+        for mapping, value in zip((self.was, self.left, self.roots, self.others), values, strict=True):
+            if value is None:
+                mapping.pop(path, None)
+            else:
+                mapping[path] = value
+
 
 @final
 class History:
