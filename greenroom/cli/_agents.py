@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 FOUND: Final = 0
 NOT_FOUND: Final = 1
+GIVEN: Final = "--agents"
+"""The source of definitions that the command line gives."""
 
-AgentsJson = Annotated[str | None, Parameter(name="--agents")]
+AgentsJson = Annotated[str | None, Parameter(name=GIVEN)]
 
 
 def list_command(*, agents: AgentsJson = None, json: bool = False) -> int:
@@ -47,9 +49,14 @@ def list_command(*, agents: AgentsJson = None, json: bool = False) -> int:
         ).print(is_json=True)
         return FOUND
     print_table(_table(found))
-    if found.problems:
-        files = counted(len({one.source for one in found.problems}), "file")
-        print(f"\n{files} should be changed: greenroom agents check")
+    given = [one for one in found.problems if one.source == GIVEN]
+    files = {one.source for one in found.problems} - {GIVEN}
+    if files or given:
+        print()
+    for one in given:
+        print(printable(_line(one), 400))
+    if files:
+        print(f"{counted(len(files), 'file')} should be changed: greenroom agents check")
     return FOUND
 
 
