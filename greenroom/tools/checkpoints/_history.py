@@ -4,6 +4,7 @@ Rule 1: messages are numbered from 1 on, in the order in which they arrived; 0 i
 of a message before anything is changed after it; it has the files that are not as they were in the one before. Rule 3: a file is
 known from its first change by a tool on; before that it was as it was found then. Rule 4: the oldest snapshots go first, and what
 they know that counts for later messages stays.
+Rule 5: what is called a path here is what a file is known by: files of two worktrees that were made under one name are two.
 Must not know: disk, threads.
 """
 

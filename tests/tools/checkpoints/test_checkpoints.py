@@ -65,6 +65,37 @@ def test_copies_are_bounded_and_the_oldest_go_first(tmp_path: Path) -> None:
         assert quiet.read_text(encoding="utf-8") == "changed once"
 
 
+def test_a_worktree_in_the_place_of_another_is_not_set_back_to_what_that_had(tmp_path: Path) -> None:
+    """What is changed in it is set back to how it was found there; after a restart as well."""
+    checkpoints, tree = opened(tmp_path), tmp_path / "tree"
+    path, other = tree / "sub" / "a", tree / "b"
+
+    def make(text: str) -> None:
+        shutil.rmtree(tree, ignore_errors=True)
+        path.parent.mkdir(parents=True)
+        (tree / ".git").write_text("gitdir: somewhere", encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
+        other.write_text(text, encoding="utf-8")
+
+    make("first")
+    checkpoints.begin("m0")
+    change(checkpoints, path, "1", tree / "sub")
+    change(checkpoints, other, "1", tree)
+    checkpoints.begin("m1")
+    make("second")
+    checkpoints.look()
+    assert checkpoints.rewind("m0", is_dry_run=True).files == ()
+    change(checkpoints, path, "2", tree / "sub")
+    checkpoints.begin("m2")
+    for again in (checkpoints, opened(tmp_path)):
+        again.look()
+        rewind = again.rewind("m0", is_dry_run=True)
+        assert (rewind.files, rewind.changed_elsewhere, rewind.error) == ((path,), (), "")
+    again.rewind("m0")
+    assert path.read_text(encoding="utf-8") == "second"
+    assert other.read_text(encoding="utf-8") == "second"
+
+
 class CountingDisk:
     """A disk that counts the bytes that are written to it."""
 
