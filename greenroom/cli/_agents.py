@@ -7,7 +7,6 @@ or a file that should be changed, 2 for a mistake in the command. Rule 3: what `
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -16,7 +15,7 @@ from cyclopts import Parameter
 
 from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import Definitions, builtin_definitions, facts_of, load_definitions, read_files
-from greenroom.cli._output import complain, typed
+from greenroom.cli._output import complain, print_table, typed
 from greenroom.cli._replay_page import Page, counted
 from greenroom.cli._words import printable
 from greenroom.core import UsageError
@@ -27,8 +26,10 @@ if TYPE_CHECKING:
 
 FOUND: Final = 0
 NOT_FOUND: Final = 1
+GIVEN: Final = "--agents"
+"""The source of definitions that the command line gives."""
 
-AgentsJson = Annotated[str | None, Parameter(name="--agents")]
+AgentsJson = Annotated[str | None, Parameter(name=GIVEN)]
 
 
 def list_command(*, agents: AgentsJson = None, json: bool = False) -> int:
@@ -47,10 +48,15 @@ def list_command(*, agents: AgentsJson = None, json: bool = False) -> int:
             facts={"agents": [_row(one) for one in found.values()], "found": _facts(found.diagnostics)}, lines=()
         ).print(is_json=True)
         return FOUND
-    _print_table(_table(found))
-    if found.problems:
-        files = counted(len({one.source for one in found.problems}), "file")
-        print(f"\n{files} should be changed: greenroom agents check")
+    print_table(_table(found))
+    given = [one for one in found.problems if one.source == GIVEN]
+    files = {one.source for one in found.problems} - {GIVEN}
+    if files or given:
+        print()
+    for one in given:
+        print(printable(_line(one), 400))
+    if files:
+        print(f"{counted(len(files), 'file')} should be changed: greenroom agents check")
     return FOUND
 
 
@@ -228,12 +234,3 @@ def _table(found: Definitions) -> Table:
         row = (one.name, one.origin.scope.value, one.model, one.tools_in_words(), one.description)
         table.add_row(*(Text(printable(each, 100)) for each in row))
     return table
-
-
-def _print_table(table: Table) -> None:
-    from rich.console import Console
-
-    console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
-    if not console.is_terminal:
-        console.width = 200
-    console.print(table)

@@ -57,6 +57,25 @@ _AGENTS_COMMANDS: Final = {
     "check": "Check the files of agents; exit code 1 when one should be changed.",
 }
 
+_MCP_COMMANDS: Final = {
+    "list": """List the MCP servers of the current folder, and how they stand.
+
+Each is connected for a moment, as a session would: programs are started,
+and addresses are asked. A server with the status needs-auth wants a login.
+""",
+    "login": """Log in at an MCP server in a browser, and keep the tokens.
+
+The address is printed, and opened. When the browser comes back, the tokens
+are kept for sessions, which renew them; nobody else can read them.
+
+Ctrl+C ends it, and what was kept before stays.
+""",
+    "logout": """Forget the tokens of an MCP server.
+
+Sessions that run keep theirs until they connect again.
+""",
+}
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
@@ -142,6 +161,10 @@ def _make_app() -> App:
     for name, text in _AGENTS_COMMANDS.items():
         agents.command(f"greenroom.cli._agents:{name}_command", name=name, help=text)
     app.command(agents)
+    mcp = App(name="mcp", help="Show which MCP servers there are here, and log in at them.")
+    for name in _MCP_COMMANDS:
+        mcp.command(f"greenroom.cli._mcp:{name}_command", name=name, help=_MCP_COMMANDS[name])
+    app.command(mcp)
     return app
 
 

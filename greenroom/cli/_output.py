@@ -11,6 +11,10 @@ import shutil
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 PROGRAM = "greenroom"
 
@@ -73,3 +77,13 @@ def typed(path: Path) -> str:
     """Return a path as one would type it here."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def print_table(table: Table) -> None:
+    """Print a table, as wide as the terminal; 200 columns where there is none."""
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
+    if not console.is_terminal:
+        console.width = 200
+    console.print(table)

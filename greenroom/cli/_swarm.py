@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import shlex
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -184,10 +185,11 @@ def resumed(options: SwarmOptions, run: str) -> SwarmOptions:
 
 
 def list_recipes() -> None:
-    """Print the recipes that come with greenroom."""
+    """Print the recipes that come with greenroom, on lines of at most 80 columns."""
     for recipe in BUILTINS.values():
         key = "" if recipe.playbook else " Needs a model."
-        print(f"{recipe.name:<10}{recipe.description}{key}")
+        text = f"{recipe.name:<10}{recipe.description}{key}"
+        print(textwrap.fill(text, width=80, subsequent_indent=" " * 10, break_on_hyphens=False))
 
 
 # --- what the user said -----------------------------------------------------------------------------------------------

@@ -1,9 +1,10 @@
 """MCP servers: found where people write them, each connected by an actor of its own, their tools as tools of agents."""
 
 from greenroom.mcp._approvals import Approvals, read_approvals
+from greenroom.mcp._browser import LoggedIn, Show, log_in, log_out
 from greenroom.mcp._configs import Hosted, Http, OAuth, ServerConfig, ServerScope, Stdio, Way
 from greenroom.mcp._connection import McpConnection
-from greenroom.mcp._errors import CallFailed, McpError, MissingServers, ServerDown
+from greenroom.mcp._errors import CallFailed, LoginFailed, McpError, MissingServers, ServerDown
 from greenroom.mcp._events import (
     EVENTS,
     McpAuthNeeded,
@@ -48,7 +49,7 @@ from greenroom.mcp._servers import McpServers, McpServices, start_servers
 from greenroom.mcp._settings import VARIABLES, McpSettings, with_environment
 from greenroom.mcp._sources import DisabledServer, FoundServers, find_servers
 from greenroom.mcp._stdio import Programs
-from greenroom.mcp._tokens import BadTokens
+from greenroom.mcp._tokens import TOKENS_FOLDER, BadTokens
 from greenroom.mcp._tools import McpTool
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "FOLDS",
     "LIST_RESOURCES",
     "READ_RESOURCE",
+    "TOKENS_FOLDER",
     "TRANSITIONS",
     "VARIABLES",
     "Approvals",
@@ -74,6 +76,8 @@ __all__ = [
     "Http",
     "Library",
     "LinkPart",
+    "LoggedIn",
+    "LoginFailed",
     "McpAuthNeeded",
     "McpClosed",
     "McpConnected",
@@ -112,12 +116,15 @@ __all__ = [
     "ServerScope",
     "ServerState",
     "ServerStatus",
+    "Show",
     "Stdio",
     "TextPart",
     "ToolInfo",
     "Way",
     "find_servers",
     "host_server",
+    "log_in",
+    "log_out",
     "make_resource_tools",
     "names_tool",
     "parse_server",

@@ -47,15 +47,18 @@ class Stdio:
 @final
 @attrs.frozen(kw_only=True)
 class OAuth:
-    """What a server at an address is logged in at with, as a program: without anybody at a browser."""
+    """What a server at an address is logged in at with."""
 
     client_id: str = ""
+    """What the authorization server knows this client by; empty registers one at each login in a browser."""
     client_secret: str = attrs.field(default="", repr=False)
     """With it the client logs in by itself (client credentials)."""
     issuer: str = ""
     """The authorization server that the secret is for; it goes nowhere else."""
     scope: str = ""
-    """What is asked for, with spaces between."""
+    """What is asked for, with spaces between; empty for what the server says."""
+    callback_port: int | None = None
+    """Where a browser comes back to, on this machine; None for any port that is free."""
 
 
 @final
@@ -65,8 +68,8 @@ class Http:
 
     url: str
     headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
-    dialect: Literal["http", "sse"] = "http"
-    """Streamable HTTP, or what servers spoke before it."""
+    dialect: Literal["http", "sse", "ws"] = "http"
+    """Streamable HTTP, what servers spoke before it, or a websocket."""
     headers_helper: str = ""
     """A shell command that prints more headers, as a JSON object; it runs for each connection."""
     oauth: OAuth | None = None
@@ -101,7 +104,7 @@ class ServerConfig:
 
     @property
     def type(self) -> str:
-        """The word for its way: `stdio`, `http`, `sse` or `sdk`."""
+        """The word for its way: `stdio`, `http`, `sse`, `ws` or `sdk`."""
         if isinstance(self.way, Http):
             return self.way.dialect
         return "stdio" if isinstance(self.way, Stdio) else "sdk"

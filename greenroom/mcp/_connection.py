@@ -14,9 +14,9 @@ import attrs
 import trio
 
 from greenroom.actors import Behavior, Context
-from greenroom.core import Chance, InternalError, Level, PeerError
+from greenroom.core import Chance, InternalError, Level
 from greenroom.mcp._configs import Http
-from greenroom.mcp._errors import CallFailed, ServerDown
+from greenroom.mcp._errors import CallFailed, ServerDown, told
 from greenroom.mcp._events import (
     McpAuthNeeded,
     McpClosed,
@@ -146,7 +146,7 @@ class McpConnection(Behavior[Never]):
             errors.append(group)
             if group.subgroup(InternalError) is not None:
                 raise
-        why = ending.why or (_told(errors[0]) if errors else "")
+        why = ending.why or (told(errors[0]) if errors else "")
         if scope.cancelled_caught:
             why = f"it did not answer within {limit_s:g} s" + (f": {why}" if why else "")
         why = why or "it closed the connection"
@@ -175,7 +175,7 @@ class McpConnection(Behavior[Never]):
             with trio.fail_after(limit_s):
                 return await peer.list_prompts(), ""
         except (CallFailed, trio.TooSlowError) as problem:
-            return None, _told(problem)[:_WHY_CHARS]
+            return None, told(problem)[:_WHY_CHARS]
 
     async def _stay(self, ctx: Context, peer: Peer) -> None:
         async with trio.open_nursery() as nursery:
@@ -198,7 +198,7 @@ class McpConnection(Behavior[Never]):
             with trio.fail_after(self._settings.start_timeout_s):
                 tools = await peer.list_tools()
         except (CallFailed, trio.TooSlowError) as problem:  # what it had listed before can still be called
-            server.move(ctx, McpToolsChanged, tools=len(server.tools), error=_told(problem)[:_WHY_CHARS])
+            server.move(ctx, McpToolsChanged, tools=len(server.tools), error=told(problem)[:_WHY_CHARS])
             return
         if tools != server.tools:
             server.open(peer, tools, server.prompts)
@@ -212,11 +212,3 @@ class McpConnection(Behavior[Never]):
         elif prompts != server.prompts:
             server.open(peer, server.tools, prompts)
             server.move(ctx, McpPromptsChanged, prompts=len(prompts))
-
-
-def _told(error: BaseException) -> str:
-    """Return what an error says, on one line; of a group, what its first leaf says."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    text = error.why if isinstance(error, ServerDown) else str(error)
-    return text if isinstance(error, OSError | PeerError) and text else f"{type(error).__name__}: {text}".rstrip(": ")

@@ -27,6 +27,21 @@ class ServerDown(McpError):
 
 
 @final
+class LoginFailed(McpError):
+    """A server could not be logged in at, or out of.
+
+    Attributes:
+        server: Its name.
+        why: What is known, in words and without a secret.
+    """
+
+    def __init__(self, server: str, why: str) -> None:
+        super().__init__(f"the MCP server {server!r} was not logged in at: {why}")
+        self.server = server
+        self.why = why
+
+
+@final
 class CallFailed(McpError):
     """A server answered a call with an error, or not in time; the message is the text for a model."""
 
@@ -49,3 +64,11 @@ class MissingServers(McpError):
         )
         self.missing = missing
         self.why = why
+
+
+def told(error: BaseException) -> str:
+    """Return what an error says, on one line; of a group, what its first leaf says."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    text = error.why if isinstance(error, ServerDown | LoginFailed) else str(error)
+    return text if isinstance(error, OSError | PeerError) and text else f"{type(error).__name__}: {text}".rstrip(": ")

@@ -25,7 +25,7 @@ class McpStarted(McpEvent):
     kind: ClassVar[str] = "mcp.started"
 
     type: str
-    """`stdio`, `http`, `sse` or `sdk`."""
+    """`stdio`, `http`, `sse`, `ws` or `sdk`."""
 
 
 @final

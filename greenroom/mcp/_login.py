@@ -1,4 +1,4 @@
-"""Logging in at a server without a browser, with the SDK's OAuth client: as a program with credentials, or with kept tokens.
+"""Logging in at a server with the SDK's OAuth client: as a program with credentials, with kept tokens, or through a browser.
 
 Rule 1: a secret goes to the authorization server that the entry names, and nowhere else. Rule 2: no message holds a secret. Beside
 `_sdk` and `_sdk_peer`, this module knows the SDK's names; all of it is imported when somebody logs in.
@@ -6,17 +6,21 @@ Rule 1: a secret goes to the authorization server that the entry names, and nowh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, final
+import shlex
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from greenroom.mcp._configs import Http, OAuth
 from greenroom.mcp._tokens import BadTokens, TokenFile
 
 if TYPE_CHECKING:
+    import httpx2
     from mcp.client.auth import OAuthClientProvider
     from mcp.client.auth.oauth2 import OAuthContext
-    from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+    from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
 
+NOT_LOGGED_IN: Final = "it could not be logged in at: "
+"""How the reason begins where a server is left without a login."""
 _HIDDEN: Final = "(hidden)"
 _CODES: Final = (
     *("invalid_client", "invalid_grant", "invalid_request", "invalid_scope", "invalid_target"),
@@ -27,14 +31,19 @@ _CODES: Final = (
 
 @final
 class Login:
-    """How one server is logged in at. Made by `open_login`."""
+    """How one server is logged in at. Made by `open_login` and `browser_login`."""
 
-    def __init__(self, provider: OAuthClientProvider, kept: _Kept, how: str) -> None:
+    def __init__(self, provider: OAuthClientProvider, kept: _Kept, how: str, *, needs_person: bool = False) -> None:
         self.provider = provider
         """What the SDK puts into requests."""
         self.how = how
         """With what, in words."""
         self._kept = kept
+        self._needs_person = needs_person
+
+    def what_to_do(self, name: str) -> str:
+        """Return the end of a message, where a person can do something about a login that came to nothing; else nothing."""
+        return f"; run `{login_command(name)}`" if self._needs_person else ""
 
     def in_words(self, problem: Exception) -> str:
         """Return what went wrong on one line, without a secret: of what a server says, only the code that OAuth has for it."""
@@ -47,6 +56,15 @@ class Login:
         for secret in self._kept.secrets():
             text = text.replace(secret, _HIDDEN)
         return text
+
+
+OpenLogin: TypeAlias = Callable[[Http, TokenFile | None], Awaitable[Login | None]]
+"""Says how to log in at a server; raises `BadTokens` where what was kept cannot be used."""
+
+
+def login_command(name: str) -> str:
+    """Return what a person types to log in at a server."""
+    return f"greenroom mcp login {shlex.quote(name)}"
 
 
 async def open_login(way: Http, file: TokenFile | None) -> Login | None:
@@ -82,21 +100,74 @@ def _with_secret(way: Http, oauth: OAuth, kept: _Kept) -> Login:
 
 
 def _with_tokens(way: Http, file: TokenFile, kept: _Kept) -> Login:
+    from mcp.client.auth import OAuthClientProvider, OAuthFlowError
+    from mcp.shared.auth import OAuthClientMetadata
+
+    @final
+    class Provider(OAuthClientProvider):
+        """Renews tokens, and says so where that is not enough."""
+
+        async def _perform_authorization(self) -> httpx2.Request:
+            raise OAuthFlowError(f"the tokens of {file.path} are not taken any more")
+
+    kept.check(file)
+    provider = Provider(way.url, OAuthClientMetadata(redirect_uris=None), kept)
+    kept.context = provider.context
+    return Login(provider, kept, f"the tokens of {file.path}", needs_person=True)
+
+
+def browser_login(
+    way: Http,
+    file: TokenFile,
+    comes_back_to: str,
+    go: Callable[[str], Awaitable[None]],
+    come_back: Callable[[], Awaitable[AuthorizationCodeResult]],
+    on_kept: Callable[[], None],
+) -> Login:
+    """Return a login by a person, which uses nothing that was kept before.
+
+    Args:
+        way: The server.
+        file: Where the tokens are kept; its old content stays until there are new ones.
+        comes_back_to: The address to which the browser is sent at the end.
+        go: Takes the address at which the person logs in.
+        come_back: Waits until the browser has come back.
+        on_kept: Called when there are tokens, and they are kept.
+    """
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata
 
-    kept.check(file)
-    provider = OAuthClientProvider(way.url, OAuthClientMetadata(redirect_uris=None), kept)
+    oauth = way.oauth or OAuth()
+
+    @final
+    class Provider(OAuthClientProvider):
+        """Asks for what the entry says, whatever the server would give."""
+
+        async def _perform_authorization(self) -> httpx2.Request:
+            if oauth.scope:
+                self.context.client_metadata.scope = oauth.scope
+            return await super()._perform_authorization()
+
+    about = {"redirect_uris": [comes_back_to], "client_name": "greenroom", "token_endpoint_auth_method": "none"}
+    kept = _Kept(file, {}, oauth, on_kept)
+    provider = Provider(way.url, OAuthClientMetadata.model_validate(about), kept, go, come_back)
     kept.context = provider.context
-    return Login(provider, kept, f"the tokens of {file.path}")
+    return Login(provider, kept, "the tokens that it had just given")
 
 
 @final
 class _Kept:
     """Keeps tokens for the SDK, with what it takes to renew them in another process; without a file, as long as it lives."""
 
-    def __init__(self, file: TokenFile | None, stored: Mapping[str, Any], oauth: OAuth | None) -> None:
+    def __init__(
+        self,
+        file: TokenFile | None,
+        stored: Mapping[str, Any],
+        oauth: OAuth | None,
+        on_kept: Callable[[], None] = lambda: None,
+    ) -> None:
         self.context: OAuthContext | None = None
+        self._on_kept = on_kept
         self._file = file
         self._values = dict(stored)
         self._oauth = oauth
@@ -153,7 +224,10 @@ class _Kept:
         context = self.context
         if context is not None and context.oauth_metadata is not None:
             self._values["server"] = context.oauth_metadata.model_dump(mode="json", exclude_none=True)
-        await self._write()
+        if self._file is not None:
+            self._values["obtained_s"] = self._file.now_s
+            await self._file.write(self._values)
+        self._on_kept()
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         from mcp.shared.auth import OAuthClientInformationFull
@@ -161,11 +235,6 @@ class _Kept:
         client = self._values.get("client")
         return None if client is None else OAuthClientInformationFull.model_validate(client)
 
+    # Written with the tokens: a client alone is worth nothing, and what was kept before may be worth something.
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         self._values["client"] = client_info.model_dump(mode="json", exclude_none=True)
-        await self._write()
-
-    async def _write(self) -> None:
-        if self._file is not None:
-            self._values["obtained_s"] = self._file.now_s
-            await self._file.write(self._values)

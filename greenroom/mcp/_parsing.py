@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, Literal, TypeAlias, cast, final
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -23,9 +24,14 @@ RESERVED: Final = frozenset({"greenroom", "workspace"})
 """Names that no server can have."""
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#]")
+_SOCKET_ADDRESS: Final = re.compile(r"wss?://[^\s/?#]")
 _COMMON: Final = frozenset({"type", "timeout", "alwaysLoad"})
 _STDIO_KEYS: Final = _COMMON | {"command", "args", "env", "cwd"}
-_HTTP_KEYS: Final = _COMMON | {"url", "headers", "headersHelper", "oauth"}
+_SOCKET_KEYS: Final = _COMMON | {"url", "headers", "headersHelper"}
+_HTTP_KEYS: Final = _SOCKET_KEYS | {"oauth"}
+_KEYS: Final = {"stdio": _STDIO_KEYS, "http": _HTTP_KEYS, "sse": _HTTP_KEYS, "ws": _SOCKET_KEYS}
+_Kind: TypeAlias = Literal["stdio", "http", "sse", "ws"]
+_WAYS: Final = "stdio, http, sse or ws"
 _ALIASES: Final = {"streamable-http": "http", "streamableHttp": "http"}
 _LEAST_TIMEOUT_MS: Final = 1_000
 
@@ -117,7 +123,7 @@ class _Reader:
             raise _Broken('is no object; write {"command": ...} or {"type": "http", "url": ...}')
         kind = self._kind(entry)
         way: Way = self._stdio(entry, cwd) if kind == "stdio" else self._http(entry, kind)
-        self._note_unknown(entry, _STDIO_KEYS if kind == "stdio" else _HTTP_KEYS)
+        self._note_unknown(entry, _KEYS[kind])
         return ServerConfig(
             name=self._name,
             way=way,
@@ -127,20 +133,22 @@ class _Reader:
             always_load=self._flag(entry, "alwaysLoad"),
         )
 
-    def _kind(self, entry: Mapping[str, Any]) -> str:
+    def _kind(self, entry: Mapping[str, Any]) -> _Kind:
         kind = entry.get("type")
         if kind is None:
             if "command" in entry:
                 return "stdio"
             if "url" in entry:
-                raise _Broken('has a url and no type; add "type": "http", or "sse" for an old server')
+                is_socket = isinstance(entry["url"], str) and _SOCKET_ADDRESS.match(entry["url"])
+                wanted = '"ws"' if is_socket else '"http", or "sse" for an old server'
+                raise _Broken(f'has a url and no type; add "type": {wanted}')
             raise _Broken('has neither a command nor a url; write {"command": ...} or {"type": "http", "url": ...}')
         meant = _ALIASES.get(kind, kind) if isinstance(kind, str) else ""
-        if meant in {"stdio", "http", "sse"}:
-            return meant
+        if meant in _KEYS:
+            return cast("_Kind", meant)
         if kind == "sdk":
-            raise _Broken("is of type 'sdk', which only a program can give that talks to a run; use stdio, http or sse")
-        raise _Broken(f"is of type {_shown(kind)}, which is not spoken here; use stdio, http or sse")
+            raise _Broken(f"is of type 'sdk', which only a program can give that talks to a run; use {_WAYS}")
+        raise _Broken(f"is of type {_shown(kind)}, which is not spoken here; use {_WAYS}")
 
     # --- the two ways -----------------------------------------------------------------------------------------------
 
@@ -160,10 +168,12 @@ class _Reader:
             cwd = Path(self._expand("cwd", folder))
         return Stdio(command=command, args=tuple(made), env=env, cwd=cwd)
 
-    def _http(self, entry: Mapping[str, Any], kind: str) -> Http:
+    def _http(self, entry: Mapping[str, Any], kind: Literal["http", "sse", "ws"]) -> Http:
         url = self._expand("url", _needed(entry, "url"))
-        if not _ADDRESS.match(url) or any(character.isspace() for character in url):
-            raise _Broken(f"has the url {_shown(entry['url'])}, which is no http or https address")
+        is_socket = kind == "ws"
+        if not _is_address(url, _SOCKET_ADDRESS if is_socket else _ADDRESS):
+            wanted = "ws or wss" if is_socket else "http or https"
+            raise _Broken(f"has the url {_shown(entry['url'])}, which is no {wanted} address")
         helper = entry.get("headersHelper")
         if helper is not None and not (isinstance(helper, str) and helper.strip() and "\0" not in helper):
             raise _Broken(f"has the headersHelper {_shown(helper)}, which is no command")
@@ -173,9 +183,9 @@ class _Reader:
         return Http(
             url=url,
             headers=headers,
-            dialect="sse" if kind == "sse" else "http",
+            dialect=kind,
             headers_helper=helper or "",
-            oauth=self._oauth(entry.get("oauth")),
+            oauth=None if is_socket else self._oauth(entry.get("oauth")),
         )
 
     def _oauth(self, value: object) -> OAuth | None:
@@ -196,14 +206,20 @@ class _Reader:
                 "has oauth with a clientSecret, but without a clientId and the issuer, the address of the authorization "
                 "server that it is for; add them"
             )
-        for key in sorted(str(one) for one in value if one not in texts):
-            self._note(f"oauth.{key} has no effect: nobody is at a browser")
+        for key in sorted(str(one) for one in value if one not in texts and one != "callbackPort"):
+            self._note(f"oauth.{key} has no effect")
         return OAuth(
             client_id=texts["clientId"],
             client_secret=texts["clientSecret"],
             issuer=texts["issuer"],
             scope=texts["scopes"],
+            callback_port=self._port(value.get("callbackPort")),
         )
+
+    def _port(self, value: object) -> int | None:
+        if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 < value < 65_536):
+            return value
+        raise _Broken(f"has oauth with the callbackPort {_shown(value)}, which is no port; write a number up to 65535")
 
     # --- pieces -----------------------------------------------------------------------------------------------------
 
@@ -256,6 +272,15 @@ def _needed(entry: Mapping[str, Any], key: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise _Broken(f"has no {key}" if value is None else f"has the {key} {_shown(value)}, which is no text")
     return value
+
+
+def _is_address(url: str, form: re.Pattern[str]) -> bool:
+    if not form.match(url) or any(character.isspace() for character in url):
+        return False
+    try:
+        return urlsplit(url).port != 0
+    except ValueError:  # a port that there is not, or half of an IPv6 address
+        return False
 
 
 def _shown(value: object) -> str:

@@ -23,11 +23,12 @@ from greenroom.core import Ports
 from greenroom.mcp._configs import Hosted, Http, ServerConfig, Stdio, Way
 from greenroom.mcp._errors import ServerDown
 from greenroom.mcp._header_helper import run_helper
-from greenroom.mcp._login import Login, open_login
+from greenroom.mcp._login import NOT_LOGGED_IN, Login, OpenLogin, login_command, open_login
 from greenroom.mcp._peer import Ending, Peer
 from greenroom.mcp._sdk_peer import Changes, SdkPeer
 from greenroom.mcp._stdio import MESSAGE_BYTES, Programs, talk
 from greenroom.mcp._tokens import BadTokens, token_file
+from greenroom.mcp._websocket import reach_websocket
 from greenroom.tools import PipedProcess
 
 if TYPE_CHECKING:
@@ -53,13 +54,23 @@ class SdkPeers:
         programs: What starts them; None refuses.
         ports: Threads, in which the SDK is imported; the disk for tokens.
         tokens: The folder in which tokens are kept; None keeps none.
+        open_login: Says how to log in; by default with what is known, without a person.
     """
 
-    def __init__(self, *, cwd: Path, programs: Programs | None, ports: Ports, tokens: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        cwd: Path,
+        programs: Programs | None,
+        ports: Ports,
+        tokens: Path | None = None,
+        open_login: OpenLogin = open_login,
+    ) -> None:
         self._cwd = cwd
         self._programs = programs
         self._ports = ports
         self._tokens = tokens
+        self._open_login = open_login
 
     @asynccontextmanager
     async def __call__(self, config: ServerConfig, ending: Ending) -> AsyncIterator[Peer]:
@@ -96,8 +107,8 @@ class SdkPeers:
         import mcp_types
         from mcp import Client
 
-        # Programs answer what they know, which is the handshake that there always was.
-        is_older = isinstance(way, Hosted) or (isinstance(way, Http) and way.dialect == "sse")
+        # What lives in a program, and a way that was there before the newer handshake, knows the one that there always was.
+        is_older = isinstance(way, Hosted) or (isinstance(way, Http) and way.dialect != "http")
         root = mcp_types.Root.model_validate({"uri": self._cwd.as_uri(), "name": self._cwd.name})
 
         async def list_roots(context: Any) -> mcp_types.ListRootsResult:
@@ -122,13 +133,15 @@ class SdkPeers:
             theirs = {key.lower() for key in more}
             kept = {key: text for key, text in way.headers.items() if key.lower() not in theirs}
             way = attrs.evolve(way, headers={**kept, **more})
+        if way.dialect == "ws":
+            return reach_websocket(name, way, ending, lost, self._ports.blocking)
         file = None if self._tokens is None else token_file(self._tokens, way.url, self._ports)
         try:
-            login = await open_login(way, file)
+            login = await self._open_login(way, file)
         except BadTokens as problem:
-            ending.needs_auth, ending.why = True, str(problem)
+            ending.needs_auth, ending.why = True, f"{problem}; `{login_command(name)}` does"
             raise
-        return _reach(way, ending, lost, login, "" if file is None else str(file.path))
+        return _reach(name, way, ending, lost, login, "" if file is None else str(file.path))
 
     @asynccontextmanager
     async def _start(self, name: str, way: Stdio, ending: Ending, lost: trio.Event) -> AsyncIterator[Transport]:
@@ -163,7 +176,7 @@ def _note_end(process: PipedProcess, ending: Ending, *, was_lost: bool) -> None:
 
 @asynccontextmanager
 async def _reach(
-    way: Http, ending: Ending, lost: trio.Event, login: Login | None, token_path: str
+    name: str, way: Http, ending: Ending, lost: trio.Event, login: Login | None, token_path: str
 ) -> AsyncIterator[Transport]:
     import httpx2
     from mcp.client.auth import OAuthFlowError
@@ -177,7 +190,7 @@ async def _reach(
     def look(response: httpx2.Response) -> None:
         status, request = response.status_code, response.request
         if status == _UNAUTHORIZED:
-            want_login(login_wanted(way, login, token_path))
+            want_login(login_wanted(name, way, login, token_path))
         elif status == _NOT_FOUND and "mcp-session-id" in request.headers and request.method == "POST":
             ending.why = "it does not know the session any more"
             lost.set()
@@ -192,7 +205,7 @@ async def _reach(
                 response = await super().send(request, **options)
             except (OAuthFlowError, BadTokens) as problem:
                 if login is not None:  # as nothing else raises these
-                    want_login(f"it could not be logged in at: {login.in_words(problem)}")
+                    want_login(f"{NOT_LOGGED_IN}{login.in_words(problem)}{login.what_to_do(name)}")
                 raise
             look(response)
             return response
@@ -210,15 +223,20 @@ async def _reach(
         yield _watched(transport, lost)
 
 
-def login_wanted(way: Http, login: Login | None, token_path: str) -> str:
+def login_wanted(name: str, way: Http, login: Login | None, token_path: str) -> str:
     """Return that a server wants a login, and what to do."""
     said = "it wants a login: it answered HTTP 401"
     if login is not None:
-        return f"{said} to {login.how}; renew what it is logged in at with"
+        return f"{said} to {login.how}{login.what_to_do(name) or '; renew what it is logged in at with'}"
     if way.headers_helper:
         return f"{said} to what its headersHelper gave"
+    if any(one.lower() == "authorization" for one in way.headers):
+        return f"{said} to the Authorization header of its entry"
     where = f", or keep tokens in {token_path}" if token_path else ""
-    return f"{said}; send a token as a header, give its entry oauth with clientId, clientSecret and issuer{where}"
+    return (
+        f"{said}; run `{login_command(name)}`, send a token as a header, give its entry oauth with clientId, "
+        f"clientSecret and issuer{where}"
+    )
 
 
 @asynccontextmanager

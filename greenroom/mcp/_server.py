@@ -55,7 +55,7 @@ class ServerState:
     name: str
     status: ServerStatus
     type: str
-    """`stdio`, `http`, `sse` or `sdk`."""
+    """`stdio`, `http`, `sse`, `ws` or `sdk`."""
     scope: str
     why: str = ""
     """Why it is not connected."""

@@ -100,7 +100,7 @@ class _Pipes:
                     rest.clear()
                 rest += last
                 for line in lines:
-                    message = self._parse(line)
+                    message = parsed(line, self._ending)
                     if message is not None:
                         await inward.send(message)
                 if len(rest) > MESSAGE_BYTES:
@@ -112,20 +112,6 @@ class _Pipes:
             return False
         return True
 
-    def _parse(self, line: bytes) -> Any:
-        import mcp_types
-        from mcp.shared.message import SessionMessage
-
-        if not line.strip():
-            return None
-        try:
-            return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-        except ValueError:
-            if not self._ending.said:
-                noise = line[: 4 * _NOISE_CHARS].decode(errors="replace").strip()[:_NOISE_CHARS]
-                self._ending.said = f"{noise!r}, which is no message"
-            return None
-
     async def write(self, outward: Any) -> bool:
         """Hand on what is said to the program; returns whether it cannot be told any more, as opposed to nothing left."""
         async for message in outward:
@@ -135,3 +121,19 @@ class _Pipes:
             except trio.BrokenResourceError:
                 return True
         return False
+
+
+def parsed(said: bytes, ending: Ending) -> Any:
+    """Return what a server said as a message for the SDK; None for a blank line, and for what is none, which is remembered."""
+    import mcp_types
+    from mcp.shared.message import SessionMessage
+
+    if not said.strip():
+        return None
+    try:
+        return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(said, by_name=False))
+    except ValueError:
+        if not ending.said:
+            noise = said[: 4 * _NOISE_CHARS].decode(errors="replace").strip()[:_NOISE_CHARS]
+            ending.said = f"{noise!r}, which is no message"
+        return None

@@ -19,6 +19,8 @@ import attrs
 
 from greenroom.core import PeerError, Ports
 
+TOKENS_FOLDER: Final = "mcp-tokens"
+"""The folder for tokens, in the user's own."""
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _SLUG_CHARS: Final = 60
 _MOST_BYTES: Final = 256 * 1024

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import attrs
 import trio
@@ -34,6 +34,7 @@ from greenroom.core import Event, Ports, Recorder, open_bare_nursery
 from greenroom.core.sources import Diagnostic, Kind, Places, find_places
 from greenroom.hooks import HookServices, OnHook
 from greenroom.mcp import (
+    TOKENS_FOLDER,
     FoundServers,
     HookCaller,
     McpServices,
@@ -72,9 +73,6 @@ from greenroom.teams import teams_from_environment
 from greenroom.tools import AskUser, SystemProcesses, ToolSet, open_processes
 from greenroom.trace import Journal
 from greenroom.worktrees import Worktrees
-
-MCP_TOKENS: Final = "mcp-tokens"
-"""The folder in the user's own that tokens of MCP servers are kept in."""
 
 ModelFor: TypeAlias = Callable[[SessionSettings, AgentDefinition], Model]
 """Makes the model of a session, given its settings and the definition of its main agent."""
@@ -349,7 +347,7 @@ async def compose(
         settings=plan.mcp,
         programs=around.processes,
         output_folder=run_folder / "tasks",
-        tokens=None if plan.places is None else plan.places.home / MCP_TOKENS,
+        tokens=None if plan.places is None else plan.places.home / TOKENS_FOLDER,
     )
     found = plan.servers
     servers = await start_servers(branch, found.configs, services, disabled=found.disabled, broken=found.broken)

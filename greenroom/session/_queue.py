@@ -9,9 +9,8 @@ Must not know: models, how a turn is run.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, final
@@ -25,6 +24,7 @@ from greenroom.inbox import AUTO_CONTINUATION, HUMAN, Item, Origin, aborts, late
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Receipt
+from greenroom.session._lines import objects_of
 from greenroom.store import new_uuid
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.trace import JOURNAL
@@ -278,7 +278,7 @@ async def find_deferred(run_folder: Path, loaded: Loaded | None, blocking: Block
 
 def _is_put_off(journal: Path, call: str) -> bool:
     is_put_off = False
-    for values in _events_of(journal, b'"tool.'):
+    for values in objects_of(journal, b'"tool.'):
         if values.get("call") == call and values.get("ev") in {ToolBegan.kind, CallDeferred.kind}:
             is_put_off = values["ev"] == CallDeferred.kind
     return is_put_off
@@ -286,21 +286,10 @@ def _is_put_off(journal: Path, call: str) -> bool:
 
 def _read_asked(journal: Path) -> set[str]:
     asked: set[str] = set()
-    for values in _events_of(journal, b'"permission.'):
+    for values in objects_of(journal, b'"permission.'):
         call = str(values.get("call"))
         if values.get("ev") == PermissionAsked.kind:
             asked.add(call)
         elif values.get("ev") == PermissionAnswered.kind and values.get("answer") != "withdrawn":
             asked.discard(call)
     return asked
-
-
-def _events_of(journal: Path, mark: bytes) -> Iterator[Mapping[str, Any]]:
-    """Return the lines that hold a mark, in order; only these are decoded, and those that cannot be are left out."""
-    with journal.open("rb") as lines:
-        for line in lines:
-            if mark in line:
-                try:
-                    yield json.loads(line)
-                except ValueError:
-                    continue

@@ -8,7 +8,6 @@ It looks at the disk: call it through `Blocking`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +19,7 @@ from greenroom import tasks
 from greenroom.agents import NOTICES, load_conversation
 from greenroom.agents.crew import record_path
 from greenroom.core import Event, UsageError
+from greenroom.session._lines import objects_of
 from greenroom.session._resume import TRANSCRIPTS, transcript_name
 from greenroom.tasks import AGENT, LOST, MCP_CALL, TaskBegan, TaskEnded, TaskLost, TaskState, TaskUsage, TaskView
 from greenroom.trace import JOURNAL, Codec, Entry, World
@@ -183,21 +183,3 @@ def _came_to(output: Path) -> str:
         return output.read_text(encoding="utf-8", errors="replace")
     except OSError:  # it never came to anything, or could not be kept
         return ""
-
-
-def objects_of(path: Path, mark: bytes) -> Iterator[Mapping[str, Any]]:
-    """Yield the JSON objects of those lines of a file in which some bytes stand; of a file that is not there, none."""
-    try:
-        lines = path.open("rb")
-    except FileNotFoundError:
-        return
-    with lines:
-        for line in lines:
-            if mark not in line:
-                continue
-            try:
-                values = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(values, dict):
-                yield values

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 import attrs
 
 from greenroom.agents import Loaded, load_conversation
 from greenroom.core import Blocking, Disk, Ports, UsageError
+from greenroom.session._lines import objects_of
 from greenroom.store import Transcript, TranscriptHeader
 from greenroom.trace import JOURNAL, find_run
 
@@ -64,14 +64,10 @@ def read_beginning(run_folder: Path) -> Beginning:
 
     A run without a journal says nothing. Only the lines that say it are decoded, so it takes as long as reading the journal's bytes.
     """
-    found: dict[str, object] = {}
-    with suppress(FileNotFoundError), (run_folder / JOURNAL).open("rb") as lines:
-        for line in lines:
-            if b'"session.begin"' in line:
-                try:
-                    found = dict(json.loads(line))
-                except ValueError:
-                    continue
+    found: Mapping[str, Any] = {}
+    for values in objects_of(run_folder / JOURNAL, b'"session.begin"'):
+        if values.get("ev") == "session.begin":
+            found = values
     names = [field.name for field in attrs.fields(Beginning)]
     return Beginning(**{name: str(found[name]) for name in names if found.get(name)})
 

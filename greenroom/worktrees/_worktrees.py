@@ -462,8 +462,9 @@ class Worktrees:
         try:
             with trio.move_on_after(CLEANUP_TIMEOUT_S, shield=True):
                 async with self._one_act:
-                    for held in self._held.values():
-                        await self._record(about(WorktreeKept, held.worktree, why="its session ended in it"))
+                    for held in list(self._held.values()):
+                        if self._held.get(held.worktree.path) is held:  # else its own release has told of it meanwhile
+                            await self._record(about(WorktreeKept, held.worktree, why="its session ended in it"))
         finally:
             for held in self._held.values():
                 held.claim.close()

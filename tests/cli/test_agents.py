@@ -51,6 +51,18 @@ def test_list_is_a_table(agents: Agents) -> None:
     assert {"general-purpose", "Explore", "Plan"} <= {line.split()[0] for line in lines[2:]}
 
 
+def test_list_tells_what_is_wrong_with_agents_of_the_command_line_and_counts_no_file(agents: Agents) -> None:
+    code, text = agents("list", "--agents", '{"extra": 3, "other": {"description": "d", "prompt": "p"}}')
+    write(agents.folder, bad="---\nname: [\n---\n")
+    _, both = agents("list", "--agents", '{"extra": 3}')
+
+    assert code == 0
+    assert text.splitlines()[-1].startswith("--agents: broken: ")
+    assert "should be changed" not in text
+    assert both.splitlines()[-2].startswith("--agents: broken: ")
+    assert both.splitlines()[-1] == "1 file should be changed: greenroom agents check"
+
+
 def test_list_says_when_files_should_be_changed(agents: Agents) -> None:
     write(agents.folder, bad="---\nname: [\n---\n")
 

@@ -297,8 +297,11 @@ def test_recipes_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     assert main(["swarm", "--recipes"]) == 0
 
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == list(BUILTINS)
-    assert [line.endswith("Needs a model.") for line in lines] == [False, False, True]
+    assert [line.split()[0] for line in lines if not line.startswith(" ")] == list(BUILTINS)
+    assert all(len(line) <= 80 for line in lines)
+    assert all(line.startswith(" " * 10) for line in lines if line.startswith(" "))
+    said = [" ".join(one.split()) for one in "\n".join(lines).replace("\n ", " ").splitlines()]
+    assert [one.endswith("Needs a model.") for one in said] == [False, False, True]
     assert not (tmp_path / "runs").exists()
 
 

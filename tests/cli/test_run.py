@@ -483,7 +483,7 @@ def test_servers_that_cannot_be_used_are_listed_and_only_those_given_are_there(p
     server = {"command": sys.executable, "args": [str(EVERYTHING)]}
     (place.folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"file": server}}))
     (place.folder / "more.json").write_text(json.dumps({"mcpServers": {"all": server}}))
-    broken = {"old": {"url": "http://127.0.0.1/mcp"}, "odd": {"type": "ws", "url": "ws://127.0.0.1"}}
+    broken = {"old": {"url": "http://127.0.0.1/mcp"}, "odd": {"type": "ftp", "url": "ftp://127.0.0.1"}}
     done, _ = place.run(
         ["done"],
         *("Go.", "--output-format", "stream-json", "--trust", "--strict-mcp-config"),
@@ -491,7 +491,7 @@ def test_servers_that_cannot_be_used_are_listed_and_only_those_given_are_there(p
     )
     first = done.lines[0]
     assert first["mcp_servers"] == [{"name": "all", "status": "connected"}]
-    assert [(one["name"], one["type"]) for one in first["mcp_server_errors"]] == [("old", ""), ("odd", "ws")]
+    assert [(one["name"], one["type"]) for one in first["mcp_server_errors"]] == [("old", ""), ("odd", "ftp")]
     assert 'add "type": "http"' in first["mcp_server_errors"][0]["message"]
     assert {"mcp__all__re_view", "mcp__all__talk"} <= set(first["slash_commands"])
     assert done.code == 0

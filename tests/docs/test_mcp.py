@@ -31,8 +31,8 @@ def test_the_tables_are_those_of_the_code() -> None:
 
 
 def test_what_the_how_to_writes_down_can_be_used() -> None:
-    servers, approvals = map(json.loads, blocks("json"))
-    for name, entry in servers["mcpServers"].items():
+    servers, known, approvals = map(json.loads, blocks("json"))
+    for name, entry in [*servers["mcpServers"].items(), *known["mcpServers"].items()]:
         parsed = parse_server(name, entry, scope=ServerScope.PROJECT, source="x", environ={"TRACKER_TOKEN": "t"})
         assert parsed.config is not None
         assert parsed.diagnostics == ()
@@ -59,7 +59,7 @@ def test_the_definition_of_the_how_to_says_what_it_should() -> None:
 @pytest.mark.slow  # it starts a Python that imports the SDK
 def test_the_program_of_the_how_to_prints_the_time(tmp_path: Path) -> None:
     (program,) = blocks_of(HOW_TO)
-    (servers, _) = blocks("json")
+    servers = blocks("json")[0]
     entry = json.loads(servers)["mcpServers"]["time"]
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"time": entry, "bad": {"url": "http://h"}}}))
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"

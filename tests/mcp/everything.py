@@ -1,4 +1,4 @@
-"""A small server with a tool for every case, written with the SDK: `python everything.py [PORT]`; without a port, on stdio."""
+"""A small server with a tool for every case, written with the SDK: `python everything.py [PORT [KIND]]`; without a port, on stdio."""
 
 from __future__ import annotations
 
@@ -151,8 +151,50 @@ def note(file: str, text: str) -> None:
         opened.write(f"{text}\n")
 
 
+async def serve_websockets(port: int) -> None:
+    """Serve each websocket that somebody opens at a port, as the SDK did while it knew a way to."""
+    import trio
+    import trio_websocket
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
+    async def serve(request: trio_websocket.WebSocketRequest) -> None:
+        if "mcp" not in request.proposed_subprotocols:
+            await request.reject(400)
+            return
+        socket = await request.accept(subprotocol="mcp")
+        said, heard = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        answers, outward = anyio.create_memory_object_stream[SessionMessage](0)
+
+        async def read() -> None:
+            async with said:
+                while True:
+                    try:
+                        frame = await socket.get_message()
+                    except trio_websocket.ConnectionClosed:
+                        return
+                    await said.send(SessionMessage(jsonrpc_message_adapter.validate_json(frame, by_name=False)))
+
+        async def write() -> None:
+            async for one in outward:
+                if os.environ.get("NOISE"):
+                    await socket.send_message("what is this?")
+                await socket.send_message(one.message.model_dump_json(by_alias=True, exclude_unset=True))
+
+        lowlevel = server._lowlevel_server
+        async with said, heard, answers, outward, trio.open_nursery() as nursery:
+            nursery.start_soon(read)
+            nursery.start_soon(write)
+            await lowlevel.run(heard, answers, lowlevel.create_initialization_options())
+            nursery.cancel_scope.cancel()
+
+    await trio_websocket.serve_websocket(serve, "127.0.0.1", port, None)
+
+
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if sys.argv[2:] == ["ws"]:
+        anyio.run(serve_websockets, int(sys.argv[1]), backend="trio")
+    elif len(sys.argv) > 1:
         transport = sys.argv[2] if len(sys.argv) > 2 else "streamable-http"
         server.run(transport, host="127.0.0.1", port=int(sys.argv[1]))  # type: ignore[call-overload]
     else:

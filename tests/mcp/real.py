@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import trio
 
-from greenroom.core import Ports
+from greenroom.core import Ports, event_of
 from greenroom.mcp import McpServers, McpServices, McpSettings, McpTool, ServerConfig, Stdio, start_servers
 from greenroom.supervisor import Runtime, open_runtime
 from greenroom.tools import ToolContext, open_processes
@@ -88,6 +88,11 @@ async def session(
         yield Session(runtime, servers, folder, ports)
 
 
+def on_record(one: Session) -> str:
+    """Return all that a session has put on record, as text."""
+    return repr([event_of(record) for record in one.runtime.recorder.latest()])
+
+
 def free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
@@ -106,7 +111,7 @@ class Listening:
     @property
     def url(self) -> str:
         path = "sse" if self._kind == "sse" else "mcp"
-        return f"http://127.0.0.1:{self.port}/{path}"
+        return f"{'ws' if self._kind == 'ws' else 'http'}://127.0.0.1:{self.port}/{path}"
 
     def start(self) -> None:
         command = warm_command(EVERYTHING, str(self.port), self._kind)
@@ -162,3 +167,16 @@ async def until(is_so: Callable[[], bool]) -> None:
     with trio.fail_after(BOUND_S):
         while not is_so():  # noqa: ASYNC110 - what is waited for has no event in this process
             await trio.sleep(0.01)
+
+
+@contextmanager
+def on_port(script: Path, *arguments: str) -> Iterator[int]:
+    """Run a script that serves at the port which is its first argument."""
+    port = free_port()
+    command = warm_command(script, str(port), *arguments)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield port
+    finally:
+        process.kill()
+        process.wait()

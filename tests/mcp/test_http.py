@@ -1,4 +1,4 @@
-"""Real servers at an address, over real sockets: streamable HTTP, and SSE for old ones; lost, back again, refused."""
+"""Real servers at an address, over real sockets: streamable HTTP, SSE for old ones, websockets; lost, back again, refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Async generator 'httpx?2.*' was garbage collected:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:Async generator 'httpcore2.*' was garbage collected:ResourceWarning"),
 ]
-KINDS = ["streamable-http", "sse"]
+KINDS = ["streamable-http", "sse", "ws"]
 S = ServerStatus
 
 
@@ -36,8 +36,8 @@ def collected_here() -> Iterator[None]:
 
 
 def config_of(url: str, kind: str = "", *, name: str = "far", **headers: str) -> ServerConfig:
-    dialect: Literal["http", "sse"] = "sse" if kind == "sse" else "http"
-    return ServerConfig(name=name, way=Http(url=url, headers=headers, dialect=dialect))
+    dialects: dict[str, Literal["sse", "ws"]] = {"sse": "sse", "ws": "ws"}
+    return ServerConfig(name=name, way=Http(url=url, headers=headers, dialect=dialects.get(kind, "http")))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -86,7 +86,7 @@ async def test_a_server_that_wants_a_login_is_not_asked_again(tmp_path: Path) ->
     async with answering(401, "Unauthorized") as (url, asked), session(tmp_path, config_of(url, A="b")) as one:
         (state,) = one.servers.states()
 
-    assert (state.status, state.why) == (S.NEEDS_AUTH, login_wanted(Http(url=url), None, ""))
+    assert (state.status, state.why) == (S.NEEDS_AUTH, login_wanted("far", Http(url=url), None, ""))
     assert asked
     assert all(b"\r\na: b\r\n" in each.lower() for each in asked)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import gc
 import json
 import stat
-import subprocess
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,11 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import Ports, event_of
+from greenroom.core import Ports
 from greenroom.mcp import BadTokens, Http, OAuth, ServerConfig, ServerStatus
 from greenroom.mcp._tokens import token_file
 from greenroom.tools import ToolError
-from tests.mcp.real import BOUND_S, Session, free_port, session, until, wait_for_port
-from tests.mcp.warm import warm_command
+from tests.mcp.real import BOUND_S, free_port, on_port, on_record, session, until, wait_for_port
 
 pytestmark = [
     pytest.mark.slow,  # a Python that imports the SDK takes a second to start
@@ -110,22 +108,10 @@ async def issuing(folder: Path) -> AsyncIterator[tuple[Issuer, str]]:
     async with trio.open_nursery() as nursery:
         (listener,) = await nursery.start(partial(trio.serve_tcp, issuer.serve, 0, host="127.0.0.1"))
         issuer.url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}/as"
-        with guarded(issuer) as port:
+        with on_port(GUARDED, issuer.url, str(issuer.accepted)) as port:
             await wait_for_port(port)
             yield issuer, f"http://127.0.0.1:{port}/mcp"
         nursery.cancel_scope.cancel()
-
-
-@contextmanager
-def guarded(issuer: Issuer) -> Iterator[int]:
-    port = free_port()
-    command = warm_command(GUARDED, str(port), issuer.url, str(issuer.accepted))
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield port
-    finally:
-        process.kill()
-        process.wait()
 
 
 def far(url: str, **more: Any) -> ServerConfig:
@@ -134,10 +120,6 @@ def far(url: str, **more: Any) -> ServerConfig:
 
 def credentials(issuer: Issuer, secret: str = SECRET) -> OAuth:
     return OAuth(client_id="me", client_secret=secret, issuer=issuer.url, scope="read")
-
-
-def on_record(one: Session) -> str:
-    return repr([event_of(record) for record in one.runtime.recorder.latest()])
 
 
 def kept_in(folder: Path, url: str) -> Path:
@@ -248,7 +230,7 @@ async def test_without_anything_to_log_in_with_it_is_said_what_to_do(tmp_path: P
         (state,) = one.servers.states()
 
     assert state.status is ServerStatus.NEEDS_AUTH
-    assert "send a token as a header, give its entry oauth with clientId, clientSecret and issuer" in state.why
+    assert "run `greenroom mcp login far`, send a token as a header, give its entry oauth with clientId" in state.why
     assert str(kept_in(tmp_path / "tokens", url)) in state.why
     assert not (tmp_path / "tokens").exists()
 

@@ -65,6 +65,10 @@ def test_whatever_stands_in_an_entry_is_a_server_or_one_line(name: str, entry: o
             {"type": "sse", "url": "http://${H:-h}/sse", "headers": {"Authorization": "Bearer ${T}"}},
             Http(url="http://h/sse", headers={"Authorization": "Bearer secret"}, dialect="sse"),
         ),
+        (
+            {"type": "ws", "url": "wss://${H:-h}/mcp", "headers": {"A": "${T}"}, "headersHelper": "x"},
+            Http(url="wss://h/mcp", headers={"A": "secret"}, dialect="ws", headers_helper="x"),
+        ),
     ],
 )
 def test_every_form_is_read(entry: object, expected: object) -> None:
@@ -81,7 +85,11 @@ def test_every_form_is_read(entry: object, expected: object) -> None:
         ({"url": "https://h"}, 'has a url and no type; add "type": "http"'),
         ({}, "has neither a command nor a url"),
         ([], "is no object"),
-        ({"type": "ws", "url": "wss://h"}, "is of type 'ws', which is not spoken here"),
+        ({"url": "wss://h"}, 'has a url and no type; add "type": "ws"'),
+        ({"type": "grpc", "url": "wss://h"}, "is of type 'grpc', which is not spoken here; use stdio, http, sse or ws"),
+        ({"type": "ws", "url": "https://h"}, "has the url 'https://h', which is no ws or wss address"),
+        ({"type": "ws", "url": "ws://h:99999"}, "which is no ws or wss address"),
+        ({"type": "http", "url": "ws://h"}, "which is no http or https address"),
         ({"type": "sdk"}, "only a program can give"),
         ({"type": ["http"]}, "is of type ['http']"),
         ({"command": "  "}, "has the command '  ', which is no text"),
@@ -113,6 +121,14 @@ def test_what_cannot_be_used_says_why_and_shows_no_secret(entry: object, says: s
 @pytest.mark.parametrize("name", ["", "  ", "workspace", "greenroom"])
 def test_some_names_cannot_be_had(name: str) -> None:
     assert parse({"command": "x"}, name=name).config is None
+
+
+def test_a_websocket_has_no_login_in_a_browser() -> None:
+    parsed = parse({"type": "ws", "url": "ws://h", "oauth": {"clientId": "c"}})
+
+    assert parsed.config is not None
+    assert (parsed.config.type, parsed.config.is_remote) == ("ws", True)
+    assert ["oauth means nothing here" in one.text for one in parsed.diagnostics] == [True]
 
 
 def test_a_variable_that_is_not_set_stays_and_is_named() -> None:

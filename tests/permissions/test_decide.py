@@ -400,6 +400,25 @@ BROAD += [
     "Bash(/usr/bin/*)",
 ]
 BROAD += ["Bash(sudo -u bob *)", "Bash(env A=1 *)", "Bash(timeout 5 *)", "Bash(nohup *)", "Bash(nice -n 5 *)"]
+BROAD += [
+    "Bash(python3 -X dev *)",
+    "Bash(python -W error -X dev:*)",
+    "Bash(node --require ./x.js *)",
+    "Bash(bash -o pipefail *)",
+]
+BROAD += [
+    "Bash(node --input-type=module *)",
+    "Bash(python3 -Wignore::UserWarning *)",
+    "Bash(ssh -p 22 *)",
+    "Bash(awk -F : *)",
+]
+BROAD += [
+    "Bash(sudo python3 *)",
+    "Bash(env A=1 python3 -X dev *)",
+    "Bash(timeout -k 5 9 bash -c *)",
+    "Bash(nohup npm run *)",
+]
+BROAD += ["Bash(sudo -n /usr/bin/node *)"]
 NARROW = [
     "Bash(npm test)",
     "Bash(npm test *)",
@@ -413,6 +432,13 @@ NARROW += [
     "Bash(sudo systemctl status *)",
     "Bash(timeout 5 make *)",
     "Bash(git p*)",
+]
+NARROW += ["Bash(python3 -X dev tool.py *)", "Bash(python3 -X dev -m pytest *)", "Bash(node --inspect tool.js *)"]
+NARROW += [
+    "Bash(env A=1 make *)",
+    "Bash(awk -f tool.awk *)",
+    "Bash(bash -o pipefail tool.sh *)",
+    "Bash(sudo -u bob systemctl status *)",
 ]
 NARROW += ["Bash(git *)", "Edit", "Read(../other/**)", "mcp__github__*", "WebFetch(domain:example.com)"]
 

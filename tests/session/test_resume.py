@@ -13,7 +13,7 @@ from trio.testing import MockClock
 from greenroom.agents import CONTINUE, INTERRUPTED, AgentDefinition, faults_of, load_conversation
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, UsageError
 from greenroom.models import Call, ScriptedModel, ScriptStep
-from greenroom.session import EVENTS, FOLDS, Fork, Session, open_session
+from greenroom.session import EVENTS, FOLDS, Beginning, Fork, Session, open_session, read_beginning
 from greenroom.store import read_transcript
 from greenroom.testing import virtual_ports
 from greenroom.tools import tool
@@ -56,6 +56,21 @@ async def test_a_resumed_session_has_its_conversation_id_and_files(tmp_path: Pat
     assert [line["parentUuid"] for line in lines] == [None, *(line["uuid"] for line in lines[:-1])]
     assert len(lines) == 4
     assert violations_of(second) == []
+
+
+def test_what_a_run_was_opened_with_is_what_its_last_beginning_says(tmp_path: Path) -> None:
+    """No other line counts, whatever stands in it; without a journal nothing is known."""
+    lines = [
+        '{"ev": "session.begin", "model": "first", "agent": "a"}',
+        '{"ev": "session.begin", "model": "second", "agent": ""}',
+        '{"ev": "other", "kind": "session.begin", "model": "third"}',
+        '["session.begin"]',
+        '{"ev": "session.begin", "model": "torn',
+    ]
+    assert read_beginning(tmp_path) == Beginning()
+    (tmp_path / JOURNAL).write_text("\n".join(lines), encoding="utf-8")
+
+    assert read_beginning(tmp_path) == Beginning(model="second")
 
 
 async def test_a_turn_that_was_cut_in_a_tool_is_gone_on_with(tmp_path: Path, autojump_clock: MockClock) -> None:

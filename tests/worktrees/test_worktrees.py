@@ -528,6 +528,31 @@ async def test_nobody_is_put_into_the_worktree_of_an_agent_that_runs(repository:
     assert tree.path.exists()
 
 
+async def test_a_hold_that_is_let_go_of_while_all_are_left_spoils_nothing(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its clean-up waits for the end of the others, and gives up waiting."""
+    kept: list[str] = []
+    holds: list[Hold] = []
+
+    async def record(event: Event) -> None:
+        await trio.lowlevel.checkpoint()
+        if isinstance(event, WorktreeKept):
+            kept.append(event.why)
+            if len(kept) == 1:
+                monkeypatch.setattr("greenroom.worktrees._worktrees.CLEANUP_TIMEOUT_S", 0.01)
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(holds[1].release)
+
+    worktrees = Worktrees(HEAD, record=record)
+    holds += [await worktrees.open_for_session(name, cwd=repository) for name in ("one", "two", "three")]
+
+    await worktrees.leave()
+
+    assert worktrees.in_use == {}
+    assert sorted(kept) == ["cleaning up took more than 0.01 s", *["its session ended in it"] * 2]
+
+
 async def test_what_is_left_at_the_end_stays_locked_until_a_sweep(repository: Path) -> None:
     """Agents 11.15, 11.9: the lock is let go of when its holder is no more, and the worktree stays whatever its age."""
     events: list[Event] = []

@@ -24,7 +24,7 @@ from greenroom.tools.builtin._files import Unreadable, digest_of, on_one_line, r
 from greenroom.tools.builtin._replace import replace_file
 from greenroom.tools.checkpoints._folder import CheckpointFolder
 from greenroom.tools.checkpoints._history import ABSENT_DIGEST, FileState, Snapshot
-from greenroom.tools.checkpoints._looking import Found, line_changes, look_at
+from greenroom.tools.checkpoints._looking import Found, is_gone, key_of, line_changes, look_at, path_of
 
 MOST_BYTES: Final = 256 * 1024 * 1024
 """What all copies of a run may take up."""
@@ -126,26 +126,26 @@ class FileCheckpoints:
     @contextmanager
     def keeping(self, change: FileChange) -> Iterator[None]:
         """Keep a file as it is while the block changes it; what the block raises goes through, and nothing else is raised."""
-        path, history = str(change.path), self._history
+        key, history = key_of(change.path, change.root), self._history
         before = ABSENT_DIGEST if change.before is None else digest_of(change.before).hex()
         with self._lock:
             snapshot = self._snapshot()
-            is_new, left = path not in history.roots, history.left.get(path)
+            is_new, left = key not in history.roots, history.left.get(key)
             if is_new:
                 state = self._kept(FileState(digest=before, mode=change.mode), change.before or b"")
-                history.first(snapshot, path, state, str(change.root))
+                history.first(snapshot, key, state, str(change.root))
             elif left != before:
-                history.note_others(snapshot, path, snapshot.number)
-            history.leave(snapshot, path, digest_of(change.after).hex())
-            self._save(snapshot)
+                history.note_others(snapshot, key, snapshot.number)
+            history.leave(snapshot, key, digest_of(change.after).hex())
+            self._save(snapshot, key)
             try:
                 yield
             except BaseException:
                 if is_new:
-                    history.forget(snapshot, path)
+                    history.forget(snapshot, key)
                 else:
-                    history.leave(snapshot, path, before)
-                self._save(snapshot)
+                    history.leave(snapshot, key, before)
+                self._save(snapshot, key)
                 raise
 
     def _snapshot(self) -> Snapshot:
@@ -158,21 +158,23 @@ class FileCheckpoints:
     def _look_for(self, number: int) -> Snapshot:
         history = self._history
         snapshot = history.begin(number)
-        for path in history.roots:
-            now = self._state_now(path)
-            if now != history.newest.get(path):
-                history.note(snapshot, path, now)
-            if now.digest != history.left.get(path):
-                history.note_others(snapshot, path, number - 1)
-                history.leave(snapshot, path, now.digest)
+        for key, root in history.roots.items():
+            if is_gone(key, root):
+                continue
+            now = self._state_now(path_of(key))
+            if now != history.newest.get(key):
+                history.note(snapshot, key, now)
+            if now.digest != history.left.get(key):
+                history.note_others(snapshot, key, number - 1)
+                history.leave(snapshot, key, now.digest)
         if history.roots:
             self._save(snapshot)
         return snapshot
 
-    def _state_now(self, path: str) -> FileState:
+    def _state_now(self, path: Path) -> FileState:
         """Return how a file is now, of which a copy is kept."""
         # It is read: what is written twice within a tick of the system's clock has the same time, and may have the same size.
-        found = look_at(Path(path))
+        found = look_at(path)
         return found.state if found.odd else self._kept(found.state, found.content)
 
     def _kept(self, state: FileState, content: bytes) -> FileState:
@@ -200,10 +202,10 @@ class FileCheckpoints:
         self._folder.drop_copies(self._history.digests)
         return True
 
-    def _save(self, snapshot: Snapshot) -> bool:
-        """Write a snapshot; a disk that refuses gets it with the next change again."""
+    def _save(self, snapshot: Snapshot, key: str = "") -> bool:
+        """Write a snapshot, or what it says of one file; a disk that refuses gets all of it with the next change again."""
         try:
-            self._folder.save(snapshot)
+            self._folder.save(snapshot, key)
         except OSError:
             return False
         return True
@@ -225,13 +227,14 @@ class FileCheckpoints:
             snapshot = None if is_dry_run else self._snapshot()
             number = self._find(message)  # the copies that were made now may have been too many
             rewind = _Rewind(self._history.others, number)
-            for path, state in self._history.states_at(number).items():
-                if not Path(self._history.roots[path]).is_dir():
+            for key, state in self._history.states_at(number).items():
+                root = self._history.roots[key]
+                if not Path(root).is_dir() or is_gone(key, root):
                     continue  # a checkout that is gone with all that was in it
-                left = self._history.left.get(path, "")
-                has_changed = rewind.set_back(Path(path), state, self._folder, is_dry_run=is_dry_run, left=left)
+                left = self._history.left.get(key, "")
+                has_changed = rewind.set_back(key, state, self._folder, is_dry_run=is_dry_run, left=left)
                 if has_changed and snapshot is not None:
-                    self._history.leave(snapshot, path, state.digest)
+                    self._history.leave(snapshot, key, state.digest)
             if snapshot is not None:
                 self._save(snapshot)
             return rewind.done()
@@ -269,8 +272,9 @@ class _Rewind:
         self._insertions = 0
         self._deletions = 0
 
-    def set_back(self, path: Path, state: FileState, folder: CheckpointFolder, *, is_dry_run: bool, left: str) -> bool:
+    def set_back(self, key: str, state: FileState, folder: CheckpointFolder, *, is_dry_run: bool, left: str) -> bool:
         """Set one file back; says whether it changed, or would."""
+        path = path_of(key)
         found = look_at(path)
         is_known = not state.lost or state.digest != ABSENT_DIGEST
         if is_known and found.state == attrs.evolve(state, lost=""):
@@ -289,7 +293,7 @@ class _Rewind:
         if why:
             self._failed.append((path, why))
             return False
-        if found.state.digest != left or self._others.get(str(path), -1) >= self._number:
+        if found.state.digest != left or self._others.get(key, -1) >= self._number:
             self._elsewhere.append(path)
         insertions, deletions = line_changes(found.content, content)
         self._insertions += insertions

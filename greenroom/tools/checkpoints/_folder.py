@@ -1,7 +1,8 @@
 """The folder of a run in which copies of files lie, each once, and the snapshots that name them.
 
 Rule 1: a copy is named after its content, and written whole or not at all. Rule 2: what cannot be read counts for nothing, and
-neither does what is older. It blocks: it is called in worker threads, one at a time.
+neither does what is older. Rule 3: a change costs as much as one file, however many there are: what it says is kept in a file of its
+own, until there are as many as the snapshot has files. It blocks: it is called in worker threads, one at a time.
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ FILES: Final = "files"
 PROMPTS: Final = "prompts.jsonl"
 COPIES: Final = "copies"
 _SUFFIX: Final = ".json"
+_CHANGE: Final = ".change"
+_MERGED: Final = "changes"
+"""In a snapshot: the number of the latest change that is in it."""
+_LEAST_CHANGES: Final = 16
+"""So many may lie behind a snapshot of few files."""
 
 
 @final
@@ -40,12 +46,13 @@ class CheckpointFolder:
         self._disk = disk
         self._sizes: dict[str, int] = {}
         """Of the copies, by their digests."""
-        self._has_folder = False
-
-    @property
-    def size_bytes(self) -> int:
+        self.size_bytes = 0
         """What all copies take up."""
-        return sum(self._sizes.values())
+        self._has_folder = False
+        self._changes: dict[int, int] = {}
+        """The number of the latest change behind each snapshot on disk."""
+        self._merged: dict[int, int] = {}
+        """The number of the latest change in it; none of it where it has to be written anew."""
 
     # --- copies ----------------------------------------------------------------------------------------------------
 
@@ -64,6 +71,7 @@ class CheckpointFolder:
         self._make_folder()
         self._disk.write(self._copies / digest, content)
         self._sizes[digest] = len(content)
+        self.size_bytes += len(content)
 
     def content(self, digest: str) -> bytes:
         """Return a content that was kept.
@@ -81,26 +89,43 @@ class CheckpointFolder:
         for digest in [one for one in self._sizes if one not in needed]:
             with suppress(OSError):
                 (self._copies / digest).unlink(missing_ok=True)
-                del self._sizes[digest]
+                self.size_bytes -= self._sizes.pop(digest)
 
     # --- snapshots -------------------------------------------------------------------------------------------------
 
-    def save(self, snapshot: Snapshot) -> None:
-        """Write a snapshot.
+    def save(self, snapshot: Snapshot, path: str = "") -> None:
+        """Write a snapshot, or behind it what it says of one file, where it is as it was written last in all others.
 
         Raises:
-            OSError: The system refused; what was written before is there still.
+            OSError: The system refused; what was written before is there still, and all of it is to be written next.
         """
         self._make_folder()
-        self._disk.write(self._path(snapshot), json.dumps(snapshot.to_json()).encode())
+        number = snapshot.number
+        last, merged = self._changes.get(number, 0), self._merged.pop(number, None)
+        if path and merged is not None and last - merged < max(_LEAST_CHANGES, len(snapshot.left)):
+            content = json.dumps(snapshot.change_of(path)).encode()
+            self._disk.write(self._path(number, last + 1), content)
+            self._changes[number], self._merged[number] = last + 1, merged
+            return
+        values = {**snapshot.to_json(), _MERGED: last}
+        self._disk.write(self._path(number), json.dumps(values).encode())
+        self._merged[number] = last
+        self._drop_changes(number)
 
     def drop(self, snapshot: Snapshot) -> None:
         """Remove a snapshot."""
         with suppress(OSError):
-            self._path(snapshot).unlink(missing_ok=True)
+            self._path(snapshot.number).unlink(missing_ok=True)
+        self._merged.pop(snapshot.number, None)
+        self._drop_changes(snapshot.number)
 
-    def _path(self, snapshot: Snapshot) -> Path:
-        return self.folder / f"{snapshot.number:06}{_SUFFIX}"
+    def _drop_changes(self, number: int) -> None:
+        with suppress(OSError):
+            for path in self.folder.glob(f"{number:06}.*{_CHANGE}"):
+                path.unlink(missing_ok=True)
+
+    def _path(self, number: int, change: int = 0) -> Path:
+        return self.folder / (f"{number:06}.{change:06}{_CHANGE}" if change else f"{number:06}{_SUFFIX}")
 
     def _make_folder(self) -> None:
         if not self._has_folder:
@@ -113,11 +138,12 @@ class CheckpointFolder:
         """Return what is known of files, the messages' numbers by their ids, and whether the last line of these is torn."""
         with suppress(FileNotFoundError), os.scandir(self._copies) as entries:
             self._sizes = {one.name: one.stat().st_size for one in entries if not one.name.startswith(".")}
+        self.size_bytes = sum(self._sizes.values())
         snapshots: list[Snapshot] = []
         floor = -1
         for path in sorted(self.folder.glob(f"[0-9]*{_SUFFIX}")):
             try:
-                snapshots.append(Snapshot.from_json(json.loads(self._disk.read(path))))
+                snapshots.append(self._load_snapshot(path))
             except (OSError, ValueError, TypeError, KeyError, AttributeError):
                 # What a later one says counts on all before it.
                 snapshots, floor = [], int(path.stem) if path.stem.isdecimal() else floor
@@ -126,6 +152,19 @@ class CheckpointFolder:
         history = History(snapshots)
         history.floor = max(history.floor, floor)
         return history, *self._load_prompts()
+
+    def _load_snapshot(self, path: Path) -> Snapshot:
+        values = json.loads(self._disk.read(path))
+        snapshot = Snapshot.from_json(values)
+        number, merged = snapshot.number, int(values.get(_MERGED, 0))
+        found = sorted(int(one.suffixes[0][1:]) for one in self.folder.glob(f"{number:06}.[0-9]*{_CHANGE}"))
+        changes = [one for one in found if one > merged]
+        if changes != list(range(merged + 1, merged + 1 + len(changes))):
+            raise ValueError(f"a change of {path} is missing")
+        for one in changes:
+            snapshot.take(json.loads(self._disk.read(self._path(number, one))))
+        self._merged[number], self._changes[number] = merged, max([merged, *found])
+        return snapshot
 
     def _load_prompts(self) -> tuple[dict[str, int], bool]:
         numbers: dict[str, int] = {}

@@ -4,6 +4,7 @@ Rule 1: messages are numbered from 1 on, in the order in which they arrived; 0 i
 of a message before anything is changed after it; it has the files that are not as they were in the one before. Rule 3: a file is
 known from its first change by a tool on; before that it was as it was found then. Rule 4: the oldest snapshots go first, and what
 they know that counts for later messages stays.
+Rule 5: what is called a path here is what a file is known by: files of two worktrees that were made under one name are two.
 Must not know: disk, threads.
 """
 
@@ -86,6 +87,27 @@ class Snapshot:
             roots=dict(values["roots"]),
             others={path: int(number) for path, number in dict(values["others"]).items()},
         )
+
+    def change_of(self, path: str) -> dict[str, Any]:
+        """Return all that it says of one file, as it is kept on disk behind the snapshot."""
+        was = self.was.get(path)
+        return {
+            "path": path,
+            "was": None if was is None else was.to_json(),
+            "left": self.left.get(path),
+            "root": self.roots.get(path),
+            "others": self.others.get(path),
+        }
+
+    def take(self, change: Mapping[str, Any]) -> None:
+        """Take what `change_of` gave; raises as `from_json` does."""
+        path, was, others = change["path"], change["was"], change["others"]
+        values = (was and FileState.from_json(was), change["left"], change["root"], others and int(others))
+        for mapping, value in zip((self.was, self.left, self.roots, self.others), values, strict=True):
+            if value is None:
+                mapping.pop(path, None)
+            else:
+                mapping[path] = value
 
 
 @final

@@ -1,6 +1,7 @@
 """Looking at files as they are now, setting them back, and counting what that changes.
 
-Rule 1: no link is followed: what became one, or lies below one now, is left alone. Rule 2: a file is replaced in one step.
+Rule 1: no link is followed: what became one, or lies below one now, is left alone. Rule 2: a file is replaced in one step. Rule 3: a file of
+a worktree that was removed is not that of another one in its place.
 """
 
 from __future__ import annotations
@@ -61,6 +62,41 @@ def look_at(path: Path) -> Found:
 
 def _odd(why: str) -> Found:
     return Found(state=FileState(lost=f"no copy of it could be kept: {why}"), odd=why)
+
+
+# --- worktrees, which come and go under the same name ----------------------------------------------------------------------
+
+
+def key_of(path: Path, root: Path) -> str:
+    """Return what a file is known by: its path, and in a git worktree the mark of that, behind a NUL."""
+    mark = _mark_of(root)
+    return f"{path}\0{mark}" if mark else str(path)
+
+
+def path_of(key: str) -> Path:
+    """Return the path of a file that is known by a key."""
+    return Path(key.partition("\0")[0])
+
+
+def is_gone(key: str, root: str) -> bool:
+    """Whether the worktree that a file was in is no more, also where there is another one in its place."""
+    mark = key.partition("\0")[2]
+    return bool(mark) and _mark_of(Path(root)) != mark
+
+
+def _mark_of(root: Path) -> str:
+    """Return a mark of the worktree that a folder is in, or is; empty for a main checkout, and where there is no git."""
+    for folder in (root, *root.parents):
+        try:
+            status = (folder / ".git").lstat()
+        except OSError:
+            continue
+        # Git writes this file when it makes the worktree, and then no more.
+        return f"{status.st_ino:x}-{status.st_mtime_ns:x}" if stat.S_ISREG(status.st_mode) else ""
+    return ""
+
+
+# --- what a change comes to -------------------------------------------------------------------------------------------------
 
 
 def line_changes(old: bytes, new: bytes) -> tuple[int, int]:

@@ -65,6 +65,103 @@ def test_copies_are_bounded_and_the_oldest_go_first(tmp_path: Path) -> None:
         assert quiet.read_text(encoding="utf-8") == "changed once"
 
 
+def test_a_worktree_in_the_place_of_another_is_not_set_back_to_what_that_had(tmp_path: Path) -> None:
+    """What is changed in it is set back to how it was found there; after a restart as well."""
+    checkpoints, tree = opened(tmp_path), tmp_path / "tree"
+    path, other = tree / "sub" / "a", tree / "b"
+
+    def make(text: str) -> None:
+        shutil.rmtree(tree, ignore_errors=True)
+        path.parent.mkdir(parents=True)
+        (tree / ".git").write_text("gitdir: somewhere", encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
+        other.write_text(text, encoding="utf-8")
+
+    make("first")
+    checkpoints.begin("m0")
+    change(checkpoints, path, "1", tree / "sub")
+    change(checkpoints, other, "1", tree)
+    checkpoints.begin("m1")
+    make("second")
+    checkpoints.look()
+    assert checkpoints.rewind("m0", is_dry_run=True).files == ()
+    change(checkpoints, path, "2", tree / "sub")
+    checkpoints.begin("m2")
+    for again in (checkpoints, opened(tmp_path)):
+        again.look()
+        rewind = again.rewind("m0", is_dry_run=True)
+        assert (rewind.files, rewind.changed_elsewhere, rewind.error) == ((path,), (), "")
+    again.rewind("m0")
+    assert path.read_text(encoding="utf-8") == "second"
+    assert other.read_text(encoding="utf-8") == "second"
+
+
+class CountingDisk:
+    """A disk that counts the bytes that are written to it."""
+
+    def __init__(self) -> None:
+        disk = SystemDisk()
+        self._disk_write = disk.write
+        self.make_folder = disk.make_folder
+        self.append = disk.append
+        self.read = disk.read
+        self.size = disk.size
+        self.sync = disk.sync
+        self.close = disk.close
+        self.written_bytes = 0
+
+    def write(self, path: Path, content: bytes) -> None:
+        self.written_bytes += len(content)
+        self._disk_write(path, content)
+
+
+def test_a_change_costs_the_same_however_many_files_there_are(tmp_path: Path) -> None:
+    disk = CountingDisk()
+    checkpoints = FileCheckpoints(tmp_path / "files", disk=disk, write=appending)
+    checkpoints.begin("m")
+    written = []
+    for number in range(400):
+        change(checkpoints, tmp_path / f"{number:03}", "x")
+        written.append(disk.written_bytes)
+
+    assert written[399] < 3 * written[199]  # twice as much, and what has to be merged now and then
+    assert len(list((tmp_path / "files").iterdir())) < 700  # and they are merged
+
+
+def test_what_is_kept_of_each_change_is_there_after_a_restart(tmp_path: Path) -> None:
+    """With or without a snapshot that has them all, and where that was written and the changes in it are there still."""
+    checkpoints, path, other = opened(tmp_path), tmp_path / "a", tmp_path / "b"
+    checkpoints.begin("m0")
+    old: dict[Path, bytes] = {}
+    for number in range(60):
+        change(checkpoints, path if number % 3 else other, f"{number}")
+        for one, content in old.items():
+            one.write_bytes(content)  # as a crash leaves them before they are removed
+        again = opened(tmp_path)
+        rewind = again.rewind("m0", is_dry_run=True)
+        assert rewind.removed == tuple(one for one in (path, other) if one.exists())
+        assert rewind.changed_elsewhere == ()
+        old = {one: one.read_bytes() for one in (tmp_path / "files").glob("*.change")}
+    assert not again.rewind("m0").error
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("damage", ["remove", "tear"])
+def test_a_change_that_cannot_be_read_takes_away_what_is_older(tmp_path: Path, damage: str) -> None:
+    checkpoints = opened(tmp_path)
+    checkpoints.begin("m0")
+    for name in "abcd":
+        change(checkpoints, tmp_path / name, "x")
+    _, second, *_ = sorted((tmp_path / "files").glob("*.change"))
+    if damage == "remove":
+        second.unlink()
+    else:
+        second.write_text("{", encoding="utf-8")
+    again = opened(tmp_path)
+    with pytest.raises(UsageError, match="or cannot be read"):
+        again.rewind("m0")
+
+
 def test_what_counts_still_outlives_the_message_that_it_was_kept_for(tmp_path: Path) -> None:
     checkpoints, quiet, large = opened(tmp_path, most_bytes=500), tmp_path / "quiet", tmp_path / "large"
     large.write_text("l" * 400, encoding="utf-8")

@@ -1,0 +1,243 @@
+"""Talking to a server over a websocket: a message a frame, both ways, with the subprotocol `mcp`.
+
+The SDK has no client for it any more. Rule 1: whoever closes the connection, and however, it is noticed and said; a network that
+swallows everything is noticed by a ping. Rule 2: a frame that is no message is remembered and passed over. Rule 3: the
+socket is closed however the block is left.
+Must not know: what messages say.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from urllib.parse import urlsplit
+
+import trio
+
+from greenroom.core import Blocking, open_bare_nursery
+from greenroom.mcp._configs import Http
+from greenroom.mcp._errors import ServerDown
+from greenroom.mcp._peer import Ending
+from greenroom.mcp._stdio import MESSAGE_BYTES, parsed
+
+if TYPE_CHECKING:
+    from mcp.client._transport import Transport, TransportStreams
+    from trio_websocket import ConnectionClosed, WebSocketConnection
+
+CONNECT_S: Final = 30.0
+"""How long the network, and the server, may take to open a connection."""
+PING_S: Final = 30.0
+"""So often the server is pinged, and so long it has for the answer."""
+_GOODBYE_S: Final = 0.2
+"""How long saying goodbye may take."""
+_SUBPROTOCOL: Final = "mcp"
+_WAITING: Final = 64
+"""Messages to a server that does not read them; more wait in their senders."""
+_UNAUTHORIZED: Final = 401
+_TOO_BIG: Final = 1009
+_PORTS: Final = {"ws": 80, "wss": 443}
+_Stream: TypeAlias = "trio.SocketStream | trio.SSLStream[trio.SocketStream]"
+
+
+@asynccontextmanager
+async def reach_websocket(
+    name: str, way: Http, ending: Ending, lost: trio.Event, blocking: Blocking
+) -> AsyncIterator[Transport]:
+    """Connect to a server for as long as the block lasts; gives what the SDK talks through. Cancelled, the socket is closed.
+
+    Raises:
+        ServerDown: Nobody answers, or not as a websocket. HTTP 401 is noted as a login that is wanted.
+    """
+    from trio_websocket import ConnectionRejected
+
+    stream: _Stream | None = None
+    try:
+        async with open_bare_nursery() as nursery:
+            try:
+                with _in_time(name):
+                    stream = await _open_stream(name, way, blocking)
+                with _in_time(name):
+                    connection = await _shake_hands(name, nursery, stream, way)
+                try:
+                    yield _talk(connection, ending, lost)
+                finally:
+                    with trio.CancelScope(deadline=trio.current_time() + _GOODBYE_S, shield=True):
+                        await connection.aclose()
+            finally:
+                nursery.cancel_scope.cancel("the connection is closed")
+    except ExceptionGroup as group:  # of the library's reader, where the server does not want it
+        rejected = next((one for one in _leaves(group) if isinstance(one, ConnectionRejected)), None)
+        if rejected is None:
+            raise
+        raise _refused(name, way, rejected.status_code, ending) from group
+    finally:
+        if stream is not None:
+            await trio.aclose_forcefully(stream)
+
+
+@contextmanager
+def _in_time(name: str) -> Iterator[None]:
+    try:
+        with trio.fail_after(CONNECT_S):
+            yield
+    except trio.TooSlowError:
+        raise ServerDown(name, f"it opened no websocket within {CONNECT_S:g} s") from None
+
+
+def _leaves(group: BaseExceptionGroup) -> Iterator[BaseException]:
+    for one in group.exceptions:
+        if isinstance(one, BaseExceptionGroup):
+            yield from _leaves(one)
+        else:
+            yield one
+
+
+def _refused(name: str, way: Http, status: int, ending: Ending) -> ServerDown:
+    if status != _UNAUTHORIZED:
+        return ServerDown(name, f"it opened no websocket: it answered HTTP {status}")
+    what_to_do = (
+        " to what its headersHelper gave"
+        if way.headers_helper
+        else "; send a token as a header, or let a headersHelper give one"
+    )
+    ending.needs_auth, ending.why = True, f"it wants a login: it answered HTTP {status}{what_to_do}"
+    return ServerDown(name, ending.why)
+
+
+async def _open_stream(name: str, way: Http, blocking: Blocking) -> _Stream:
+    parts = urlsplit(way.url)
+    host = parts.hostname or ""
+    stream = await trio.open_tcp_stream(host, parts.port or _PORTS[parts.scheme])
+    if parts.scheme == "ws":
+        return stream
+    try:
+        context = await blocking.run(ssl.create_default_context)  # it reads the certificates of the machine
+        secured = trio.SSLStream(stream, context, server_hostname=host, https_compatible=True)
+        await secured.do_handshake()
+    except trio.BrokenResourceError as problem:
+        await trio.aclose_forcefully(stream)
+        raise ServerDown(name, f"it cannot be reached safely: {problem.__cause__ or problem}") from problem
+    except BaseException:
+        await trio.aclose_forcefully(stream)
+        raise
+    return secured
+
+
+async def _shake_hands(name: str, nursery: trio.Nursery, stream: _Stream, way: Http) -> WebSocketConnection:
+    from trio_websocket import ConnectionClosed, HandshakeError, wrap_client_stream
+
+    parts = urlsplit(way.url)
+    resource = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    try:
+        return await wrap_client_stream(
+            nursery,
+            stream,
+            parts.netloc.rpartition("@")[2],
+            resource,
+            subprotocols=[_SUBPROTOCOL],
+            extra_headers=[(key.encode(), text.encode()) for key, text in way.headers.items()],
+            max_message_size=MESSAGE_BYTES,
+        )
+    except (HandshakeError, ConnectionClosed) as problem:
+        raise ServerDown(name, "it opened no websocket: it closed the connection") from problem
+
+
+@asynccontextmanager
+async def _talk(connection: WebSocketConnection, ending: Ending, lost: trio.Event) -> AsyncIterator[TransportStreams]:
+    import anyio
+    from mcp.shared.message import SessionMessage
+
+    inward, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, outward = anyio.create_memory_object_stream[SessionMessage](_WAITING)
+    frames = _Frames(connection, ending)
+
+    async with inward, incoming, outgoing, outward, trio.open_nursery() as nursery:
+
+        async def lose() -> None:
+            lost.set()
+            await inward.aclose()  # whoever waits for an answer would wait for ever
+
+        async def read() -> None:
+            if await frames.read(inward):
+                await lose()
+
+        async def write() -> None:
+            if await frames.write(outward):
+                await lose()
+
+        async def watch() -> None:
+            await frames.wait_silent()
+            await lose()
+
+        for task in (read, write, watch):
+            nursery.start_soon(task)
+        yield incoming, outgoing
+        nursery.cancel_scope.cancel("the connection is closed")
+
+
+@final
+class _Frames:
+    def __init__(self, connection: WebSocketConnection, ending: Ending) -> None:
+        self._connection = connection
+        self._ending = ending
+
+    async def read(self, inward: Any) -> bool:
+        """Hand on what the server says; returns whether it says no more, as opposed to nobody listening."""
+        import anyio
+        from trio_websocket import ConnectionClosed
+
+        while True:
+            try:
+                frame = await self._connection.get_message()
+            except ConnectionClosed as closed:
+                self._note(closed)
+                return True
+            message = parsed(frame.encode() if isinstance(frame, str) else frame, self._ending)
+            if message is not None:
+                try:
+                    await inward.send(message)
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    return False
+
+    async def write(self, outward: Any) -> bool:
+        """Hand on what is said to the server; returns whether it cannot be told any more, as opposed to nothing left."""
+        from trio_websocket import ConnectionClosed
+
+        async for message in outward:
+            said = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+            try:
+                await self._connection.send_message(said)
+            except ConnectionClosed as closed:
+                self._note(closed)
+                return True
+        return False
+
+    async def wait_silent(self) -> None:
+        """Wait until the server does not answer a ping."""
+        from trio_websocket import ConnectionClosed
+
+        while True:
+            await trio.sleep(PING_S)
+            try:
+                with trio.fail_after(PING_S):
+                    await self._connection.ping()
+            except ConnectionClosed as closed:
+                self._note(closed)
+                return
+            except trio.TooSlowError:
+                self._ending.why = self._ending.why or f"it did not answer a ping within {PING_S:g} s"
+                return
+
+    def _note(self, closed: ConnectionClosed) -> None:
+        reason = closed.reason
+        if self._ending.why:
+            return
+        if reason is None:
+            self._ending.why = "the connection broke off"
+        elif reason.code == _TOO_BIG:
+            self._ending.why = f"it sent a message of more than {MESSAGE_BYTES} bytes"
+        else:
+            said = f": {reason.reason[:200]}" if reason.reason else ""
+            self._ending.why = f"it closed the connection (code {reason.code}{said})"
