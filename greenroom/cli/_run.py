@@ -26,7 +26,7 @@ from greenroom.agents.crew import AGENT_TOOLS, WORKTREE_TOOLS
 from greenroom.agents.definitions import Definitions
 from greenroom.cli._output import PROGRAM, note, program, typed
 from greenroom.cli._run_control import Host
-from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag
+from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag, sources_of
 from greenroom.cli._run_input import (
     read_object,
     read_prompt,
@@ -137,7 +137,7 @@ def run_command(
         "agents": read_object("--agents", flags.agents),
         "added": flags.add_dir or (),
         "settings": given,
-        "sources": [name for one in flags.setting_sources.split(",") if (name := one.strip())],
+        "sources": sources_of(flags),
         "is_trusted": flags.trust,
         "permission_mode": flags.permission_mode,
         "tools": tools,

@@ -126,6 +126,12 @@ class RunFlags:
     setting_sources: Annotated[
         str, flag('Whose files are read: of user, project, local, with commas; "" for none.')
     ] = ALL_SOURCES
+    bare: Annotated[
+        bool,
+        flag(
+            "Look for no settings, agents, skills, hooks, MCP servers, instructions or memory; what flags name counts."
+        ),
+    ] = False
     add_dir: Annotated[
         list[Path] | None, flag("Another folder that the agent may work in; agents and skills of its count too.")
     ] = None
@@ -146,6 +152,11 @@ class RunFlags:
 
 
 AS_BY_DEFAULT: Final = RunFlags()
+
+
+def sources_of(flags: RunFlags) -> list[str]:
+    """Return whose files are read."""
+    return [] if flags.bare else [name for one in flags.setting_sources.split(",") if (name := one.strip())]
 
 
 def with_values(arguments: Sequence[str]) -> list[str]:
@@ -170,6 +181,8 @@ def check_flags(flags: RunFlags, *, keeping_nothing: str = "--no-session-persist
     """
     _check_streams(flags)
     _check_session(flags, keeping_nothing)
+    if flags.bare and flags.setting_sources not in {ALL_SOURCES, ""}:
+        raise UsageError(f"--bare reads no settings files: leave out --setting-sources {flags.setting_sources}")
     if flags.worktree is not None and len(flags.worktree.split()) > 1:
         hint = "put the prompt before it for a worktree with a name that is made up"
         raise UsageError(f"--worktree takes the word behind it as a name, and {flags.worktree!r} is none: {hint}")
