@@ -38,7 +38,7 @@ from greenroom.cli._run_input import (
     with_servers,
     without_hosted,
 )
-from greenroom.cli._run_model import model_for
+from greenroom.cli._run_model import managed_model, model_for
 from greenroom.cli._run_output import Writer, make_printer
 from greenroom.cli._run_quiet import CEILING_S, read_ceiling
 from greenroom.cli._run_rewind import rewind_command
@@ -130,7 +130,7 @@ def run_command(
     given, hosted = settings_of(flags, allow, deny)
     max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
     open_with: dict[str, Any] = {
-        "model": model_for(flags.model, max_usd=max_usd)
+        "model": model_for(flags.model, max_usd=max_usd, managed=managed_model(flags.cwd.absolute()))
         if flags.recorded is None
         else with_events(read_recorded(flags)),
         "main": main_for(flags, earlier=earlier),

@@ -19,7 +19,7 @@ from greenroom.core import UsageError, is_uuid
 from greenroom.permissions import parse_mode
 from greenroom.session import SettingSource
 
-ALL_SOURCES: Final = ",".join(SettingSource)
+ALL_SOURCES: Final = ",".join(one for one in SettingSource if one is not SettingSource.MANAGED)
 
 
 def flag(text: str, *names: str) -> Any:
@@ -124,7 +124,7 @@ class RunFlags:
         str | None, flag("Serve the model's answers from a recorded run: its id, its folder or last. No network.")
     ] = None
     setting_sources: Annotated[
-        str, flag('Whose files are read: of user, project, local, with commas; "" for none.')
+        str, flag('Whose files are read: of user, project, local, with commas; "" for none of these.')
     ] = ALL_SOURCES
     bare: Annotated[
         bool,
@@ -155,8 +155,9 @@ AS_BY_DEFAULT: Final = RunFlags()
 
 
 def sources_of(flags: RunFlags) -> list[str]:
-    """Return whose files are read."""
-    return [] if flags.bare else [name for one in flags.setting_sources.split(",") if (name := one.strip())]
+    """Return whose files are read; an administrator's in any case (agents 13.40)."""
+    named = "" if flags.bare else flags.setting_sources
+    return [SettingSource.MANAGED, *(name for one in named.split(",") if (name := one.strip()))]
 
 
 def with_values(arguments: Sequence[str]) -> list[str]:

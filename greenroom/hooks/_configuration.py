@@ -46,6 +46,12 @@ class HookSource:
     """False for a project folder that the user has not trusted: its hooks do not run."""
     is_strict: bool = attrs.field(default=False, kw_only=True)
     """Whether unknown keys are refused: true for our own files, false for those of others."""
+    is_managed: bool = attrs.field(kw_only=True)
+    """Whether an administrator wrote it, so that nobody else can switch it off: settings, or an agent or a skill of his."""
+
+    @is_managed.default
+    def _of_settings(self) -> bool:
+        return self.kind is SourceKind.MANAGED
 
 
 @final
@@ -255,7 +261,7 @@ def merge_hooks(parsed: Sequence[ParsedHooks]) -> HookSet:
     managed_only = is_disabled or any(one.allows_managed_only for one in trusted)
     by_event: dict[HookEvent, tuple[Hook, ...]] = {}
     for one in trusted:
-        if managed_only and one.source.kind is not SourceKind.MANAGED:
+        if managed_only and not one.source.is_managed:
             continue
         for hook in one.hooks:
             by_event[hook.event] = (*by_event.get(hook.event, ()), hook)

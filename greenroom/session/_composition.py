@@ -51,6 +51,7 @@ from greenroom.session._agent_hooks import AgentHooks
 from greenroom.session._agent_servers import ServerTool, reach_servers, read_server_prompt
 from greenroom.session._environment_text import environment_text, git_status
 from greenroom.session._file_watch import FileWatch
+from greenroom.session._finding import describes_place
 from greenroom.session._following import follow_files
 from greenroom.session._in_force import InForce
 from greenroom.session._leading import as_coordinator, give_scratchpad, open_folders, workers_in_words
@@ -468,5 +469,7 @@ class Composition(InForce):
         return workers_in_words(names, servers, self.delegation, self.policy, self.scratchpad)
 
     def _environment(self, home: AgentHome, git: str) -> str:
+        if not describes_place(self._places):
+            return ""
         told = git if home.definition.reads_instructions else ""
         return environment_text(home.place or self._cwd, self._ports.clock.wall().date(), told)

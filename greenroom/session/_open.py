@@ -110,7 +110,7 @@ async def open_session(
         ports: Time, ids, chance, disk and threads; by default the machine's.
         resume: A run to go on with (folder, id or `last`): the main agent has its conversation and id again; or a `Fork` of one.
         session_id: The id of a new session, a UUID; by default one is made.
-        sources: Whose files are read for all but the model: `user`, `project`, `local`; none unless named.
+        sources: Whose files are read for all but the model: `user`, `project`, `local`, and with any of them `managed`.
         settings: Settings that come before those of any file, with the keys of a settings file.
         is_trusted: Whether what the project's own files allow, run or set may count.
         permission_mode: How calls are treated that no rule speaks about; before any setting.

@@ -85,11 +85,12 @@ class SkillSource:
         Returns:
             Whether there is a folder that was not looked at before.
         """
-        if self._places is None or not path.is_relative_to(self._places.cwd):
+        places = self._places
+        if places is None or Scope.PROJECT not in places.reads or not path.is_relative_to(places.cwd):
             return False
         before = len(self._below)
         for folder in path.parents:
-            if folder == self._places.cwd:
+            if folder == places.cwd:
                 break
             self._below.setdefault(folder)
         return len(self._below) > before

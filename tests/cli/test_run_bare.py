@@ -97,3 +97,46 @@ def test_2_7_a_file_that_is_worked_on_brings_nothing_along(flags: tuple[str, ...
     assert "here" in json.dumps(requests[1].body)
     assert "Use spaces." not in json.dumps(requests[1].body)
     assert "Skill" not in {tool["name"] for tool in requests[1].body["tools"]}
+
+
+def test_2_7_an_added_folder_brings_its_agents_and_skills(place: Place) -> None:
+    other = place.root / "other"
+    write(other / ".claude/agents/helper.md", AGENT.format(name="helper"))
+    write(other / ".claude/skills/tidy/SKILL.md", SKILL)
+    furnish(place)
+    bare, _, _ = run(place, "--bare", "--add-dir", str(other))
+
+    assert ("helper" in bare["agents"], "ours" in bare["agents"]) == (True, False)
+    assert (bare["skills"], bare["slash_commands"]) == (["tidy"], ["tidy"])
+
+
+# --- an administrator's folder ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flags", [(), ("--bare",), ("--setting-sources", "")], ids=" ".join)
+def test_13_40_what_an_administrator_wants_comes_before_every_flag(
+    flags: tuple[str, ...], place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    managed = place.root / "managed"
+    monkeypatch.setenv("GREENROOM_MANAGED", str(managed))
+    policy = {"model": "haiku", "permissions": {"deny": ["Glob"], "defaultMode": "plan"}}
+    write(managed / "managed-settings.json", policy)
+    write(managed / "CLAUDE.md", "Be careful.")
+    write(managed / "agents/keeper.md", AGENT.format(name="keeper"))
+    init, request, done = run(place, *flags, "--model", "opus", "--permission-mode", "acceptEdits")
+
+    assert "haiku" in init["model"]
+    assert (init["permissionMode"], "Glob" in init["tools"], "keeper" in init["agents"]) == ("plan", False, True)
+    assert "Be careful." in json.dumps(request.body["system"])
+    assert "the model is 'haiku', as an administrator set it, and not 'opus'" in done.err
+    assert "the mode is plan, as an administrator set it, and not acceptEdits" in done.err
+
+
+def test_13_40_a_policy_that_cannot_be_read_is_one_line(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    managed = place.root / "managed"
+    monkeypatch.setenv("GREENROOM_MANAGED", str(managed))
+    write(managed / "managed-settings.json", "{")
+    done, requests = place.run([], "Go.", "--bare")
+
+    assert (done.code, done.out, requests) == (2, "", [])
+    assert (done.err.count("\n"), "managed-settings.json" in done.err) == (1, True)

@@ -160,7 +160,7 @@ class Files:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(values if isinstance(values, str) else json.dumps(values), encoding="utf-8")
 
-    def find(self, *, plugins: tuple[Plugin, ...] = (), managed: Path | None = None, **options: Any) -> FoundServers:
+    def find(self, *, plugins: tuple[Plugin, ...] = (), managed: tuple[Path, ...] = (), **options: Any) -> FoundServers:
         environ = {"HOME": str(self.home), "TOKEN": "t"}
         places = find_places(self.cwd, environ=environ, plugins=plugins, managed=managed)
         return find_servers(places, environ=environ, **options)
@@ -252,9 +252,26 @@ def test_plugins_and_administrators(files: Files, tmp_path: Path) -> None:
     managed.mkdir()
     plugins = (Plugin("p", plugin),)
 
-    assert commands(files.find(plugins=plugins, managed=managed)) == {"a": "x", "plugin_p_s": f"{plugin}/s"}
+    assert commands(files.find(plugins=plugins, managed=(managed,))) == {"a": "x", "plugin_p_s": f"{plugin}/s"}
     (managed / "managed-mcp.json").write_text(json.dumps(servers(m="only")))
-    assert commands(files.find(plugins=plugins, managed=managed, given=[servers(g="x")])) == {"m": "only"}
+    assert commands(files.find(plugins=plugins, managed=(managed,), given=[servers(g="x")])) == {"m": "only"}
+    assert commands(files.find(managed=(managed,), only_given=True)) == {"m": "only"}
+    (managed / "managed-mcp.json").write_text('{"mcpServers": {}}')
+    assert commands(files.find(plugins=plugins, managed=(managed,), given=[servers(g="x")])) == {}
+
+
+def test_an_administrators_settings_may_name_the_servers_and_approve_those_of_projects(
+    files: Files, tmp_path: Path
+) -> None:
+    files.write(".mcp.json", servers(a="x", b="x"))
+    managed = tmp_path / "managed"
+    managed.mkdir()
+    policy = managed / "managed-settings.json"
+    policy.write_text('{"enabledMcpjsonServers": ["a"], "disabledMcpjsonServers": ["b"]}')
+    assert commands(files.find(managed=(managed,), can_ask=True)) == {"a": "x"}
+
+    policy.write_text(json.dumps(servers(m="only")))
+    assert commands(files.find(managed=(managed,), given=[servers(g="x")])) == {"m": "only"}
 
 
 # --- settings ---------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from greenroom.core.sources._files import (
     stamp_of,
 )
 from greenroom.core.sources._frontmatter import BadFrontmatter, Document, Entry, entries_of, read_frontmatter
-from greenroom.core.sources._places import OWN, THEIRS, Level, Places, Plugin, Scope, find_places
+from greenroom.core.sources._places import OWN, THEIRS, Level, Places, Plugin, Scope, find_places, managed_folders
 
 __all__ = [
     "FILE_BYTES",
@@ -55,6 +55,7 @@ __all__ = [
     "frozen",
     "is_file",
     "items",
+    "managed_folders",
     "mapping",
     "one_of",
     "positive",

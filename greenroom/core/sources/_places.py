@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +23,12 @@ OWN: Final = ".greenroom"
 THEIRS: Final = ".claude"
 HOME_VARIABLE: Final = "GREENROOM_HOME"
 THEIR_HOME_VARIABLE: Final = "CLAUDE_CONFIG_DIR"
+MANAGED_VARIABLE: Final = "GREENROOM_MANAGED"
+_SYSTEM_FOLDERS: Final = {
+    "darwin": (Path("/Library/Application Support/greenroom"), Path("/Library/Application Support/ClaudeCode")),
+}
+_USUAL_SYSTEM_FOLDERS: Final = (Path("/etc/greenroom"), Path("/etc/claude-code"))
+_POLICY, _THEIR_POLICY, _THEIR_PARTS = "settings.json", "managed-settings.json", "managed-settings.d"
 _PLUGIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -69,6 +76,9 @@ class Plugin:
 class Places:
     """The folders of one session; made by `find_places`."""
 
+    reads: frozenset[Scope] = frozenset(Scope)
+    """Whose folders are looked through; what was named one by one, as added folders are, is in any case."""
+
     cwd: Path
     root: Path
     """The root of the repository around `cwd`, or `cwd` itself."""
@@ -85,21 +95,26 @@ class Places:
     added: tuple[Path, ...] = ()
     """Further folders that the user works in."""
     plugins: tuple[Plugin, ...] = ()
-    managed: Path | None = None
+    managed: tuple[Path, ...] = ()
+    """The administrator's folders."""
+    policies: tuple[Path, ...] = ()
+    """The administrator's settings files, in the order in which they count; not all of them need be there."""
 
     def levels(self, *scopes: Scope) -> Iterator[Level]:
         """Return the levels of these scopes, in this order, nearest first."""
         for scope in scopes:
             match scope:
-                case Scope.MANAGED if self.managed is not None:
-                    yield Level(scope=scope, folder=self.managed)
+                case Scope.MANAGED:
+                    for folder in self.managed:
+                        yield Level(scope=scope, folder=folder)
+                        yield Level(scope=scope, folder=folder / THEIRS)
                 case Scope.PROJECT:
                     users = {self.home, self.their_home}
-                    for folder in (*self.project, *self.added):
+                    for folder in (*(self.project if scope in self.reads else ()), *self.added):
                         for name in (OWN, THEIRS):
                             if folder / name not in users:
                                 yield Level(scope=scope, folder=folder / name)
-                case Scope.USER:
+                case Scope.USER if scope in self.reads:
                     yield Level(scope=scope, folder=self.home)
                     yield Level(scope=scope, folder=self.their_home)
                 case Scope.PLUGIN:
@@ -115,17 +130,20 @@ def find_places(
     environ: Mapping[str, str] | None = None,
     added: Iterable[Path] = (),
     plugins: Iterable[Plugin] = (),
-    managed: Path | None = None,
+    managed: Iterable[Path] | None = None,
 ) -> Places:
     """Return where files for agents lie, seen from a folder. It looks at the disk: call it through `Blocking`.
 
     Args:
         cwd: The absolute folder that the agents work in.
         environ: By default the environment of the process: `GREENROOM_HOME` stands for `~/.greenroom`,
-            `CLAUDE_CONFIG_DIR` for `~/.claude`.
+            `CLAUDE_CONFIG_DIR` for `~/.claude`, `GREENROOM_MANAGED` for the administrator's folders.
         added: Further folders that the user works in (`--add-dir`).
         plugins: In the order in which they count.
-        managed: An administrator's folder.
+        managed: The administrator's folders; by default those of `managed_folders`.
+
+    Raises:
+        UsageError: `GREENROOM_MANAGED` names no folder.
     """
     environ = os.environ if environ is None else environ
     user = Path(environ.get("HOME") or Path.home()).absolute()
@@ -133,6 +151,7 @@ def find_places(
     main_root = _main_checkout(root) or root
     own = _up(cwd, root)
     main = [main_root / one.relative_to(root) for one in own] if main_root != root else []
+    folders = tuple(managed_folders(environ) if managed is None else managed)
     return Places(
         cwd=cwd,
         root=root,
@@ -143,8 +162,39 @@ def find_places(
         their_home=_set_to(environ, THEIR_HOME_VARIABLE, user / THEIRS),
         added=tuple(added),
         plugins=tuple(plugins),
-        managed=managed,
+        managed=folders,
+        policies=tuple(path for folder in folders for path in _policies(folder)),
     )
+
+
+def managed_folders(environ: Mapping[str, str], platform: str = sys.platform) -> tuple[Path, ...]:
+    """Return the administrator's folders that there are: ours, then that of the tool whose files are read as well.
+
+    Args:
+        environ: `GREENROOM_MANAGED` names the only one.
+        platform: As in `sys.platform`.
+
+    Raises:
+        UsageError: The variable names no folder: what an administrator wants must not be left out by a slip of the pen.
+    """
+    named = environ.get(MANAGED_VARIABLE)
+    if not named:
+        return tuple(one for one in _SYSTEM_FOLDERS.get(platform, _USUAL_SYSTEM_FOLDERS) if _is_there(one))
+    folder = Path(named).expanduser().absolute()
+    if not folder.is_dir():
+        raise UsageError(f"{MANAGED_VARIABLE}: {named!r} is no folder; name one, or unset it")
+    return (folder,)
+
+
+def _policies(folder: Path) -> Iterator[Path]:
+    """Return the settings files of an administrator's folder; of parts, the last by its name counts first."""
+    yield folder / _POLICY
+    try:
+        parts = sorted(one for one in (folder / _THEIR_PARTS).iterdir() if one.suffix == ".json")
+    except OSError:
+        parts = []
+    yield from (one for one in reversed(parts) if not one.name.startswith("."))
+    yield folder / _THEIR_POLICY
 
 
 def _set_to(environ: Mapping[str, str], variable: str, otherwise: Path) -> Path:
