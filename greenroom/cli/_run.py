@@ -136,6 +136,7 @@ def run_command(
         "main": main_for(flags, earlier=earlier),
         "agents": read_object("--agents", flags.agents),
         "added": flags.add_dir or (),
+        "plugins": flags.plugin_dir or (),
         "settings": given,
         "sources": sources_of(flags),
         "is_trusted": flags.trust,

@@ -129,11 +129,14 @@ class RunFlags:
     bare: Annotated[
         bool,
         flag(
-            "Look for no settings, agents, skills, hooks, MCP servers, instructions or memory; what flags name counts."
+            "Look for no settings, agents, skills, hooks, plugins, MCP servers, instructions or memory; what flags name counts."
         ),
     ] = False
     add_dir: Annotated[
         list[Path] | None, flag("Another folder that the agent may work in; agents and skills of its count too.")
+    ] = None
+    plugin_dir: Annotated[
+        list[Path] | None, flag("The folder of a plugin: its agents, skills, hooks and MCP servers count.")
     ] = None
     worktree: Annotated[
         str | None,

@@ -20,6 +20,7 @@ from greenroom.core.sources import (
     Diagnostic,
     Kind,
     Places,
+    Plugin,
     Scope,
     Unusable,
     is_file,
@@ -164,12 +165,13 @@ class _Finder:
 
     def _read_plugins(self) -> None:
         for plugin in self._places.plugins:
-            path = plugin.folder / _PROJECT_FILE
-            more = {"CLAUDE_PLUGIN_ROOT": str(plugin.folder), "GREENROOM_PLUGIN_ROOT": str(plugin.folder)}
-            values = self._file(path) or {}
-            servers = values.get(_SERVERS, values)
-            named = {plugin_server(plugin.name, str(name)): entry for name, entry in _items(servers)}
-            self._take({_SERVERS: named}, ServerScope.PLUGIN, path, environ={**self._environ, **more})
+            for part in plugin.servers:
+                servers = part.values.get(_SERVERS, part.values)
+                named = {
+                    plugin_server(plugin.name, str(name)): _given_to(entry, plugin) for name, entry in _items(servers)
+                }
+                environ = {**self._environ, **plugin.variables}
+                self._take({_SERVERS: named}, ServerScope.PLUGIN, part.source, environ=environ)
 
     def _read_users(self) -> None:
         places = self._places
@@ -290,6 +292,14 @@ class _Finder:
     def _shadow(self, written: _Written, winner: _Written) -> None:
         text = f"server {written.name!r} is not used: {winner.source} has one of that name, and comes first"
         self._found.append(Diagnostic(kind=Kind.SHADOWED, source=written.source, text=text))
+
+
+def _given_to(entry: object, plugin: Plugin) -> object:
+    """Return the entry of a plugin's server; one that is a program is given the folders of the plugin."""
+    env = entry.get("env", {}) if isinstance(entry, Mapping) else None
+    if not isinstance(entry, Mapping) or "command" not in entry or not isinstance(env, Mapping):
+        return entry
+    return {**entry, "env": {**plugin.variables, **env}}
 
 
 def _items(values: object) -> Iterator[tuple[Any, Any]]:

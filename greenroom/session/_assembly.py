@@ -31,7 +31,7 @@ from greenroom.agents.crew import Stays, delegation_from_environment, moves_call
 from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions
 from greenroom.agents.review import AutoMode
 from greenroom.core import Event, Ports, Recorder, open_bare_nursery
-from greenroom.core.sources import Diagnostic, Kind, Places
+from greenroom.core.sources import Diagnostic, FoundPlugins, Kind, Places
 from greenroom.hooks import HookServices, OnHook
 from greenroom.mcp import FoundServers, HookCaller, McpServices, McpSettings, start_servers
 from greenroom.models import MODEL_FILE, Budget, Model, ModelNames, ModelSettings, RetryBudget, recording, with_settings
@@ -44,6 +44,7 @@ from greenroom.session._finding import describes_place, find_session_servers, pl
 from greenroom.session._hook_rules import HookRules
 from greenroom.session._judge import Judge, reviewing_model
 from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
+from greenroom.session._plugins import plugin_hooks, take_in_plugins
 from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
 from greenroom.session._rewinding import looking_first, open_checkpoints
@@ -98,6 +99,7 @@ class Plan:
     limits: EnvironmentLimits
     git: str
     """How the repository stands, in words."""
+    plugins: FoundPlugins
     servers: FoundServers
     mcp: McpSettings
     problems: tuple[str, ...]
@@ -161,7 +163,13 @@ class Wish:
     permission_mode: str | None
     agents: Mapping[str, Any] | None
     added: tuple[Path, ...] = ()
+    plugins: tuple[Path, ...] = ()
     is_trusted: bool = attrs.field(kw_only=True)
+
+    @property
+    def has_plugins(self) -> bool:
+        """Whether the program names plugins itself."""
+        return bool(self.plugins or (self.given or {}).get("plugins"))
 
 
 async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earlier: Path | None = None) -> Plan:
@@ -179,9 +187,10 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     """
     wanted = read_sources(wish.sources)
     run = ports.blocking.run
-    places = await run(places_of, cwd, wanted, wish.added)
-    stamps = await run(settings_stamps, places, wanted)
-    settings = await run(load_settings, places, wanted, given=wish.given, is_trusted=wish.is_trusted)
+    bare = await run(partial(places_of, cwd, wanted, wish.added, has_plugins=wish.has_plugins))
+    stamps = await run(settings_stamps, bare, wanted)
+    settings = await run(load_settings, bare, wanted, given=wish.given, is_trusted=wish.is_trusted)
+    places, plugins = await take_in_plugins(bare, settings, wish.plugins, ports)
     variables = settings.env
     environ = ChainMap(variables, dict(os.environ))
     as_managed = settings.as_managed
@@ -190,20 +199,18 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     delegation = as_managed("delegation", delegation_from_environment(environ, settings.scalars.delegation))
     settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams, delegation=delegation))
     limits = limits_from_environment(environ)
-    builtins = await run(builtin_definitions, environ, is_headless=not delegation.interactive)
-    builtins = with_worker(builtins, delegation)
+    builtins = with_worker(await run(builtin_definitions, environ, is_headless=not delegation.interactive), delegation)
     definitions = DefinitionSource(places, blocking=ports.blocking, more=wish.agents, builtins=builtins)
     found = await definitions.refresh()
-    home = places.user if places is not None else await run(Path.home)
     tools = limits.put_into(with_its_tools(wish.tools, delegation))
-    policy, problems = make_policy(settings, tuple(tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
-    policy = attrs.evolve(policy, directories=(*policy.directories, *map(str, wish.added)))
+    home = places.user if places is not None else await run(Path.home)
+    policy, problems = _policy_of(wish, settings, tools, cwd, home)
     servers, mcp, more = await run(find_session_servers, cwd, places, wanted, settings, environ)
     if not moves_calls(environ, delegation):
         mcp = attrs.evolve(mcp, background_after_s=0.0)
     unread = {one.source for one in settings.diagnostics if one.kind is Kind.BROKEN}
     more = [one for one in more if one.source not in unread]  # a file that cannot be read is said to be so once
-    diagnostics: Sequence[Diagnostic] = (*settings.diagnostics, *found.problems, *more)
+    diagnostics: Sequence[Diagnostic] = (*settings.diagnostics, *plugins.diagnostics, *found.problems, *more)
     return Plan(
         cwd=cwd,
         places=places,
@@ -220,10 +227,17 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         compaction=as_managed("compaction", compaction_from_environment(environ, settings.scalars.compaction)),
         limits=limits,
         git=await run(git_status, cwd, environ) if describes_place(places) else "",
+        plugins=plugins,
         servers=servers,
         mcp=mcp,
         problems=(*([of_mode] if of_mode else []), *map(str, diagnostics), *problems),
     )
+
+
+def _policy_of(wish: Wish, settings: Settings, tools: ToolSet, cwd: Path, home: Path) -> tuple[Policy, list[str]]:
+    """Return what decides about calls, and what of it could not be used."""
+    policy, problems = make_policy(settings, tuple(tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
+    return attrs.evolve(policy, directories=(*policy.directories, *map(str, wish.added))), problems
 
 
 def _chosen(main: AgentDefinition | str | MainFor, found: Definitions) -> AgentDefinition:
@@ -334,6 +348,7 @@ async def compose(
         budget=budget,
         git=plan.git,
     )
+    composition.take_plugins(plan.plugins, plugin_hooks(plan.plugins))
     is_kept = plan.settings.scalars.fileCheckpointingEnabled
     composition.checkpoints = await open_checkpoints(run_folder, journal.write_before, ports, is_on=is_kept)
     composition.services = _services(

@@ -18,23 +18,27 @@ from greenroom.session._settings import Settings, SettingSource
 _DISCOVERED = frozenset((Scope.PROJECT, Scope.USER))
 
 
-def places_of(cwd: Path, sources: frozenset[SettingSource], added: Iterable[Path] = ()) -> Places | None:
-    """Return where the files of a session lie; None where none are read.
+def places_of(
+    cwd: Path, sources: frozenset[SettingSource], added: Iterable[Path] = (), *, has_plugins: bool = False
+) -> Places | None:
+    """Return where the files of a session lie, as yet without its plugins; None where none are read.
 
     Args:
         cwd: Where its agents work.
         sources: Whose files are read.
         added: Further folders that the agents may work in.
+        has_plugins: Whether the program names plugins, which are read without any source.
 
     Raises:
         UsageError: `GREENROOM_MANAGED` names no folder.
     """
-    if not sources:
+    if not sources and not has_plugins:
         return None
-    places = find_places(cwd, added=added)
-    if sources != {SettingSource.MANAGED}:
+    places = find_places(cwd, added=added) if sources else find_places(cwd, managed=())
+    if sources - {SettingSource.MANAGED}:
         return places
-    return attrs.evolve(places, reads=places.reads - _DISCOVERED) if places.managed or places.added else None
+    is_read = has_plugins or bool(places.managed or places.added)
+    return attrs.evolve(places, reads=places.reads - _DISCOVERED) if is_read else None
 
 
 def describes_place(places: Places | None) -> bool:

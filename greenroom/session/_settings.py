@@ -10,10 +10,11 @@ disk: it goes through `Blocking`.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, TypeVar, final
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, final
 
 import attrs
 
@@ -124,6 +125,8 @@ class SessionSettings:
     """Servers of projects that are approved."""
     disabledMcpjsonServers: tuple[str, ...] = ()  # noqa: N815
     """Servers of projects that are not to run; these count more than approvals."""
+    plugins: tuple[str, ...] = ()
+    """Folders of plugins; a relative one begins at the project, in the user's file at the folder of that file."""
     autoMode: AutoModeSettings = attrs.field(factory=AutoModeSettings)  # noqa: N815
     """How calls are reviewed in the mode `auto`: `model`, `timeout_s`, `environment`, `allow`, `soft_deny`, `hard_deny`."""
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
@@ -155,7 +158,7 @@ class SessionSettings:
     """What all runs of a project may take up before a sweep removes the oldest."""
 
 
-_MERGED: Final = frozenset(("permissions", "hooks", "env", "mcpServers"))
+_MERGED: Final = frozenset(("permissions", "hooks", "env", "mcpServers", "plugins"))
 _SWITCHES: Final = frozenset(("disableAllHooks", "allowManagedHooksOnly", "allowManagedPermissionRulesOnly"))
 AT_ONCE: Final = frozenset(("permissions", "hooks", "env")) | _SWITCHES
 """What is in force within seconds after a file was edited; the rest counts from the next session on."""
@@ -226,7 +229,18 @@ class Settings:
         said = [one.values[name] for one in self._managed if isinstance(one.values.get(name), Mapping)]
         known = {one.name for one in attrs.fields(type(part))}
         held = {key: getattr(getattr(self.scalars, name), key) for one in said for key in one if key in known}
-        return attrs.evolve(part, **held)
+        made: Part = attrs.evolve(cast(Any, part), **held)
+        return made
+
+    def plugin_folders(self, places: Places) -> list[tuple[SettingSource | None, Path]]:
+        """Return the folders of plugins that our own files and the program name, with whose settings say so, in their order."""
+        found = []
+        for file in self.files:
+            named = file.values.get("plugins") if file.is_own else None
+            if isinstance(named, list | tuple) and (self.is_trusted or file.source not in _OF_PROJECT):
+                start = places.cwd if file.source is None else file.root or Path(file.name).parent
+                found += [(file.source, _folder(one, start, places.user)) for one in named]
+        return found
 
 
 _FIRST: Final[Mapping[SettingSource | None, int]] = {SettingSource.MANAGED: 0, None: 1}
@@ -249,6 +263,13 @@ _KINDS: Final = {
     SettingSource.PROJECT: SourceKind.PROJECT,
     SettingSource.LOCAL: SourceKind.LOCAL,
 }
+
+
+def _folder(named: str, start: Path, user: Path) -> Path:
+    """Return the folder that a text names: `~` is the user's, what is relative begins at `start`."""
+    inner = named.removeprefix("~").lstrip("/")
+    path = user / inner if named == "~" or named.startswith("~/") else start / named
+    return Path(os.path.normpath(path))
 
 
 def read_sources(names: Iterable[str]) -> frozenset[SettingSource]:

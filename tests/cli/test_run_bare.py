@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ def furnish(place: Place) -> Path:
     return log
 
 
-def run(place: Place, *arguments: str) -> tuple[dict[str, list[str]], ReceivedRequest, Done]:
+def run(place: Place, *arguments: str) -> tuple[dict[str, Any], ReceivedRequest, Done]:
     done, (request,) = place.run(["Fine."], "Go.", "--trust", "--output-format", "stream-json", *arguments)
     assert done.code == 0, done.err
     return done.lines[0], request, done
@@ -54,7 +55,7 @@ def test_2_7_nothing_is_looked_for(place: Place) -> None:
     full, request, _ = run(place)
     assert {"ours", "theirs"} <= set(full["agents"])
     assert {"ours-skill", "theirs-skill", "ours-command"} <= set(full["slash_commands"])
-    assert [one["name"] for one in full["mcp_servers"]] == ["files"]  # type: ignore[index]
+    assert [one["name"] for one in full["mcp_servers"]] == ["files"]
     assert all(text in json.dumps(request.body["system"]) for text in ("Be brief.", "Use tabs.", "parse.c"))
     assert (log.read_text(), "Glob" in full["tools"]) == ("ran\n", False)
 
@@ -81,7 +82,7 @@ def test_2_7_what_flags_name_counts(place: Place) -> None:
 
     assert "given" in bare["agents"]
     assert "ours" not in bare["agents"]
-    assert [one["name"] for one in bare["mcp_servers"]] == ["mine"]  # type: ignore[index]
+    assert [one["name"] for one in bare["mcp_servers"]] == ["mine"]
     assert ("Grep" in bare["tools"], log.read_text()) == (False, "ran\n")
     assert "Be kind." in json.dumps(request.body["system"])
 

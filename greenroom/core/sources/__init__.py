@@ -28,29 +28,43 @@ from greenroom.core.sources._files import (
     stamp_of,
 )
 from greenroom.core.sources._frontmatter import BadFrontmatter, Document, Entry, entries_of, read_frontmatter
-from greenroom.core.sources._places import OWN, THEIRS, Level, Places, Plugin, Scope, find_places, managed_folders
+from greenroom.core.sources._places import OWN, THEIRS, Level, Places, Scope, find_places, managed_folders
+from greenroom.core.sources._plugins import (
+    MANIFEST,
+    BrokenPlugin,
+    FoundPlugins,
+    Plugin,
+    PluginPart,
+    find_plugins,
+    read_plugin,
+)
 
 __all__ = [
     "FILE_BYTES",
+    "MANIFEST",
     "OWN",
     "THEIRS",
     "BadFrontmatter",
+    "BrokenPlugin",
     "Diagnostic",
     "Document",
     "Entry",
     "Field",
     "FileCache",
     "Found",
+    "FoundPlugins",
     "Kind",
     "Level",
     "Misfit",
     "Places",
     "Plugin",
+    "PluginPart",
     "Scope",
     "Unusable",
     "entries_of",
     "find_files",
     "find_places",
+    "find_plugins",
     "flag",
     "frozen",
     "is_file",
@@ -61,6 +75,7 @@ __all__ = [
     "positive",
     "read_fields",
     "read_frontmatter",
+    "read_plugin",
     "read_start",
     "read_text",
     "shown_path",

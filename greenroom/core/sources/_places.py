@@ -8,16 +8,17 @@ folder or the environment of the process here: they are given.
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Final, final
 
 import attrs
 
 from greenroom.core._errors import UsageError
+from greenroom.core.sources._files import Found, find_files, stamp_of
+from greenroom.core.sources._plugins import SKILL_FILE, Plugin
 
 OWN: Final = ".greenroom"
 THEIRS: Final = ".claude"
@@ -29,7 +30,6 @@ _SYSTEM_FOLDERS: Final = {
 }
 _USUAL_SYSTEM_FOLDERS: Final = (Path("/etc/greenroom"), Path("/etc/claude-code"))
 _POLICY, _THEIR_POLICY, _THEIR_PARTS = "settings.json", "managed-settings.json", "managed-settings.d"
-_PLUGIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Scope(StrEnum):
@@ -53,22 +53,26 @@ class Level:
     scope: Scope
     folder: Path
     """Such as `.../project/.claude`."""
-    plugin: str = ""
-    """The plugin's name, for those of plugins."""
+    plugin: Plugin | None = None
+    """What it is the folder of, for those of plugins."""
 
+    def find(self, kind: str, is_wanted: Callable[[str], bool], *, depth: int = 16) -> list[tuple[Path, Found]]:
+        """Return its files of one kind, each with the folder from which its place says its name. It looks at the disk.
 
-@final
-@attrs.frozen
-class Plugin:
-    """A folder of somebody else's agents, skills and commands, and the name that goes before theirs."""
-
-    name: str = attrs.field()
-    folder: Path
-
-    @name.validator
-    def _check_name(self, _: Any, value: str) -> None:
-        if not _PLUGIN_NAME.fullmatch(value):
-            raise UsageError(f"the name of a plugin is made of letters, digits, '.', '_' and '-', not {value!r}")
+        Args:
+            kind: `agents`, `skills` or `commands`.
+            is_wanted: Says by its name whether a file is wanted.
+            depth: How many folders deep to look.
+        """
+        found: list[tuple[Path, Found]] = []
+        for root in (self.folder / kind,) if self.plugin is None else self.plugin.roots(kind):
+            stamp = stamp_of(root)
+            if stamp is None:
+                found += [(root, one) for one in find_files(root, is_wanted, depth=depth)]
+            elif is_wanted(root.name):  # of a skill the folder says the name, of all others the file
+                start = root.parent.parent if root.name == SKILL_FILE else root.parent
+                found.append((start, Found(root, stamp)))
+        return found
 
 
 @final
@@ -100,6 +104,16 @@ class Places:
     policies: tuple[Path, ...] = ()
     """The administrator's settings files, in the order in which they count; not all of them need be there."""
 
+    @property
+    def plugin_data(self) -> Path:
+        """The folder that holds the data of each plugin, by its name."""
+        return self.home / "plugins" / "data"
+
+    def with_plugins(self, plugins: Iterable[Plugin]) -> Places:
+        """Return these and plugins, each with the folder for its data."""
+        own = tuple(attrs.evolve(one, data=self.plugin_data / one.name) for one in plugins)
+        return attrs.evolve(self, plugins=(*self.plugins, *own))
+
     def levels(self, *scopes: Scope) -> Iterator[Level]:
         """Return the levels of these scopes, in this order, nearest first."""
         for scope in scopes:
@@ -119,7 +133,7 @@ class Places:
                     yield Level(scope=scope, folder=self.their_home)
                 case Scope.PLUGIN:
                     for plugin in self.plugins:
-                        yield Level(scope=scope, folder=plugin.folder, plugin=plugin.name)
+                        yield Level(scope=scope, folder=plugin.folder, plugin=plugin)
                 case _:
                     pass
 
@@ -152,7 +166,7 @@ def find_places(
     own = _up(cwd, root)
     main = [main_root / one.relative_to(root) for one in own] if main_root != root else []
     folders = tuple(managed_folders(environ) if managed is None else managed)
-    return Places(
+    places = Places(
         cwd=cwd,
         root=root,
         main_root=main_root,
@@ -161,10 +175,10 @@ def find_places(
         home=_set_to(environ, HOME_VARIABLE, user / OWN),
         their_home=_set_to(environ, THEIR_HOME_VARIABLE, user / THEIRS),
         added=tuple(added),
-        plugins=tuple(plugins),
         managed=folders,
         policies=tuple(path for folder in folders for path in _policies(folder)),
     )
+    return places.with_plugins(plugins)
 
 
 def managed_folders(environ: Mapping[str, str], platform: str = sys.platform) -> tuple[Path, ...]:
