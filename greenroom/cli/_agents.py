@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import attrs
 from cyclopts import Parameter
 
 from greenroom.agents import AgentDefinition
@@ -18,8 +19,9 @@ from greenroom.agents.definitions import Definitions, builtin_definitions, facts
 from greenroom.cli._output import complain, print_table, typed
 from greenroom.cli._replay_page import Page, counted
 from greenroom.cli._words import printable
-from greenroom.core import UsageError
-from greenroom.core.sources import Diagnostic, Kind, find_places
+from greenroom.core import SettingsError, UsageError
+from greenroom.core.sources import MANIFEST, Diagnostic, Kind, Places, find_places
+from greenroom.session import SettingSource, find_session_plugins, load_settings
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -30,19 +32,22 @@ GIVEN: Final = "--agents"
 """The source of definitions that the command line gives."""
 
 AgentsJson = Annotated[str | None, Parameter(name=GIVEN)]
+PluginDirs = Annotated[list[Path] | None, Parameter(name="--plugin-dir")]
 
 
-def list_command(*, agents: AgentsJson = None, json: bool = False) -> int:
+def list_command(*, agents: AgentsJson = None, plugin_dir: PluginDirs = None, json: bool = False) -> int:
     """List the agents that can be used in the current folder.
 
     Parameters
     ----------
     agents
         More agents, as a JSON object of definitions by their names.
+    plugin_dir
+        The folder of a plugin, besides those that settings name.
     json
         Print one JSON object instead of a table.
     """
-    found = _load(agents)
+    found = _load(agents, plugin_dir)
     if json:
         Page(
             facts={"agents": [_row(one) for one in found.values()], "found": _facts(found.diagnostics)}, lines=()
@@ -60,7 +65,7 @@ def list_command(*, agents: AgentsJson = None, json: bool = False) -> int:
     return FOUND
 
 
-def show_command(name: str, /, *, agents: AgentsJson = None, json: bool = False) -> int:
+def show_command(name: str, /, *, agents: AgentsJson = None, plugin_dir: PluginDirs = None, json: bool = False) -> int:
     """Show one agent: where it comes from, what it may do, what it is told.
 
     Parameters
@@ -69,10 +74,12 @@ def show_command(name: str, /, *, agents: AgentsJson = None, json: bool = False)
         The name of the agent; case and separators do not matter.
     agents
         More agents, as a JSON object of definitions by their names.
+    plugin_dir
+        The folder of a plugin, besides those that settings name.
     json
         Print one JSON object, in the form that definitions have as JSON.
     """
-    found = _load(agents)
+    found = _load(agents, plugin_dir)
     try:
         one = found.find(name)
     except UsageError as error:
@@ -95,12 +102,14 @@ def check_command(path: Path | None = None, /, *, json: bool = False) -> int:
     Parameters
     ----------
     path
-        A file, or a folder of them; by default all that count in the current folder.
+        A file, a folder of them, or the folder of a plugin; by default all that count in the current folder.
     json
         Print one JSON object instead of lines.
     """
     if path is None:
         found = _load(None)
+    elif (path / MANIFEST).is_file():
+        found = _of_plugins(attrs.evolve(find_places(Path.cwd(), managed=()), reads=frozenset()), [path], builtins=())
     elif path.exists():
         found = read_files(path.absolute())
     else:
@@ -124,8 +133,23 @@ def check_command(path: Path | None = None, /, *, json: bool = False) -> int:
 # --- pieces -----------------------------------------------------------------------------------------------------------
 
 
-def _load(agents: str | None) -> Definitions:
-    return load_definitions(find_places(Path.cwd()), more=_parsed(agents), builtins=builtin_definitions(os.environ))
+def _load(agents: str | None, plugin_dir: Sequence[Path] | None = None) -> Definitions:
+    places = find_places(Path.cwd())
+    return _of_plugins(places, plugin_dir or (), more=_parsed(agents), builtins=builtin_definitions(os.environ))
+
+
+def _of_plugins(places: Places, folders: Sequence[Path], **options: Any) -> Definitions:
+    """Return the definitions that count, with those of plugins; what is wrong with settings is said, and stops nobody."""
+    wrong: list[Diagnostic] = []
+    try:
+        sources = SettingSource if places.reads else ()
+        settings = load_settings(places, sources, is_trusted=True)  # nothing is run
+    except SettingsError as error:
+        wrong.append(Diagnostic(kind=Kind.BROKEN, source=error.source, text="; ".join(error.problems)))
+        settings = load_settings(places)
+    plugins = find_session_plugins(settings, places, [one.absolute() for one in folders])
+    found = load_definitions(places.with_plugins(plugins.loaded), **options)
+    return attrs.evolve(found, diagnostics=(*wrong, *plugins.diagnostics, *found.diagnostics))
 
 
 def _parsed(agents: str | None) -> dict[str, Any] | None:

@@ -26,7 +26,7 @@ from greenroom.agents.crew import AGENT_TOOLS, WORKTREE_TOOLS
 from greenroom.agents.definitions import Definitions
 from greenroom.cli._output import PROGRAM, note, program, typed
 from greenroom.cli._run_control import Host
-from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag
+from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag, sources_of
 from greenroom.cli._run_input import (
     read_object,
     read_prompt,
@@ -38,7 +38,7 @@ from greenroom.cli._run_input import (
     with_servers,
     without_hosted,
 )
-from greenroom.cli._run_model import model_for
+from greenroom.cli._run_model import managed_model, model_for
 from greenroom.cli._run_output import Writer, make_printer
 from greenroom.cli._run_quiet import CEILING_S, read_ceiling
 from greenroom.cli._run_rewind import rewind_command
@@ -130,14 +130,15 @@ def run_command(
     given, hosted = settings_of(flags, allow, deny)
     max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
     open_with: dict[str, Any] = {
-        "model": model_for(flags.model, max_usd=max_usd)
+        "model": model_for(flags.model, max_usd=max_usd, managed=managed_model(flags.cwd.absolute()))
         if flags.recorded is None
         else with_events(read_recorded(flags)),
         "main": main_for(flags, earlier=earlier),
         "agents": read_object("--agents", flags.agents),
         "added": flags.add_dir or (),
+        "plugins": flags.plugin_dir or (),
         "settings": given,
-        "sources": [name for one in flags.setting_sources.split(",") if (name := one.strip())],
+        "sources": sources_of(flags),
         "is_trusted": flags.trust,
         "permission_mode": flags.permission_mode,
         "tools": tools,

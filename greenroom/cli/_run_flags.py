@@ -19,7 +19,7 @@ from greenroom.core import UsageError, is_uuid
 from greenroom.permissions import parse_mode
 from greenroom.session import SettingSource
 
-ALL_SOURCES: Final = ",".join(SettingSource)
+ALL_SOURCES: Final = ",".join(one for one in SettingSource if one is not SettingSource.MANAGED)
 
 
 def flag(text: str, *names: str) -> Any:
@@ -124,10 +124,19 @@ class RunFlags:
         str | None, flag("Serve the model's answers from a recorded run: its id, its folder or last. No network.")
     ] = None
     setting_sources: Annotated[
-        str, flag('Whose files are read: of user, project, local, with commas; "" for none.')
+        str, flag('Whose files are read: of user, project, local, with commas; "" for none of these.')
     ] = ALL_SOURCES
+    bare: Annotated[
+        bool,
+        flag(
+            "Look for no settings, agents, skills, hooks, plugins, MCP servers, instructions or memory; what flags name counts."
+        ),
+    ] = False
     add_dir: Annotated[
         list[Path] | None, flag("Another folder that the agent may work in; agents and skills of its count too.")
+    ] = None
+    plugin_dir: Annotated[
+        list[Path] | None, flag("The folder of a plugin: its agents, skills, hooks and MCP servers count.")
     ] = None
     worktree: Annotated[
         str | None,
@@ -146,6 +155,12 @@ class RunFlags:
 
 
 AS_BY_DEFAULT: Final = RunFlags()
+
+
+def sources_of(flags: RunFlags) -> list[str]:
+    """Return whose files are read; an administrator's in any case (agents 13.40)."""
+    named = "" if flags.bare else flags.setting_sources
+    return [SettingSource.MANAGED, *(name for one in named.split(",") if (name := one.strip()))]
 
 
 def with_values(arguments: Sequence[str]) -> list[str]:
@@ -170,6 +185,8 @@ def check_flags(flags: RunFlags, *, keeping_nothing: str = "--no-session-persist
     """
     _check_streams(flags)
     _check_session(flags, keeping_nothing)
+    if flags.bare and flags.setting_sources not in {ALL_SOURCES, ""}:
+        raise UsageError(f"--bare reads no settings files: leave out --setting-sources {flags.setting_sources}")
     if flags.worktree is not None and len(flags.worktree.split()) > 1:
         hint = "put the prompt before it for a worktree with a name that is made up"
         raise UsageError(f"--worktree takes the word behind it as a name, and {flags.worktree!r} is none: {hint}")

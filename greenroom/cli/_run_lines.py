@@ -58,6 +58,10 @@ class Opening:
     """MCP servers, each with its status."""
     capabilities: Sequence[str] = ()
     """What a program at standard input may rely on."""
+    plugins: Sequence[tuple[str, str]] = ()
+    """Those that were loaded, each with its folder."""
+    plugin_errors: Sequence[tuple[str, str, str]] = ()
+    """Those that were not: the name, the kind of mistake, and what to do."""
     server_errors: Sequence[tuple[str, str, str]] = ()
     """Entries that stand for no server: the name, the kind that was wanted, and why."""
 
@@ -101,6 +105,7 @@ class Counts:
 def init_line(opening: Opening, *, uuid: str) -> Line:
     """Return the first line (agents 13.10)."""
     errors = [{"name": name, "type": kind, "message": why} for name, kind, why in opening.server_errors]
+    broken = [{"plugin": name, "type": kind, "message": why} for name, kind, why in opening.plugin_errors]
     return {
         "type": "system",
         "subtype": "init",
@@ -113,13 +118,14 @@ def init_line(opening: Opening, *, uuid: str) -> Line:
         "slash_commands": list(opening.commands),
         "agents": list(opening.agents),
         "skills": list(opening.skills),
-        "plugins": [],
+        "plugins": [{"name": name, "path": path} for name, path in opening.plugins],
         "output_style": "default",
         "apiKeySource": opening.api_key_source,
         # Under the name that readers of this format look for.
         "claude_code_version": opening.version,
         "capabilities": list(opening.capabilities),
         **({"mcp_server_errors": errors} if errors else {}),
+        **({"plugin_errors": broken} if broken else {}),
         "uuid": uuid,
     }
 

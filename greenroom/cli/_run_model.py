@@ -10,11 +10,14 @@ import os
 import re
 from collections.abc import Mapping
 from decimal import Decimal
+from pathlib import Path
 from typing import Final
 
 from greenroom.agents import AgentDefinition
+from greenroom.cli._output import note
 from greenroom.cli.survey import keywords_of
 from greenroom.core import UsageError
+from greenroom.core.sources import find_places
 from greenroom.models import (
     DEFAULT_CLAUDE_MODEL,
     INHERIT,
@@ -33,7 +36,7 @@ from greenroom.models import (
     with_events,
     with_settings,
 )
-from greenroom.session import ModelFor, SessionSettings
+from greenroom.session import ModelFor, SessionSettings, SettingSource, load_settings
 
 PLAYBOOK: Final = "playbook"
 KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
@@ -48,18 +51,30 @@ def key_source(environ: Mapping[str, str] | None = None) -> str:
     return next((name for name in KEYS if environ.get(name)), "none")
 
 
-def model_for(asked: str | None, *, max_usd: Decimal | None = None) -> ModelFor:
+def managed_model(cwd: Path) -> str | None:
+    """Return the model that an administrator's settings name; None where they name none.
+
+    Raises:
+        SettingsError: They cannot be used.
+    """
+    return load_settings(find_places(cwd), (SettingSource.MANAGED,)).scalars.model
+
+
+def model_for(asked: str | None, *, max_usd: Decimal | None = None, managed: str | None = None) -> ModelFor:
     """Return what makes the model of a run.
 
     Args:
         asked: What the command line said; None for nothing.
         max_usd: The most that the run may cost.
+        managed: The model that an administrator wants, before all else (agents 13.40).
     """
+    if managed is not None and asked not in (None, managed):
+        note(f"the model is {managed!r}, as an administrator set it, and not {asked!r}")
 
     def make(settings: SessionSettings, main: AgentDefinition) -> Model:
         models = settings.models
         choice = choose_main_model(
-            argument=asked,
+            argument=managed or asked,
             environment=os.environ.get(MODEL_VARIABLE),
             settings=main.model if main.model != INHERIT else settings.model or (models.name if models else None),
             default=DEFAULT_CLAUDE_MODEL,

@@ -362,6 +362,8 @@ def opening_of(session: Session) -> Opening:
         skills=[one.name for one in session.skills.values() if one.for_models],
         servers=[(one.name, one.status.value) for one in session.servers.states()],
         capabilities=CAPABILITIES,
+        plugins=[(one.name, str(one.folder)) for one in session.plugins.loaded],
+        plugin_errors=[(one.name, one.type, f"{one.source}: {one.message}") for one in session.plugins.broken],
         server_errors=[(one.name, one.type, one.message) for one in session.servers.broken],
     )
 

@@ -46,6 +46,15 @@ class HookSource:
     """False for a project folder that the user has not trusted: its hooks do not run."""
     is_strict: bool = attrs.field(default=False, kw_only=True)
     """Whether unknown keys are refused: true for our own files, false for those of others."""
+    is_managed: bool = attrs.field(kw_only=True)
+    """Whether an administrator wrote it, so that nobody else can switch it off: settings, or an agent or a skill of his."""
+
+    variables: tuple[tuple[str, str], ...] = attrs.field(default=(), kw_only=True)
+    """What its commands are given besides, by name, such as the folder of a plugin."""
+
+    @is_managed.default
+    def _of_settings(self) -> bool:
+        return self.kind is SourceKind.MANAGED
 
 
 @final
@@ -72,6 +81,11 @@ class Hook:
     handler: Handler
     source: HookSource
     path: str
+
+    @property
+    def work(self) -> Hashable:
+        """What is run, and with what: a command that names the folder of its plugin is another one in the next plugin."""
+        return self.handler.work, self.source.variables
 
 
 @final
@@ -230,7 +244,7 @@ class HookSet:
         for hook in self._by_event.get(event, ()):
             if hook.matcher.matches(subject):
                 # With other conditions the first may be left out where the second runs.
-                found.setdefault((hook.handler.work, hook.handler.condition), hook)
+                found.setdefault((hook.work, hook.handler.condition), hook)
         return tuple(found.values())
 
     def with_more(self, *parsed: ParsedHooks) -> HookSet:
@@ -255,7 +269,7 @@ def merge_hooks(parsed: Sequence[ParsedHooks]) -> HookSet:
     managed_only = is_disabled or any(one.allows_managed_only for one in trusted)
     by_event: dict[HookEvent, tuple[Hook, ...]] = {}
     for one in trusted:
-        if managed_only and one.source.kind is not SourceKind.MANAGED:
+        if managed_only and not one.source.is_managed:
             continue
         for hook in one.hooks:
             by_event[hook.event] = (*by_event.get(hook.event, ()), hook)

@@ -161,7 +161,7 @@ class HookRunner:
         notes: list[HookAnswer] = []
         for hook in self.hooks.find(told.event, told.subject):
             handler = hook.handler
-            if handler.work in chosen or (_is_once(hook) and (hook.source.name, handler.work) in self._spent):
+            if hook.work in chosen or (_is_once(hook) and (hook.source.name, handler.work) in self._spent):
                 continue
             try:
                 applies = self._applies(handler, told)
@@ -169,7 +169,7 @@ class HookRunner:
                 notes.append(HookAnswer(hook=handler.label, problems=(f"its `if` failed: {error!r}; it ran",)))
                 applies = True
             if applies:
-                chosen[handler.work] = hook
+                chosen[hook.work] = hook
         for hook in chosen.values():
             if _is_once(hook):
                 self._spent.add((hook.source.name, hook.handler.work))
@@ -194,7 +194,7 @@ class HookRunner:
         watched = self._watched(told)
         try:
             with trio.move_on_after(limit_s) as scope:
-                answer = await self._ask(handler, told, context, encoded, limit_s, watched)
+                answer = await self._ask(hook, told, context, encoded, limit_s, watched)
                 state = COMPLETED
             # Out here: a verdict that is there must not get lost because its text takes long to write.
             answer = await cap_answer(answer, lambda text: self._keep(text, context))
@@ -220,15 +220,17 @@ class HookRunner:
 
     async def _ask(
         self,
-        handler: Handler,
+        hook: Hook,
         told: HookInput,
         context: HookContext,
         encoded: Mapping[str, Any],
         limit_s: float,
         watched: WatchedRun | None,
     ) -> HookAnswer:
+        handler = hook.handler
         if isinstance(handler, CommandHandler):
-            done = await self._run_command(handler, context, encoded, watched)
+            exported = {**self._exported(context), **dict(hook.source.variables)}
+            done = await self._run_command(handler, context, encoded, exported, watched)
             answer = read_command(told.event, done.exit_code, done.stdout, done.stderr)
             note = ("it printed more than 1 MiB; the rest was dropped",) if done.was_cut else ()
             return attrs.evolve(answer, problems=(*answer.problems, *note)) if note else answer
@@ -276,10 +278,14 @@ class HookRunner:
                 return text, read_agent_verdict(told.event, text, on_idle=bool(getattr(told, "on_idle", False)))
 
     async def _run_command(
-        self, handler: CommandHandler, context: HookContext, encoded: Mapping[str, Any], watched: WatchedRun | None
+        self,
+        handler: CommandHandler,
+        context: HookContext,
+        encoded: Mapping[str, Any],
+        exported: Mapping[str, str],
+        watched: WatchedRun | None,
     ) -> Finished:
         services = self._services
-        exported = self._exported(context)
         environment = {**services.environment, **exported}
         try:
             done = await run_command(
@@ -301,10 +307,12 @@ class HookRunner:
     ) -> tuple[str, ...]:
         if handler.args is not None:  # there is no shell that would fill these in
             return tuple(_filled(part, exported) for part in (handler.command, *handler.args))
-        key = (handler.shell, handler.command)
+        # In a command of bash they are the shell's variables; in PowerShell such a name is one of its own.
+        command = handler.command if handler.shell == "bash" else _filled(handler.command, exported)
+        key = (handler.shell, command)
         if key not in self._lines:
             run = self._services.ports.blocking.run
-            self._lines[key] = await run(shell_line, handler.command, handler.shell, environment)
+            self._lines[key] = await run(shell_line, command, handler.shell, environment)
         return self._lines[key]
 
     def _exported(self, context: HookContext) -> dict[str, str]:

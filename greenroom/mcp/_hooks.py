@@ -8,6 +8,7 @@ from typing import Any, final
 import attrs
 
 from greenroom.mcp._errors import CallFailed, ServerDown
+from greenroom.mcp._names import hook_server
 from greenroom.mcp._peer import CallResult, ResourcePart, TextPart
 from greenroom.mcp._servers import McpServers
 
@@ -26,6 +27,7 @@ class HookCaller:
             ServerDown: There is no such server, or it is not connected.
             CallFailed: The tool failed.
         """
+        server = hook_server(server)
         found = self._servers.get(server)
         if found is None:
             raise ServerDown(server, "there is no server of that name")

@@ -36,6 +36,12 @@ def plugin_server(plugin: str, server: str) -> str:
     return f"plugin_{plugin}_{server}"
 
 
+def hook_server(name: str) -> str:
+    """Return the server that a hook means: `plugin:<plugin>:<server>` is how hooks of plugins write it."""
+    plugin, _, server = name.removeprefix("plugin:").partition(":")
+    return plugin_server(plugin, server) if server and name.startswith("plugin:") else name
+
+
 def names_tool(pattern: str, name: str) -> bool:
     """Say whether an entry of `tools` or `disallowedTools` means a tool: by its name, `mcp__server`, or with `*` in it."""
     if "*" in pattern:

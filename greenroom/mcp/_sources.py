@@ -14,7 +14,19 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Places, Unusable, is_file, read_text, shown_path
+from greenroom.core.sources import (
+    OWN,
+    THEIRS,
+    Diagnostic,
+    Kind,
+    Places,
+    Plugin,
+    Scope,
+    Unusable,
+    is_file,
+    read_text,
+    shown_path,
+)
 from greenroom.mcp._approvals import Approvals, read_approvals
 from greenroom.mcp._configs import ServerConfig, ServerScope
 from greenroom.mcp._names import plugin_server
@@ -70,10 +82,7 @@ def find_servers(
         is_trusted: Whether the project is trusted: else what its own files name is not started, and takes no name.
     """
     finder = _Finder(places, environ, is_trusted=is_trusted)
-    managed = places.managed / _MANAGED_FILE if places.managed is not None else None
-    if managed is not None and is_file(managed):
-        finder.read_file(managed, ServerScope.MANAGED)
-    else:
+    if not finder.read_managed():
         finder.read_given(given)
         if not only_given:
             finder.read_files()
@@ -102,6 +111,17 @@ class _Finder:
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
+    def read_managed(self) -> bool:
+        """Read what an administrator says of servers; returns whether that is which servers there are."""
+        files = [path for folder in self._places.managed if is_file(path := folder / _MANAGED_FILE)]
+        for path in files:
+            self.read_file(path, ServerScope.MANAGED)
+        for path in self._places.policies:
+            values = self._file(path)
+            self._take(values, ServerScope.MANAGED, path, is_settings=True)
+            self._approve(values, path, may_enable=True)
+        return bool(files or self.entries[ServerScope.MANAGED])
+
     def read_given(self, given: Iterable[str | Mapping[str, Any]]) -> None:
         for one in given:
             if isinstance(one, Mapping):
@@ -118,6 +138,13 @@ class _Finder:
                     self._broken("--mcp-config", f"there is no file {one[:200]!r}; name a file, or write JSON")
 
     def read_files(self) -> None:
+        if Scope.PROJECT in self._places.reads:
+            self._read_project()
+        if Scope.USER in self._places.reads:
+            self._read_users()
+        self._read_plugins()
+
+    def _read_project(self) -> None:
         places = self._places
         for folder in places.project:
             local = self._file(folder / OWN / "settings.local.json")
@@ -135,14 +162,16 @@ class _Finder:
             self._approve(shared, folder / OWN / "settings.json", may_enable=False)
             theirs = folder / THEIRS / "settings.json"
             self._approve(self._file(theirs), theirs, may_enable=False)
-        self._read_users()
-        for plugin in places.plugins:
-            path = plugin.folder / _PROJECT_FILE
-            more = {"CLAUDE_PLUGIN_ROOT": str(plugin.folder), "GREENROOM_PLUGIN_ROOT": str(plugin.folder)}
-            values = self._file(path) or {}
-            servers = values.get(_SERVERS, values)
-            named = {plugin_server(plugin.name, str(name)): entry for name, entry in _items(servers)}
-            self._take({_SERVERS: named}, ServerScope.PLUGIN, path, environ={**self._environ, **more})
+
+    def _read_plugins(self) -> None:
+        for plugin in self._places.plugins:
+            for part in plugin.servers:
+                servers = part.values.get(_SERVERS, part.values)
+                named = {
+                    plugin_server(plugin.name, str(name)): _given_to(entry, plugin) for name, entry in _items(servers)
+                }
+                environ = {**self._environ, **plugin.variables}
+                self._take({_SERVERS: named}, ServerScope.PLUGIN, part.source, environ=environ)
 
     def _read_users(self) -> None:
         places = self._places
@@ -263,6 +292,14 @@ class _Finder:
     def _shadow(self, written: _Written, winner: _Written) -> None:
         text = f"server {written.name!r} is not used: {winner.source} has one of that name, and comes first"
         self._found.append(Diagnostic(kind=Kind.SHADOWED, source=written.source, text=text))
+
+
+def _given_to(entry: object, plugin: Plugin) -> object:
+    """Return the entry of a plugin's server; one that is a program is given the folders of the plugin."""
+    env = entry.get("env", {}) if isinstance(entry, Mapping) else None
+    if not isinstance(entry, Mapping) or "command" not in entry or not isinstance(env, Mapping):
+        return entry
+    return {**entry, "env": {**plugin.variables, **env}}
 
 
 def _items(values: object) -> Iterator[tuple[Any, Any]]:

@@ -13,7 +13,7 @@ from greenroom.permissions._approvals import (
 )
 from greenroom.permissions._decide import check, decide, hidden_tools, paths_of, real_paths
 from greenroom.permissions._modes import ChildPermission, Mode, child_mode, parse_mode
-from greenroom.permissions._policy import PermissionSettings, Policy, merge_permissions, read_permissions
+from greenroom.permissions._policy import PROGRAM, PermissionSettings, Policy, merge_permissions, read_permissions
 from greenroom.permissions._refusals import Refusals
 from greenroom.permissions._request import Request, Reviewer, Verdict
 from greenroom.permissions._rules import Diagnostic, Effect, Rule, Scope, Source, parse_rule
@@ -25,6 +25,7 @@ from greenroom.permissions._updates import Update, apply_updates, read_update, u
 __all__ = [
     "DEADLINE_S",
     "OTHER_SESSION",
+    "PROGRAM",
     "Allow",
     "Answer",
     "Approval",

@@ -20,6 +20,8 @@ from greenroom.permissions._path_patterns import absolute_path, normal
 from greenroom.permissions._rules import Diagnostic, Effect, Rule, Scope, Source, names_tool, parse_rule
 from greenroom.permissions._traits import HANDS_ON, ToolKind, ToolTraits, canonical_name
 
+PROGRAM: Final = Source(scope=Scope.SESSION, name="the program")
+"""The source of rules about tools that the program hands in itself."""
 _LISTS: Final = {Effect.DENY: "deny", Effect.ASK: "ask", Effect.ALLOW: "allow"}
 _KEYS: Final = frozenset(
     ("allow", "ask", "deny", "defaultMode", "additionalDirectories", "disableBypassPermissionsMode")
@@ -63,6 +65,8 @@ class Policy:
             mode, where a deny or ask rule speaks, and where they are no working directories.
         home: The user's home folder, absolute.
         may_bypass: Whether bypassPermissions can be used.
+        managed_only: Whether no rules count but an administrator's, what definitions of agents deny, and what the program says
+            of its own tools. Others are not kept, whoever adds them.
     """
 
     mode: Mode = Mode.DEFAULT
@@ -71,8 +75,14 @@ class Policy:
     own_folders: tuple[str, ...] = ()
     home: str
     may_bypass: bool = True
+    managed_only: bool = False
     _always: dict[tuple[str, ToolTraits], bool] = attrs.field(init=False, factory=dict, eq=False, repr=False)
     """What `always_allows` found out: a policy never changes, and is asked before each call of each agent."""
+
+    def __attrs_post_init__(self) -> None:
+        if self.managed_only:
+            kept = tuple(one for one in self.rules if _is_managed(one))
+            object.__setattr__(self, "rules", kept)
 
     def always_allows(self, tool: str, traits: ToolTraits) -> bool:
         """Whether every call of a tool runs, whatever its input and wherever it runs, unless a hook is against it.
@@ -122,6 +132,13 @@ class Policy:
         bypasses = self.may_bypass and self.mode is Mode.BYPASS
         mode = child_mode(self.mode, definition, setting=setting, may_bypass=bypasses)
         return attrs.evolve(self.with_mode(mode), rules=self.rules + rules), problems
+
+
+def _is_managed(rule: Rule) -> bool:
+    """Whether a rule counts where an administrator lets no others count."""
+    scope = rule.source.scope
+    is_denied = scope is Scope.AGENT and rule.effect is Effect.DENY
+    return scope is Scope.MANAGED or is_denied or rule.source == PROGRAM
 
 
 _WITHOUT_SUBJECT: Final = frozenset((ToolKind.OTHER, ToolKind.SESSION, ToolKind.NETWORK))
@@ -204,7 +221,12 @@ def _read_rules(
 
 
 def merge_permissions(
-    sources: Iterable[PermissionSettings], *, cwd: str, home: str, mode: Mode | None = None
+    sources: Iterable[PermissionSettings],
+    *,
+    cwd: str,
+    home: str,
+    mode: Mode | None = None,
+    managed_only: bool = False,
 ) -> tuple[Policy, tuple[Diagnostic, ...]]:
     """Return the policy that the sources give together.
 
@@ -213,14 +235,23 @@ def merge_permissions(
             and the user's settings.
         cwd: The folder that relative folders of sources without a root lie in; absolute.
         home: The user's home folder; absolute.
-        mode: The mode that was asked for (`--permission-mode`), before any setting.
+        mode: The mode that was asked for (`--permission-mode`), before any setting but a managed one.
+        managed_only: Whether no rules count but managed ones.
     """
     ordered = sorted(sources, key=lambda one: _ORDER.index(one.source.scope) if one.source.scope in _ORDER else 0)
     rules: list[Rule] = []
     directories: list[str] = []
     diagnostics: list[Diagnostic] = []
+    wanted = next((one.mode for one in ordered if one.source.scope is Scope.MANAGED and one.mode is not None), None)
+    if wanted is not None and mode not in (None, wanted):
+        diagnostics.append(
+            Diagnostic("permissions", f"the mode is {wanted}, as an administrator set it, and not {mode}")
+        )
+    mode = wanted or mode
     for one in ordered:
         diagnostics += one.diagnostics
+        if managed_only and one.rules and one.source.scope is not Scope.MANAGED:
+            diagnostics.append(Diagnostic(one.source.label, "its rules do not count: only an administrator's do here"))
         counts = one.source.is_trusted or one.source.scope not in _WORKSPACE
         rules += [rule for rule in one.rules if counts or rule.effect is not Effect.ALLOW]
         if not counts:
@@ -236,5 +267,11 @@ def merge_permissions(
     may_bypass = not any(one.forbids_bypass for one in ordered)
     if mode is Mode.BYPASS and not may_bypass:
         diagnostics.append(Diagnostic("permissions", "bypassPermissions is switched off; the mode is default"))
-    policy = Policy(rules=tuple(rules), directories=tuple(dict.fromkeys(directories)), home=home, may_bypass=may_bypass)
+    policy = Policy(
+        rules=tuple(rules),
+        directories=tuple(dict.fromkeys(directories)),
+        home=home,
+        may_bypass=may_bypass,
+        managed_only=managed_only,
+    )
     return policy.with_mode(mode or Mode.DEFAULT), tuple(diagnostics)

@@ -6,6 +6,7 @@ from greenroom.session._handles import TaskHandle, TaskResult
 from greenroom.session._main import MAIN
 from greenroom.session._neighbours import NeighbourError, NeighbourSettings
 from greenroom.session._open import EVENTS, FOLDS, open_session
+from greenroom.session._plugins import find_session_plugins
 from greenroom.session._queue import Interrupted, SessionInbox
 from greenroom.session._resume import Beginning, Fork, find_session, read_beginning, transcript_opener
 from greenroom.session._rewind_run import rewind_run
@@ -44,6 +45,7 @@ __all__ = [
     "Watch",
     "WorktreeKeys",
     "find_session",
+    "find_session_plugins",
     "load_settings",
     "open_session",
     "read_beginning",

@@ -14,6 +14,7 @@ from weakref import WeakSet
 import attrs
 
 from greenroom.agents import AgentHome
+from greenroom.core.sources import Scope
 from greenroom.hooks import (
     AgentAsker,
     HandlerType,
@@ -84,7 +85,9 @@ class AgentHooks:
         own = []
         if definition.hooks and definition.runs_own_code(trusted):
             kind = SourceKind.AGENT if home.is_child else SourceKind.HOST
-            own.append(self._parsed(definition.hooks, HookSource(f"agent {definition.name}", kind)))
+            is_managed = definition.origin.scope is Scope.MANAGED
+            source = HookSource(f"agent {definition.name}", kind, is_managed=is_managed)
+            own.append(self._parsed(definition.hooks, source))
         if not any(one.hooks for one in (*self._always, *own)):
             return None
         return self._runner(home, own)
@@ -110,7 +113,9 @@ class AgentHooks:
         if home.is_child and "Stop" in hooks:
             stops = [*hooks.get("SubagentStop", ()), *hooks["Stop"]]
             hooks = {**{name: one for name, one in hooks.items() if name != "Stop"}, "SubagentStop": stops}
-        parsed = self._parsed(hooks, HookSource(f"skill {rendered.skill.name}", SourceKind.SKILL))
+        skill = rendered.skill
+        source = HookSource(f"skill {skill.name}", SourceKind.SKILL, is_managed=skill.scope is Scope.MANAGED)
+        parsed = self._parsed(hooks, source)
         if home.hooks is None:
             home.hooks = self._runner(home, [parsed])
         else:

@@ -31,28 +31,20 @@ from greenroom.agents.crew import Stays, delegation_from_environment, moves_call
 from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions
 from greenroom.agents.review import AutoMode
 from greenroom.core import Event, Ports, Recorder, open_bare_nursery
-from greenroom.core.sources import Diagnostic, Kind, Places, find_places
+from greenroom.core.sources import Diagnostic, FoundPlugins, Kind, Places
 from greenroom.hooks import HookServices, OnHook
-from greenroom.mcp import (
-    TOKENS_FOLDER,
-    FoundServers,
-    HookCaller,
-    McpServices,
-    McpSettings,
-    ServerScope,
-    find_servers,
-    start_servers,
-    with_environment,
-)
+from greenroom.mcp import TOKENS_FOLDER, FoundServers, HookCaller, McpServices, McpSettings, start_servers
 from greenroom.models import MODEL_FILE, Budget, Model, ModelNames, ModelSettings, RetryBudget, recording, with_settings
 from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation, SessionGround
 from greenroom.session._environment import EnvironmentLimits, exported_variables, limits_from_environment
 from greenroom.session._environment_text import git_status
+from greenroom.session._finding import describes_place, find_session_servers, places_of
 from greenroom.session._hook_rules import HookRules
 from greenroom.session._judge import Judge, reviewing_model
 from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
+from greenroom.session._plugins import plugin_hooks, take_in_plugins
 from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
 from greenroom.session._rewinding import looking_first, open_checkpoints
@@ -104,6 +96,7 @@ class Plan:
     limits: EnvironmentLimits
     git: str
     """How the repository stands, in words."""
+    plugins: FoundPlugins
     servers: FoundServers
     mcp: McpSettings
     problems: tuple[str, ...]
@@ -167,7 +160,13 @@ class Wish:
     permission_mode: str | None
     agents: Mapping[str, Any] | None
     added: tuple[Path, ...] = ()
+    plugins: tuple[Path, ...] = ()
     is_trusted: bool = attrs.field(kw_only=True)
+
+    @property
+    def has_plugins(self) -> bool:
+        """Whether the program names plugins itself."""
+        return bool(self.plugins or (self.given or {}).get("plugins"))
 
 
 async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earlier: Path | None = None) -> Plan:
@@ -185,30 +184,30 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     """
     wanted = read_sources(wish.sources)
     run = ports.blocking.run
-    places = await run(partial(find_places, cwd, added=wish.added)) if wanted else None
-    stamps = await run(settings_stamps, places, wanted)
-    settings = await run(load_settings, places, wanted, given=wish.given, is_trusted=wish.is_trusted)
+    bare = await run(partial(places_of, cwd, wanted, wish.added, has_plugins=wish.has_plugins))
+    stamps = await run(settings_stamps, bare, wanted)
+    settings = await run(load_settings, bare, wanted, given=wish.given, is_trusted=wish.is_trusted)
+    places, plugins = await take_in_plugins(bare, settings, wish.plugins, ports)
     variables = settings.env
     environ = ChainMap(variables, dict(os.environ))
+    as_managed = settings.as_managed
     settings, of_mode = in_mode(settings, environ, stored=mode, run=earlier.name if earlier else "")
-    teams = teams_from_environment(environ, settings.scalars.teams)
-    delegation = delegation_from_environment(environ, settings.scalars.delegation)
+    teams = as_managed("teams", teams_from_environment(environ, settings.scalars.teams))
+    delegation = as_managed("delegation", delegation_from_environment(environ, settings.scalars.delegation))
     settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams, delegation=delegation))
     limits = limits_from_environment(environ)
-    builtins = await run(builtin_definitions, environ, is_headless=not delegation.interactive)
-    builtins = with_worker(builtins, delegation)
+    builtins = with_worker(await run(builtin_definitions, environ, is_headless=not delegation.interactive), delegation)
     definitions = DefinitionSource(places, blocking=ports.blocking, more=wish.agents, builtins=builtins)
     found = await definitions.refresh()
-    home = places.user if places is not None else await run(Path.home)
     tools = limits.put_into(with_its_tools(wish.tools, delegation))
-    policy, problems = make_policy(settings, tuple(tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
-    policy = attrs.evolve(policy, directories=(*policy.directories, *map(str, wish.added)))
-    servers, mcp, more = await run(_find_servers, cwd, places, wanted, settings, environ)
+    home = places.user if places is not None else await run(Path.home)
+    policy, problems = _policy_of(wish, settings, tools, cwd, home)
+    servers, mcp, more = await run(find_session_servers, cwd, places, wanted, settings, environ)
     if not moves_calls(environ, delegation):
         mcp = attrs.evolve(mcp, background_after_s=0.0)
     unread = {one.source for one in settings.diagnostics if one.kind is Kind.BROKEN}
     more = [one for one in more if one.source not in unread]  # a file that cannot be read is said to be so once
-    diagnostics: Sequence[Diagnostic] = (*settings.diagnostics, *found.problems, *more)
+    diagnostics: Sequence[Diagnostic] = (*settings.diagnostics, *plugins.diagnostics, *found.problems, *more)
     return Plan(
         cwd=cwd,
         places=places,
@@ -219,63 +218,29 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         main=_chosen(wish.main, found),
         tools=tools,
         policy=policy,
-        has_mode=wish.permission_mode is not None,
+        has_mode=wish.permission_mode is not None or settings.has_managed_mode,
         variables=variables,
         environ=environ,
-        compaction=compaction_from_environment(environ, settings.scalars.compaction),
+        compaction=as_managed("compaction", compaction_from_environment(environ, settings.scalars.compaction)),
         limits=limits,
-        git="" if places is None else await run(git_status, cwd, environ),
+        git=await run(git_status, cwd, environ) if describes_place(places) else "",
+        plugins=plugins,
         servers=servers,
         mcp=mcp,
         problems=(*([of_mode] if of_mode else []), *map(str, diagnostics), *problems),
     )
 
 
+def _policy_of(wish: Wish, settings: Settings, tools: ToolSet, cwd: Path, home: Path) -> tuple[Policy, list[str]]:
+    """Return what decides about calls, and what of it could not be used."""
+    policy, problems = make_policy(settings, tuple(tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
+    return attrs.evolve(policy, directories=(*policy.directories, *map(str, wish.added))), problems
+
+
 def _chosen(main: AgentDefinition | str | MainFor, found: Definitions) -> AgentDefinition:
     if isinstance(main, AgentDefinition):
         return main
     return found.find(main) if isinstance(main, str) else main(found)
-
-
-def _find_servers(
-    cwd: Path,
-    places: Places | None,
-    sources: frozenset[SettingSource],
-    settings: Settings,
-    environ: Mapping[str, str],
-) -> tuple[FoundServers, McpSettings, list[Diagnostic]]:
-    """Return the MCP servers that files and settings name, and how they are to be treated."""
-    mcp, ignored = with_environment(settings.scalars.mcp, environ)
-    # Only what the program says itself: files are read where they lie, with the approvals that they need.
-    given = [
-        {"mcpServers": file.values["mcpServers"]}
-        for file in settings.files
-        if file.source is None and file.values.get("mcpServers")
-    ]
-    if (places is None or mcp.only_given) and not given:
-        return FoundServers(), mcp, list(ignored)
-    found = find_servers(
-        places if places is not None else find_places(cwd),
-        environ=environ,
-        given=given,
-        only_given=places is None or mcp.only_given,
-        is_trusted=settings.is_trusted,
-    )
-    unwanted = settings.scalars.disabledMcpjsonServers
-    kept = tuple(one for one in found.configs if one.name not in unwanted and _is_read(one.scope, sources))
-    return attrs.evolve(found, configs=kept), mcp, [*ignored, *found.diagnostics]
-
-
-def _is_read(scope: ServerScope, sources: frozenset[SettingSource]) -> bool:
-    match scope:
-        case ServerScope.PROJECT:
-            return SettingSource.PROJECT in sources
-        case ServerScope.LOCAL:  # the user's own, for this project
-            return bool({SettingSource.LOCAL, SettingSource.USER} & sources)
-        case ServerScope.USER:
-            return SettingSource.USER in sources
-        case _:
-            return True
 
 
 def layered(plan: Plan, model: Model, journal: Journal, ports: Ports) -> tuple[Model, Budget]:
@@ -380,6 +345,7 @@ async def compose(
         budget=budget,
         git=plan.git,
     )
+    composition.take_plugins(plan.plugins, plugin_hooks(plan.plugins))
     is_kept = plan.settings.scalars.fileCheckpointingEnabled
     composition.checkpoints = await open_checkpoints(run_folder, journal.write_before, ports, is_on=is_kept)
     composition.services = _services(

@@ -42,8 +42,8 @@ from greenroom.agents.memory import (
     tools_with_memory,
 )
 from greenroom.core import Ports, UsageError
-from greenroom.core.sources import Places
-from greenroom.hooks import HookServices
+from greenroom.core.sources import FoundPlugins, Places
+from greenroom.hooks import HookServices, ParsedHooks
 from greenroom.mcp import McpServers, MissingServers, ServerStatus, prompt_call
 from greenroom.models import Budget, ModelNames, choose_model, read_effort
 from greenroom.permissions import ChildPermission, Mode, Policy, hidden_tools
@@ -51,6 +51,7 @@ from greenroom.session._agent_hooks import AgentHooks
 from greenroom.session._agent_servers import ServerTool, reach_servers, read_server_prompt
 from greenroom.session._environment_text import environment_text, git_status
 from greenroom.session._file_watch import FileWatch
+from greenroom.session._finding import describes_place
 from greenroom.session._following import follow_files
 from greenroom.session._in_force import InForce
 from greenroom.session._leading import as_coordinator, give_scratchpad, open_folders, workers_in_words
@@ -76,6 +77,7 @@ class Composition(InForce):
         policy: The session's own; agents have copies.
         definitions: The kinds of agents that there are.
         skills: Those that count now.
+        plugins: Those that there are, and those that could not be loaded.
         scratchpad: The folder that a coordinator's workers share.
         checkpoints: How files were when messages of the user's arrived; None where nothing is kept.
         services: What all agents share; set once it is made, before the first agent is.
@@ -112,6 +114,7 @@ class Composition(InForce):
         self.services: AgentServices
         self.checkpoints: FileCheckpoints | None = None
         self.scratchpad: Path | None = None
+        self.plugins = FoundPlugins()
         self.problems: list[str] = []
         self.hooks = AgentHooks(settings.hooks, hook_services, self.problems)
         self.files = FileWatch(cwd)
@@ -139,6 +142,18 @@ class Composition(InForce):
     def teams(self) -> TeamSettings:
         """How teams work in the session."""
         return self._settings.scalars.teams
+
+    def take_plugins(self, found: FoundPlugins, hooks: Sequence[ParsedHooks]) -> None:
+        """Let plugins count, before the first agent is made.
+
+        Args:
+            found: The plugins.
+            hooks: Their hooks.
+        """
+        self.plugins = found
+        for one in hooks:
+            self.hooks.extend(one)
+            self.problems += map(str, one.problems)
 
     # --- one agent -------------------------------------------------------------------------------------------------
 
@@ -468,5 +483,7 @@ class Composition(InForce):
         return workers_in_words(names, servers, self.delegation, self.policy, self.scratchpad)
 
     def _environment(self, home: AgentHome, git: str) -> str:
+        if not describes_place(self._places):
+            return ""
         told = git if home.definition.reads_instructions else ""
         return environment_text(home.place or self._cwd, self._ports.clock.wall().date(), told)

@@ -93,6 +93,7 @@ async def open_session(
     ask_user: AskUser | None = None,
     agents: Mapping[str, Any] | None = None,
     added: Iterable[Path | str] = (),
+    plugins: Iterable[Path | str] = (),
     worktree: str | None = None,
     on_message: OnMessage | None = None,
     watch: Watch | None = None,
@@ -108,7 +109,7 @@ async def open_session(
         ports: Time, ids, chance, disk and threads; by default the machine's.
         resume: A run to go on with (folder, id or `last`): the main agent has its conversation and id again; or a `Fork` of one.
         session_id: The id of a new session, a UUID; by default one is made.
-        sources: Whose files are read for all but the model: `user`, `project`, `local`; none unless named.
+        sources: Whose files are read for all but the model: `user`, `project`, `local`, and with any of them `managed`.
         settings: Settings that come before those of any file, with the keys of a settings file.
         is_trusted: Whether what the project's own files allow, run or set may count.
         permission_mode: How calls are treated that no rule speaks about; before any setting.
@@ -117,44 +118,67 @@ async def open_session(
         ask_user: Puts an agent's questions before a person.
         agents: More definitions, as JSON objects by their names.
         added: Further folders that the agents may work in; where files are read, agents and skills of theirs count too.
+        plugins: Folders of plugins whose agents, skills, hooks and MCP servers count, whatever else is read.
         worktree: The git worktree to work in, left there: a name; empty for a new one; `#` and the number of a pull request.
         on_message: Hears of each message of an agent in the step in which it is appended.
         watch: Who hears of what else while it happens.
 
     Raises:
         UsageError: `cwd` is no folder; there is no such run, agent, mode or source; a setting cannot be used.
-        WorktreeError: The worktree cannot be made, or is used by another session.
-        JournalError: The run folder cannot be written.
+        WorktreeError, JournalError: The worktree cannot be made or is another session's; the run folder cannot be written.
         RuntimeFailed: An agent crashed more often than it may be restarted.
     """
-    ports = ports or Ports()
-    wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, _all(added), is_trusted=is_trusted)
-    plan, place, earlier = await _planned(cwd, wish, _Way(resume, session_id, _runs(runs), worktree), ports)
-    host = Hosted(_made(model, plan), can_use_tool, ask_user, on_message, watch or Watch(), has_approver=has_approver)
-    async with _running(plan, host, place, ports, earlier) as session:
+    wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, is_trusted=is_trusted)
+    way = _Way(resume, session_id, _runs(runs), worktree, _all(added), _absolute(plugins))
+    host = partial(_host, model, can_use_tool, ask_user, on_message, watch or Watch(), has_approver=has_approver)
+    async with _opened(cwd, wish, way, ports or Ports(), host) as session:
         yield session
 
 
 @final
 @attrs.frozen
 class _Way:
-    """Where a session begins; the fields are arguments of `open_session`."""
+    """Where a session begins, and which folders count; the fields are arguments of `open_session`."""
 
     resume: Path | str | Fork | None
     session_id: str | None
     runs: Path
     worktree: str | None
+    added: tuple[Path, ...]
+    plugins: tuple[Path, ...]
+
+
+def _host(
+    model: Model | ModelFor,
+    can_use_tool: CanUseTool | None,
+    ask_user: AskUser | None,
+    on_message: OnMessage | None,
+    watch: Watch,
+    plan: Plan,
+    *,
+    has_approver: bool,
+) -> Hosted:
+    """Return what the program hands in, with the model of the plan."""
+    made = model(plan.settings.scalars, plan.main) if callable(model) else model
+    return Hosted(made, can_use_tool, ask_user, on_message, watch, has_approver=has_approver)
+
+
+@asynccontextmanager
+async def _opened(
+    cwd: Path | str, wish: Wish, way: _Way, ports: Ports, host: Callable[[Plan], Hosted]
+) -> AsyncIterator[Session]:
+    """Settle what a session is to be, and run it."""
+    plan, place, earlier = await _planned(cwd, wish, way, ports)
+    async with _running(plan, host(plan), place, ports, earlier) as session:
+        yield session
 
 
 async def _planned(cwd: Path | str, wish: Wish, way: _Way, ports: Ports) -> tuple[Plan, Path, Path | None]:
     """Return what a session is to be, its folder, and that of the run that it goes on with."""
+    wish = attrs.evolve(wish, added=way.added, plugins=way.plugins)
     earlier, before, place = await _places_of(way.resume, way.session_id, way.runs, ports)
     plan = await make_plan(_existing(cwd), wish, ports, mode=before.mode, earlier=earlier)
     return await with_worktree(plan, way.worktree, ports), place, earlier
-
-
-def _made(model: Model | ModelFor, plan: Plan) -> Model:
-    return model(plan.settings.scalars, plan.main) if callable(model) else model
 
 
 async def _places_of(
@@ -312,6 +336,11 @@ def _existing(cwd: Path | str) -> Path:
 
 def _all(folders: Iterable[Path | str]) -> tuple[Path, ...]:
     return tuple(map(_existing, folders))
+
+
+def _absolute(folders: Iterable[Path | str]) -> tuple[Path, ...]:
+    """Return folders that need not be there."""
+    return tuple(Path(one).absolute() for one in folders)
 
 
 def _runs(runs: Path | str | None) -> Path:

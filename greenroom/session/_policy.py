@@ -10,13 +10,13 @@ import attrs
 from greenroom.agents import AgentDefinition
 from greenroom.agents.crew import ChildWish
 from greenroom.permissions import (
+    PROGRAM,
     ChildPermission,
     Effect,
     Mode,
     Policy,
     Rule,
     Scope,
-    Source,
     ToolKind,
     merge_permissions,
     parse_mode,
@@ -39,11 +39,14 @@ def make_policy(
         UsageError: There is no such mode.
     """
     policy, problems = merge_permissions(
-        settings.permissions, cwd=str(cwd), home=str(home), mode=None if mode is None else parse_mode(mode)
+        settings.permissions,
+        cwd=str(cwd),
+        home=str(home),
+        mode=None if mode is None else parse_mode(mode),
+        managed_only=settings.allows_managed_rules_only,
     )
     own = [one.name for one in tools if traits_of(one.name).kind is ToolKind.OTHER and not one.name.startswith("mcp__")]
-    source = Source(scope=Scope.SESSION, name="the program")
-    rules = [parse_rule(name, Effect.ALLOW, source)[0] for name in own]
+    rules = [parse_rule(name, Effect.ALLOW, PROGRAM)[0] for name in own]
     kept: list[Rule] = [rule for rule in rules if rule is not None]
     return attrs.evolve(policy, rules=(*policy.rules, *kept)), [str(one) for one in problems]
 
@@ -65,6 +68,7 @@ def rebased(policy: Policy, before: Policy, after: Policy, *, kept_in_files: Col
         rules=(*after.rules, *more),
         directories=tuple(dict.fromkeys((*after.directories, *folders))),
         may_bypass=after.may_bypass,
+        managed_only=after.managed_only,
     ).with_mode(policy.mode)
 
 

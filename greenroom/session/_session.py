@@ -25,6 +25,7 @@ from greenroom.agents import (
 from greenroom.agents.definitions import Definitions
 from greenroom.agents.review import AutoModeStatistics
 from greenroom.core import Cause, Ports, TurnFailed, TurnKilled, UsageError
+from greenroom.core.sources import FoundPlugins
 from greenroom.hooks import ParsedHooks
 from greenroom.inbox import AUTO_CONTINUATION, HUMAN, Item, Origin
 from greenroom.mailbox import Lane
@@ -237,6 +238,11 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfTeams):
     def skills(self) -> Skills:
         """The skills that count now."""
         return self._composition.skills.current
+
+    @property
+    def plugins(self) -> FoundPlugins:
+        """The plugins that the session has, and those that could not be loaded."""
+        return self._composition.plugins
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Settings of a session: which files there are, in which order they count, and what is in them.
 
-Rule 1 (DESIGN 12.33): what a program gives comes before files; local files before shared ones, the project's before the
+Rule 1 (DESIGN 12.33): what an administrator wants comes before all (agents 13.40), what a program gives before files; local files before shared ones, the project's before the
 user's, ours before `.claude`. The first that says something wins; rules and hooks add up. Rule 2: what our own files say has
 to be right, down to the last key, save single hooks: a
 malformed one disables itself only. In files of others what is not understood is passed over. Rule 3: reading looks at the
@@ -10,10 +10,11 @@ disk: it goes through `Blocking`.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, final
 
 import attrs
 
@@ -31,6 +32,7 @@ from greenroom.session._neighbours import NeighbourSettings
 from greenroom.teams import TeamSettings
 from greenroom.worktrees import BaseRef, WorktreeSettings
 
+Part = TypeVar("Part", bound=attrs.AttrsInstance)
 Stamps: TypeAlias = Mapping[Path, tuple[int, ...] | None]
 """What tells one state of a file from another, by file; None where there is none."""
 LOCAL_FILE: Final = "settings.local.json"
@@ -40,6 +42,8 @@ SHARED_FILE: Final = "settings.json"
 class SettingSource(StrEnum):
     """Whose settings files are read."""
 
+    MANAGED = "managed"
+    """Those of the administrator's folders; they come with any of the others."""
     USER = "user"
     """`settings.json` of the user's own folder."""
     PROJECT = "project"
@@ -98,6 +102,8 @@ class SessionSettings:
     """True: no hooks run, save managed ones."""
     allowManagedHooksOnly: bool | None = None  # noqa: N815
     """True in managed settings: no other hooks run."""
+    allowManagedPermissionRulesOnly: bool | None = None  # noqa: N815
+    """True in managed settings: no other permission rules count, those of skills and lasting answers neither."""
     autoMemoryEnabled: bool | None = None  # noqa: N815
     """False keeps agents from reading and writing memory."""
     extract_memory: bool = False
@@ -119,6 +125,8 @@ class SessionSettings:
     """Servers of projects that are approved."""
     disabledMcpjsonServers: tuple[str, ...] = ()  # noqa: N815
     """Servers of projects that are not to run; these count more than approvals."""
+    plugins: tuple[str, ...] = ()
+    """Folders of plugins; a relative one begins at the project, in the user's file at the folder of that file."""
     autoMode: AutoModeSettings = attrs.field(factory=AutoModeSettings)  # noqa: N815
     """How calls are reviewed in the mode `auto`: `model`, `timeout_s`, `environment`, `allow`, `soft_deny`, `hard_deny`."""
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
@@ -150,8 +158,9 @@ class SessionSettings:
     """What all runs of a project may take up before a sweep removes the oldest."""
 
 
-_MERGED: Final = frozenset(("permissions", "hooks", "env", "mcpServers"))
-AT_ONCE: Final = frozenset(("permissions", "hooks", "env", "disableAllHooks", "allowManagedHooksOnly"))
+_MERGED: Final = frozenset(("permissions", "hooks", "env", "mcpServers", "plugins"))
+_SWITCHES: Final = frozenset(("disableAllHooks", "allowManagedHooksOnly", "allowManagedPermissionRulesOnly"))
+AT_ONCE: Final = frozenset(("permissions", "hooks", "env")) | _SWITCHES
 """What is in force within seconds after a file was edited; the rest counts from the next session on."""
 
 
@@ -196,7 +205,45 @@ class Settings:
             made.update({str(key): str(value) for key, value in env.items()} if isinstance(env, Mapping) else {})
         return made
 
+    @property
+    def allows_managed_rules_only(self) -> bool:
+        """Whether only an administrator's permission rules count; nobody else can say so."""
+        return any(one.values.get("allowManagedPermissionRulesOnly") is True for one in self._managed)
 
+    @property
+    def has_managed_mode(self) -> bool:
+        """Whether an administrator says which mode the session begins in."""
+        return any(one.mode and one.source.scope is permissions.Scope.MANAGED for one in self.permissions)
+
+    @property
+    def _managed(self) -> tuple[SettingsFile, ...]:
+        return tuple(one for one in self.files if one.source is SettingSource.MANAGED)
+
+    def as_managed(self, name: str, part: Part) -> Part:
+        """Return a part of the settings that variables of the environment have changed, with what an administrator says of it.
+
+        Args:
+            name: Of the key, such as `delegation`.
+            part: What it has become.
+        """
+        said = [one.values[name] for one in self._managed if isinstance(one.values.get(name), Mapping)]
+        known = {one.name for one in attrs.fields(type(part))}
+        held = {key: getattr(getattr(self.scalars, name), key) for one in said for key in one if key in known}
+        made: Part = attrs.evolve(cast(Any, part), **held)
+        return made
+
+    def plugin_folders(self, places: Places) -> list[tuple[SettingSource | None, Path]]:
+        """Return the folders of plugins that our own files and the program name, with whose settings say so, in their order."""
+        found = []
+        for file in self.files:
+            named = file.values.get("plugins") if file.is_own else None
+            if isinstance(named, list | tuple) and (self.is_trusted or file.source not in _OF_PROJECT):
+                start = places.cwd if file.source is None else file.root or Path(file.name).parent
+                found += [(file.source, _folder(one, start, places.user)) for one in named]
+        return found
+
+
+_FIRST: Final[Mapping[SettingSource | None, int]] = {SettingSource.MANAGED: 0, None: 1}
 _OF_PROJECT: Final = frozenset((SettingSource.PROJECT, SettingSource.LOCAL))
 _SAID_ELSEWHERE: Final = frozenset(
     ("permissions", "mcpServers", "enableAllProjectMcpServers", "enabledMcpjsonServers", "disabledMcpjsonServers")
@@ -204,20 +251,29 @@ _SAID_ELSEWHERE: Final = frozenset(
 """Rules and servers are judged where they are read, and how long runs are kept is for a sweep, which trusts its project."""
 _SCOPES: Final = {
     None: permissions.Scope.CLI,
+    SettingSource.MANAGED: permissions.Scope.MANAGED,
     SettingSource.USER: permissions.Scope.USER,
     SettingSource.PROJECT: permissions.Scope.PROJECT,
     SettingSource.LOCAL: permissions.Scope.LOCAL,
 }
 _KINDS: Final = {
     None: SourceKind.HOST,
+    SettingSource.MANAGED: SourceKind.MANAGED,
     SettingSource.USER: SourceKind.USER,
     SettingSource.PROJECT: SourceKind.PROJECT,
     SettingSource.LOCAL: SourceKind.LOCAL,
 }
 
 
+def _folder(named: str, start: Path, user: Path) -> Path:
+    """Return the folder that a text names: `~` is the user's, what is relative begins at `start`."""
+    inner = named.removeprefix("~").lstrip("/")
+    path = user / inner if named == "~" or named.startswith("~/") else start / named
+    return Path(os.path.normpath(path))
+
+
 def read_sources(names: Iterable[str]) -> frozenset[SettingSource]:
-    """Return the sources of these names.
+    """Return the sources of these names; an administrator's is among them as soon as there is one.
 
     Raises:
         UsageError: There is none of that name.
@@ -228,7 +284,7 @@ def read_sources(names: Iterable[str]) -> frozenset[SettingSource]:
             found.add(SettingSource(name))
         except ValueError:
             raise UsageError(f"there are no settings {name!r}; there are {', '.join(SettingSource)}") from None
-    return frozenset(found)
+    return frozenset({*found, SettingSource.MANAGED} if found else ())
 
 
 def settings_path(places: Places, source: SettingSource) -> Path:
@@ -250,7 +306,8 @@ def load_settings(
     Args:
         places: Where files lie; None reads none.
         sources: Whose files are read.
-        given: What the program gives; it comes first and is read as strictly as our own files.
+        given: What the program gives; it comes behind what an administrator says, before all else, and is read as strictly as
+            our own files.
         is_trusted: Whether the project is trusted: else what its files allow, run or set does not count.
 
     Raises:
@@ -258,11 +315,11 @@ def load_settings(
     """
     files: list[SettingsFile] = []
     diagnostics: list[Diagnostic] = []
-    if given:
-        files.append(SettingsFile(name="settings", source=None, values=given, is_own=True))
     for path, source, is_own in settings_files(places, sources):
         file = read_settings_file(path, source, is_own=is_own, diagnostics=diagnostics)
         files += [] if file is None else [file]
+    if given:
+        files.append(SettingsFile(name="settings", source=None, values=given, is_own=True))
     return combined_settings(files, diagnostics, is_trusted=is_trusted)
 
 
@@ -278,12 +335,13 @@ def read_settings_file(
         diagnostics: Takes what was passed over.
 
     Raises:
-        SettingsError: It is ours, and cannot be read or holds no JSON object.
+        SettingsError: It is ours, or an administrator's, and cannot be read or holds no JSON object.
     """
-    values = _read(path, is_own=is_own, diagnostics=diagnostics)
+    is_needed = is_own or source is SettingSource.MANAGED  # a policy that cannot be read must not count for nothing
+    values = _read(path, is_needed=is_needed, diagnostics=diagnostics)
     if values is None:
         return None
-    root = None if source is SettingSource.USER else path.parent.parent
+    root = path.parent.parent if source in _OF_PROJECT else None
     return SettingsFile(name=str(path), source=source, values=values, is_own=is_own, root=root)
 
 
@@ -300,6 +358,8 @@ def settings_stamps(places: Places | None, sources: Iterable[SettingSource]) -> 
 
 def _paths(places: Places) -> Iterator[tuple[Path, SettingSource, bool]]:
     """Return where settings may lie, in the order in which they count."""
+    for path in places.policies:
+        yield path, SettingSource.MANAGED, path.name == SHARED_FILE
     seen: set[Path] = set()
     for folder in dict.fromkeys((places.cwd, places.root, places.main_root)):
         for name in (OWN, THEIRS):
@@ -312,7 +372,7 @@ def _paths(places: Places) -> Iterator[tuple[Path, SettingSource, bool]]:
     yield places.their_home / SHARED_FILE, SettingSource.USER, False
 
 
-def _read(path: Path, *, is_own: bool, diagnostics: list[Diagnostic]) -> Mapping[str, Any] | None:
+def _read(path: Path, *, is_needed: bool, diagnostics: list[Diagnostic]) -> Mapping[str, Any] | None:
     values: Any = None
     try:
         values = json.loads(path.read_bytes() or b"{}")
@@ -325,7 +385,7 @@ def _read(path: Path, *, is_own: bool, diagnostics: list[Diagnostic]) -> Mapping
         problem = f"is no JSON: {error}"
     if not problem:
         return dict(values)
-    if is_own:
+    if is_needed:
         raise SettingsError(str(path), (f"the file {problem}",))
     diagnostics.append(
         Diagnostic(kind=Kind.BROKEN, source=str(path), text=f"the file {problem}; it counts for nothing")
@@ -337,7 +397,7 @@ def combined_settings(files: Sequence[SettingsFile], diagnostics: list[Diagnosti
     """Return what files say together.
 
     Args:
-        files: In the order in which they count.
+        files: In the order in which they count; an administrator's are put first, and behind them what a program gives.
         diagnostics: What was passed over when they were read; takes what is passed over now.
         is_trusted: Whether the project is trusted.
 
@@ -347,6 +407,7 @@ def combined_settings(files: Sequence[SettingsFile], diagnostics: list[Diagnosti
     rules: list[PermissionSettings] = []
     hooks: list[ParsedHooks] = []
     scalars: dict[str, Any] = {}
+    files = sorted(files, key=lambda one: _FIRST.get(one.source, len(_FIRST)))
     for file in files:
         sound = _sound_keys(file, diagnostics)
         counts = is_trusted or file.source not in _OF_PROJECT

@@ -154,8 +154,11 @@ class SettingsWatch:
         return file
 
     async def _is_refused(self, path: Path) -> bool:
-        source = f"{self._places[path][0]}_settings"
-        reason = await ask_of_change(self._home, self._recorder, source=source, path=path)
+        source = self._places[path][0]
+        if source is SettingSource.MANAGED:  # nobody may keep what an administrator wants from counting
+            await ask_of_change(self._home, self._recorder, source="policy_settings", path=path)
+            return False
+        reason = await ask_of_change(self._home, self._recorder, source=f"{source}_settings", path=path)
         if reason:
             self._refuse(f"{path}: a hook refused the edit: {reason}")
         return bool(reason)

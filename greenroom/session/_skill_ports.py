@@ -20,6 +20,10 @@ def skill_ports(home: AgentHome, places: Places, *, is_trusted: bool) -> Callabl
 
     def made(context: ToolContext) -> RenderPorts:
         effort = home.definition.effort
+
+        async def make_folder(path: Path) -> None:
+            await home.services.blocking.run(_make_folder, path)
+
         return RenderPorts(
             cwd=home.cwd,
             project=places.root,
@@ -29,9 +33,15 @@ def skill_ports(home: AgentHome, places: Places, *, is_trusted: bool) -> Callabl
             may_run=_MayRun(home),
             shell=_Shell(context) if home.services.processes is not None else None,
             files=_Files(context),
+            plugin_data=places.plugin_data,
+            make_folder=make_folder,
         )
 
     return made
+
+
+def _make_folder(path: Path) -> None:
+    path.mkdir(parents=True, exist_ok=True)
 
 
 @final

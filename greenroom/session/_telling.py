@@ -46,7 +46,7 @@ async def ask_of_change(home: AgentHome, recorder: Recorder, *, source: str, pat
     Args:
         home: The main agent's.
         recorder: Where it is put on record.
-        source: `user_settings`, `project_settings` or `local_settings`.
+        source: `user_settings`, `project_settings`, `local_settings` or `policy_settings`.
         path: The file.
     """
     if home.hooks is None or not home.hooks.has(HookEvent.CONFIG_CHANGE):

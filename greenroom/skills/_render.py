@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -59,6 +59,9 @@ class RenderPorts:
     session: str = ""
     effort: str = ""
     plugin_data: Path | None = None
+    """The folder that holds the data of each plugin, by its name."""
+    make_folder: Callable[[Path], Awaitable[object]] | None = None
+    """Makes that of a plugin whose skill names it."""
     may_run: MayRun | None = None
     shell: ShellRunner | None = None
     files: FileReader | None = None
@@ -98,6 +101,13 @@ async def render_skill(skill: Skill, arguments: str, ports: RenderPorts) -> Rend
     is_trusted = ports.is_trusted or skill.scope is not Scope.PROJECT
     rules = skill.allowed_tools if is_trusted else ()
     allowed = tuple(substitute(one, Arguments(), variables) for one in rules)
+    if (
+        skill.plugin
+        and "_PLUGIN_DATA}" in skill.body
+        and ports.plugin_data is not None
+        and ports.make_folder is not None
+    ):
+        await ports.make_folder(ports.plugin_data / skill.plugin)
     pieces = parse_template(skill.body)
     for piece in pieces:
         if isinstance(piece, Shell):
@@ -134,7 +144,7 @@ def _variables(skill: Skill, ports: RenderPorts) -> dict[str, str]:
     if skill.scope is Scope.PLUGIN:
         parents = skill.path.parents
         root = next((one.parent for one in parents if one.name in {"skills", "commands"}), skill.folder)
-        values["PLUGIN_ROOT"] = str(root)
+        values["PLUGIN_ROOT"] = str(skill.plugin_root or root)
         if ports.plugin_data is not None:
             values["PLUGIN_DATA"] = str(ports.plugin_data / skill.plugin)
     return {f"{prefix}_{key}": value for key, value in values.items() for prefix in ("CLAUDE", "GREENROOM")}

@@ -83,6 +83,8 @@ class Skill:
     """Its file."""
     stamp: tuple[int, ...] = ()
     """The state of its file that this was read from."""
+    plugin_root: Path | None = None
+    """The folder of the plugin that it comes from; None for none, and where nobody said."""
 
     @property
     def folder(self) -> Path:

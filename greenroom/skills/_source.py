@@ -26,7 +26,6 @@ from greenroom.core.sources import (
     Places,
     Scope,
     Unusable,
-    find_files,
     read_text,
     shown_path,
 )
@@ -85,11 +84,12 @@ class SkillSource:
         Returns:
             Whether there is a folder that was not looked at before.
         """
-        if self._places is None or not path.is_relative_to(self._places.cwd):
+        places = self._places
+        if places is None or Scope.PROJECT not in places.reads or not path.is_relative_to(places.cwd):
             return False
         before = len(self._below)
         for folder in path.parents:
-            if folder == self._places.cwd:
+            if folder == places.cwd:
                 break
             self._below.setdefault(folder)
         return len(self._below) > before
@@ -144,14 +144,13 @@ def _scan(places: Places, below: Iterable[Path], cache: FileCache[_Parsed]) -> S
 
 def _files(level: Level, below: str) -> Iterable[tuple[Found, _Place]]:
     for kind, is_command in (("skills", False), ("commands", True)):
-        folder = level.folder / kind
         wanted = _is_markdown if is_command else SKILL_FILE.__eq__
-        for file in find_files(folder, wanted, depth=_DEPTH):
+        for folder, file in level.find(kind, wanted, depth=_DEPTH):
             inner = file.path.relative_to(folder)
             parts = inner.with_suffix("").parts if is_command else inner.parts[:-1]
             if not parts or (is_command and file.path.name == SKILL_FILE):
                 continue
-            name = ":".join([*([level.plugin] if level.plugin else []), *parts])
+            name = ":".join([*([level.plugin.name] if level.plugin else []), *parts])
             yield file, _Place(level=level, name=name, is_command=is_command, below=below, stamp=file.stamp)
 
 
@@ -165,7 +164,7 @@ def _read(places: Mapping[Path, _Place], path: Path) -> _Parsed:
         content = read_text(path)
     except Unusable as error:
         return None, [Diagnostic(kind=Kind.BROKEN, source=shown_path(path), text=str(error))]
-    return read_skill(
+    skill, found = read_skill(
         content,
         name=place.name,
         path=path,
@@ -173,3 +172,5 @@ def _read(places: Mapping[Path, _Place], path: Path) -> _Parsed:
         is_command=place.is_command,
         stamp=place.stamp,
     )
+    plugin = place.level.plugin
+    return skill if skill is None or plugin is None else attrs.evolve(skill, plugin_root=plugin.folder), found

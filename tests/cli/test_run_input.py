@@ -167,6 +167,10 @@ def test_13_40_the_command_line_adds_to_the_settings_that_it_gives(tmp_path: Pat
         (("Go.", "--agents", "{"), "--agents is no JSON"),
         (("Go.", "--agent", "nobody"), "no agent is called 'nobody'"),
         (("Go.", "--setting-sources", "user,team"), "there are no settings 'team'"),
+        (
+            ("Go.", "--bare", "--setting-sources", "user"),
+            "--bare reads no settings files: leave out --setting-sources user",
+        ),
         (("Go.", "--model", "gpt-x"), "there is no model 'gpt-x'"),
         (("Go.", "--model", "sonnet"), "needs a key: set ANTHROPIC_API_KEY"),
         (("Go.",), "needs a key: set ANTHROPIC_API_KEY"),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.core.sources import Kind, Plugin, find_places
+from greenroom.core.sources import Kind, Plugin, find_places, read_plugin
 from greenroom.mcp import (
     FoundServers,
     Http,
@@ -176,7 +176,7 @@ class Files:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(values if isinstance(values, str) else json.dumps(values), encoding="utf-8")
 
-    def find(self, *, plugins: tuple[Plugin, ...] = (), managed: Path | None = None, **options: Any) -> FoundServers:
+    def find(self, *, plugins: tuple[Plugin, ...] = (), managed: tuple[Path, ...] = (), **options: Any) -> FoundServers:
         environ = {"HOME": str(self.home), "TOKEN": "t"}
         places = find_places(self.cwd, environ=environ, plugins=plugins, managed=managed)
         return find_servers(places, environ=environ, **options)
@@ -266,11 +266,48 @@ def test_plugins_and_administrators(files: Files, tmp_path: Path) -> None:
     (plugin / ".mcp.json").write_text('{"s": {"command": "${CLAUDE_PLUGIN_ROOT}/s", "args": ["${TOKEN}"]}}')
     managed = tmp_path / "managed"
     managed.mkdir()
-    plugins = (Plugin("p", plugin),)
+    (plugin / ".claude-plugin").mkdir()
+    (plugin / ".claude-plugin/plugin.json").write_text('{"name": "p"}')
+    plugins = (read_plugin(plugin),)
 
-    assert commands(files.find(plugins=plugins, managed=managed)) == {"a": "x", "plugin_p_s": f"{plugin}/s"}
+    assert commands(files.find(plugins=plugins, managed=(managed,))) == {"a": "x", "plugin_p_s": f"{plugin}/s"}
     (managed / "managed-mcp.json").write_text(json.dumps(servers(m="only")))
-    assert commands(files.find(plugins=plugins, managed=managed, given=[servers(g="x")])) == {"m": "only"}
+    assert commands(files.find(plugins=plugins, managed=(managed,), given=[servers(g="x")])) == {"m": "only"}
+    assert commands(files.find(managed=(managed,), only_given=True)) == {"m": "only"}
+    (managed / "managed-mcp.json").write_text('{"mcpServers": {}}')
+    assert commands(files.find(plugins=plugins, managed=(managed,), given=[servers(g="x")])) == {}
+
+
+def test_a_program_of_a_plugin_is_given_its_folders(files: Files, tmp_path: Path) -> None:
+    """Agents 3.13: as variables too; what the entry itself says of one counts."""
+    plugin = tmp_path / "kit"
+    plugin.mkdir()
+    entries = {"s": {"command": "x", "env": {"CLAUDE_PLUGIN_DATA": "mine"}}, "h": {"type": "http", "url": "http://h"}}
+    (plugin / ".mcp.json").write_text(json.dumps({"mcpServers": entries}))
+    program, address = (one.way for one in files.find(plugins=(read_plugin(plugin),)).configs)
+
+    assert isinstance(program, Stdio)
+    assert program.env == {
+        "CLAUDE_PLUGIN_ROOT": str(plugin),
+        "GREENROOM_PLUGIN_ROOT": str(plugin),
+        "CLAUDE_PLUGIN_DATA": "mine",
+        "GREENROOM_PLUGIN_DATA": str(files.home / ".greenroom/plugins/data/kit"),
+    }
+    assert isinstance(address, Http)
+
+
+def test_an_administrators_settings_may_name_the_servers_and_approve_those_of_projects(
+    files: Files, tmp_path: Path
+) -> None:
+    files.write(".mcp.json", servers(a="x", b="x"))
+    managed = tmp_path / "managed"
+    managed.mkdir()
+    policy = managed / "managed-settings.json"
+    policy.write_text('{"enabledMcpjsonServers": ["a"], "disabledMcpjsonServers": ["b"]}')
+    assert commands(files.find(managed=(managed,), can_ask=True)) == {"a": "x"}
+
+    policy.write_text(json.dumps(servers(m="only")))
+    assert commands(files.find(managed=(managed,), given=[servers(g="x")])) == {"m": "only"}
 
 
 # --- settings ---------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from greenroom.core.sources import (
     BadFrontmatter,
     Diagnostic,
     FileCache,
+    Found,
     Kind,
     Level,
     Places,
@@ -37,6 +38,8 @@ FOLDER: Final = "agents"
 _ENDINGS: Final = (".md", ".json")
 _SCOPES: Final = (Scope.MANAGED, Scope.PROJECT, Scope.USER, Scope.PLUGIN)
 _Parsed: TypeAlias = list[Reading]
+_Owner: TypeAlias = tuple[Level, Path]
+"""Whose a file is, and the folder from which its place may go before its name."""
 
 
 @final
@@ -112,9 +115,13 @@ def read_files(path: Path) -> Definitions:
     """
     level = Level(scope=Scope.PROJECT, folder=path)
     files = [one.path for one in find_files(path, _is_definition)] if path.is_dir() else [path]
-    readings = [reading for one in files for reading in _read(dict.fromkeys(files, level), one)]
+    readings = [reading for one in files for reading in _read(dict.fromkeys(files, (level, path)), one)]
     given = [Given(definition=one, folder=path) for one, _ in readings if one is not None]
     return resolve_definitions(given, [one for _, found in readings for one in found])
+
+
+def _is_markdown(name: str) -> bool:
+    return name.endswith(".md")
 
 
 def _is_definition(name: str) -> bool:
@@ -131,17 +138,18 @@ def _fixed(
 
 
 def _scan(places: Places, cache: FileCache[_Parsed]) -> tuple[list[Given], list[Diagnostic]]:
-    found = {level: find_files(level.folder / FOLDER, _is_definition) for level in places.levels(*_SCOPES)}
     # A folder may be reachable twice, through links or as the user's and the project's: the first one counts.
-    owners: dict[Path, Level] = {}
-    for level, files in found.items():
-        for file in files:
-            owners.setdefault(file.path, level)
-    parsed = cache.parse([file for files in found.values() for file in files], partial(_read, owners))
+    owners: dict[Path, _Owner] = {}
+    found: list[Found] = []
+    for level in places.levels(*_SCOPES):
+        for root, file in level.find(FOLDER, _is_markdown if level.scope is Scope.PLUGIN else _is_definition):
+            owners.setdefault(file.path, (level, root))
+            found.append(file)
+    parsed = cache.parse(found, partial(_read, owners))
     given: list[Given] = []
     diagnostics: list[Diagnostic] = []
     for path, readings in parsed.items():
-        folder = owners[path].folder
+        folder = owners[path][0].folder
         for definition, notes in readings:
             diagnostics += notes
             if definition is not None:
@@ -149,8 +157,8 @@ def _scan(places: Places, cache: FileCache[_Parsed]) -> tuple[list[Given], list[
     return given, diagnostics
 
 
-def _read(owners: Mapping[Path, Level], path: Path) -> _Parsed:
-    level = owners[path]
+def _read(owners: Mapping[Path, _Owner], path: Path) -> _Parsed:
+    level, root = owners[path]
     trusted = level.folder.parent if level.scope is Scope.PROJECT else None
     origin = Origin(scope=level.scope, source=shown_path(path), folder=trusted)
     try:
@@ -159,13 +167,13 @@ def _read(owners: Mapping[Path, Level], path: Path) -> _Parsed:
         return [(None, [Diagnostic(kind=Kind.BROKEN, source=origin.source, text=str(error))])]
     if path.suffix == ".json":
         return _read_json_file(content, origin)
-    is_plugin = level.scope is Scope.PLUGIN
+    plugin, is_plugin = level.plugin, level.plugin is not None
     definition, notes = read_markdown(content, origin=origin, fallback_name=path.stem if is_plugin else "")
     if is_plugin and definition is None and not _has_usable_head(content):
         definition = _bare(content, path.stem, origin)
-    if definition is not None and is_plugin:
-        inner = path.parent.relative_to(level.folder / FOLDER).parts
-        definition = with_prefix(definition, ":".join([level.plugin, *inner]))
+    if definition is not None and plugin is not None:
+        definition = attrs.evolve(definition, system_prompt=plugin.filled(definition.system_prompt))
+        definition = with_prefix(definition, ":".join([plugin.name, *path.parent.relative_to(root).parts]))
     return [(definition, notes)]
 
 

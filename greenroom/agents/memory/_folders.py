@@ -16,7 +16,7 @@ import attrs
 
 from greenroom.agents._definition import AgentDefinition, MemoryScope
 from greenroom.core import read_switch
-from greenroom.core.sources import OWN, Places
+from greenroom.core.sources import OWN, Places, Scope
 
 MEMORY_FILE: Final = "MEMORY.md"
 MEMORY_TOOLS: Final = ("Read", "Write", "Edit")
@@ -53,7 +53,7 @@ def is_memory_on(environ: Mapping[str, str], *, setting: bool | None = None) -> 
 
 def agent_memory(definition: AgentDefinition, places: Places, *, is_on: bool = True) -> MemoryFolder | None:
     """Return where an agent keeps its notes; None for one without memory, or where it is switched off."""
-    if definition.memory is None or not is_on:
+    if definition.memory is None or not is_on or Scope.USER not in places.reads:
         return None
     parent = {
         MemoryScope.USER: places.home / "agent-memory",
@@ -65,7 +65,7 @@ def agent_memory(definition: AgentDefinition, places: Places, *, is_on: bool = T
 
 def main_memory(places: Places, *, is_on: bool = True) -> MemoryFolder | None:
     """Return where the main agent keeps its notes: with the user, one folder for all worktrees of a repository."""
-    if not is_on:
+    if not is_on or Scope.USER not in places.reads:
         return None
     return MemoryFolder(folder=places.home / "projects" / folder_name(str(places.main_root)) / "memory")
 

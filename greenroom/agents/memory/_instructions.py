@@ -24,6 +24,7 @@ from greenroom.core.sources import (
     Field,
     Kind,
     Places,
+    Scope,
     Unusable,
     find_files,
     is_file,
@@ -96,15 +97,18 @@ class Instructions:
 def load_instructions(places: Places) -> Instructions:
     """Read the instructions for agents in `places.cwd`. It blocks: call it through `Blocking`."""
     reader = _Reader(places)
-    if places.managed is not None:
-        reader.add(places.managed / "CLAUDE.md", _MANAGED)
-        reader.add(places.managed / "GREENROOM.md", _MANAGED)
-    reader.add(places.their_home / "CLAUDE.md", _USER)
-    reader.add(places.home / "GREENROOM.md", _USER)
-    reader.add_rules(places.their_home, _USER)
-    reader.add_rules(places.home, _USER)
+    for folder in places.managed:
+        reader.add(folder / "CLAUDE.md", _MANAGED)
+        reader.add(folder / "GREENROOM.md", _MANAGED)
+        reader.add_rules(folder / THEIRS, _MANAGED)
+        reader.add_rules(folder, _MANAGED)
+    if Scope.USER in places.reads:
+        reader.add(places.their_home / "CLAUDE.md", _USER)
+        reader.add(places.home / "GREENROOM.md", _USER)
+        reader.add_rules(places.their_home, _USER)
+        reader.add_rules(places.home, _USER)
     own = [folder for folder in places.project if folder.is_relative_to(places.root)]
-    for folder in reversed(own):
+    for folder in reversed(own) if Scope.PROJECT in places.reads else ():
         reader.add_place(folder)
     return reader.instructions()
 
@@ -118,7 +122,7 @@ def instructions_below(places: Places, path: Path, seen: Iterable[InstructionFil
         seen: What is in the prompt already, and is left out.
     """
     reader = _Reader(places, seen)
-    for folder in reversed(path.parents):
+    for folder in reversed(path.parents) if Scope.PROJECT in places.reads else ():
         if folder != places.cwd and folder.is_relative_to(places.cwd):
             reader.add_place(folder)
     return reader.instructions()
@@ -137,14 +141,13 @@ def render_instructions(files: Sequence[InstructionFile]) -> str:
 class _Reader:
     def __init__(self, places: Places, seen: Iterable[InstructionFile] = ()) -> None:
         roots = (places.root, places.main_root, places.home, places.their_home, *places.added)
-        managed = () if places.managed is None else (places.managed,)
         self._places = places
         self._found: list[Diagnostic] = []
         self._files: list[InstructionFile] = []
         self._rules: list[Rule] = []
         self._reading = Reading(
             read=self._read,
-            roots=tuple(Path(os.path.realpath(root)) for root in (*roots, *managed)),
+            roots=tuple(Path(os.path.realpath(root)) for root in (*roots, *places.managed)),
             user=places.user,
             seen={Path(os.path.realpath(one.path)) for one in seen},
             found=self._found,

@@ -8,21 +8,28 @@ folder or the environment of the process here: they are given.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Final, final
 
 import attrs
 
 from greenroom.core._errors import UsageError
+from greenroom.core.sources._files import Found, find_files, stamp_of
+from greenroom.core.sources._plugins import SKILL_FILE, Plugin
 
 OWN: Final = ".greenroom"
 THEIRS: Final = ".claude"
 HOME_VARIABLE: Final = "GREENROOM_HOME"
 THEIR_HOME_VARIABLE: Final = "CLAUDE_CONFIG_DIR"
-_PLUGIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+MANAGED_VARIABLE: Final = "GREENROOM_MANAGED"
+_SYSTEM_FOLDERS: Final = {
+    "darwin": (Path("/Library/Application Support/greenroom"), Path("/Library/Application Support/ClaudeCode")),
+}
+_USUAL_SYSTEM_FOLDERS: Final = (Path("/etc/greenroom"), Path("/etc/claude-code"))
+_POLICY, _THEIR_POLICY, _THEIR_PARTS = "settings.json", "managed-settings.json", "managed-settings.d"
 
 
 class Scope(StrEnum):
@@ -46,28 +53,35 @@ class Level:
     scope: Scope
     folder: Path
     """Such as `.../project/.claude`."""
-    plugin: str = ""
-    """The plugin's name, for those of plugins."""
+    plugin: Plugin | None = None
+    """What it is the folder of, for those of plugins."""
 
+    def find(self, kind: str, is_wanted: Callable[[str], bool], *, depth: int = 16) -> list[tuple[Path, Found]]:
+        """Return its files of one kind, each with the folder from which its place says its name. It looks at the disk.
 
-@final
-@attrs.frozen
-class Plugin:
-    """A folder of somebody else's agents, skills and commands, and the name that goes before theirs."""
-
-    name: str = attrs.field()
-    folder: Path
-
-    @name.validator
-    def _check_name(self, _: Any, value: str) -> None:
-        if not _PLUGIN_NAME.fullmatch(value):
-            raise UsageError(f"the name of a plugin is made of letters, digits, '.', '_' and '-', not {value!r}")
+        Args:
+            kind: `agents`, `skills` or `commands`.
+            is_wanted: Says by its name whether a file is wanted.
+            depth: How many folders deep to look.
+        """
+        found: list[tuple[Path, Found]] = []
+        for root in (self.folder / kind,) if self.plugin is None else self.plugin.roots(kind):
+            stamp = stamp_of(root)
+            if stamp is None:
+                found += [(root, one) for one in find_files(root, is_wanted, depth=depth)]
+            elif is_wanted(root.name):  # of a skill the folder says the name, of all others the file
+                start = root.parent.parent if root.name == SKILL_FILE else root.parent
+                found.append((start, Found(root, stamp)))
+        return found
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Places:
     """The folders of one session; made by `find_places`."""
+
+    reads: frozenset[Scope] = frozenset(Scope)
+    """Whose folders are looked through; what was named one by one, as added folders are, is in any case."""
 
     cwd: Path
     root: Path
@@ -85,26 +99,41 @@ class Places:
     added: tuple[Path, ...] = ()
     """Further folders that the user works in."""
     plugins: tuple[Plugin, ...] = ()
-    managed: Path | None = None
+    managed: tuple[Path, ...] = ()
+    """The administrator's folders."""
+    policies: tuple[Path, ...] = ()
+    """The administrator's settings files, in the order in which they count; not all of them need be there."""
+
+    @property
+    def plugin_data(self) -> Path:
+        """The folder that holds the data of each plugin, by its name."""
+        return self.home / "plugins" / "data"
+
+    def with_plugins(self, plugins: Iterable[Plugin]) -> Places:
+        """Return these and plugins, each with the folder for its data."""
+        own = tuple(attrs.evolve(one, data=self.plugin_data / one.name) for one in plugins)
+        return attrs.evolve(self, plugins=(*self.plugins, *own))
 
     def levels(self, *scopes: Scope) -> Iterator[Level]:
         """Return the levels of these scopes, in this order, nearest first."""
         for scope in scopes:
             match scope:
-                case Scope.MANAGED if self.managed is not None:
-                    yield Level(scope=scope, folder=self.managed)
+                case Scope.MANAGED:
+                    for folder in self.managed:
+                        yield Level(scope=scope, folder=folder)
+                        yield Level(scope=scope, folder=folder / THEIRS)
                 case Scope.PROJECT:
                     users = {self.home, self.their_home}
-                    for folder in (*self.project, *self.added):
+                    for folder in (*(self.project if scope in self.reads else ()), *self.added):
                         for name in (OWN, THEIRS):
                             if folder / name not in users:
                                 yield Level(scope=scope, folder=folder / name)
-                case Scope.USER:
+                case Scope.USER if scope in self.reads:
                     yield Level(scope=scope, folder=self.home)
                     yield Level(scope=scope, folder=self.their_home)
                 case Scope.PLUGIN:
                     for plugin in self.plugins:
-                        yield Level(scope=scope, folder=plugin.folder, plugin=plugin.name)
+                        yield Level(scope=scope, folder=plugin.folder, plugin=plugin)
                 case _:
                     pass
 
@@ -115,17 +144,20 @@ def find_places(
     environ: Mapping[str, str] | None = None,
     added: Iterable[Path] = (),
     plugins: Iterable[Plugin] = (),
-    managed: Path | None = None,
+    managed: Iterable[Path] | None = None,
 ) -> Places:
     """Return where files for agents lie, seen from a folder. It looks at the disk: call it through `Blocking`.
 
     Args:
         cwd: The absolute folder that the agents work in.
         environ: By default the environment of the process: `GREENROOM_HOME` stands for `~/.greenroom`,
-            `CLAUDE_CONFIG_DIR` for `~/.claude`.
+            `CLAUDE_CONFIG_DIR` for `~/.claude`, `GREENROOM_MANAGED` for the administrator's folders.
         added: Further folders that the user works in (`--add-dir`).
         plugins: In the order in which they count.
-        managed: An administrator's folder.
+        managed: The administrator's folders; by default those of `managed_folders`.
+
+    Raises:
+        UsageError: `GREENROOM_MANAGED` names no folder.
     """
     environ = os.environ if environ is None else environ
     user = Path(environ.get("HOME") or Path.home()).absolute()
@@ -133,7 +165,8 @@ def find_places(
     main_root = _main_checkout(root) or root
     own = _up(cwd, root)
     main = [main_root / one.relative_to(root) for one in own] if main_root != root else []
-    return Places(
+    folders = tuple(managed_folders(environ) if managed is None else managed)
+    places = Places(
         cwd=cwd,
         root=root,
         main_root=main_root,
@@ -142,9 +175,40 @@ def find_places(
         home=_set_to(environ, HOME_VARIABLE, user / OWN),
         their_home=_set_to(environ, THEIR_HOME_VARIABLE, user / THEIRS),
         added=tuple(added),
-        plugins=tuple(plugins),
-        managed=managed,
+        managed=folders,
+        policies=tuple(path for folder in folders for path in _policies(folder)),
     )
+    return places.with_plugins(plugins)
+
+
+def managed_folders(environ: Mapping[str, str], platform: str = sys.platform) -> tuple[Path, ...]:
+    """Return the administrator's folders that there are: ours, then that of the tool whose files are read as well.
+
+    Args:
+        environ: `GREENROOM_MANAGED` names the only one.
+        platform: As in `sys.platform`.
+
+    Raises:
+        UsageError: The variable names no folder: what an administrator wants must not be left out by a slip of the pen.
+    """
+    named = environ.get(MANAGED_VARIABLE)
+    if not named:
+        return tuple(one for one in _SYSTEM_FOLDERS.get(platform, _USUAL_SYSTEM_FOLDERS) if _is_there(one))
+    folder = Path(named).expanduser().absolute()
+    if not folder.is_dir():
+        raise UsageError(f"{MANAGED_VARIABLE}: {named!r} is no folder; name one, or unset it")
+    return (folder,)
+
+
+def _policies(folder: Path) -> Iterator[Path]:
+    """Return the settings files of an administrator's folder; of parts, the last by its name counts first."""
+    yield folder / _POLICY
+    try:
+        parts = sorted(one for one in (folder / _THEIR_PARTS).iterdir() if one.suffix == ".json")
+    except OSError:
+        parts = []
+    yield from (one for one in reversed(parts) if not one.name.startswith("."))
+    yield folder / _THEIR_POLICY
 
 
 def _set_to(environ: Mapping[str, str], variable: str, otherwise: Path) -> Path:

@@ -54,7 +54,7 @@ def test_2_the_projects_beats_the_users_and_the_command_lines_beats_both(tmp_pat
 
 def test_an_administrators_beats_all(tmp_path: Path) -> None:
     write(tmp_path / "managed/agents", x=agent("x", "managed"))
-    places = find_places(tmp_path, environ={"HOME": str(tmp_path)}, managed=tmp_path / "managed")
+    places = find_places(tmp_path, environ={"HOME": str(tmp_path)}, managed=[tmp_path / "managed"])
 
     found = load_definitions(places, more={"x": {"description": "d"}}, builtins=())
 

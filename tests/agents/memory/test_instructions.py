@@ -55,7 +55,7 @@ def test_the_broadest_come_first(tmp_path: Path) -> None:
             "project/sub/deep/CLAUDE.md": "not yet",
         },
     )
-    places = attrs.evolve(places_in(tmp_path, "project/sub"), managed=tmp_path / "managed")
+    places = attrs.evolve(places_in(tmp_path, "project/sub"), managed=(tmp_path / "managed",))
 
     found = load_instructions(places)
 
