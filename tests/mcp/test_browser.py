@@ -20,14 +20,13 @@ from greenroom.core import Ports, UsageError
 from greenroom.mcp import Http, LoggedIn, LoginFailed, OAuth, ServerConfig, ServerStatus, Stdio, log_in, log_out
 from greenroom.mcp._callback import open_callback
 from greenroom.mcp._tokens import token_file
-from tests.mcp.real import BOUND_S, free_port, on_port, on_record, session, wait_for_port
+from tests.mcp.real import AUTHORIZING, BOUND_S, free_port, on_port, on_record, session, wait_for_port
 
 pytestmark = [
     pytest.mark.slow,  # a Python that imports the SDK takes a second to start
     pytest.mark.filterwarnings("ignore:Async generator 'httpx?2.*' was garbage collected:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:Async generator 'httpcore2.*' was garbage collected:ResourceWarning"),
 ]
-AUTHORIZING = Path(__file__).with_name("authorizing.py")
 S = ServerStatus
 
 
