@@ -140,7 +140,9 @@ class SdkPeers:
         try:
             login = await self._open_login(way, file)
         except BadTokens as problem:
-            ending.needs_auth, ending.why = True, f"{problem}; `{login_command(name)}` does"
+            has_secret = way.oauth is not None and way.oauth.client_secret
+            what_to_do = "" if has_secret else f"; or run `{login_command(name)}`"
+            ending.needs_auth, ending.why = True, f"{problem}{what_to_do}"
             raise
         return _reach(name, way, ending, lost, login, "" if file is None else str(file.path))
 

@@ -184,7 +184,7 @@ async def test_a_damaged_file_is_one_line_and_a_login_writes_it_anew(tmp_path: P
             (after,) = one.servers.states()
 
     assert state.status is S.NEEDS_AUTH
-    assert state.why == f"{far.file} is no JSON; write it anew, or remove it; `greenroom mcp login far` does"
+    assert state.why == f"{far.file} is no JSON; write it anew, or remove it; or run `greenroom mcp login far`"
     assert after.status is S.CONNECTED
 
 
