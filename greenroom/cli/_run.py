@@ -46,6 +46,7 @@ from greenroom.cli._run_session import Run, unknown_tools
 from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._swarm import prepared_runs
 from greenroom.core import Ports, UsageError, calm_collector, read_switch
+from greenroom.mcp import ServerStatus
 from greenroom.models import MODEL_FILE, ModelRequest, RecordedModel, read_recording, with_events
 from greenroom.permissions import Effect, Mode
 from greenroom.session import MAIN, Fork, MainFor, Session, Watch, find_session, open_session, read_beginning
@@ -356,6 +357,9 @@ async def _work(run: Run, session: Session, host: Host | None, options: RunOptio
 def _tell_of_problems(session: Session, options: RunOptions) -> None:
     for problem in session.problems:
         note(problem)
+    for server in session.servers.states():
+        if server.status is ServerStatus.NEEDS_AUTH:
+            note(f"MCP server {server.name!r}: {server.why}")
     if session.worktree is not None:
         note(f"the agent works in the worktree {typed(session.worktree)}; it stays there when the run has ended")
     every = [one.name for one in (*STANDARD_TOOLS, *AGENT_TOOLS, *WORKTREE_TOOLS)]

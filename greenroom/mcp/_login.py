@@ -1,7 +1,7 @@
 """Logging in at a server with the SDK's OAuth client: as a program with credentials, with kept tokens, or through a browser.
 
-Rule 1: a secret goes to the authorization server that the entry names, and nowhere else. Rule 2: no message holds a secret. Beside
-`_sdk` and `_sdk_peer`, this module knows the SDK's names; all of it is imported when somebody logs in.
+Rule 1: a secret goes to the authorization server that the entry names, and nowhere else. Rule 2: no message holds a secret.
+The SDK is imported when somebody logs in.
 """
 
 from __future__ import annotations

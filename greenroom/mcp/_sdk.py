@@ -1,4 +1,5 @@
-"""The official SDK, behind our port: how a server is reached. This module, `_sdk_peer` and `_login` know its names and import it.
+"""The official SDK, behind our port: how a server is reached. Its names are known here, in `_sdk_peer`, where somebody logs in
+(`_login`, `_browser`), and where messages are carried (`_stdio`, `_hosted`, `_websocket`).
 
 Rule 1: it is imported when the first server is connected, in a thread, because that takes half a second. Rule 2: what it
 raises becomes an error of ours, or leaves the block and is the end of a connection. Rule 3: its own deadlines are off: ours
@@ -139,7 +140,9 @@ class SdkPeers:
         try:
             login = await self._open_login(way, file)
         except BadTokens as problem:
-            ending.needs_auth, ending.why = True, f"{problem}; `{login_command(name)}` does"
+            has_secret = way.oauth is not None and way.oauth.client_secret
+            what_to_do = "" if has_secret else f"; or run `{login_command(name)}`"
+            ending.needs_auth, ending.why = True, f"{problem}{what_to_do}"
             raise
         return _reach(name, way, ending, lost, login, "" if file is None else str(file.path))
 

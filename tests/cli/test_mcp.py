@@ -17,8 +17,7 @@ import pytest
 import trio
 
 from greenroom.cli import main
-from tests.mcp.real import BOUND_S, EVERYTHING, free_port, on_port, wait_for_port
-from tests.mcp.test_browser import AUTHORIZING
+from tests.mcp.real import AUTHORIZING, BOUND_S, EVERYTHING, free_port, on_port, wait_for_port
 from tests.mcp.warm import warm_command
 
 pytestmark = [

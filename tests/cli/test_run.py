@@ -9,13 +9,14 @@ import sys
 from collections.abc import Sequence
 
 import pytest
+import trio
 
 from greenroom.agents import CONTINUE
 from greenroom.models import Answer, Call, Say
 from greenroom.testing import ErrorReply, ReceivedRequest, StreamReply
 from tests.cli.place import Asked, Done, Place, end_of, texts_of
 from tests.cli.served import served
-from tests.mcp.real import EVERYTHING
+from tests.mcp.real import AUTHORIZING, EVERYTHING, on_port, wait_for_port
 from tests.mcp.warm import warm_command
 
 FORMATS = ("text", "json", "stream-json")
@@ -495,6 +496,19 @@ def test_servers_that_cannot_be_used_are_listed_and_only_those_given_are_there(p
     assert 'add "type": "http"' in first["mcp_server_errors"][0]["message"]
     assert {"mcp__all__re_view", "mcp__all__talk"} <= set(first["slash_commands"])
     assert done.code == 0
+
+
+def test_a_server_that_wants_a_login_is_told_with_what_does_that_and_holds_nothing_up(place: Place) -> None:
+    with on_port(AUTHORIZING, str(place.root)) as port:
+        trio.run(wait_for_port, port)
+        servers = {"mcpServers": {"far": {"type": "http", "url": f"http://127.0.0.1:{port}/mcp"}}}
+        done, _ = place.run(["done"], *("Go.", "--mcp-config", json.dumps(servers)))
+
+    assert (done.code, done.out) == (0, "done\n")
+    (line,) = done.err.splitlines()
+    assert line.startswith(
+        "greenroom: note: MCP server 'far': it wants a login: it answered HTTP 401; run `greenroom mcp login far`"
+    )
 
 
 @pytest.mark.parametrize("given", ['{"mcpServers": 3}', '{"all": "x"}'])

@@ -21,6 +21,7 @@ from greenroom.tools import ToolContext, open_processes
 from tests.mcp.warm import warm_command
 
 EVERYTHING: Final = Path(__file__).with_name("everything.py")
+AUTHORIZING: Final = Path(__file__).with_name("authorizing.py")
 BOUND_S: Final = 40.0  # real time on a shared machine; what is waited for takes a second or two
 
 

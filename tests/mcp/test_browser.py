@@ -20,14 +20,13 @@ from greenroom.core import Ports, UsageError
 from greenroom.mcp import Http, LoggedIn, LoginFailed, OAuth, ServerConfig, ServerStatus, Stdio, log_in, log_out
 from greenroom.mcp._callback import open_callback
 from greenroom.mcp._tokens import token_file
-from tests.mcp.real import BOUND_S, free_port, on_port, on_record, session, wait_for_port
+from tests.mcp.real import AUTHORIZING, BOUND_S, free_port, on_port, on_record, session, wait_for_port
 
 pytestmark = [
     pytest.mark.slow,  # a Python that imports the SDK takes a second to start
     pytest.mark.filterwarnings("ignore:Async generator 'httpx?2.*' was garbage collected:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:Async generator 'httpcore2.*' was garbage collected:ResourceWarning"),
 ]
-AUTHORIZING = Path(__file__).with_name("authorizing.py")
 S = ServerStatus
 
 
@@ -185,7 +184,7 @@ async def test_a_damaged_file_is_one_line_and_a_login_writes_it_anew(tmp_path: P
             (after,) = one.servers.states()
 
     assert state.status is S.NEEDS_AUTH
-    assert state.why == f"{far.file} is no JSON; write it anew, or remove it; `greenroom mcp login far` does"
+    assert state.why == f"{far.file} is no JSON; write it anew, or remove it; or run `greenroom mcp login far`"
     assert after.status is S.CONNECTED
 
 

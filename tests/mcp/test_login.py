@@ -225,6 +225,17 @@ async def test_tokens_that_cannot_be_used_are_said_to_be_so(
     assert "t0ken" not in told
 
 
+async def test_where_a_secret_logs_in_no_person_is_sent_to_a_browser(tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{free_port()}/mcp"
+    keep(kept_in(tmp_path, url), 0o640)
+    oauth = OAuth(client_id="me", client_secret=SECRET, issuer="http://127.0.0.1:9/as")
+    async with session(tmp_path, far(url, oauth=oauth), tokens=tmp_path) as one:
+        (state,) = one.servers.states()
+
+    assert state.status is ServerStatus.NEEDS_AUTH
+    assert state.why.endswith("others can read or change it; chmod 600 it")
+
+
 async def test_without_anything_to_log_in_with_it_is_said_what_to_do(tmp_path: Path) -> None:
     async with issuing(tmp_path) as (_, url), session(tmp_path, far(url), tokens=tmp_path / "tokens") as one:
         (state,) = one.servers.states()

@@ -16,6 +16,7 @@ from greenroom.mcp import (
     FoundServers,
     Http,
     McpSettings,
+    OAuth,
     ParsedServer,
     ServerScope,
     Stdio,
@@ -66,6 +67,14 @@ def test_whatever_stands_in_an_entry_is_a_server_or_one_line(name: str, entry: o
             Http(url="http://h/sse", headers={"Authorization": "Bearer secret"}, dialect="sse"),
         ),
         (
+            {
+                "type": "http",
+                "url": "http://h",
+                "oauth": {"clientId": "${P}", "callbackPort": 8080, "scopes": ["a", "b"]},
+            },
+            Http(url="http://h", oauth=OAuth(client_id="/bin", callback_port=8080, scope="a b")),
+        ),
+        (
             {"type": "ws", "url": "wss://${H:-h}/mcp", "headers": {"A": "${T}"}, "headersHelper": "x"},
             Http(url="wss://h/mcp", headers={"A": "secret"}, dialect="ws", headers_helper="x"),
         ),
@@ -107,6 +116,18 @@ def test_every_form_is_read(entry: object, expected: object) -> None:
         ({"type": "http", "url": "http://h", "oauth": "x"}, "has oauth that is no object"),
         ({"type": "http", "url": "http://h", "oauth": {"clientId": 3}}, "has oauth whose clientId is no text"),
         ({"type": "http", "url": "http://h", "oauth": {"clientSecret": "s"}}, "without a clientId and the issuer"),
+        (
+            {"type": "http", "url": "http://h", "oauth": {"callbackPort": "8080"}},
+            "the callbackPort '8080', which is no port",
+        ),
+        (
+            {"type": "http", "url": "http://h", "oauth": {"callbackPort": 70_000}},
+            "the callbackPort 70000, which is no port",
+        ),
+        (
+            {"type": "http", "url": "http://h", "oauth": {"callbackPort": True}},
+            "the callbackPort True, which is no port",
+        ),
     ],
 )
 def test_what_cannot_be_used_says_why_and_shows_no_secret(entry: object, says: str) -> None:
@@ -145,7 +166,7 @@ def test_a_variable_that_is_not_set_stays_and_is_named() -> None:
 
 def test_what_has_no_effect_is_said() -> None:
     parsed = parse(
-        {"type": "http", "url": "http://h", "timeout": 5, "oauth": {"callbackPort": 1}, "alwaysLoad": 1, "cmd": "x"}
+        {"type": "http", "url": "http://h", "timeout": 5, "oauth": {"xaa": True}, "alwaysLoad": 1, "cmd": "x"}
     )
 
     assert parsed.config is not None

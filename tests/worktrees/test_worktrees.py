@@ -541,7 +541,7 @@ async def test_a_hold_that_is_let_go_of_while_all_are_left_spoils_nothing(
             kept.append(event.why)
             if len(kept) == 1:
                 monkeypatch.setattr("greenroom.worktrees._worktrees.CLEANUP_TIMEOUT_S", 0.01)
-                async with trio.open_nursery() as nursery:
+                async with trio.open_nursery() as nursery:  # noqa: ASYNC112 - this task has the lock that it waits for
                     nursery.start_soon(holds[1].release)
 
     worktrees = Worktrees(HEAD, record=record)

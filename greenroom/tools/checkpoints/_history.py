@@ -11,9 +11,11 @@ Must not know: disk, threads.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 import attrs
+
+T = TypeVar("T")
 
 ABSENT_DIGEST: Final = ""
 """Stands for the content of a file that is not there."""
@@ -101,13 +103,20 @@ class Snapshot:
 
     def take(self, change: Mapping[str, Any]) -> None:
         """Take what `change_of` gave; raises as `from_json` does."""
-        path, was, others = change["path"], change["was"], change["others"]
-        values = (was and FileState.from_json(was), change["left"], change["root"], others and int(others))
-        for mapping, value in zip((self.was, self.left, self.roots, self.others), values, strict=True):
-            if value is None:
-                mapping.pop(path, None)
-            else:
-                mapping[path] = value
+        path, was, left, root, others = (change[key] for key in ("path", "was", "left", "root", "others"))
+        if not all(isinstance(one, str) for one in (path, left or "", root or "")):
+            raise TypeError(f"no change of a file: {change!r}")
+        _put(self.was, path, None if was is None else FileState.from_json(was))
+        _put(self.left, path, left)
+        _put(self.roots, path, root)
+        _put(self.others, path, None if others is None else int(others))
+
+
+def _put(mapping: dict[str, T], path: str, value: T | None) -> None:
+    if value is None:
+        mapping.pop(path, None)
+    else:
+        mapping[path] = value
 
 
 @final

@@ -96,23 +96,16 @@ def test_a_worktree_in_the_place_of_another_is_not_set_back_to_what_that_had(tmp
     assert other.read_text(encoding="utf-8") == "second"
 
 
-class CountingDisk:
+class CountingDisk(FillingDisk):
     """A disk that counts the bytes that are written to it."""
 
     def __init__(self) -> None:
-        disk = SystemDisk()
-        self._disk_write = disk.write
-        self.make_folder = disk.make_folder
-        self.append = disk.append
-        self.read = disk.read
-        self.size = disk.size
-        self.sync = disk.sync
-        self.close = disk.close
+        super().__init__(lambda _: True)
         self.written_bytes = 0
 
     def write(self, path: Path, content: bytes) -> None:
         self.written_bytes += len(content)
-        self._disk_write(path, content)
+        super().write(path, content)
 
 
 def test_a_change_costs_the_same_however_many_files_there_are(tmp_path: Path) -> None:
@@ -142,7 +135,7 @@ def test_what_is_kept_of_each_change_is_there_after_a_restart(tmp_path: Path) ->
         assert rewind.removed == tuple(one for one in (path, other) if one.exists())
         assert rewind.changed_elsewhere == ()
         old = {one: one.read_bytes() for one in (tmp_path / "files").glob("*.change")}
-    assert not again.rewind("m0").error
+    assert not opened(tmp_path).rewind("m0").error
     assert not path.exists()
 
 
