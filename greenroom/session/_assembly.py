@@ -309,14 +309,7 @@ async def compose(
 ) -> Composition:
     """Return what makes the agents of a session; its MCP servers have been started, and may not be connected yet."""
     model, budget = layered(plan, hosted.model, journal, ports)
-    services = McpServices(
-        cwd=plan.cwd,
-        ports=ports,
-        settings=plan.mcp,
-        programs=around.processes,
-        output_folder=run_folder / "tasks",
-        tokens=None if plan.places is None else plan.places.home / MCP_TOKENS,
-    )
+    services = _mcp_services(plan, around, run_folder, ports)
     found = plan.servers
     servers = await start_servers(branch, found.configs, services, disabled=found.disabled, broken=found.broken)
     composition = Composition(
@@ -357,6 +350,19 @@ async def compose(
     composition.problems += plan.problems
     composition.scratchpad = await _open_scratchpad(plan, run_folder, ports)
     return composition
+
+
+def _mcp_services(plan: Plan, around: Surroundings, run_folder: Path, ports: Ports) -> McpServices:
+    """Return what MCP servers are connected with."""
+    return McpServices(
+        cwd=plan.cwd,
+        ports=ports,
+        settings=plan.mcp,
+        rules=plan.servers.rules,
+        programs=around.processes,
+        output_folder=run_folder / "tasks",
+        tokens=None if plan.places is None else plan.places.home / MCP_TOKENS,
+    )
 
 
 async def _open_scratchpad(plan: Plan, run_folder: Path, ports: Ports) -> Path | None:
