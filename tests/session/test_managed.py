@@ -49,6 +49,8 @@ def test_the_folder_is_the_named_one_or_those_of_the_system(tmp_path: Path, monk
     assert managed_folders({"GREENROOM_MANAGED": ""}, "linux") == (ours, theirs)
     assert managed_folders({"GREENROOM_MANAGED": str(tmp_path)}, "linux") == (tmp_path,)
     assert managed_folders({}, "darwin") == ()
+    files = [one.relative_to(tmp_path).as_posix() for one in find_places(tmp_path, environ={}).policies]
+    assert files == ["ours/settings.json", "ours/managed-settings.json", "theirs/managed-settings.json"]
 
 
 async def test_a_variable_that_names_no_folder_lets_nothing_begin(
