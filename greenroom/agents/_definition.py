@@ -112,6 +112,11 @@ class AgentDefinition:
         if value < 1:
             raise UsageError(f"max_turns has to be at least 1, not {value!r}")
 
+    @property
+    def plugin(self) -> str:
+        """The plugin that it comes from; empty for none."""
+        return self.name.partition(":")[0] if self.origin.scope is Scope.PLUGIN else ""
+
     def tools_in_words(self) -> str:
         """Return which tools it may use, as a list of agents says it: `Read, Grep`, `All tools except Bash`, `All tools`.
 

@@ -32,6 +32,8 @@ from greenroom.mcp import (
 
 _GIVEN: Final = frozenset((Scope.CLI, Scope.BUILTIN, Scope.MANAGED))
 """Whose definitions may bring servers also where files may not name any."""
+_OF_ADMINISTRATOR: Final = frozenset((Scope.BUILTIN, Scope.MANAGED))
+"""Whose definitions may where an administrator says which servers there are."""
 
 
 @final
@@ -139,7 +141,8 @@ async def open_agent_servers(
             raise MissingServers(definition.required_mcp_servers, {})
         await session.wait_required(definition.required_mcp_servers)
     why_not = "" if definition.runs_own_code(trusted) else f"trust {definition.origin.folder} first"
-    if session is not None and session.is_closed and definition.origin.scope not in _GIVEN:
+    given = _OF_ADMINISTRATOR if session is not None and session.is_managed else _GIVEN
+    if session is not None and session.is_closed and definition.origin.scope not in given:
         why_not = "only servers that were given, or an administrator's, are connected here"
     configs, diagnostics = _configs(definition, session, environ, why_not=why_not)
     if session is None or not configs:
@@ -176,6 +179,9 @@ def _configs(
         else:
             parsed = parse_server(entry.name, entry.config, scope=ServerScope.AGENT, source=source, environ=environ)
             found += parsed.diagnostics
-            if parsed.config is not None:
+            refused = "" if parsed.config is None else session.rules.why_not(parsed.config)
+            if refused:
+                note(entry.name, f"is not started: {refused}")
+            elif parsed.config is not None:
                 configs[entry.name] = parsed.config
     return list(configs.values()), tuple(found)

@@ -127,7 +127,7 @@ class Preloaded:
     """One sentence for each that is left out."""
 
 
-async def preload_skills(names: Sequence[str], skills: Skills, ports: RenderPorts) -> Preloaded:
+async def preload_skills(names: Sequence[str], skills: Skills, ports: RenderPorts, *, plugin: str = "") -> Preloaded:
     """Return the full text of the skills that a definition names, each with the place of its files.
 
     One that is missing, not for models, or cannot be rendered is left out; the agent starts without it.
@@ -136,11 +136,12 @@ async def preload_skills(names: Sequence[str], skills: Skills, ports: RenderPort
         names: The definition's `skills`.
         skills: Those that count now.
         ports: What rendering may reach.
+        plugin: The plugin that the definition comes from, whose skills are meant before those of others; empty for none.
     """
     rendered: dict[str, Rendered] = {}
     skipped: list[str] = []
     for name in names:
-        skill = skills.find(name)
+        skill = skills.find(name, plugin=plugin)
         if skill is None:
             skipped.append(f"skill {name!r}: there is none of that name, or several could be meant")
         elif not skill.for_models:

@@ -335,6 +335,7 @@ async def _swarm(options: SwarmOptions, opening: Opening, model: Model, plan: Pl
                     runs=runs,
                     main=plan.lead,
                     tools=plan.tools,
+                    sources=("managed",),
                     settings=settings,
                     permission_mode=plan.recipe.permission_mode,
                     has_approver=view.can_answer,

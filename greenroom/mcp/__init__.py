@@ -44,6 +44,7 @@ from greenroom.mcp._peer import (
 )
 from greenroom.mcp._prompts import McpPrompt, prompt_call
 from greenroom.mcp._resources import LIST_RESOURCES, READ_RESOURCE, Library, ResourceTool, make_resource_tools
+from greenroom.mcp._rules import ServerPattern, ServerRules, read_server_rules
 from greenroom.mcp._server import Server, ServerState
 from greenroom.mcp._servers import McpServers, McpServices, start_servers
 from greenroom.mcp._settings import VARIABLES, McpSettings, with_environment
@@ -113,6 +114,8 @@ __all__ = [
     "Server",
     "ServerConfig",
     "ServerDown",
+    "ServerPattern",
+    "ServerRules",
     "ServerScope",
     "ServerState",
     "ServerStatus",
@@ -131,6 +134,7 @@ __all__ = [
     "plan_retry",
     "prompt_call",
     "read_approvals",
+    "read_server_rules",
     "start_servers",
     "step",
     "tool_name",

@@ -27,6 +27,7 @@ from greenroom.mcp._peer import OpenPeer
 from greenroom.mcp._prompts import McpPrompt, make_prompts
 from greenroom.mcp._required import has_to_wait, missing, why_missing
 from greenroom.mcp._resources import Library
+from greenroom.mcp._rules import ServerRules
 from greenroom.mcp._sdk import SdkPeers
 from greenroom.mcp._server import Server, ServerState
 from greenroom.mcp._settings import McpSettings
@@ -52,6 +53,8 @@ class McpServices:
     """Where programs start, unless their entry says otherwise; also what servers are told to be working on."""
     ports: Ports = attrs.field(factory=Ports)
     settings: McpSettings = attrs.field(factory=McpSettings)
+    rules: ServerRules = attrs.field(factory=ServerRules)
+    """Which servers may be connected at all."""
     programs: Programs | None = None
     """What starts programs: `open_processes` of the tools. Without it only servers at an address can be connected."""
     output_folder: Path | None = None
@@ -225,7 +228,13 @@ class McpServers:
     @property
     def is_managed(self) -> bool:
         """Whether an administrator says which servers there are."""
-        return any(one.config.scope is ServerScope.MANAGED for one in self._servers.values())
+        is_one = any(one.config.scope is ServerScope.MANAGED for one in self._servers.values())
+        return self.rules.is_exclusive or is_one
+
+    @property
+    def rules(self) -> ServerRules:
+        """Which servers may be connected at all."""
+        return self._services.rules
 
     @property
     def is_closed(self) -> bool:

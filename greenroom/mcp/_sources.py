@@ -31,6 +31,7 @@ from greenroom.mcp._approvals import Approvals, read_approvals
 from greenroom.mcp._configs import ServerConfig, ServerScope
 from greenroom.mcp._names import plugin_server
 from greenroom.mcp._parsing import BrokenServer, parse_server
+from greenroom.mcp._rules import ServerRules
 
 _SERVERS: Final = "mcpServers"
 _PROJECT_FILE: Final = ".mcp.json"
@@ -57,6 +58,8 @@ class FoundServers:
 
     configs: tuple[ServerConfig, ...] = ()
     disabled: tuple[DisabledServer, ...] = ()
+    rules: ServerRules = attrs.field(factory=ServerRules)
+    """Which others may be connected later."""
     broken: tuple[BrokenServer, ...] = ()
     """What `mcp_server_errors` of a headless session lists."""
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -70,6 +73,7 @@ def find_servers(
     only_given: bool = False,
     can_ask: bool = False,
     is_trusted: bool = True,
+    rules: ServerRules | None = None,
 ) -> FoundServers:
     """Read every place in which servers are written, and return those that the session has.
 
@@ -80,13 +84,17 @@ def find_servers(
         only_given: Whether nothing else is read (`--strict-mcp-config`).
         can_ask: Whether a person is at the session, so that a project's servers wait for approval.
         is_trusted: Whether the project is trusted: else what its own files name is not started, and takes no name.
+        rules: Which servers may be connected at all; by default all.
     """
+    rules = rules or ServerRules()
     finder = _Finder(places, environ, is_trusted=is_trusted)
-    if not finder.read_managed():
+    if finder.read_managed():
+        rules = attrs.evolve(rules, is_exclusive=True)
+    else:
         finder.read_given(given)
         if not only_given:
             finder.read_files()
-    return finder.chosen(can_ask=can_ask)
+    return finder.chosen(rules, can_ask=can_ask)
 
 
 @final
@@ -261,7 +269,7 @@ class _Finder:
 
     # --- choosing ---------------------------------------------------------------------------------------------------
 
-    def chosen(self, *, can_ask: bool) -> FoundServers:
+    def chosen(self, rules: ServerRules, *, can_ask: bool) -> FoundServers:
         configs: list[ServerConfig] = []
         disabled: list[DisabledServer] = []
         broken: list[BrokenServer] = []
@@ -278,6 +286,9 @@ class _Finder:
                 self._found += parsed.diagnostics
                 if parsed.broken is not None:
                     broken.append(parsed.broken)
+                elif parsed.config is not None and (why := rules.why_not(parsed.config)):
+                    text = f"server {written.name!r} is not connected: {why}"
+                    self._found.append(Diagnostic(kind=Kind.IGNORED, source=written.source, text=text))
                 elif parsed.config is not None:
                     is_asked = scope is ServerScope.PROJECT
                     why = self._approvals.why_not(written.name, can_ask=can_ask) if is_asked else ""
@@ -286,7 +297,11 @@ class _Finder:
                     else:
                         configs.append(parsed.config)
         return FoundServers(
-            configs=tuple(configs), disabled=tuple(disabled), broken=tuple(broken), diagnostics=tuple(self._found)
+            configs=tuple(configs),
+            disabled=tuple(disabled),
+            rules=rules,
+            broken=tuple(broken),
+            diagnostics=tuple(self._found),
         )
 
     def _shadow(self, written: _Written, winner: _Written) -> None:

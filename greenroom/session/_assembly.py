@@ -306,14 +306,7 @@ async def compose(
 ) -> Composition:
     """Return what makes the agents of a session; its MCP servers have been started, and may not be connected yet."""
     model, budget = layered(plan, hosted.model, journal, ports)
-    services = McpServices(
-        cwd=plan.cwd,
-        ports=ports,
-        settings=plan.mcp,
-        programs=around.processes,
-        output_folder=run_folder / "tasks",
-        tokens=None if plan.places is None else plan.places.home / TOKENS_FOLDER,
-    )
+    services = _mcp_services(plan, around, run_folder, ports)
     found = plan.servers
     servers = await start_servers(branch, found.configs, services, disabled=found.disabled, broken=found.broken)
     composition = Composition(
@@ -354,6 +347,19 @@ async def compose(
     composition.problems += plan.problems
     composition.scratchpad = await _open_scratchpad(plan, run_folder, ports)
     return composition
+
+
+def _mcp_services(plan: Plan, around: Surroundings, run_folder: Path, ports: Ports) -> McpServices:
+    """Return what MCP servers are connected with."""
+    return McpServices(
+        cwd=plan.cwd,
+        ports=ports,
+        settings=plan.mcp,
+        rules=plan.servers.rules,
+        programs=around.processes,
+        output_folder=run_folder / "tasks",
+        tokens=None if plan.places is None else plan.places.home / TOKENS_FOLDER,
+    )
 
 
 async def _open_scratchpad(plan: Plan, run_folder: Path, ports: Ports) -> Path | None:

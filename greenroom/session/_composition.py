@@ -418,7 +418,8 @@ class Composition(InForce):
             )
         if not definition.skills:
             return ""
-        preloaded = await preload_skills(definition.skills, skills, ports(home.tool_context()))
+        rendering = ports(home.tool_context())
+        preloaded = await preload_skills(definition.skills, skills, rendering, plugin=definition.plugin)
         self.problems += preloaded.skipped
         return preloaded.text
 

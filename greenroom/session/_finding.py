@@ -63,18 +63,20 @@ def find_session_servers(
         if file.source is None and file.values.get("mcpServers")
     ]
     is_alone = places is None or mcp.only_given
+    rules, unread = settings.server_rules()
     if places is None and not given:
-        return FoundServers(), mcp, list(ignored)
+        return FoundServers(rules=rules), mcp, [*ignored, *unread]
     found = find_servers(
         places if places is not None else find_places(cwd, managed=()),
         environ=environ,
         given=given,
         only_given=is_alone,
         is_trusted=settings.is_trusted,
+        rules=rules,
     )
     unwanted = settings.scalars.disabledMcpjsonServers
     kept = tuple(one for one in found.configs if one.name not in unwanted and _is_read(one.scope, sources))
-    return attrs.evolve(found, configs=kept), mcp, [*ignored, *found.diagnostics]
+    return attrs.evolve(found, configs=kept), mcp, [*ignored, *unread, *found.diagnostics]
 
 
 def _is_read(scope: ServerScope, sources: frozenset[SettingSource]) -> bool:

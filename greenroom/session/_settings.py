@@ -25,7 +25,7 @@ from greenroom.agents.review import AutoModeSettings
 from greenroom.core import SettingsError, UsageError, read_settings
 from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Places, stamp_of
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
-from greenroom.mcp import McpSettings
+from greenroom.mcp import McpSettings, ServerRules, read_server_rules
 from greenroom.models import ModelSettings, read_effort
 from greenroom.permissions import PermissionSettings, Source, read_permissions
 from greenroom.session._neighbours import NeighbourSettings
@@ -125,6 +125,12 @@ class SessionSettings:
     """Servers of projects that are approved."""
     disabledMcpjsonServers: tuple[str, ...] = ()  # noqa: N815
     """Servers of projects that are not to run; these count more than approvals."""
+    allowedMcpServers: tuple[dict[str, Any], ...] | None = None  # noqa: N815
+    """The servers that may be connected, each by `serverName`, `serverCommand` or `serverUrl`; all, unless said."""
+    deniedMcpServers: tuple[dict[str, Any], ...] = ()  # noqa: N815
+    """The servers that may not be, in the same form; they count more than those that may."""
+    allowManagedMcpServersOnly: bool | None = None  # noqa: N815
+    """True in managed settings: `allowedMcpServers` of others does not count."""
     plugins: tuple[str, ...] = ()
     """Folders of plugins; a relative one begins at the project, in the user's file at the folder of that file."""
     autoMode: AutoModeSettings = attrs.field(factory=AutoModeSettings)  # noqa: N815
@@ -158,7 +164,9 @@ class SessionSettings:
     """What all runs of a project may take up before a sweep removes the oldest."""
 
 
-_MERGED: Final = frozenset(("permissions", "hooks", "env", "mcpServers", "plugins"))
+_MERGED: Final = frozenset(
+    ("permissions", "hooks", "env", "mcpServers", "plugins", "allowedMcpServers", "deniedMcpServers")
+)
 _SWITCHES: Final = frozenset(("disableAllHooks", "allowManagedHooksOnly", "allowManagedPermissionRulesOnly"))
 AT_ONCE: Final = frozenset(("permissions", "hooks", "env")) | _SWITCHES
 """What is in force within seconds after a file was edited; the rest counts from the next session on."""
@@ -232,6 +240,15 @@ class Settings:
         made: Part = attrs.evolve(cast(Any, part), **held)
         return made
 
+    def server_rules(self) -> tuple[ServerRules, tuple[Diagnostic, ...]]:
+        """Return which MCP servers may be connected at all, and what of that cannot be read."""
+        only_managed = any(one.values.get("allowManagedMcpServersOnly") is True for one in self._managed)
+        those = self._managed if only_managed else self.files
+        trusted = (one for one in those if self.is_trusted or one.source not in _OF_PROJECT)
+        return read_server_rules(
+            [(one.values, one.name) for one in self.files], may_allow=frozenset(one.name for one in trusted)
+        )
+
     def plugin_folders(self, places: Places) -> list[tuple[SettingSource | None, Path]]:
         """Return the folders of plugins that our own files and the program name, with whose settings say so, in their order."""
         found = []
@@ -247,7 +264,7 @@ _FIRST: Final[Mapping[SettingSource | None, int]] = {SettingSource.MANAGED: 0, N
 _OF_PROJECT: Final = frozenset((SettingSource.PROJECT, SettingSource.LOCAL))
 _SAID_ELSEWHERE: Final = frozenset(
     ("permissions", "mcpServers", "enableAllProjectMcpServers", "enabledMcpjsonServers", "disabledMcpjsonServers")
-) | {"cleanupPeriodDays", "max_runs_bytes"}
+) | {"cleanupPeriodDays", "max_runs_bytes", "deniedMcpServers"}
 """Rules and servers are judged where they are read, and how long runs are kept is for a sweep, which trusts its project."""
 _SCOPES: Final = {
     None: permissions.Scope.CLI,

@@ -40,14 +40,20 @@ class Skills(Mapping[str, Skill]):
     def __len__(self) -> int:
         return len(self.by_name)
 
-    def find(self, name: str) -> Skill | None:
+    def find(self, name: str, *, plugin: str = "") -> Skill | None:
         """Return the skill that is meant: by its whole name, by a plugin's name for it, by its last part.
 
         None where there is none, or several could be meant.
+
+        Args:
+            name: What somebody calls it.
+            plugin: Whose skill is meant before those of other plugins; empty for nobody's.
         """
         name = name.strip().removeprefix("/")
         if name in self.by_name or not name:
             return self.by_name.get(name)
+        if plugin and f"{plugin}:{name}" in self.by_name:
+            return self.by_name[f"{plugin}:{name}"]
         suffixed = [one for one in self.values() if one.name.endswith(f":{name}")]
         from_plugins = [one for one in suffixed if one.plugin]
         for meant in (from_plugins, suffixed):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from greenroom.cli import main
 from greenroom.models import Call
 from greenroom.testing import ReceivedRequest
 from tests.cli.place import Done, Place
@@ -141,3 +142,16 @@ def test_13_40_a_policy_that_cannot_be_read_is_one_line(place: Place, monkeypatc
 
     assert (done.code, done.out, requests) == (2, "", [])
     assert (done.err.count("\n"), "managed-settings.json" in done.err) == (1, True)
+
+
+def test_13_40_a_swarm_is_held_to_it_too(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    managed = place.root / "managed"
+    monkeypatch.setenv("GREENROOM_MANAGED", str(managed))
+    monkeypatch.setenv("HOME", str(place.root / "home"))
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.chdir(place.folder)
+    write(managed / "settings.json", {"permissions": {"deny": ["Read"]}, "nonsense": 1})
+    code = main(["swarm", ".", "--model", "playbook", "--runs", str(place.root / "runs")])
+
+    assert code != 0
+    assert "unknown key 'nonsense'" in place.captured.readouterr().err

@@ -83,8 +83,11 @@ def test_list_and_show_know_the_agents_of_plugins(
 
 
 def test_check_looks_at_a_plugin(agents: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plugin(agents, name="kit", lspServers={})
     assert main(["agents", "check", str(agents)]) == 0
-    assert "kit:scout" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "kit:scout" in shown
+    assert "note: lspServers: this has no effect here" in shown
 
     write(
         agents / "agents/bad.md", AGENT.format(name="bad").replace("description", "permissionMode: plan\ndescription")

@@ -25,6 +25,7 @@ TAKES: Final = {
     "dict[str, str]": "object of texts",
     "dict[str, Any]": "object",
     "tuple[str, ...]": "list of texts",
+    "tuple[dict[str, Any], ...]": "list of objects",
     "AutoModeSettings": "object",
     "CompactionSettings": "object",
     "DelegationSettings": "object",

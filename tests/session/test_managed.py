@@ -49,6 +49,8 @@ def test_the_folder_is_the_named_one_or_those_of_the_system(tmp_path: Path, monk
     assert managed_folders({"GREENROOM_MANAGED": ""}, "linux") == (ours, theirs)
     assert managed_folders({"GREENROOM_MANAGED": str(tmp_path)}, "linux") == (tmp_path,)
     assert managed_folders({}, "darwin") == ()
+    files = [one.relative_to(tmp_path).as_posix() for one in find_places(tmp_path, environ={}).policies]
+    assert files == ["ours/settings.json", "ours/managed-settings.json", "theirs/managed-settings.json"]
 
 
 async def test_a_variable_that_names_no_folder_lets_nothing_begin(
@@ -305,3 +307,51 @@ async def test_an_edit_that_cannot_be_used_leaves_what_counted(
         await session.run("Go.")
     assert results(session)[0].is_error
     assert "the settings before that edit still count" in notices(session)[0]
+
+
+# --- servers ------------------------------------------------------------------------------------------------------------
+
+
+def server(**entries: str) -> dict[str, Any]:
+    return {"mcpServers": {name: {"command": command} for name, command in entries.items()}}
+
+
+@pytest.mark.parametrize("is_locked", [True, False])
+async def test_which_servers_may_be_connected_is_the_administrators_to_say(
+    project: Path, home: Path, managed: Path, autojump_clock: MockClock, *, is_locked: bool
+) -> None:
+    """Others may deny more; allow more they may only where that is left to them."""
+    policy = {"allowedMcpServers": [{"serverName": "a"}], "allowManagedMcpServersOnly": is_locked}
+    write(managed / "managed-settings.json", policy)
+    mine = {"allowedMcpServers": [{"serverName": "b"}], "deniedMcpServers": [{"serverName": "c"}]}
+    write(home / ".greenroom/settings.json", mine)
+    given = server(a="/nowhere", b="/nowhere", c="/nowhere", d="/nowhere")
+    async with opened(project, [], model=ScriptedModel([]), sources=["user"], settings=given) as session:
+        names = [one.name for one in session.servers.states()]
+        told = [one for one in session.problems if "is not connected" in one]
+    assert names == (["a"] if is_locked else ["a", "b"])
+    assert len(told) == 4 - len(names)
+
+
+@pytest.mark.parametrize("who", ["given", "managed"])
+@pytest.mark.parametrize(
+    "policy",
+    [("managed-mcp.json", {"mcpServers": {}}), ("settings.json", {"deniedMcpServers": [{"serverName": "own"}]})],
+    ids=["exclusive", "denied"],
+)
+async def test_servers_of_definitions_are_held_to_it(
+    who: str, policy: tuple[str, dict[str, Any]], project: Path, managed: Path, autojump_clock: MockClock
+) -> None:
+    """Agents 12.15: an empty list of servers leaves none but those of the administrator's own agents."""
+    name, values = policy
+    write(managed / name, values)
+    head = "mcpServers:\n  - own:\n      command: /nowhere\n"
+    agents = {"one": {"description": "d", "prompt": "p", "mcpServers": [{"own": {"command": "/nowhere"}}]}}
+    if who == "managed":
+        write(managed / "agents/one.md", agent("one", head))
+    more = {"agents": None if who == "managed" else agents, "main": "one", **ANY}
+    async with opened(project, [], **more) as session:
+        await session.run("Go.")
+        told = [one for one in session.problems if "server 'own' is not started" in one]
+    is_free = who == "managed" and name == "managed-mcp.json"
+    assert len(told) == (not is_free)

@@ -105,6 +105,21 @@ async def test_an_agent_starts_with_a_skill_of_its_plugin_and_reads_where_that_l
     assert data.is_dir()
 
 
+async def test_of_two_plugins_an_agent_means_the_skill_of_its_own(
+    project: Path, tmp_path: Path, folder: Path, autojump_clock: MockClock
+) -> None:
+    """Agents 2.22; one of the whole name comes first."""
+    other = plugin(tmp_path / "other", {"skills/tidy/SKILL.md": skill("Another way.")}, name="other")
+    write(folder / "agents/maid.md", agent("maid", "skills: tidy, other:tidy\n"))
+    write(folder / "skills/tidy/SKILL.md", skill("This way."))
+    model = ScriptedModel(["done"], keeps_requests=True)
+    async with opened(project, [], model=model, plugins=[other, folder], main="kit:maid") as session:
+        await session.run("Go.")
+        assert session.skills.find("tidy") is None
+    system = model.requests[0].system
+    assert system.index("This way.") < system.index("Another way.")
+
+
 async def test_a_skill_that_is_the_plugin_is_called_by_its_frontmatter(
     project: Path, tmp_path: Path, autojump_clock: MockClock
 ) -> None:

@@ -202,7 +202,9 @@ def managed_folders(environ: Mapping[str, str], platform: str = sys.platform) ->
 
 def _policies(folder: Path) -> Iterator[Path]:
     """Return the settings files of an administrator's folder; of parts, the last by its name counts first."""
-    yield folder / _POLICY
+    theirs = [both[1] for both in (_USUAL_SYSTEM_FOLDERS, *_SYSTEM_FOLDERS.values())]
+    if folder not in theirs:  # there, a file of this name is nobody's
+        yield folder / _POLICY
     try:
         parts = sorted(one for one in (folder / _THEIR_PARTS).iterdir() if one.suffix == ".json")
     except OSError:

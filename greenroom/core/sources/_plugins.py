@@ -282,7 +282,8 @@ def _object(path: Path, type_: str) -> _Values:
 def _unread(path: Path, manifest: _Values) -> list[Diagnostic]:
     keys = [key for key in _UNREAD if key in manifest]
     text = f"{', '.join(keys)}: this has no effect here"
-    return [Diagnostic(kind=Kind.IGNORED, source=shown_path(path), text=text)] if keys else []
+    # Nobody should change it: the same manifest serves other programs.
+    return [Diagnostic(kind=Kind.NOTE, source=shown_path(path), text=text)] if keys else []
 
 
 def _shown(value: object) -> str:
