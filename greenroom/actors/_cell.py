@@ -33,7 +33,7 @@ from greenroom.actors._events import (
 )
 from greenroom.actors._lifecycle import COMPLETED, EDGE_TO, TERMINAL, Edge, Outcome, State, TurnEnd, step
 from greenroom.actors._links import Link, end_links
-from greenroom.actors._owner import Owner, Runner, Surroundings, Verdict
+from greenroom.actors._owner import GONE, Owner, Runner, Surroundings, Verdict
 from greenroom.actors._signals import Down
 from greenroom.actors._waits import Wait
 from greenroom.actors._watch import Watch, note_down, tell_watchers
@@ -265,12 +265,15 @@ class Cell(Generic[M]):
         else:
             self.mailbox.recall(parent=self.exit_seq)
             self.mailbox.bury_pinned(DeadReason.ENDED, parent=self.exit_seq)
-            self.is_held = verdict.delay_s is None
-            if self.is_held:
+            self.is_held = True  # also before a restart in place: a watcher may want it gone, and then it is
+            if verdict.delay_s is None:
                 self.mailbox.incarnation = 0  # what comes now is for none of them
                 if self._ready is not None:  # its supervisor may wait for it
                     self._ready.set()
             tell_watchers(self, is_final=False)
+            if self.is_gone:
+                return GONE
+            self.is_held = verdict.delay_s is None
         return verdict
 
     def leave(self) -> None:

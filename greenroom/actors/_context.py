@@ -14,6 +14,7 @@ from greenroom.actors._links import Link, make_link
 from greenroom.actors._outbox import enter, poll_now, postpone, refuse_postponed, reserve, set_timer, state_in
 from greenroom.actors._ref import Ref, cell_of
 from greenroom.actors._signals import Signal
+from greenroom.actors._waits import waiter_of
 from greenroom.actors._watch import Hearing, Watch
 from greenroom.core import Cause, Recorder, UsageError
 from greenroom.mailbox import Delivery, Envelope, Lane, Lease, MailboxStatistics
@@ -264,11 +265,11 @@ class Context:
         Look with `pick` or `drain` before and after. What comes stays where it is.
 
         Raises:
-            UsageError: No turn runs.
+            UsageError: No turn runs, or this is a task that may outlive it (`ctx.start_soon`).
             Busy: Another task of the actor waits already.
         """
         cell = self._own_cell()
-        if not cell.is_busy:
+        if not cell.is_busy or waiter_of(cell) is None:
             raise UsageError(f"{cell.path!r} waits for mail outside of a turn; its next turn begins with what comes")
         await cell.mailbox.park()
 

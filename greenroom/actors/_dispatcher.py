@@ -113,6 +113,7 @@ class PlainRunner:
         # Context variables of its own, as a task has them; running in them is cheaper than setting one and setting it back.
         self._run = ContextVars().run
         self._run(CURRENT.set, cell)
+        self._is_serving = True  # a factory may ask for the end of what it makes
         try:
             cell.begin()
             self._run(make_context, cell)
@@ -120,8 +121,11 @@ class PlainRunner:
             self._end(decide_outcome(error, requested=None, was_caught=False))
         else:
             cell.set_ready()
+            self._end_if_asked()
             if not cell.mailbox.is_empty or cell.drain_cause is not None:
                 self._nudged()
+        finally:
+            self._is_serving = False
 
     def _nudged(self) -> None:
         if not self._is_scheduled and self._cell.state is _RUNNING:  # as in _schedule: this is the hot path

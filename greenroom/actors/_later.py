@@ -8,6 +8,7 @@ Must not know: how turns are run.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final, final
 
 from greenroom.core import UsageError
@@ -107,8 +108,10 @@ class SendTimer:
             leased = cell.mailbox.leased
             self._sent = [*(one for one in self._sent if one in leased), cell.mailbox.last(self._lane)]
         if self._period_s is not None:
-            missed = (cell.recorder.now() - self.due_t) // self._period_s
-            self.due_t += (missed + 1) * self._period_s
+            now = cell.recorder.now()
+            missed = (now - self.due_t) // self._period_s
+            # A period that the clock is too coarse for must not be due again in this very step, for ever.
+            self.due_t = max(self.due_t + (missed + 1) * self._period_s, math.nextafter(now, math.inf))
             self._wait()
             return
         self.is_open = False

@@ -120,6 +120,8 @@ class Mailbox(Intake[M]):
 
         With `wanted` it goes lane by lane, and what is not wanted stays where it is.
         """
+        if limit < 0:
+            raise UsageError(f"limit has to be 0 or more, not {limit!r}")
         chosen = frozenset(lanes)
         envelopes: list[Envelope[M]] = []
         if wanted is not None:

@@ -22,6 +22,7 @@ from tests.actors.situations import (
     Quiet,
     Stubborn,
     Survivor,
+    Teamster,
     dead,
     events,
     fail,
@@ -459,3 +460,27 @@ async def test_mail_is_waited_for_in_a_turn_only() -> None:
     async with runtime() as opened:
         actor = await opened.spawn(Early)
         assert not actor.is_busy
+
+
+async def test_a_task_that_may_outlive_the_turn_does_not_wait_for_mail() -> None:
+    """It would still wait when the actor itself does, and a mailbox has one consumer."""
+    refused: list[UsageError] = []
+
+    async def wait(ctx: Context) -> None:
+        with pytest.raises(UsageError) as caught:
+            await ctx.wait_mail()
+        refused.append(caught.value)
+
+    async def begin(ctx: Context) -> None:
+        ctx.start_soon(wait, ctx)
+        await wait_all_tasks_blocked()
+        ctx.turn.start_soon(ctx.wait_mail)
+        await wait_all_tasks_blocked()
+
+    async with runtime() as opened:
+        actor = await opened.spawn(Teamster)
+        actor.tell(begin)
+        await wait_all_tasks_blocked()
+
+        assert len(refused) == 1
+        assert opened.tree().children[0].incarnation == 1

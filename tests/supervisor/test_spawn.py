@@ -317,3 +317,17 @@ async def test_a_supervisor_that_was_asked_to_end_is_no_failure_of_those_above_i
             await team.ref.wait_ended()
 
         assert opened.root.children() == [neighbour]
+
+
+@pytest.mark.parametrize("behavior", [Doer, PlainDoer])
+async def test_two_living_actors_never_have_one_id(behavior: Any) -> None:
+    spec = ChildSpec(as_id="earlier")
+    async with runtime() as opened:
+        below = await opened.spawn_supervisor("below")
+        first = await opened.spawn(behavior, name="first", spec=spec)
+        for supervisor in (opened.root, below):
+            with pytest.raises(UsageError, match="first"):
+                await supervisor.spawn(behavior, name="second", spec=spec)
+
+        assert (first.id, [one.id for one in opened.root.children()]) == ("earlier", [below.id, "earlier"])
+        assert below.children() == []
