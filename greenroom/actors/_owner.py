@@ -31,18 +31,6 @@ class Verdict:
 GONE: Final = Verdict(is_gone=True)
 
 
-class Runner(Protocol):
-    """What runs an actor that has no task of its own."""
-
-    def begin_after(self, delay_s: float) -> None:
-        """Start an incarnation once its back-off has passed."""
-        ...
-
-    def look_at_flags(self) -> None:
-        """Hear that a stop or a kill was asked for, in the step in which it was."""
-        ...
-
-
 class Owner(Protocol):
     """What an actor needs of the supervisor above it."""
 

@@ -372,7 +372,8 @@ class Supervisor:
             )
         )
         error = SupervisorFailed(self.path or "root", cell.path, restarts)
-        error.__cause__ = BaseExceptionGroup("the last errors below this supervisor", list(self._errors))
+        if self._errors:  # a permanent child may end without any
+            error.__cause__ = BaseExceptionGroup("the last errors below this supervisor", list(self._errors))
         self._gave_up = error
         self.cell.mailbox.put_nowait(Escalation(error), Lane.NOW, is_system=True)
 
