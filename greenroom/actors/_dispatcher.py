@@ -179,10 +179,8 @@ class PlainRunner:
         if cell.level is not _LIFECYCLE:
             cell.note_turn_began(envelope)
         try:
-            if isinstance(envelope.message, Signal):
-                waiting = behavior.on_signal(envelope.message, context)
-            else:
-                waiting = behavior.on_message(envelope.message, context)
+            is_signal = isinstance(envelope.message, Signal)
+            waiting = (behavior.on_signal if is_signal else behavior.on_message)(envelope.message, context)
             if waiting is not None:
                 _discard(waiting)
                 raise UsageError(f"{cell.behavior_name}.on_message is a plain function and returned an awaitable")

@@ -70,9 +70,8 @@ class SendTimer:
         timers = self._cell.timers
         if timers is None:
             timers = self._cell.timers = {}
-        if len(timers) >= _MANY and not len(timers) & (
-            len(timers) - 1
-        ):  # at each power of two: what was served is over
+        size = len(timers)
+        if size >= _MANY and size & (size - 1) == 0:  # at each power of two: what was served is over
             for one in [one for one in timers if not one.is_open and not one.is_waiting]:
                 del timers[one]
         timers[self] = None

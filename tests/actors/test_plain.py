@@ -349,7 +349,7 @@ class EndsItself(Behavior[Any]):
         if error is not None:
             raise error
 
-    def on_message(self, message: Any, ctx: Context) -> None: ...
+    def on_message(self, message: Any, ctx: Context) -> Any: ...
 
 
 class EndsItsTask(EndsItself):
