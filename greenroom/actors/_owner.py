@@ -21,7 +21,7 @@ class Verdict:
     """What becomes of an actor after an incarnation ended.
 
     `is_gone` is final. Otherwise it comes back: in place after `delay_s`, or, where that is None, when its supervisor
-    starts it again.
+    starts it again; until then it is held.
     """
 
     is_gone: bool
