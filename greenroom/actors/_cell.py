@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, final
 
+import attrs
 import trio
 from trio.lowlevel import Task, checkpoint
 
@@ -33,16 +34,17 @@ from greenroom.actors._events import (
 )
 from greenroom.actors._lifecycle import COMPLETED, EDGE_TO, TERMINAL, Edge, Outcome, State, TurnEnd, step
 from greenroom.actors._links import Link, end_links
-from greenroom.actors._owner import Owner, Runner, Surroundings, Verdict
+from greenroom.actors._owner import GONE, Owner, Surroundings, Verdict
 from greenroom.actors._signals import Down
 from greenroom.actors._waits import Wait
 from greenroom.actors._watch import Watch, note_down, tell_watchers
-from greenroom.core import ActorEnded, Cause, InternalError, Level
+from greenroom.core import ActorEnded, Cause, InternalError, Level, Recorder
 from greenroom.mailbox import DeadReason, Envelope, Mailbox
 from greenroom.waiting import NOTHING
 
 if TYPE_CHECKING:
     from greenroom.actors._context import Context
+    from greenroom.actors._dispatcher import PlainRunner
     from greenroom.actors._later import SendTimer
     from greenroom.actors._outbox import Outbox
 
@@ -56,143 +58,122 @@ CURRENT: Final[ContextVar[Cell[Any] | None]] = ContextVar("greenroom_current_act
 
 
 @final
+@attrs.define(kw_only=True, eq=False, repr=False, weakref_slot=False)
 class Cell(Generic[M]):
     """One actor, across its incarnations. Made by supervisors; everybody else holds a `Ref`."""
 
-    __slots__ = (
-        "_ended",
-        "_note",
-        "_now",
-        "_number",
-        "_ready",
-        "_turn_end",
-        "abort_cause",
-        "answer",
-        "behavior",
-        "behavior_name",
-        "context",
-        "delay_s",
-        "descent",
-        "down",
-        "drain_cause",
-        "entered",
-        "envelope",
-        "exit_seq",
-        "factory",
-        "failure",
-        "id",
-        "incarnation",
-        "is_acked",
-        "is_busy",
-        "is_committing",
-        "is_drain_noted",
-        "is_gone",
-        "is_held",
-        "is_named",
-        "is_plain",
-        "is_ready",
-        "is_simple",
-        "is_suspended",
-        "is_telling",
-        "is_told",
-        "is_unwanted",
-        "kill_cause",
-        "kill_grace_s",
-        "last_turn",
-        "level",
-        "life_scope",
-        "links",
-        "mailbox",
-        "outbox",
-        "owner",
-        "past",
-        "path",
-        "recorder",
-        "restart",
-        "runner",
-        "seq",
-        "shared",
-        "start_timeout_s",
-        "state",
-        "stop_cause",
-        "task",
-        "timers",
-        "turn",
-        "turn_scope",
-        "waits",
-        "was_ready",
-        "watches",
-    )
+    id: str
+    path: str
+    """Its readable place in the tree; empty for the root."""
+    is_named: bool
+    factory: Callable[[], Behavior[M]]
+    behavior_class: type[Behavior[M]]
+    owner: Owner
+    shared: Surroundings
+    kill_grace_s: float
+    start_timeout_s: float
+    restart: str = ""
+    """When it comes back, for the record."""
 
-    down: Down | None
-    drain_cause: Cause | None
-    waits: dict[Wait, Cell[Any]] | None
+    # What follows from that.
+    level: Level = attrs.field(init=False)
+    is_plain: bool = attrs.field(init=False)
+    is_simple: bool = attrs.field(init=False)
+    recorder: Recorder = attrs.field(init=False)
+    _note: Callable[[tuple[Any, ...]], None] = attrs.field(init=False)
+    _number: Callable[[], int] = attrs.field(init=False)
+    _now: Callable[[], float] = attrs.field(init=False)
+    mailbox: Mailbox[M] = attrs.field(init=False)
+    descent: str = attrs.field(init=False)
+    """Id of the actor whose code spawned it."""
+    seq: int = attrs.field(init=False)
+    """Number of the latest event that explains what this actor does now."""
+
+    # Across its incarnations.
+    incarnation: int = attrs.field(default=0, init=False)
+    was_ready: bool = attrs.field(default=False, init=False)
+    is_gone: bool = attrs.field(default=False, init=False)
+    is_unwanted: bool = attrs.field(default=False, init=False)
+    """Whether somebody wants its end, so that no plan brings it back."""
+    is_telling: bool = attrs.field(default=False, init=False)
+    """Whether a callback about it runs."""
+    drain_cause: Cause | None = attrs.field(default=None, init=False)
+    is_drain_noted: bool = attrs.field(default=False, init=False)
+    down: Down | None = attrs.field(default=None, init=False)
+    """How the last incarnation that ended did."""
+    past: deque[Down] | None = attrs.field(default=None, init=False)
+    """How the incarnations before that one ended."""
+    failure: BaseException | None = attrs.field(default=None, init=False)
+    exit_seq: int = attrs.field(default=0, init=False)
+    """Number of its last terminal event."""
+    watches: dict[Watch, None] | None = attrs.field(default=None, init=False)
+    """Who hears of its end."""
+    waits: dict[Wait, Cell[Any]] | None = attrs.field(default=None, init=False)
     """Whom its turn waits for now."""
-    links: dict[Link, None] | None
+    links: dict[Link, None] | None = attrs.field(default=None, init=False)
     """Who ends with its turn."""
-    task: Task | None
+    task: Task | None = attrs.field(default=None, init=False)
     """What runs its turns; None for plain ones."""
+    runner: PlainRunner | None = attrs.field(default=None, init=False)
+    """What runs an actor that has no task."""
+    last_turn: Outcome = attrs.field(default=COMPLETED, init=False)
+    _ready: trio.Event | None = attrs.field(default=None, init=False)
+    _ended: trio.Event | None = attrs.field(default=None, init=False)
+    _turn_end: TurnEnd | None = attrs.field(default=None, init=False)
 
-    def __init__(
-        self,
-        *,
-        id: str,  # noqa: A002 - the word that DESIGN uses
-        path: str,
-        is_named: bool,
-        factory: Callable[[], Behavior[M]],
-        behavior_class: type[Behavior[M]],
-        owner: Owner,
-        shared: Surroundings,
-        kill_grace_s: float,
-        start_timeout_s: float,
-        restart: str = "",
-    ) -> None:
-        self.id = id
-        self.path = path
-        self.is_named = is_named
-        self.factory = factory
-        self.behavior_name = behavior_class.__name__
-        self.level = behavior_class.journal
-        self.is_plain, self.is_simple = is_plain(behavior_class), is_simple(behavior_class)
-        self.owner = owner
-        self.shared = shared
-        self.recorder = shared.recorder
-        self._note, self._number, self._now = shared.recorder.note, shared.recorder.number, shared.recorder.now
-        self.kill_grace_s = kill_grace_s
-        self.start_timeout_s = start_timeout_s
-        self.restart = restart
-        spawner = current_of(shared)
-        self.descent = spawner.id if spawner is not None else ""
-        self.mailbox: Mailbox[M] = Mailbox(
-            id,
-            policy=behavior_class.mailbox,
-            recorder=shared.recorder,
+    # Of one incarnation: `renew` sets them, `make_context` the first two.
+    behavior: Behavior[M] | None = attrs.field(default=None, init=False)
+    context: Context | None = attrs.field(default=None, init=False)
+    state: State = attrs.field(init=False)
+    delay_s: float = attrs.field(init=False)
+    """Seconds of back-off before it begins."""
+    life_scope: trio.CancelScope = attrs.field(init=False)
+    stop_cause: Cause | None = attrs.field(init=False)
+    kill_cause: Cause | None = attrs.field(init=False)
+    is_ready: bool = attrs.field(init=False)
+    is_held: bool = attrs.field(init=False)
+    """Whether it has ended, and comes back when its supervisor starts it."""
+    is_suspended: bool = attrs.field(init=False)
+    entered: Hashable = attrs.field(init=False)
+    """The state that it is in, in the words of its behavior."""
+    timers: dict[SendTimer, None] | None = attrs.field(init=False)
+
+    # Of one turn.
+    turn: int = attrs.field(init=False)
+    """Number of the current turn, or of the last one."""
+    turn_scope: trio.CancelScope | None = attrs.field(init=False)
+    abort_cause: Cause | None = attrs.field(init=False)
+    is_busy: bool = attrs.field(init=False)
+    is_committing: bool = attrs.field(init=False)
+    """Whether the turn is beyond what an abort can undo."""
+    is_told: bool = attrs.field(init=False)
+    """Whether code of the turn was seen to be told of its cancel."""
+    is_acked: bool = attrs.field(init=False)
+    """Whether the turn let go of its message."""
+    envelope: Envelope[M] | None = attrs.field(init=False)
+    outbox: Outbox | None = attrs.field(init=False)
+    answer: Any = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.level = self.behavior_class.journal
+        self.is_plain, self.is_simple = is_plain(self.behavior_class), is_simple(self.behavior_class)
+        self.recorder = self.shared.recorder
+        self._note, self._number, self._now = self.recorder.note, self.recorder.number, self.recorder.now
+        self.mailbox = Mailbox(
+            self.id,
+            policy=self.behavior_class.mailbox,
+            recorder=self.recorder,
             is_traced=self.level >= Level.FULL,
             on_dead=self._on_dead,
         )
-        self.incarnation = 0
-        self.state = State.PENDING
-        self.is_gone = self.is_unwanted = self.is_telling = self.is_drain_noted = False
-        self.down = self.drain_cause = None
-        self.past: deque[Down] | None = None
-        """How the incarnations before the last one ended."""
-        self.behavior: Behavior[M] | None = None
-        self.context: Context | None = None
-        self.exit_seq = 0
-        self.seq: int = spawner.seq if spawner is not None else 0
-        """Number of the latest event that explains what this actor does now."""
-        self.failure: BaseException | None = None
-        self.was_ready = False
-        self.watches: dict[Watch, None] | None = None
-        """Who hears of its end."""
-        self.waits = self.links = self.task = None
-        self._ready: trio.Event | None = None
-        self._ended: trio.Event | None = None
-        self._turn_end: TurnEnd | None = None
-        self.last_turn = COMPLETED
-        self.runner: Runner | None = None
-        """What runs an actor that has no task."""
+        spawner = current_of(self.shared)
+        self.descent, self.seq = (spawner.id, spawner.seq) if spawner is not None else ("", 0)
         self.renew(0.0)
+
+    @property
+    def behavior_name(self) -> str:
+        """Name of its class, for the record and for errors."""
+        return self.behavior_class.__name__
 
     def __repr__(self) -> str:
         return f"<Cell {self.path!r} {self.state} inc={self.incarnation} turn={self.turn}>"
@@ -206,19 +187,12 @@ class Cell(Generic[M]):
         self.state = State.PENDING
         self.delay_s = delay_s
         self.life_scope = trio.CancelScope(shield=True)
-        self.turn_scope: trio.CancelScope | None = None
-        self.stop_cause: Cause | None = None
-        self.kill_cause: Cause | None = None
-        self.abort_cause: Cause | None = None
+        self.stop_cause = self.kill_cause = self.abort_cause = self.turn_scope = None
+        self.is_ready = self.is_held = self.is_suspended = False
+        self.is_busy = self.is_committing = self.is_told = self.is_acked = False
         self.turn = 0
-        self.is_busy = self.is_held = self.is_ready = self.is_suspended = self.is_told = False
-        self.is_committing = False
-        self.envelope: Envelope[M] | None = None
-        self.outbox: Outbox | None = None
-        self.entered: Hashable = None
-        self.timers: dict[SendTimer, None] | None = None
-        self.is_acked = False
-        self.answer: Any = NOTHING
+        self.envelope = self.outbox = self.entered = self.timers = None
+        self.answer = NOTHING
         self.seq = self.recorder.emit_fields(
             ActorCreated,
             self.id,
@@ -265,12 +239,15 @@ class Cell(Generic[M]):
         else:
             self.mailbox.recall(parent=self.exit_seq)
             self.mailbox.bury_pinned(DeadReason.ENDED, parent=self.exit_seq)
-            self.is_held = verdict.delay_s is None
-            if self.is_held:
+            self.is_held = True  # also before a restart in place: a watcher may want it gone, and then it is
+            if verdict.delay_s is None:
                 self.mailbox.incarnation = 0  # what comes now is for none of them
                 if self._ready is not None:  # its supervisor may wait for it
                     self._ready.set()
             tell_watchers(self, is_final=False)
+            if self.is_gone:
+                return GONE
+            self.is_held = verdict.delay_s is None
         return verdict
 
     def leave(self) -> None:

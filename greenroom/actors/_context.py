@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, final
 
 import trio
 
-from greenroom.actors._behavior import Behavior
+from greenroom.actors._behavior import Behavior, is_plain, is_simple
 from greenroom.actors._cell import Cell
 from greenroom.actors._later import SendTimer, end_timers
 from greenroom.actors._links import Link, make_link
 from greenroom.actors._outbox import enter, poll_now, postpone, refuse_postponed, reserve, set_timer, state_in
 from greenroom.actors._ref import Ref, cell_of
 from greenroom.actors._signals import Signal
+from greenroom.actors._waits import waiter_of
 from greenroom.actors._watch import Hearing, Watch
 from greenroom.core import Cause, Recorder, UsageError
 from greenroom.mailbox import Delivery, Envelope, Lane, Lease, MailboxStatistics
@@ -88,7 +89,7 @@ class Turn:
 
 @final
 class Context:
-    """What an actor may do. One object serves one incarnation."""
+    """What an actor may do. One object serves one incarnation; kept beyond its end it only answers questions."""
 
     __slots__ = ("_cell", "_watches", "nursery", "ref", "turn")
 
@@ -140,20 +141,20 @@ class Context:
         Raises:
             UsageError: The message was not sent with `ask`, or it was answered already.
         """
-        envelope = self._cell.envelope
-        if envelope is None or envelope.reply is None:
+        cell = self._own_cell()
+        if cell.envelope is None or cell.envelope.reply is None:
             raise UsageError("ctx.reply() answers an ask, and this message was told")
-        if self._cell.answer is not NOTHING:
+        if cell.answer is not NOTHING:
             raise UsageError("ctx.reply() was called twice for one ask")
-        refuse_postponed(self._cell, "ctx.reply()")
-        self._cell.answer = value
+        refuse_postponed(cell, "ctx.reply()")
+        cell.answer = value
 
     def acknowledge(self) -> None:
         """Let go of this turn's message before the turn ends; neither abort nor crash will see it again.
 
         For turns that keep what was said somewhere safer, as an agent does in its transcript.
         """
-        cell = self._cell
+        cell = self._own_cell()
         if cell.envelope is not None and not cell.is_acked:
             refuse_postponed(cell, "ctx.acknowledge()")
             cell.mailbox.ack(cell.envelope)
@@ -264,11 +265,11 @@ class Context:
         Look with `pick` or `drain` before and after. What comes stays where it is.
 
         Raises:
-            UsageError: No turn runs.
+            UsageError: No turn runs, or this is a task that may outlive it (`ctx.start_soon`).
             Busy: Another task of the actor waits already.
         """
         cell = self._own_cell()
-        if not cell.is_busy:
+        if not cell.is_busy or waiter_of(cell) is None:
             raise UsageError(f"{cell.path!r} waits for mail outside of a turn; its next turn begins with what comes")
         await cell.mailbox.park()
 
@@ -284,8 +285,8 @@ class Context:
             message = envelope.message
             return envelope.reply is None and isinstance(message, of) and not isinstance(message, Signal)
 
-        most = 0 if self._cell.is_suspended else limit
-        return self._cell.mailbox.drain_nowait(most, lanes=lanes, wanted=is_wanted)
+        cell = self._own_cell()
+        return cell.mailbox.drain_nowait(0 if cell.is_suspended else limit, lanes=lanes, wanted=is_wanted)
 
     def pick(self, plan: Callable[[Sequence[Envelope[Any]]], Iterable[Envelope[Any]]]) -> Lease[Any]:
         """Lease what a plan chooses of what waits in the actor's own mailbox; the caller acknowledges it.
@@ -296,7 +297,7 @@ class Context:
         Args:
             plan: Given all that waits save signals, lane by lane; it only reads, and returns some of it.
         """
-        mailbox = self._cell.mailbox
+        mailbox = self._own_cell().mailbox
         waiting = [] if self._cell.is_suspended else mailbox.waiting()
         if not waiting:  # as at nearly every turn of an agent
             return mailbox.drain_nowait(0)
@@ -316,7 +317,7 @@ class Context:
 
         The watch ends with this incarnation: the next one watches what it wants to hear of itself.
         """
-        watch = ref.watch(Hearing(self._cell.mailbox))
+        watch = ref.watch(Hearing(self._own_cell().mailbox))
         if watch.is_open:
             if self._watches is None:
                 self._watches = {}
@@ -343,8 +344,18 @@ class Context:
 
 
 def make_context(cell: Cell[M]) -> Behavior[M]:
-    """Make the behavior and the context of a new incarnation; returns the behavior."""
+    """Make the behavior and the context of a new incarnation; returns the behavior.
+
+    Raises:
+        UsageError: The factory made something that waits, or cleans up, and says that it makes something that does not.
+    """
     behavior = cell.factory()
+    made, said = type(behavior), cell.behavior_class
+    if made is not said and ((cell.is_plain and not is_plain(made)) or (cell.is_simple and not is_simple(made))):
+        raise UsageError(
+            f"a factory that says it makes {said.__name__} made {made.__name__}, which needs more than that one; "
+            f"annotate it with `-> {made.__name__}`"
+        )
     cell.behavior = behavior
     cell.context = Context(cell)
     return behavior

@@ -90,6 +90,10 @@ class Directory:
         """Return the living actor at a path."""
         return self._by_path.get(path)
 
+    def living(self, actor: str) -> Cell[Any] | None:
+        """Return the living actor with an id; looks at all of them."""
+        return next((cell for cell in self._by_path.values() if cell.id == actor), None)
+
     def refused(self, cell: Cell[Any], message: Any, lane: Lane, reason: DeadReason) -> None:
         """Take note of a message that a mailbox did not accept: its sender knows, so the journal is spared."""
         recorder = self._recorder

@@ -113,6 +113,7 @@ class PlainRunner:
         # Context variables of its own, as a task has them; running in them is cheaper than setting one and setting it back.
         self._run = ContextVars().run
         self._run(CURRENT.set, cell)
+        self._is_serving = True  # a factory may ask for the end of what it makes
         try:
             cell.begin()
             self._run(make_context, cell)
@@ -120,8 +121,11 @@ class PlainRunner:
             self._end(decide_outcome(error, requested=None, was_caught=False))
         else:
             cell.set_ready()
+            self._end_if_asked()
             if not cell.mailbox.is_empty or cell.drain_cause is not None:
                 self._nudged()
+        finally:
+            self._is_serving = False
 
     def _nudged(self) -> None:
         if not self._is_scheduled and self._cell.state is _RUNNING:  # as in _schedule: this is the hot path
@@ -175,10 +179,8 @@ class PlainRunner:
         if cell.level is not _LIFECYCLE:
             cell.note_turn_began(envelope)
         try:
-            if isinstance(envelope.message, Signal):
-                waiting = behavior.on_signal(envelope.message, context)
-            else:
-                waiting = behavior.on_message(envelope.message, context)
+            is_signal = isinstance(envelope.message, Signal)
+            waiting = (behavior.on_signal if is_signal else behavior.on_message)(envelope.message, context)
             if waiting is not None:
                 _discard(waiting)
                 raise UsageError(f"{cell.behavior_name}.on_message is a plain function and returned an awaitable")

@@ -8,6 +8,7 @@ Must not know: how turns are run.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final, final
 
 from greenroom.core import UsageError
@@ -69,9 +70,8 @@ class SendTimer:
         timers = self._cell.timers
         if timers is None:
             timers = self._cell.timers = {}
-        if len(timers) >= _MANY and not len(timers) & (
-            len(timers) - 1
-        ):  # at each power of two: what was served is over
+        size = len(timers)
+        if size >= _MANY and size & (size - 1) == 0:  # at each power of two: what was served is over
             for one in [one for one in timers if not one.is_open and not one.is_waiting]:
                 del timers[one]
         timers[self] = None
@@ -107,8 +107,10 @@ class SendTimer:
             leased = cell.mailbox.leased
             self._sent = [*(one for one in self._sent if one in leased), cell.mailbox.last(self._lane)]
         if self._period_s is not None:
-            missed = (cell.recorder.now() - self.due_t) // self._period_s
-            self.due_t += (missed + 1) * self._period_s
+            now = cell.recorder.now()
+            missed = (now - self.due_t) // self._period_s
+            # A period that the clock is too coarse for must not be due again in this very step, for ever.
+            self.due_t = max(self.due_t + (missed + 1) * self._period_s, math.nextafter(now, math.inf))
             self._wait()
             return
         self.is_open = False

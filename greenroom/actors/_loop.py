@@ -163,6 +163,12 @@ async def _take_turns(cell: Cell[Any], behavior: Behavior[Any], context: Context
     budget = BUDGET
     began_t, yield_t = now(), math.inf
     while cell.context is context:  # else it was ended while it was idle
+        if budget <= 0 or began_t > yield_t:
+            await checkpoint()
+            budget = BUDGET
+            began_t = now()
+            yield_t = began_t + BUDGET_S
+            continue
         if cell.kill_cause is not None:  # a handler that never waits has not noticed
             await checkpoint_if_cancelled()
         if cell.stop_cause is not None:
@@ -177,6 +183,7 @@ async def _take_turns(cell: Cell[Any], behavior: Behavior[Any], context: Context
             continue
         if envelope.reply is not None and not envelope.reply.is_open:
             mailbox.bury(envelope, DeadReason.EXPIRED)
+            budget -= 1
             continue
         cell.turn += 1
         cell.envelope = envelope
@@ -195,11 +202,6 @@ async def _take_turns(cell: Cell[Any], behavior: Behavior[Any], context: Context
             return
         began_t = cell.commit(envelope, began_t)
         budget -= 1
-        if budget <= 0 or began_t > yield_t:
-            await checkpoint()
-            budget = BUDGET
-            began_t = now()
-            yield_t = began_t + BUDGET_S
 
 
 async def _with_nursery(cell: Cell[Any], behavior: Behavior[Any], envelope: Envelope[Any], context: Context) -> None:
@@ -207,10 +209,8 @@ async def _with_nursery(cell: Cell[Any], behavior: Behavior[Any], envelope: Enve
         async with trio.open_nursery() as nursery:
             context.turn.nursery = nursery
             try:
-                if isinstance(envelope.message, Signal):
-                    waiting = behavior.on_signal(envelope.message, context)
-                else:
-                    waiting = behavior.on_message(envelope.message, context)
+                is_signal = isinstance(envelope.message, Signal)
+                waiting = (behavior.on_signal if is_signal else behavior.on_message)(envelope.message, context)
                 if waiting is not None:
                     await waiting
             finally:
@@ -224,5 +224,5 @@ async def _with_nursery(cell: Cell[Any], behavior: Behavior[Any], envelope: Enve
         cell.is_committing = False
 
 
-def _requested(cell: Cell[Any]) -> Cause | None:
+def _requested(cell: Cell[Any]) -> Cause | None:  # a function, because types are narrowed by what `_serve` last set
     return cell.abort_cause or cell.kill_cause

@@ -21,7 +21,7 @@ class Verdict:
     """What becomes of an actor after an incarnation ended.
 
     `is_gone` is final. Otherwise it comes back: in place after `delay_s`, or, where that is None, when its supervisor
-    starts it again.
+    starts it again; until then it is held.
     """
 
     is_gone: bool
@@ -29,18 +29,6 @@ class Verdict:
 
 
 GONE: Final = Verdict(is_gone=True)
-
-
-class Runner(Protocol):
-    """What runs an actor that has no task of its own."""
-
-    def begin_after(self, delay_s: float) -> None:
-        """Start an incarnation once its back-off has passed."""
-        ...
-
-    def look_at_flags(self) -> None:
-        """Hear that a stop or a kill was asked for, in the step in which it was."""
-        ...
 
 
 class Owner(Protocol):

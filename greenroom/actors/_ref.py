@@ -74,6 +74,11 @@ def _settle(slot: ReplySlot, down: Down) -> None:
     slot.answer(down)
 
 
+def _check_grace(grace_s: float) -> None:
+    if not 0 <= grace_s < math.inf:
+        raise UsageError(f"grace_s has to be a number of seconds, not {grace_s!r}")
+
+
 def cell_of(ref: Ref[Any]) -> Cell[Any]:
     """Return the record behind an address, for the rest of this folder."""
     return ref._cell
@@ -264,6 +269,8 @@ class Ref(Generic[M]):
             grace_s: Seconds for that turn; then it is aborted, then the actor killed. By default as it was spawned with.
             why: The reason that is recorded.
         """
+        if grace_s is not None:
+            _check_grace(grace_s)
         cell = self._cell
         cell.forswear()
         cell.owner.stop_child(cell, grace_s, _say(cell, why))
@@ -278,8 +285,7 @@ class Ref(Generic[M]):
             grace_s: Seconds for all of it; then it is stopped as by `stop()`.
             why: The reason that is recorded.
         """
-        if not 0 <= grace_s < math.inf:
-            raise UsageError(f"grace_s has to be a number of seconds, not {grace_s!r}")
+        _check_grace(grace_s)
         cell = self._cell
         cell.owner.drain_child(cell, grace_s, _say(cell, why))
 

@@ -1,7 +1,7 @@
 """The mailbox of one actor: three lanes, a capacity that control mail ignores, leases, and no way to lose a message."""
 
 from greenroom.mailbox._contents import LATER_CREDIT
-from greenroom.mailbox._envelope import MAX_ATTEMPTS, DeadReason, Delivery, Envelope, Lane, ReplyTo
+from greenroom.mailbox._envelope import MAX_ATTEMPTS, DeadReason, Delivery, Envelope, Lane
 from greenroom.mailbox._events import (
     EVENTS,
     MessageAcked,
@@ -34,5 +34,4 @@ __all__ = [
     "MessagePostponed",
     "MessagePut",
     "MessageReturned",
-    "ReplyTo",
 ]

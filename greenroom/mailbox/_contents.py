@@ -88,11 +88,12 @@ class Contents(Generic[M]):
         self._producers: Producers | None = None
         self._waiter: Task | None = None
         self._notify: Callable[[], None] | None = None
-        self._trap: object = None
-        self._husks = self._reserved = 0
-        self._closed = ""
+        self._trap: object = None  # what the consumer sleeps on, made once
+        self._husks = 0  # withdrawn messages that still lie in a lane
+        self._reserved = 0
+        self._closed = ""  # why; empty while it is open
         self._is_draining = False
-        self._pinned: set[int] | None = None
+        self._pinned: set[int] | None = None  # numbers of messages that die with the incarnation
         self._credit = LATER_CREDIT
         self._since_yield = 0
         self._number = self._held = self._bytes = self._high_water = 0

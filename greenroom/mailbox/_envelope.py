@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Final, Generic, Protocol, TypeVar, final
+from typing import Final, Generic, TypeVar, final
 
 import attrs
+
+from greenroom.waiting import ReplySlot
 
 M = TypeVar("M")
 
@@ -60,23 +62,6 @@ class DeadReason(StrEnum):
     """It is nothing that its receiver knows, such as a letter to a supervisor."""
 
 
-class ReplyTo(Protocol):
-    """Where an answer goes; the mailbox only carries it."""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether somebody still waits for the answer."""
-        ...
-
-    def answer(self, value: Any) -> bool:
-        """Settle with a value; False when it was settled before."""
-        ...
-
-    def fail(self, error: Exception) -> bool:
-        """Settle with an error; False when it was settled before."""
-        ...
-
-
 @final
 @attrs.define(eq=False)
 class Envelope(Generic[M]):
@@ -92,7 +77,7 @@ class Envelope(Generic[M]):
     """Counter of this mailbox: 1 for its first message; 0 for the husk of one that was withdrawn."""
     parent: int
     """`seq` of the event that led to this message; 0 where none is known."""
-    reply: ReplyTo | None
+    reply: ReplySlot | None
     """Where the answer goes, for an ask."""
     size_bytes: int
     """What it counts against the byte capacity."""

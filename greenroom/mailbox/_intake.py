@@ -14,10 +14,10 @@ from trio.lowlevel import checkpoint_if_cancelled
 
 from greenroom.core import Closed, UsageError
 from greenroom.mailbox._contents import Contents
-from greenroom.mailbox._envelope import Delivery, Envelope, Lane, ReplyTo
+from greenroom.mailbox._envelope import Delivery, Envelope, Lane
 from greenroom.mailbox._events import record_put
 from greenroom.mailbox._producers import Producers
-from greenroom.waiting import wake
+from greenroom.waiting import ReplySlot, wake
 
 M = TypeVar("M")
 
@@ -39,7 +39,7 @@ class Intake(Contents[M]):
         *,
         size_bytes: int = 0,
         parent: int = 0,
-        reply: ReplyTo | None = None,
+        reply: ReplySlot | None = None,
         is_system: bool = False,
     ) -> Delivery:
         """Put a message into a lane, or say why not; never waits.
@@ -63,7 +63,7 @@ class Intake(Contents[M]):
         lane: Lane,
         size_bytes: int,
         parent: int,
-        reply: ReplyTo | None,
+        reply: ReplySlot | None,
         is_system: bool,  # noqa: FBT001 - positional, because this is the hot path
     ) -> Delivery:
         """Do what `put_nowait` does; keywords would cost a tenth of a send."""

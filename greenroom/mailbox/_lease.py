@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Generic, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Generic, TypeVar, final
 
-from greenroom.mailbox._envelope import Envelope
+if TYPE_CHECKING:
+    from greenroom.mailbox._envelope import Envelope
+    from greenroom.mailbox._mailbox import Mailbox
 
 M = TypeVar("M")
-
-
-class Lender(Protocol[M]):
-    """What a lease needs of its mailbox."""
-
-    def ack(self, envelope: Envelope[M]) -> None:
-        """Let go of a leased message for good."""
-        ...
-
-    def nack(self, envelope: Envelope[M]) -> None:
-        """Give a leased message back."""
-        ...
 
 
 @final
@@ -31,7 +21,7 @@ class Lease(Generic[M]):
 
     __slots__ = ("_mailbox", "envelopes")
 
-    def __init__(self, mailbox: Lender[M], envelopes: list[Envelope[M]]) -> None:
+    def __init__(self, mailbox: Mailbox[M], envelopes: list[Envelope[M]]) -> None:
         self._mailbox = mailbox
         self.envelopes = envelopes
         """What is still leased, in order."""

@@ -120,6 +120,8 @@ class Mailbox(Intake[M]):
 
         With `wanted` it goes lane by lane, and what is not wanted stays where it is.
         """
+        if limit < 0:
+            raise UsageError(f"limit has to be 0 or more, not {limit!r}")
         chosen = frozenset(lanes)
         envelopes: list[Envelope[M]] = []
         if wanted is not None:
@@ -215,7 +217,7 @@ class Mailbox(Intake[M]):
         Raises:
             UsageError: The message is not leased, for instance acknowledged twice.
         """
-        # As in _release and _free, without their calls: this is the hot path.
+        # As in _release and _dead, without their calls: this is the hot path.
         if envelope is self._lease:
             self._lease = None
         else:
@@ -261,7 +263,6 @@ class Mailbox(Intake[M]):
         """
         self._release(envelope)
         self._dead(envelope, reason, parent)
-        self._free(envelope)
 
     @property
     def can_postpone(self) -> bool:
@@ -316,19 +317,18 @@ class Mailbox(Intake[M]):
         else:
             raise UsageError(f"message {envelope.number} of {self.owner!r} is not leased; was it acknowledged twice?")
 
-    def _free(self, envelope: Envelope[M]) -> None:
-        if envelope.is_counted:
-            self._held -= 1
-            self._bytes -= envelope.size_bytes
-            if self._producers:
-                self._admit_producers()
-
     def _dead(self, envelope: Envelope[M], reason: DeadReason, parent: int) -> None:
+        """Count and report a message that was taken out of wherever it was, and give its place to whoever waits first."""
         self._died += 1
         if self._recorder is not None:
             record_died(self._recorder, self.owner, self.incarnation, envelope, reason, parent)
         if self._on_dead is not None:
             self._on_dead(envelope, reason)
+        if envelope.is_counted:
+            self._held -= 1
+            self._bytes -= envelope.size_bytes
+            if self._producers:
+                self._admit_producers()
 
     def withdraw(self, envelope: Envelope[M], *, is_known: bool = False, parent: int = 0) -> bool:
         """Take a message back that waits or is postponed: a dead letter `withdrawn`, and its place is free.
@@ -356,7 +356,6 @@ class Mailbox(Intake[M]):
                 self._sweep()
         else:
             return False
-        self._free(envelope)
         return True
 
     def is_waiting(self, envelope: Envelope[M]) -> bool:
@@ -391,7 +390,6 @@ class Mailbox(Intake[M]):
             for envelope in [one for one in queue if one.number in (pinned or ())]:
                 queue.remove(envelope)
                 self._dead(envelope, reason, parent)
-                self._free(envelope)
 
     # --- end and state ---------------------------------------------------------------------------------------------
 
@@ -419,14 +417,11 @@ class Mailbox(Intake[M]):
         if self.is_over:
             return
         self._closed, self._is_draining = reason or "closed", False
+        self._send_away()
         for queue in (self._stash, self._now, self._next, self._later):
             while queue:
                 envelope = queue.popleft()
-                if not envelope.number:
+                if envelope.number:
+                    self._dead(envelope, dead_reason, parent)
+                else:
                     self._husks -= 1
-                    continue
-                if envelope.is_counted:
-                    self._held -= 1
-                    self._bytes -= envelope.size_bytes
-                self._dead(envelope, dead_reason, parent)
-        self._send_away()

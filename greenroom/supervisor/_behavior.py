@@ -6,7 +6,7 @@ write to a supervisor, and nobody may end it that way.
 
 from __future__ import annotations
 
-from typing import Protocol, final
+from typing import TYPE_CHECKING, final
 
 import attrs
 import trio
@@ -14,6 +14,9 @@ import trio
 from greenroom.actors import Context, Parent, Request
 from greenroom.core import SupervisorFailed
 from greenroom.supervisor._plans import Batch
+
+if TYPE_CHECKING:
+    from greenroom.supervisor._supervisor import Supervisor
 
 
 @final
@@ -32,43 +35,11 @@ class Escalation:
     error: SupervisorFailed
 
 
-class Decider(Protocol):
-    """What carries out the decisions."""
-
-    def open(self, nursery: trio.Nursery) -> None:
-        """Take the nursery that children are started in."""
-        ...
-
-    async def carry_out(self, batch: Batch) -> None:
-        """Carry out a plan."""
-        ...
-
-    async def restart_now(self, child: str) -> None:
-        """Restart a child that somebody wants restarted."""
-        ...
-
-    def go_on_with(self, decision: Batch | Escalation) -> None:
-        """Carry out a decision, or what is left of it, after this turn."""
-        ...
-
-    def refuse(self, message: object) -> None:
-        """Make a dead letter of what is no decision."""
-        ...
-
-    async def stop_children(self) -> None:
-        """End all children in order."""
-        ...
-
-    def end_children(self) -> None:
-        """Kill whatever still lives below, in one step."""
-        ...
-
-
 @final
 class SupervisorBehavior(Parent[object]):
     """Takes one decision after another."""
 
-    def __init__(self, supervisor: Decider) -> None:
+    def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
 
     async def on_start(self, ctx: Context) -> None:

@@ -1,9 +1,8 @@
 """The ladder by which a supervisor ends a child: stop, abort the turn, kill, and at last give up.
 
 Rule 1: each rung comes after the deadline of the one before, on the run's clock; what is linked below is not charged to
-it. Rule 2: an idle child ends on the first
-rung, in the same step. Rule 3: a child that blocks, or waits in a shield of its own, is on record as unresponsive, and
-waited for no longer; Trio cannot abandon its task.
+it. Rule 2: an idle child ends on the first rung, in the same step. Rule 3: a child that blocks, or waits in a shield of
+its own, is on record as unresponsive, and waited for no longer; Trio cannot abandon its task.
 """
 
 from __future__ import annotations

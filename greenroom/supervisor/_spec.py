@@ -136,7 +136,8 @@ class ChildSpec:
     """Whether its end by itself may end its supervisor, as `SupervisorSpec.ends_with` says. An end by itself is one that
     nobody else asked for, after which it does not come back."""
     as_id: str | None = attrs.field(default=None)
-    """The id of an actor of an earlier process, which this one goes on as; None for a new one."""
+    """The id of an actor of an earlier process, which this one goes on as; None for a new one. No living actor
+    may have it."""
 
     @is_significant.validator
     def _may_end(self, _: attrs.Attribute[bool], value: bool) -> None:  # noqa: FBT001 - attrs calls it so

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar, cast, final
 
 import trio
 
-from greenroom.actors import GONE, Behavior, Cell, Down, Outcome, Ref, State, Verdict, drain, run_cell
+from greenroom.actors import GONE, Behavior, Cell, Down, Outcome, Ref, State, Verdict, drain, run_cell, text_of
 from greenroom.core import Cause, NameTaken, PeerError, Stopping, SupervisorFailed, UsageError, actor_id
 from greenroom.mailbox import BUDGET, DeadReason, Lane
 from greenroom.supervisor._behavior import Escalation, RestartChild, SupervisorBehavior
@@ -250,6 +250,8 @@ class Supervisor:
         directory = self._house.shared.directory
         if directory.find(path) is not None:
             raise NameTaken(path)
+        if spec.as_id is not None and (living := directory.living(spec.as_id)) is not None:
+            raise UsageError(f"as_id={spec.as_id!r} is the id of {living.path}, which lives; wait for its end first")
         depends_on = tuple(self._child(one).id for one in spec.depends_on)
         cell: Cell[Any] = Cell(
             id=child_id,
@@ -294,7 +296,9 @@ class Supervisor:
         if outcome.error is not None:
             self._errors.append(outcome.error)
             # Where the world is at fault, a stack of ours would not say where to look.
-            said, stack = (f": {outcome.error}", None) if isinstance(outcome.error, PeerError) else ("", outcome.error)
+            said, stack = (
+                (f": {text_of(outcome.error)}", None) if isinstance(outcome.error, PeerError) else ("", outcome.error)
+            )
             _log.error("actor %s failed%s", cell.path or cell.id, said, exc_info=stack)
         was_asked = cell.stop_cause is not None or cell.kill_cause is not None
         if self._is_stopping() or not cell.was_ready:
@@ -368,7 +372,8 @@ class Supervisor:
             )
         )
         error = SupervisorFailed(self.path or "root", cell.path, restarts)
-        error.__cause__ = BaseExceptionGroup("the last errors below this supervisor", list(self._errors))
+        if self._errors:  # a permanent child may end without any
+            error.__cause__ = BaseExceptionGroup("the last errors below this supervisor", list(self._errors))
         self._gave_up = error
         self.cell.mailbox.put_nowait(Escalation(error), Lane.NOW, is_system=True)
 

@@ -52,10 +52,11 @@ class Timers:
         return sum(map(len, self._buckets.values()))
 
     def after(self, delay_s: float, callback: Callable[[], None]) -> Timer:
-        """Call `callback` once `delay_s` seconds have passed; never, if that is `math.inf`."""
-        if delay_s == math.inf:
+        """Call `callback` once `delay_s` seconds have passed; never, if that is `math.inf`, or too far away to count."""
+        ticks = (self._now() + delay_s) / TICK_S
+        if ticks == math.inf:
             return Timer(callback, {})
-        tick = math.ceil((self._now() + delay_s) / TICK_S)
+        tick = math.ceil(ticks)
         bucket = self._buckets.get(tick)
         if bucket is None:
             bucket = self._buckets[tick] = {}

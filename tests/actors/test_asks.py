@@ -11,7 +11,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from greenroom.actors import ASK_TIMEOUT_S, Context, Down
 from greenroom.core import ActorEnded, AskTimedOut, TurnFailed, TurnKilled, Undelivered, UsageError
-from greenroom.mailbox import DeadReason, MailboxPolicy
+from greenroom.mailbox import BUDGET, DeadReason, MailboxPolicy
 from greenroom.supervisor import ChildSpec, SupervisorSpec
 from tests.actors.situations import AT_ONCE, Do, Doer, Gate, PlainDoer, Quiet, dead, fail, fail_plainly, runtime
 
@@ -370,3 +370,35 @@ async def test_many_asks_wait_side_by_side_and_each_gets_its_own_answer() -> Non
                 nursery.start_soon(ask, number)
 
     assert answers == {number: number * 10 for number in range(20)}
+
+
+@pytest.mark.parametrize(("behavior", "job"), [(Doer, say_yes), (PlainDoer, say_yes_plainly)])
+async def test_a_pile_of_expired_asks_is_cleared_away_with_pauses(behavior: Any, job: Any) -> None:
+    count = 5 * BUDGET
+    async with runtime() as opened:
+        actor = await opened.spawn(behavior)
+        actor.suspend()
+
+        async def ask() -> None:
+            with pytest.raises(AskTimedOut):
+                await actor.ask(Do(job), timeout_s=1)
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(count):
+                nursery.start_soon(ask)
+        actor.resume()
+        seen = set()
+        while (died := actor.statistics().died) < count:
+            seen.add(died)
+            await trio.lowlevel.checkpoint()
+
+        assert seen - {0}  # somebody else ran in the middle of it
+        assert dead(opened) == {DeadReason.EXPIRED: count}
+
+
+@pytest.mark.parametrize("timeout_s", [math.inf, 1e308])
+async def test_an_ask_may_wait_longer_than_any_clock_counts(timeout_s: float) -> None:
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer)
+
+        assert await actor.ask(Do(say_yes), timeout_s=timeout_s) == "yes"

@@ -19,7 +19,7 @@ from greenroom.actors import (
     StopRequested,
     TurnEnded,
 )
-from greenroom.core import Cause, Closed
+from greenroom.core import Cause, Closed, UsageError
 from greenroom.mailbox import DeadReason, Delivery, Lane, MailboxPolicy
 from greenroom.supervisor import ChildSpec, SupervisorSpec
 from tests.actors.situations import AT_ONCE, Deaf, Do, Doer, Gate, Oops, Quiet, dead, events, fail, runtime
@@ -28,6 +28,22 @@ if TYPE_CHECKING:
     from typing import Any
 
 pytestmark = pytest.mark.usefixtures("virtual_time")
+
+
+@pytest.mark.parametrize("grace_s", [-1, float("inf"), float("nan")])
+async def test_a_wrong_grace_harms_nobody_but_who_gave_it(grace_s: float) -> None:
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer)
+        gate = Gate()
+        actor.tell(gate)
+        await gate.entered.wait()
+        with pytest.raises(UsageError, match="number of seconds"):
+            actor.stop(grace_s=grace_s)
+        with pytest.raises(UsageError, match="number of seconds"):
+            await opened.root.stop(actor, grace_s=grace_s)
+        await trio.sleep(10)
+
+        assert actor.is_busy
 
 
 # --- stop -------------------------------------------------------------------------------------------------------------

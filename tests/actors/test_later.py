@@ -15,6 +15,7 @@ from greenroom.core import UsageError
 from greenroom.mailbox import DeadReason, Delivery, Lane, MailboxPolicy
 from greenroom.supervisor import SupervisorSpec
 from greenroom.testing import run_virtual
+from greenroom.waiting import TICK_S
 from tests.actors.situations import (
     AT_ONCE,
     Do,
@@ -514,3 +515,16 @@ async def test_who_cancels_a_periodic_timer_hears_nothing_more_of_a_message_that
 
         assert len(ticks) == 1
         assert dead(opened) == {DeadReason.WITHDRAWN: 2}
+
+
+@virtual
+@pytest.mark.parametrize("behavior", [Doer, PlainDoer])
+async def test_a_period_below_what_the_clock_tells_apart_does_not_keep_the_runtime_busy(behavior: Any) -> None:
+    seen: list[Any] = []
+    async with runtime() as opened:
+        actor = await opened.spawn(behavior, seen)
+        await trio.sleep(1_000)
+        actor.tell(for_behavior(behavior, Job(lambda ctx: ctx.send_every(1e-16, "tick"))))
+        await trio.sleep(10.5 * TICK_S)
+
+    assert 5 <= seen.count("tick") <= 11

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
 from greenroom.actors import AbortStatus, ActorExited, Behavior, Context, State, TurnEnded, is_plain
-from greenroom.core import InternalError, UsageError
+from greenroom.core import InternalError, StartFailed, UsageError
 from greenroom.mailbox import BUDGET, DeadReason, Delivery, Lane
 from greenroom.supervisor import Backoff, ChildSpec, Restart, Strategy, SupervisorSpec
 from tests.actors.situations import AT_ONCE, Do, Doer, Oops, PlainDoer, Teamster, dead, events, fail_plainly, runtime
 
 if TYPE_CHECKING:
-    from typing import Any
+    from greenroom.supervisor import Runtime
 
 pytestmark = pytest.mark.usefixtures("virtual_time")
 
@@ -336,3 +337,35 @@ async def test_an_error_whose_text_cannot_be_had_fails_nobody_else(behavior: Any
 
         assert (actor.state, neighbour.state) == (State.RUNNING, State.RUNNING)
         assert events(opened, ActorExited)[0].error == "Mute: (no text: its str() raised Oops)"
+
+
+class EndsItself(Behavior[Any]):
+    """Asks for its own end while it is made."""
+
+    def __init__(self, opened: Runtime, how: str, error: Exception | None) -> None:
+        me = opened.find("me")
+        assert me is not None
+        getattr(me, how)()
+        if error is not None:
+            raise error
+
+    def on_message(self, message: Any, ctx: Context) -> Any: ...
+
+
+class EndsItsTask(EndsItself):
+    async def on_message(self, message: Any, ctx: Context) -> None: ...
+
+
+@pytest.mark.parametrize("behavior", [EndsItself, EndsItsTask])
+@pytest.mark.parametrize("how", ["kill", "stop", "drain"])
+async def test_a_factory_may_ask_for_the_end_of_what_it_makes(behavior: Any, how: str) -> None:
+    async with runtime() as opened:
+        with contextlib.suppress(StartFailed):  # a task was killed before it was ready
+            actor = await opened.spawn(behavior, opened, how, None, name="me")
+            await actor.wait_ended()
+        with pytest.raises(StartFailed, match="oops"):
+            await opened.spawn(behavior, opened, how, Oops("oops"), name="me")
+
+        (ended, failed) = events(opened, ActorExited)
+        assert (ended.state, failed.state) == ("killed" if how == "kill" else "completed", "failed")
+        assert opened.root.children() == []

@@ -22,6 +22,7 @@ from tests.actors.situations import (
     Quiet,
     Stubborn,
     Survivor,
+    Teamster,
     dead,
     events,
     fail,
@@ -459,3 +460,67 @@ async def test_mail_is_waited_for_in_a_turn_only() -> None:
     async with runtime() as opened:
         actor = await opened.spawn(Early)
         assert not actor.is_busy
+
+
+async def test_a_task_that_may_outlive_the_turn_does_not_wait_for_mail() -> None:
+    """It would still wait when the actor itself does, and a mailbox has one consumer."""
+    refused: list[UsageError] = []
+
+    async def wait(ctx: Context) -> None:
+        with pytest.raises(UsageError) as caught:
+            await ctx.wait_mail()
+        refused.append(caught.value)
+
+    async def begin(ctx: Context) -> None:
+        ctx.start_soon(wait, ctx)
+        await wait_all_tasks_blocked()
+        ctx.turn.start_soon(ctx.wait_mail)
+        await wait_all_tasks_blocked()
+
+    async with runtime() as opened:
+        actor = await opened.spawn(Teamster)
+        actor.tell(begin)
+        await wait_all_tasks_blocked()
+
+        assert len(refused) == 1
+        assert opened.tree().children[0].incarnation == 1
+
+
+async def test_a_context_kept_beyond_its_incarnation_touches_nothing_of_the_next_one() -> None:
+    kept: list[Context] = []
+
+    async def keep(ctx: Context) -> None:
+        kept.append(ctx)
+        raise Oops
+
+    async def job(ctx: Context) -> None:
+        await gate(ctx)
+        ctx.reply("its own")
+
+    async with runtime() as opened:
+        actor = await opened.spawn(Doer)
+        actor.tell(keep)
+        await trio.sleep(10)
+        gate = Gate()
+        answers: list[Any] = []
+
+        async def ask() -> None:
+            answers.append(await actor.ask(Do(job)))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask)
+            await gate.entered.wait()
+            actor.tell("waits")
+            (old,) = kept
+            for touch in (
+                lambda: old.reply("a stranger's"),
+                old.acknowledge,
+                lambda: old.drain(str, 1),
+                lambda: old.pick(list),
+                lambda: old.watch(actor),
+            ):
+                with pytest.raises(UsageError, match="has ended"):
+                    touch()
+            gate.opened.set()
+
+        assert answers == ["its own"]

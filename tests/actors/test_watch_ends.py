@@ -9,8 +9,9 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from greenroom.actors import Context, Down, State, WatchFailed
-from greenroom.supervisor import SupervisorSpec
-from tests.actors.situations import AT_ONCE, Doer, PlainDoer, events, fail, fail_plainly, runtime
+from greenroom.mailbox import DeadReason
+from greenroom.supervisor import Backoff, SupervisorSpec
+from tests.actors.situations import AT_ONCE, Doer, PlainDoer, dead, events, fail, fail_plainly, runtime
 
 if TYPE_CHECKING:
     from typing import Any
@@ -126,3 +127,24 @@ async def test_a_watch_of_an_actor_ends_with_the_incarnation_that_made_it(behavi
         await wait_all_tasks_blocked()
 
         assert [type(one) for one in seen] == [str, str, str, Down]
+
+
+@pytest.mark.promise("I-32")
+@pytest.mark.parametrize("first_s", [0.0, 1.0])
+@pytest.mark.parametrize(("behavior", "job"), KINDS)
+@pytest.mark.parametrize("how", ["kill", "stop"])
+async def test_who_is_ended_by_a_callback_about_an_incarnation_does_not_come_back(
+    how: str, behavior: Any, job: Any, first_s: float
+) -> None:
+    downs: list[Down] = []
+    async with runtime(SupervisorSpec(backoff=Backoff(first_s=first_s))) as opened:
+        actor = await opened.spawn(behavior)
+        actor.watch(downs.append)
+        actor.pinned().watch(lambda _: getattr(actor, how)())
+        actor.tell(job)
+        actor.tell("unread")
+        await trio.sleep(10)
+
+        assert [(down.incarnation, down.state) for down in downs] == [(1, State.FAILED)]
+        assert opened.root.children() == []
+        assert dead(opened) == {DeadReason.FAILED: 1, DeadReason.ENDED: 1}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.core import Recorder
+from greenroom.core import Recorder, UsageError
 from greenroom.mailbox import LATER_CREDIT, Envelope, Lane, Mailbox, MessageLeased, MessageReturned
 
 
@@ -57,3 +57,15 @@ def test_a_drain_that_wants_nothing_of_what_waits_leases_nothing() -> None:
 
     assert mailbox.drain_nowait(3, wanted=is_number).messages == ()
     assert mailbox.statistics().next == 1
+
+
+def test_a_limit_is_not_negative() -> None:
+    mailbox: Mailbox[object] = Mailbox("owner")
+    for number in range(3):
+        mailbox.put_nowait(number)
+
+    for wanted in (None, is_number):
+        with pytest.raises(UsageError, match="limit"):
+            mailbox.drain_nowait(-1, wanted=wanted)
+        assert len(mailbox.drain_nowait(0, wanted=wanted)) == 0
+    assert len(mailbox) == 3

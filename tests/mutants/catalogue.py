@@ -278,7 +278,20 @@ MUTANTS: Final = (
         "        if self.kill_cause is not None or self.state in TERMINAL:\n            return\n        self.kill_cause = cause",
         "        if self.kill_cause is not None:\n            return\n        self.kill_cause = cause",
     ),
-    Mutant("a late request is forgotten", ("I-29",), _LOOP, "requested = _requested(cell)", "requested = None"),
+    Mutant(
+        "a kill in a callback is forgotten by the restart",
+        ("I-32",),
+        _CELL,
+        "            self.is_held = True  # also before",
+        "            self.is_held = verdict.delay_s is None  # also before",
+    ),
+    Mutant(
+        "a late request is forgotten",
+        ("I-29",),
+        _LOOP,
+        "requested = _requested(cell)",
+        "requested = None",
+    ),
     Mutant(
         "ack before commit",
         ("I-12", "I-30"),

@@ -14,7 +14,20 @@ from greenroom.mailbox import DeadReason, Lane, MailboxPolicy
 from greenroom.supervisor import ChildSpec, Restart, Strategy, SupervisorEscalated, SupervisorSpec, open_runtime
 from greenroom.testing import virtual_ports
 from tests.actors.invariants import violations
-from tests.actors.situations import AT_ONCE, Do, Doer, Gate, Oops, PlainDoer, dead, events, fail, fail_plainly, runtime
+from tests.actors.situations import (
+    AT_ONCE,
+    Do,
+    Doer,
+    Gate,
+    Oops,
+    PlainDoer,
+    Teamster,
+    dead,
+    events,
+    fail,
+    fail_plainly,
+    runtime,
+)
 
 if TYPE_CHECKING:
     from typing import Any
@@ -278,3 +291,19 @@ async def test_a_supervisor_that_gives_up_does_so_although_its_turn_is_aborted()
 
         assert (down.state, type(down.error)) == (State.FAILED, SupervisorFailed)
         assert gate.is_through
+
+
+@pytest.mark.promise("I-39")
+async def test_a_supervisor_gives_up_on_a_child_that_never_had_an_error() -> None:
+    async def end(ctx: Context) -> None:
+        assert ctx.nursery is not None
+        ctx.nursery.cancel_scope.cancel()
+
+    with pytest.raises(RuntimeFailed) as caught:
+        async with runtime(NEVER) as opened:
+            actor = await opened.spawn(Teamster, spec=ChildSpec(restart=Restart.PERMANENT))
+            actor.tell(end)
+            await trio.sleep_forever()
+
+    assert isinstance(caught.value.__cause__, SupervisorFailed)
+    assert caught.value.__cause__.__cause__ is None

@@ -50,3 +50,31 @@ async def test_a_failure_of_the_world_is_logged_without_a_stack(
     (record,) = caplog.records
     assert record.getMessage() == "actor cut failed: the line went dead"
     assert record.exc_info is None
+
+
+class Unspeakable(PeerError):
+    """An error whose text cannot be had."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+
+    def __str__(self) -> str:
+        raise ValueError
+
+
+class Speechless(Behavior[str]):
+    async def on_message(self, message: str, ctx: Context) -> None:
+        raise Unspeakable
+
+
+async def test_an_error_without_a_text_harms_neither_the_log_nor_the_supervisor(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_runtime() as runtime:
+        speechless = await runtime.spawn(Speechless, name="speechless")
+        speechless.tell("go on")
+        await trio.sleep(1)
+
+        assert not speechless.is_gone
+    (record,) = caplog.records
+    assert record.getMessage().startswith("actor speechless failed: (no text")

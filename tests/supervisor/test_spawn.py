@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import ActorBegan, Context, NameRegistered, NameReleased, State
+from greenroom.actors import ActorBegan, Behavior, Context, NameRegistered, NameReleased, State
 from greenroom.core import NameTaken, RuntimeFailed, StartFailed, SupervisorFailed, TurnKilled, UsageError
 from greenroom.supervisor import ChildSpec, Restart, SupervisorSpec, open_runtime
 from greenroom.testing import virtual_ports
 from tests.actors.invariants import violations
 from tests.actors.situations import AT_ONCE, Do, Doer, Oops, PlainDoer, events, fail, runtime
-
-if TYPE_CHECKING:
-    from typing import Any
 
 pytestmark = pytest.mark.usefixtures("virtual_time")
 
@@ -317,3 +314,45 @@ async def test_a_supervisor_that_was_asked_to_end_is_no_failure_of_those_above_i
             await team.ref.wait_ended()
 
         assert opened.root.children() == [neighbour]
+
+
+@pytest.mark.parametrize("behavior", [Doer, PlainDoer])
+async def test_two_living_actors_never_have_one_id(behavior: Any) -> None:
+    spec = ChildSpec(as_id="earlier")
+    async with runtime() as opened:
+        below = await opened.spawn_supervisor("below")
+        first = await opened.spawn(behavior, name="first", spec=spec)
+        for supervisor in (opened.root, below):
+            with pytest.raises(UsageError, match="first"):
+                await supervisor.spawn(behavior, name="second", spec=spec)
+
+        assert (first.id, [one.id for one in opened.root.children()]) == ("earlier", [below.id, "earlier"])
+        assert below.children() == []
+
+
+class Plain(Behavior[Any]):
+    """Is handled without a task."""
+
+    def on_message(self, message: Any, ctx: Context) -> Any: ...
+
+
+class Waits(Plain):
+    async def on_message(self, message: Any, ctx: Context) -> None: ...
+
+
+def make_plainly() -> Plain:
+    return Waits()
+
+
+def make_idle() -> Doer:
+    return Slow(0)
+
+
+@pytest.mark.parametrize("factory", [make_plainly, make_idle])
+async def test_a_factory_that_makes_something_that_needs_more_than_it_says_is_refused(factory: Any) -> None:
+    """Else its handler could not wait, or its `on_stop` would be passed over when it is ended while it is idle."""
+    async with runtime() as opened:
+        with pytest.raises(StartFailed, match="annotate it") as caught:
+            await opened.spawn(factory)
+
+    assert isinstance(caught.value.__cause__, UsageError)
