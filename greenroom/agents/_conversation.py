@@ -58,6 +58,8 @@ class Appended:
     """What programs read of the results in it besides their text, by the id of the call."""
 
 
+_NOTHING_ATTACHED: Final[Mapping[str, Mapping[str, Any]]] = {}
+
 OnMessage: TypeAlias = Callable[[Appended], None]
 """Called with each message in the step in which it is appended: it may only store and wake."""
 
@@ -141,9 +143,10 @@ class Conversation:
         if texts:
             blocks += tuple([TextBlock(text if text.strip() else BLANK) for text in texts])
         extra: dict[str, Any] = {"isMeta": True} if is_hidden else {}
-        told = {**(notices or {}), **self._told_by(results)}
-        if told:
-            extra[NOTICES] = told
+        if notices or self._told:
+            told = {**(notices or {}), **self._told_by(results)}
+            if told:
+                extra[NOTICES] = told
         if uuid:
             extra["uuid"] = uuid
         if is_at_rest:
@@ -246,7 +249,7 @@ class Conversation:
     ) -> None:
         # The transcript first: if it refuses, neither has changed.
         uuid = ""
-        attached = self._attached_to(message)
+        attached = self._attached_to(message) if self._attached else _NOTHING_ATTACHED
         if self._transcript is not None:
             if response is not None and response.stop_reason is None:
                 extra = {PART: True}
@@ -277,8 +280,6 @@ class Conversation:
             )
 
     def _attached_to(self, message: Message) -> Mapping[str, Mapping[str, Any]]:
-        if not self._attached:
-            return {}
         calls = [block.tool_use_id for block in message.content if isinstance(block, ToolResultBlock)]
         return {call: self._attached[call] for call in calls if call in self._attached}
 

@@ -134,16 +134,13 @@ async def _expand(turn: Taker, skills: Iterable[Rendered]) -> None:
 async def take_at_edge(turn: Taker, results: Sequence[ToolResultBlock]) -> None:
     """Append the results of a batch, and behind them what was sent meanwhile and may share the turn (agents 9.9).
 
-    Whatever happens, the results are appended.
+    To be called where something waits; else `say_results` does. Whatever happens, the results are appended.
     """
-    if not turn.ctx.has_mail:
-        _say_results(turn, results)
-        return
     with turn.ctx.pick(lambda waiting: plan_edge(waiting, trio.current_time())) as lease:
         try:
             taken = await _admit(turn, lease.messages)
         finally:
-            _say_results(turn, results)
+            say_results(turn, results)
         _say(turn, taken)
 
 
@@ -190,9 +187,14 @@ def _say_reminders(turn: Taker) -> bool:
     return bool(reminders)
 
 
-def _say_results(turn: Taker, results: Sequence[ToolResultBlock]) -> None:
+def say_results(turn: Taker, results: Sequence[ToolResultBlock]) -> None:
+    """Append the results of a batch, and behind them what waited to be read with the next message."""
+    texts = turn.hooking.take_reminders()
+    if not turn.home.quiet:
+        turn.conversation.say(texts, results)
+        return
     quiet = _take_quiet(turn)
-    texts = [*turn.hooking.take_reminders(), *(reminder(one.text) for one in quiet)]
+    texts += [reminder(one.text) for one in quiet]
     turn.conversation.say(texts, results, notices=notices_of(quiet))
 
 
