@@ -9,7 +9,9 @@
             await journal.wait_durable(seq)       # before success is reported to a model or a host
             await journal.commit()                # the same for all that was handed in, transcripts included
 
-Rule 1: emitting never waits: the listener stores a record and rings. Rule 2: one batch is in flight, and what it points
+Rule 1: emitting never waits: the listener encodes a record, stores its line and rings. Encoded there and then, its values are
+still at hand: a thread that comes to them later reads them from the memory of the other core, at three times the price, and
+holds up the run all the same (one interpreter lock). Rule 2: one batch is in flight, and what it points
 into is written before it. Rule 3: nothing is dropped. When the disk refuses, or too much is pending, intake is shut, and
 what is still held is written when everything else has closed. Rule 4: written is what a batch has returned from; nothing
 else is reported as durable. Rule 5: the writer is shielded; a write that has begun is never abandoned.
@@ -43,8 +45,6 @@ PENDING_BYTES: Final = 16 * 1024 * 1024
 """Above so much that is not written yet, intake is shut (DESIGN 12.21)."""
 LINGER_S: Final = 0.005
 """So long the writer gathers a batch that nobody waits for: a thread hop costs as much as encoding 50 events."""
-GUESSED_BYTES: Final = 200
-"""Size of a line before the first was encoded."""
 
 
 @final
@@ -57,7 +57,7 @@ class JournalStatistics:
     pending: int
     """Events that wait to be written."""
     pending_bytes: int
-    """What waits, transcripts included; a guess for events that are not encoded yet."""
+    """What waits, transcripts included."""
     bytes: int
     """Bytes of journal lines on disk that this writer put there."""
     batches: int
@@ -86,20 +86,21 @@ class Journal:
         self._files: JournalFiles = opened.files
         self._blocking = ports.blocking
         self._is_power = durability == "power"
-        self._records: list[Record] = []
-        self._before: list[tuple[Path, bytes]] = []
+        self._encode = opened.files.encode
+        self._lines: list[bytes] = []
+        self._before: dict[Path, list[bytes]] = {}
         self._places = Places(folder, JOURNAL)
-        self._before_bytes = 0
+        self._held_bytes = 0
+        """Of both; what is in flight has left them."""
         self._before_count = 0
         self._waiters: dict[trio.Event, tuple[int, int]] = {}
         self._written = (recorder.seq, 0)
         self._durable = (recorder.seq, 0)
         self._first_seq = recorder.seq + 1
         self._in_flight = 0
-        self._out: tuple[list[tuple[Path, bytes]], list[Record]] = ([], [])
+        self._out: tuple[dict[Path, list[bytes]], list[bytes]] = ({}, [])
         self._line_bytes = 0
-        self._size = GUESSED_BYTES
-        """Bytes of a line, by what a batch has returned from: the files belong to the thread while a batch is out."""
+        """By what a batch has returned from: the files belong to the thread while a batch is out."""
         self._bell = trio.Event()
         self._is_parked = False
         self._is_closing = False
@@ -114,9 +115,12 @@ class Journal:
 
     # --- handing in ------------------------------------------------------------------------------------------------
 
+    @enable_ki_protection  # else a number could be left without its line
     def hear(self, record: Record) -> None:
-        """Take a record from the recorder: store it, and ring if the writer sleeps."""
-        self._records.append(record)
+        """Take a record from the recorder: store its line, and ring if the writer sleeps."""
+        line = self._encode(record)
+        self._lines.append(line)
+        self._held_bytes += len(line)
         if self._is_parked:
             self._ring()
 
@@ -131,21 +135,24 @@ class Journal:
             UsageError: The path is not in the run folder, or is the journal's own.
             JournalError: The journal has closed; or the disk has refused, and no more is kept for the last try at the end.
         """
-        place = self._places.find(path)
+        parts = self._before.get(path)
+        place = self._places.find(path) if parts is None else path
         if self._is_closed:
             raise JournalError(str(self.folder), "the journal has closed")
         if self._failure is not None and self.pending_bytes + len(content) > PENDING_BYTES:
             raise self._refusal()
-        self._before.append((place, content))
-        self._before_bytes += len(content)
+        if parts is None:
+            parts = self._before.setdefault(place, [])
+        parts.append(content)
+        self._held_bytes += len(content)
         self._before_count += 1
         if self._is_parked:
             self._ring()
 
     @property
     def pending_bytes(self) -> int:
-        """What is not on disk yet, transcripts included; a guess for events that are not encoded yet."""
-        return self._before_bytes + self._in_flight + len(self._records) * self._size
+        """What is not on disk yet, transcripts included."""
+        return self._held_bytes + self._in_flight
 
     @property
     def is_open(self) -> bool:
@@ -255,7 +262,7 @@ class Journal:
                         self._fail(syncing.failure)
                     elif syncing.is_due and not self._is_power:
                         syncing.begin(nursery)
-                    elif self._records or self._before or self._waiters or syncing.is_due:
+                    elif self._lines or self._before or self._waiters or syncing.is_due:
                         if not self._waiters:
                             await self._sleep(LINGER_S, is_parked=False)
                         await self._write_batch()
@@ -285,16 +292,15 @@ class Journal:
 
     def _hand_over(self, *, is_sync: bool) -> Callable[[], None]:
         """Take what is pending, in one step; return the blocking call that writes it."""
-        records, self._records = self._records, []
-        before, self._before = self._before, []
-        self._in_flight = self._before_bytes + len(records) * self._size
-        self._before_bytes = 0
-        self._out = (before, records)
+        lines, self._lines = self._lines, []
+        before, self._before = self._before, {}
+        self._in_flight, self._held_bytes = self._held_bytes, 0
+        self._out = (before, lines)
         files = self._files
 
         def write() -> None:
-            files.enqueue(before, records)
-            self._out = ([], [])  # the files hold it now
+            files.enqueue(before, lines)
+            self._out = ({}, [])  # the files hold it now
             files.write()
             if is_sync:
                 self._syncing.sync_here()
@@ -303,11 +309,9 @@ class Journal:
 
     def _note_written(self, mark: tuple[int, int], *, is_synced: bool) -> None:
         self._in_flight = 0
-        self._line_bytes = self._files.records_bytes
+        self._line_bytes = self._files.lines_bytes
         self._batches += 1
         self._written = mark
-        written = mark[0] + 1 - self._first_seq
-        self._size = self._line_bytes // written if written else GUESSED_BYTES
         if is_synced or not self._is_power:
             self._durable = mark
             for event in [event for event, wanted in self._waiters.items() if _covers(mark, wanted)]:
@@ -315,9 +319,11 @@ class Journal:
                 event.set()
 
     def _fail(self, error: BaseException) -> None:
-        before, records = self._out  # nothing, unless the call was never made: no thread could be started
-        self._before[:0], self._records[:0], self._out = before, records, ([], [])
-        self._before_bytes += sum(len(content) for _, content in before)
+        before, lines = self._out  # nothing, unless the call was never made: no thread could be started
+        for path, parts in self._before.items():
+            before.setdefault(path, []).extend(parts)
+        self._lines[:0], self._before, self._out = lines, before, ({}, [])
+        self._held_bytes = sum(map(len, self._lines)) + sum(sum(map(len, parts)) for parts in before.values())
         self._in_flight = self._files.queued_bytes
         why = (error.strerror if isinstance(error, OSError) else None) or repr(error)
         self._failure = JournalError(str(self.folder), f"the journal cannot be written: {why}")

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 import orjson
@@ -19,7 +19,7 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import ActorBegan
-from greenroom.core import InlineBlocking, JournalBusy, JournalError, Ports, Recorder, SystemDisk, UsageError
+from greenroom.core import Event, InlineBlocking, JournalBusy, JournalError, Ports, Recorder, SystemDisk, UsageError
 from greenroom.session import SessionBegan
 from greenroom.supervisor import Runtime
 from greenroom.trace import JOURNAL, Journal, check_journal, fold, open_journal, read_journal
@@ -89,6 +89,26 @@ async def test_events_that_nobody_waits_for_are_gathered(autojump_clock: MockClo
 
         assert len(numbers(disk)) == 50
         assert journal.statistics().batches <= 2
+
+
+async def test_a_line_says_what_was_so_when_the_event_was_emitted(autojump_clock: MockClock) -> None:
+    """Whoever emits may go on with its own values: the line is made in the emitter's step, and not when it is written."""
+
+    @attrs.frozen(kw_only=True)
+    class Listed(Event):
+        kind: ClassVar[str] = "test.listed"
+
+        names: Any = None
+
+    disk, names = MemoryDisk(), ["one"]
+    async with opened(disk) as journal:
+        seq = journal.recorder.emit(Listed(actor="a1", names=names))
+        names.append("two")
+        pending_bytes = journal.pending_bytes
+        await journal.wait_durable(seq)
+
+        assert written(disk)[0]["names"] == ["one"]
+        assert journal.statistics().bytes == pending_bytes, "what waits is counted to the byte"
 
 
 async def test_those_who_wait_share_a_batch(autojump_clock: MockClock) -> None:
