@@ -90,9 +90,8 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
     emit, home, guard = turn.emit, turn.home, turn.guard
     images = home.workspace.images
     summary = summarize(call.input)
-    # Whose it is, which turn, which round: the same in both events, save the number that each of them follows.
-    place = (turn.turn, turn.round, call.id, call.name)
-    began = emit(ToolBegan, turn.agent, turn.incarnation, turn.seq, *place, summary)
+    agent, incarnation, number = turn.agent, turn.incarnation, turn.round
+    began = emit(ToolBegan, agent, incarnation, turn.seq, turn.turn, number, call.id, call.name, summary)
     home.activity = f"{call.name} {summary}".rstrip()
     if home.progress is not None:
         home.progress.note_call(call.name, summary)
@@ -125,7 +124,8 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
         text = _in_words(call.name, bug)
     finally:
         seen = images.pop(call.id, ()) if images else ()
-        emit(ToolEnded, turn.agent, turn.incarnation, began, *place, state, len(text), error)
+        size = len(text)
+        emit(ToolEnded, agent, incarnation, began, turn.turn, number, call.id, call.name, state, size, error)
     if state is FAILED:
         return ToolResultBlock(call.id, text or "(no output)", is_error=True)
     return ToolResultBlock(call.id, text or "(no output)", images=tuple(seen))
