@@ -13,12 +13,11 @@ from typing import Final, Protocol, TypeAlias, final
 import attrs
 
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, ModelBegan, ModelEnded, ModelRetried
-from greenroom.agents._services import AgentHome
+from greenroom.agents._services import NO_USAGE, AgentHome
 from greenroom.models import ModelRequest, ModelResponse, ModelStream, StreamRestarted, Usage
 
 Renew: TypeAlias = Callable[[ModelRequest, StreamRestarted], Awaitable[ModelRequest | None]]
 """Waits for the next attempt at a request, and returns one to be sent in its place, or None."""
-NO_USAGE: Final = Usage()
 NOTHING_SAID: Final = ModelResponse((), None, NO_USAGE, "")
 
 

@@ -94,7 +94,7 @@ async def compact(turn: CompactingTurn, trigger: CompactionTrigger, focus: str =
         # No checkpoint between here and the step above: they are one.
         home.compactions.note_done()
         if home.services.auto is not None:
-            home.earlier_calls = call_lines(home.earlier_calls, calls)
+            home.earlier_calls = tuple(call_lines(home.earlier_calls, calls))
         if prompt is not None:
             home.definition = attrs.evolve(home.definition, system_prompt=prompt)
         post_tokens = conversation.tokens

@@ -94,7 +94,7 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
         if home.definition.initial_prompt and not len(turn.conversation):
             texts.insert(0, home.definition.initial_prompt)
             typed = _words(message)
-        texts[:0], home.openings = map(reminder, home.openings), []
+        texts[:0], home.openings = map(reminder, home.openings), ()
         if home.definition.critical_reminder:
             texts.append(reminder(home.definition.critical_reminder))
         uuid = message.uuid if isinstance(message, Item | Prompt) else ""
@@ -204,7 +204,7 @@ def _take_quiet(turn: Taker) -> list[Note]:
     if not home.quiet:
         return []
     now_s = trio.current_time()
-    taken, home.quiet = [one for one in home.quiet if not one.is_expired(now_s)], []
+    taken, home.quiet = [one for one in home.quiet if not one.is_expired(now_s)], ()
     for one in taken:
         home.unread.pop(one.notice, None)
     return taken
@@ -265,8 +265,7 @@ def _note_words(home: AgentHome, message: object) -> None:
     if origin_of(message).is_consent:
         auto.hear(_words(message))
     elif home.is_child and not (isinstance(message, Note) and message.notice):
-        home.tasks.append(render(message))
-        del home.tasks[:-MOST_TASKS]
+        home.tasks = (*home.tasks, render(message))[-MOST_TASKS:]
 
 
 def _words(message: Note | Work | Prompt | Item) -> str:

@@ -30,7 +30,7 @@ from greenroom.agents._forked import make_request
 from greenroom.agents._guard import Deferred, Guard
 from greenroom.agents._hooking import Hooking, PromptBlocked, StoppedByHook, reminder, running_tasks
 from greenroom.agents._inputs import Answer, Input, Prompt, origin_of
-from greenroom.agents._services import AgentHome
+from greenroom.agents._services import NO_USAGE, AgentHome
 from greenroom.agents._taking_in import (
     WAITS_CUT,
     carry_out,
@@ -94,7 +94,7 @@ class AgentTurn:
     ctx: Context
     conversation: Conversation
     round: int = 0
-    usage: Usage = attrs.field(factory=Usage)
+    usage: Usage = NO_USAGE
     """What the requests of this turn have used."""
     agent: str = attrs.field(init=False)
     incarnation: int = attrs.field(init=False)
