@@ -311,10 +311,6 @@ class AgentHome:
 
     def tool_context(self) -> ToolContext:
         """Return what all tool calls of this agent have in common; each call gets its own with `for_call`."""
-
-        def show(text: str) -> None:
-            self.activity = text
-
         services = self.services
         return ToolContext(
             cwd=self.place or services.cwd,
@@ -327,9 +323,13 @@ class AgentHome:
             processes=services.processes,
             background=services.background,
             ask_user=services.ask_user,
-            progress=show,
+            progress=self.note_activity,
             changes=services.changes,
         )
+
+    def note_activity(self, text: str) -> None:
+        """Say what it is doing now."""
+        self.activity = text
 
     @property
     def policy_now(self) -> Policy | None:
