@@ -65,7 +65,7 @@ class Agent(Behavior[Input]):
                 lines=None if loaded is None else loaded.lines,
             )
             if loaded is not None and home.is_child:
-                home.tasks[:0] = loaded.said
+                home.tasks = (*loaded.said, *home.tasks)
             if home.keeps_history and loaded is None:
                 home.conversation.write_beginning(home.shared)
         if ctx.incarnation == 1:

@@ -7,17 +7,18 @@ whoever asked. Must not know: what the answer is good for.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final, Protocol, TypeAlias, final
 
 import attrs
 
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, ModelBegan, ModelEnded, ModelRetried
-from greenroom.agents._services import AgentHome
+from greenroom.agents._services import NO_USAGE, AgentHome
 from greenroom.models import ModelRequest, ModelResponse, ModelStream, StreamRestarted, Usage
 
-Renew: TypeAlias = Callable[[StreamRestarted], Awaitable[ModelRequest | None]]
+Renew: TypeAlias = Callable[[ModelRequest, StreamRestarted], Awaitable[ModelRequest | None]]
 """Waits for the next attempt at a request, and returns one to be sent in its place, or None."""
-NOTHING_SAID: Final = ModelResponse((), None, Usage(), "")
+NOTHING_SAID: Final = ModelResponse((), None, NO_USAGE, "")
 
 
 class Asking(Protocol):
@@ -55,41 +56,56 @@ async def ask_model(
     Raises:
         ProviderError: The model could not be asked.
     """
-    emit = asking.emit
-    began = emit(ModelBegan, asking.agent, asking.incarnation, parent, asking.turn, asking.round, len(request.messages))
+    began = asking.emit(
+        ModelBegan, asking.agent, asking.incarnation, parent, asking.turn, asking.round, len(request.messages)
+    )
     state, error = KILLED, ""
     stream: ModelStream | None = None
-    lost = Usage()
+    response: ModelResponse | None = None
+    lost = NO_USAGE
     failed: list[Usage] = []
     """Of attempts of this stream: its answer counts them as well."""
-
-    async def note(restart: StreamRestarted) -> None:
-        failed.append(restart.lost)
-        at = (asking.agent, asking.incarnation, began, asking.turn, asking.round)
-        tried = (restart.attempt, restart.attempts, restart.wait_s, restart.status, restart.reason)
-        emit(ModelRetried, *at, *tried)
-        newer = None if renew is None else await renew(restart)
-        if newer is not None:
-            raise _Renewed(attrs.evolve(newer, attempt=restart.attempt))
-
     try:
         while True:
             try:
                 async with asking.home.services.model.stream(request) as stream:
-                    response = await stream.wait_response(note)
+                    # No function of its own: whatever is held while the model works is there once for each agent.
+                    response = await stream.wait_response(partial(_note, asking, began, request, renew, failed))
                 state = COMPLETED
                 return response
             except _Renewed as news:
-                lost += NOTHING_SAID.usage if stream is None else stream.so_far.usage
-                request, stream = news.request, None
+                lost += NO_USAGE if stream is None else stream.so_far.usage
+                request, stream, response = news.request, None, None
                 failed.clear()
     except Exception as problem:
         state, error = FAILED, f"{type(problem).__name__}: {problem}"
         raise
     finally:
-        said = NOTHING_SAID if stream is None else stream.so_far
-        _count(asking, said, lost + said.usage if lost.total else said.usage, state, error, began)
-        keep(attrs.evolve(said, usage=said.usage - sum(failed, Usage())) if failed else said)
+        said = response or (NOTHING_SAID if stream is None else stream.so_far)
+        _count(asking, said, said.usage if lost is NO_USAGE else lost + said.usage, state, error, began)
+        keep(attrs.evolve(said, usage=said.usage - sum(failed, NO_USAGE)) if failed else said)
+
+
+async def _note(
+    asking: Asking,
+    began: int,
+    request: ModelRequest,
+    renew: Renew | None,
+    failed: list[Usage],
+    restart: StreamRestarted,
+) -> None:
+    """Put on record that a request is sent again, and wait for that.
+
+    Raises:
+        _Renewed: Another one is to be sent in its place.
+    """
+    failed.append(restart.lost)
+    at = (asking.agent, asking.incarnation, began, asking.turn, asking.round)
+    tried = (restart.attempt, restart.attempts, restart.wait_s, restart.status, restart.reason)
+    asking.emit(ModelRetried, *at, *tried)
+    newer = None if renew is None else await renew(request, restart)
+    if newer is not None:
+        raise _Renewed(attrs.evolve(newer, attempt=restart.attempt))
 
 
 @final
@@ -103,11 +119,13 @@ class _Renewed(Exception):
 
 def _count(asking: Asking, response: ModelResponse, usage: Usage, state: str, error: str, began: int) -> None:
     """Put on record how a request ended, and count what it cost."""
-    asking.home.usage += usage
-    asking.usage += usage
-    progress = asking.home.progress
-    if progress is not None and asking.turn and usage.total:  # what runs beside its turns is no progress of it
-        progress.note_request(usage.total - usage.output_tokens, usage.output_tokens, response.model)
+    total = usage.total
+    if total:  # else the model counts nothing
+        asking.home.usage += usage
+        asking.usage += usage
+        progress = asking.home.progress
+        if progress is not None and asking.turn:  # what runs beside its turns is no progress of it
+            progress.note_request(total - usage.output_tokens, usage.output_tokens, response.model)
     asking.emit(
         ModelEnded,
         asking.agent,

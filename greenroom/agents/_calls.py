@@ -8,7 +8,7 @@ is run (DESIGN 12.22): whoever goes on after a crash knows of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import attrs
@@ -27,6 +27,8 @@ from greenroom.tools import Tool, ToolContext, ToolError, ToolSet, plan_batches,
 
 SUMMARY_CHARS: Final = 80
 _CHANGING: Final = frozenset(("Edit", "Write"))
+_NUMBER: Final = (int, float)
+"""A union would be made anew at each look."""
 
 
 class Caller(Protocol):
@@ -57,7 +59,10 @@ async def run_calls(calls: Sequence[ToolUseBlock], turn: Caller, results: dict[s
         AutoModeEnded: Too many calls were not allowed, and nobody can be asked; the results are there.
     """
     tools = turn.home.tools
-    calls = [one if one.name in tools else _by_todays_name(one, tools) for one in calls]
+    for one in calls:
+        if one.name not in tools:
+            calls = [_by_todays_name(call, tools) for call in calls]
+            break
     for batch in (calls,) if len(calls) == 1 else plan_batches(calls, tools, turn.home.services.side_by_side):
         if len(batch) == 1:
             results[batch[0].id] = await _run_call(batch[0], turn)
@@ -72,9 +77,9 @@ async def run_calls(calls: Sequence[ToolUseBlock], turn: Caller, results: dict[s
 
 
 def _by_todays_name(call: ToolUseBlock, tools: ToolSet) -> ToolUseBlock:
-    """Return a call by the name that its tool has today, if there is such a one."""
-    name = canonical_name(call.name)
-    return attrs.evolve(call, name=name) if name in tools else call
+    """Return a call by the name that its tool has today, if there is such a one; as it is where there is one of its name."""
+    name = call.name if call.name in tools else canonical_name(call.name)
+    return attrs.evolve(call, name=name) if name != call.name and name in tools else call
 
 
 async def _collect(call: ToolUseBlock, turn: Caller, results: dict[str, ToolResultBlock]) -> None:
@@ -85,9 +90,8 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
     emit, home, guard = turn.emit, turn.home, turn.guard
     images = home.workspace.images
     summary = summarize(call.input)
-    # Whose it is, which turn, which round: the same in both events, save the number that each of them follows.
-    place = (turn.turn, turn.round, call.id, call.name)
-    began = emit(ToolBegan, turn.agent, turn.incarnation, turn.seq, *place, summary)
+    agent, incarnation, number = turn.agent, turn.incarnation, turn.round
+    began = emit(ToolBegan, agent, incarnation, turn.seq, turn.turn, number, call.id, call.name, summary)
     home.activity = f"{call.name} {summary}".rstrip()
     if home.progress is not None:
         home.progress.note_call(call.name, summary)
@@ -98,11 +102,12 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
         if home.has_moved:
             turn.tool_context, home.has_moved = home.tool_context(), False
         context = turn.tool_context.for_call(call.id)
-        text = await (
-            _perform(call, tool, call.input, context, turn)
-            if guard is None
-            else _run_guarded(call, tool, context, guard, turn)
-        )
+        if guard is not None:
+            text = await _run_guarded(call, tool, context, guard, turn)
+        else:
+            if home.services.wait_durable is not None:
+                await _make_durable(call, tool, home.services.wait_durable)
+            text = await tool.call(call.input, context)
         state = COMPLETED
         if home.progress is not None and call.name in _CHANGING:
             home.progress.note_change(call.input)
@@ -119,7 +124,8 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
         text = _in_words(call.name, bug)
     finally:
         seen = images.pop(call.id, ()) if images else ()
-        emit(ToolEnded, turn.agent, turn.incarnation, began, *place, state, len(text), error)
+        size = len(text)
+        emit(ToolEnded, agent, incarnation, began, turn.turn, number, call.id, call.name, state, size, error)
     if state is FAILED:
         return ToolResultBlock(call.id, text or "(no output)", is_error=True)
     return ToolResultBlock(call.id, text or "(no output)", images=tuple(seen))
@@ -131,7 +137,9 @@ async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, gua
     began_s, cwd = trio.current_time(), turn.home.cwd
     failure: Exception | None = None
     try:
-        text = await _perform(call, tool, values, context, turn)
+        if turn.home.services.wait_durable is not None:
+            await _make_durable(call, tool, turn.home.services.wait_durable)
+        text = await tool.call(values, context)
     except Exception as error:  # noqa: BLE001 - raised again below: hooks are told of it first
         failure = error
         text = str(error) if isinstance(error, ToolError) else _in_words(call.name, error)
@@ -149,21 +157,18 @@ async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, gua
         return text
 
 
-async def _perform(
-    call: ToolUseBlock, tool: Tool, values: Mapping[str, Any], context: ToolContext, turn: Caller
-) -> str:
-    """Run a call that may be run.
+async def _make_durable(call: ToolUseBlock, tool: Tool, wait_durable: Callable[[], Awaitable[None]]) -> None:
+    """Return when a call that may be run, and may change something, survives a crash.
 
     Raises:
-        ToolError: The tool's own; or it was not run, because it could not be put on record.
+        ToolError: It is not to be run, because it cannot be put on record.
     """
-    wait_durable = turn.home.services.wait_durable
-    if wait_durable is not None and not (tool.is_read_only or records_itself(tool)):
-        try:
-            await wait_durable()
-        except JournalError as error:
-            raise ToolError(f"{call.name} was not run, because it cannot be put on record: {error}") from error
-    return await tool.call(values, context)
+    if tool.is_read_only or records_itself(tool):
+        return
+    try:
+        await wait_durable()
+    except JournalError as error:
+        raise ToolError(f"{call.name} was not run, because it cannot be put on record: {error}") from error
 
 
 def _in_words(name: str, bug: BaseException) -> str:
@@ -176,6 +181,6 @@ def summarize(values: Mapping[str, Any]) -> str:
         if isinstance(value, str):
             text = " ".join(value.split())
             return text if len(text) <= SUMMARY_CHARS else text[: SUMMARY_CHARS - 1] + "…"
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, _NUMBER) and not isinstance(value, bool):
             return str(value)
     return ""

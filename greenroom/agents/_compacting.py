@@ -39,23 +39,18 @@ class CompactingTurn(Asker, Protocol):
     hooking: Hooking
 
 
-async def keep_small(turn: CompactingTurn) -> None:
-    """Compact the conversation of a turn if it has come near its limit. To be called before each model request.
+async def make_small(turn: CompactingTurn) -> None:
+    """Compact the conversation of a turn that has come near its limit, if it can be done.
 
     Cancelled, it leaves the conversation as it was, or compacted.
 
     Raises:
-        ContextRefilled: It was full again right after each of the last compactions.
         StoppedByHook: A hook wants an end of everything.
     """
-    home = turn.home
-    settings = home.services.compaction
-    if not home.compactions.is_due(turn.conversation.tokens, settings):
-        return
     try:
         await compact(turn, CompactionTrigger.AUTO)
     except (CompactionFailed, ForkFailed, ProviderError) as error:
-        home.compactions.failures += 1
+        turn.home.compactions.failures += 1
         turn.hooking.notice(PURPOSE, f"the conversation could not be compacted: {error}")
     except CompactionBlocked as blocked:
         turn.hooking.notice(PURPOSE, str(blocked))
@@ -99,7 +94,7 @@ async def compact(turn: CompactingTurn, trigger: CompactionTrigger, focus: str =
         # No checkpoint between here and the step above: they are one.
         home.compactions.note_done()
         if home.services.auto is not None:
-            home.earlier_calls = call_lines(home.earlier_calls, calls)
+            home.earlier_calls = tuple(call_lines(home.earlier_calls, calls))
         if prompt is not None:
             home.definition = attrs.evolve(home.definition, system_prompt=prompt)
         post_tokens = conversation.tokens

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Final, final
 
 import attrs
@@ -100,7 +101,7 @@ class CompactionSettings:
         if value * 2 > self.window_tokens:
             raise UsageError(f"summary_tokens ({value}) may be half of window_tokens ({self.window_tokens}) at most")
 
-    @property
+    @cached_property
     def threshold_tokens(self) -> int:
         """The size from which on a conversation is compacted."""
         # 13,000 of 200,000 are for what comes between two looks: results of tools, and the request for the summary.

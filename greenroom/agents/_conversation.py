@@ -58,6 +58,8 @@ class Appended:
     """What programs read of the results in it besides their text, by the id of the call."""
 
 
+_NOTHING_ATTACHED: Final[Mapping[str, Mapping[str, Any]]] = {}
+
 OnMessage: TypeAlias = Callable[[Appended], None]
 """Called with each message in the step in which it is appended: it may only store and wake."""
 
@@ -95,7 +97,9 @@ class Conversation:
         self._attached = {} if attached is None else attached
         self._told = {} if told is None else told
         self._counted_tokens = 0
-        self._uncounted_chars = sum(map(_chars, self._messages))
+        self._uncounted_chars = 0
+        self._measured = 0
+        """Messages that either of both tells of; the rest is measured when somebody asks for the size."""
 
     def __repr__(self) -> str:
         return f"<Conversation of {len(self._messages)} messages>"
@@ -141,9 +145,10 @@ class Conversation:
         if texts:
             blocks += tuple([TextBlock(text if text.strip() else BLANK) for text in texts])
         extra: dict[str, Any] = {"isMeta": True} if is_hidden else {}
-        told = {**(notices or {}), **self._told_by(results)}
-        if told:
-            extra[NOTICES] = told
+        if notices or self._told:
+            told = {**(notices or {}), **self._told_by(results)}
+            if told:
+                extra[NOTICES] = told
         if uuid:
             extra["uuid"] = uuid
         if is_at_rest:
@@ -201,12 +206,16 @@ class Conversation:
     @property
     def tokens(self) -> int:
         """Its size: what the provider counted last, and an estimate of what has come since."""
+        if self._measured < len(self._messages):
+            self._uncounted_chars += sum([_chars(message) for message in self._messages[self._measured :]])
+            self._measured = len(self._messages)
         return self._counted_tokens + estimate_tokens(self._uncounted_chars)
 
     def note_tokens(self, tokens: int) -> None:
         """Take what a provider counted: the request, with the answer that was appended last. 0 is no count."""
         if tokens:
             self._counted_tokens, self._uncounted_chars = tokens, 0
+            self._measured = len(self._messages)
 
     def compact(self, texts: Sequence[str], *, trigger: str, pre_tokens: int, is_turn_open: bool) -> None:
         """Begin anew with texts that stand for all that was said; the transcript has it all, and a boundary.
@@ -227,7 +236,7 @@ class Conversation:
             )
         self._messages = [message]
         self._lines = 1
-        self._counted_tokens, self._uncounted_chars = 0, _chars(message)
+        self._counted_tokens, self._uncounted_chars, self._measured = 0, 0, 0
 
     def note_queue(self, operation: str, text: str = "") -> None:
         """Write into the transcript what became of something that waits (agents 9.18); no reader takes it for a message."""
@@ -246,7 +255,7 @@ class Conversation:
     ) -> None:
         # The transcript first: if it refuses, neither has changed.
         uuid = ""
-        attached = self._attached_to(message)
+        attached = self._attached_to(message) if self._attached else _NOTHING_ATTACHED
         if self._transcript is not None:
             if response is not None and response.stop_reason is None:
                 extra = {PART: True}
@@ -257,9 +266,10 @@ class Conversation:
             self._lines += 1
         for call in attached:
             del self._attached[call]
-        self._uncounted_chars += _chars(message)
         last = self._messages[-1] if self._messages else None
         if last is not None and last.role == message.role:  # nothing was answered: providers want roles to alternate
+            if self._measured == len(self._messages):
+                self._uncounted_chars += _chars(message)  # of the one that it joins all else is measured already
             self._messages[-1] = Message(last.role, last.content + message.content)
         else:
             self._messages.append(message)
@@ -277,8 +287,6 @@ class Conversation:
             )
 
     def _attached_to(self, message: Message) -> Mapping[str, Mapping[str, Any]]:
-        if not self._attached:
-            return {}
         calls = [block.tool_use_id for block in message.content if isinstance(block, ToolResultBlock)]
         return {call: self._attached[call] for call in calls if call in self._attached}
 
@@ -296,7 +304,7 @@ def _chars(message: Message) -> int:
         if isinstance(block, TextBlock):
             count += len(block.text)
         elif isinstance(block, ToolResultBlock):
-            count += block.characters
+            count += block.characters if block.images else len(block.content)
         elif isinstance(block, ToolUseBlock):
             count += len(block.name) + len(str(block.input))
         elif isinstance(block, ThinkingBlock):

@@ -341,7 +341,7 @@ class Guard:
 
     def _refused(self, call: ToolUseBlock, values: Mapping[str, Any], why: str, round_number: int) -> Refused:
         agent, incarnation, began, turn = self.place
-        self.home.denials.append(Denial(tool=call.name, call=call.id, input=values))
+        self.home.denials += (Denial(tool=call.name, call=call.id, input=values),)
         self.emit(
             PermissionDenied, agent, incarnation, began, turn, round_number, call.id, call.name, why[:REASON_CHARS]
         )
@@ -371,8 +371,8 @@ class Guard:
         self._remind(call, outcome)
         extras = outcome.extras
         if extras.classifier_context:
-            self.home.for_reviewer.append(f"{call.name}: {extras.classifier_context[:REMARK_CHARS]}")
-            del self.home.for_reviewer[:-REMARKS]
+            remark = f"{call.name}: {extras.classifier_context[:REMARK_CHARS]}"
+            self.home.for_reviewer = (*self.home.for_reviewer, remark)[-REMARKS:]
         is_mcp = call.name.startswith("mcp__") and extras.updated_mcp_tool_output is not None
         updated = extras.updated_mcp_tool_output if is_mcp else extras.updated_tool_output
         return text if updated is None else str(updated)

@@ -101,7 +101,7 @@ class Hooking:
         if not self.reminders and not self.home.reminders:
             return []
         waiting, self.reminders = [*self.home.reminders, *self.reminders], []
-        self.home.reminders.clear()
+        self.home.reminders = ()
         return [reminder(text) for text in waiting]
 
     def _context(self) -> HookContext:

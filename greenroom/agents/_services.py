@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import attrs
 
@@ -154,17 +154,24 @@ class Lineage:
         return len(self.above)
 
 
+NO_LINEAGE: Final = Lineage()
+NO_USAGE: Final = Usage()
+
+
 @final
 @attrs.define(kw_only=True, eq=False)
 class AgentHome:
-    """What belongs to one agent for good, across its incarnations. Its conversation is the memory of it all."""
+    """What belongs to one agent for good, across its incarnations. Its conversation is the memory of it all.
+
+    What is empty in most agents is a tuple, which all of them share: the garbage collector looks at what each has of its own.
+    """
 
     definition: AgentDefinition
     services: AgentServices
     tools: ToolSet
     conversation: Conversation | None = None
     """Made when the agent first starts, because its transcript is named after its id."""
-    usage: Usage = attrs.field(factory=Usage)
+    usage: Usage = NO_USAGE
     activity: str = ""
     """What it is doing now, for people."""
     last_text: str = ""
@@ -192,7 +199,7 @@ class AgentHome:
     id: str = ""
     """The agent's, for good: of its transcript, its task and whatever is addressed to it. Its actor has the same in its first
     run, and another in each later one."""
-    lineage: Lineage = attrs.field(factory=Lineage)
+    lineage: Lineage = NO_LINEAGE
     """Who asked for it."""
     context: Context | None = None
     """What its actor may do; there once it has started."""
@@ -222,21 +229,21 @@ class AgentHome:
     """Returns which of the tools that there are it may have, because of what it was started for."""
     admit: Callable[[], Awaitable[None]] | None = None
     """Waits for what it cannot do without, before anything of it is made; raises what refuses it."""
-    openings: list[str] = attrs.field(factory=list)
+    openings: tuple[str, ...] = ()
     """What the model is to read with the next message, in front of it."""
-    reminders: list[str] = attrs.field(factory=list)
+    reminders: tuple[str, ...] = ()
     """What the model is to read with the next message, besides."""
     unread: dict[str, TaskNotice] = attrs.field(factory=dict)
     """Notices that were handed to it and that it has not read, by their ids; of a sub-agent."""
-    quiet: list[Note] = attrs.field(factory=list)
+    quiet: tuple[Note, ...] = ()
     """Notices that begin no turn: the model reads them with the next message."""
-    denials: list[Denial] = attrs.field(factory=list)
+    denials: tuple[Denial, ...] = ()
     """Calls that were refused, in order."""
-    tasks: list[str] = attrs.field(factory=list)
+    tasks: tuple[str, ...] = ()
     """What it was told by others than the user, where a reviewer reads it."""
-    for_reviewer: list[str] = attrs.field(factory=list)
+    for_reviewer: tuple[str, ...] = ()
     """What hooks say of its calls, for a reviewer."""
-    earlier_calls: list[str] = attrs.field(factory=list)
+    earlier_calls: tuple[str, ...] = ()
     """What a reviewer reads of calls that were compacted away."""
     compactions: CompactionRecord = attrs.field(factory=CompactionRecord)
     renew: Callable[[], Awaitable[str]] | None = None
@@ -304,10 +311,6 @@ class AgentHome:
 
     def tool_context(self) -> ToolContext:
         """Return what all tool calls of this agent have in common; each call gets its own with `for_call`."""
-
-        def show(text: str) -> None:
-            self.activity = text
-
         services = self.services
         return ToolContext(
             cwd=self.place or services.cwd,
@@ -320,9 +323,13 @@ class AgentHome:
             processes=services.processes,
             background=services.background,
             ask_user=services.ask_user,
-            progress=show,
+            progress=self.note_activity,
             changes=services.changes,
         )
+
+    def note_activity(self, text: str) -> None:
+        """Say what it is doing now."""
+        self.activity = text
 
     @property
     def policy_now(self) -> Policy | None:

@@ -94,7 +94,7 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
         if home.definition.initial_prompt and not len(turn.conversation):
             texts.insert(0, home.definition.initial_prompt)
             typed = _words(message)
-        texts[:0], home.openings = map(reminder, home.openings), []
+        texts[:0], home.openings = map(reminder, home.openings), ()
         if home.definition.critical_reminder:
             texts.append(reminder(home.definition.critical_reminder))
         uuid = message.uuid if isinstance(message, Item | Prompt) else ""
@@ -134,16 +134,13 @@ async def _expand(turn: Taker, skills: Iterable[Rendered]) -> None:
 async def take_at_edge(turn: Taker, results: Sequence[ToolResultBlock]) -> None:
     """Append the results of a batch, and behind them what was sent meanwhile and may share the turn (agents 9.9).
 
-    Whatever happens, the results are appended.
+    To be called where something waits; else `say_results` does. Whatever happens, the results are appended.
     """
-    if not turn.ctx.has_mail:
-        _say_results(turn, results)
-        return
     with turn.ctx.pick(lambda waiting: plan_edge(waiting, trio.current_time())) as lease:
         try:
             taken = await _admit(turn, lease.messages)
         finally:
-            _say_results(turn, results)
+            say_results(turn, results)
         _say(turn, taken)
 
 
@@ -190,9 +187,14 @@ def _say_reminders(turn: Taker) -> bool:
     return bool(reminders)
 
 
-def _say_results(turn: Taker, results: Sequence[ToolResultBlock]) -> None:
+def say_results(turn: Taker, results: Sequence[ToolResultBlock]) -> None:
+    """Append the results of a batch, and behind them what waited to be read with the next message."""
+    texts = turn.hooking.take_reminders()
+    if not turn.home.quiet:
+        turn.conversation.say(texts, results)
+        return
     quiet = _take_quiet(turn)
-    texts = [*turn.hooking.take_reminders(), *(reminder(one.text) for one in quiet)]
+    texts += [reminder(one.text) for one in quiet]
     turn.conversation.say(texts, results, notices=notices_of(quiet))
 
 
@@ -202,7 +204,7 @@ def _take_quiet(turn: Taker) -> list[Note]:
     if not home.quiet:
         return []
     now_s = trio.current_time()
-    taken, home.quiet = [one for one in home.quiet if not one.is_expired(now_s)], []
+    taken, home.quiet = [one for one in home.quiet if not one.is_expired(now_s)], ()
     for one in taken:
         home.unread.pop(one.notice, None)
     return taken
@@ -263,8 +265,7 @@ def _note_words(home: AgentHome, message: object) -> None:
     if origin_of(message).is_consent:
         auto.hear(_words(message))
     elif home.is_child and not (isinstance(message, Note) and message.notice):
-        home.tasks.append(render(message))
-        del home.tasks[:-MOST_TASKS]
+        home.tasks = (*home.tasks, render(message))[-MOST_TASKS:]
 
 
 def _words(message: Note | Work | Prompt | Item) -> str:

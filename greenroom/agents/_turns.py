@@ -21,7 +21,7 @@ from greenroom.actors import Context
 from greenroom.agents._asking import ask_model
 from greenroom.agents._blocks import open_calls
 from greenroom.agents._calls import run_calls
-from greenroom.agents._compacting import compact, keep_small
+from greenroom.agents._compacting import compact, make_small
 from greenroom.agents._compaction import Compact, CompactionTrigger
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import AgentSpoke
@@ -30,8 +30,16 @@ from greenroom.agents._forked import make_request
 from greenroom.agents._guard import Deferred, Guard
 from greenroom.agents._hooking import Hooking, PromptBlocked, StoppedByHook, reminder, running_tasks
 from greenroom.agents._inputs import Answer, Input, Prompt, origin_of
-from greenroom.agents._services import AgentHome
-from greenroom.agents._taking_in import WAITS_CUT, carry_out, run_skill, take_at_edge, take_in, take_while_waiting
+from greenroom.agents._services import NO_USAGE, AgentHome
+from greenroom.agents._taking_in import (
+    WAITS_CUT,
+    carry_out,
+    run_skill,
+    say_results,
+    take_at_edge,
+    take_in,
+    take_while_waiting,
+)
 from greenroom.agents.review import AutoModeEnded
 from greenroom.core import PeerError, ProviderError, UsageError
 from greenroom.hooks import (
@@ -86,7 +94,7 @@ class AgentTurn:
     ctx: Context
     conversation: Conversation
     round: int = 0
-    usage: Usage = attrs.field(factory=Usage)
+    usage: Usage = NO_USAGE
     """What the requests of this turn have used."""
     agent: str = attrs.field(init=False)
     incarnation: int = attrs.field(init=False)
@@ -190,14 +198,23 @@ class AgentTurn:
         return self._run_rounds if forks is None else partial(self._run_skill, message, forks)
 
     async def _run_rounds(self) -> Answer:
+        """Ask and run calls in turn. What is awaited here directly is one coroutine less that waits in every agent.
+
+        Raises:
+            ContextRefilled: The conversation was full again right after each of the last compactions.
+        """
+        home, conversation = self.home, self.conversation
         while True:
-            await keep_small(self)
-            response = await self._ask_in_full()
-            calls = response.tool_uses
-            if calls:
+            if home.compactions.is_due(conversation.tokens, home.services.compaction):
+                await make_small(self)
+            request = self._next_request(home.definition.max_tokens)
+            response = await ask_model(self, request, self._keep, self.seq, renew=self._renew)
+            if response.stop_reason == "max_tokens":
+                response = await self._ask_for_the_rest(response)
+            if calls := response.tool_uses:
                 await self._run_tools(calls)
-                if self.home.answer_tool is not None:
-                    self.home.answer_tool.check()
+                if home.answer_tool is not None:
+                    home.answer_tool.check()
                 continue
             await checkpoint_if_cancelled()
             if not await self._goes_on(response):
@@ -261,17 +278,22 @@ class AgentTurn:
 
     # --- the model -------------------------------------------------------------------------------------------------
 
-    async def _ask_in_full(self) -> ModelResponse:
-        """Ask until the answer is whole, or may not be longer."""
+    async def _ask_for_the_rest(self, response: ModelResponse) -> ModelResponse:
+        """Ask until an answer is whole that was cut, or may not be longer."""
         answer = LongAnswer(self.home.definition.max_tokens, self.home.services.continuation)
-        while True:
-            go_on = answer.add(await self._ask_model(answer.max_tokens))
-            if go_on is None:
-                return answer.response
+        while (go_on := answer.add(response)) is not None:
             if go_on.prompt:
                 self.conversation.say([go_on.prompt], is_hidden=True)
+            request = self._next_request(go_on.max_tokens)
+            response = await ask_model(self, request, self._keep, self.seq, renew=self._renew)
+        return answer.response
 
-    async def _ask_model(self, max_tokens: int) -> ModelResponse:
+    def _next_request(self, max_tokens: int) -> ModelRequest:
+        """Begin a round and return its request.
+
+        Raises:
+            OutOfTurns: The definition's `max_turns` are used up.
+        """
         home = self.home
         most = home.definition.max_turns
         if self.round >= most:
@@ -279,8 +301,7 @@ class AgentTurn:
         self.round += 1
         self.waits_cut = 0
         home.activity = THINKING
-        request = self._request(max_tokens)
-        return await ask_model(self, request, self._keep, self.seq, renew=partial(self._renew, max_tokens))
+        return self._request(max_tokens)
 
     def _request(self, max_tokens: int) -> ModelRequest:
         """Return the request of this round; whoever watches the session hears the answer come."""
@@ -289,7 +310,7 @@ class AgentTurn:
         on_stream = home.services.on_stream
         return request if on_stream is None else attrs.evolve(request, on_event=partial(on_stream, home.id))
 
-    async def _renew(self, max_tokens: int, restart: StreamRestarted) -> ModelRequest | None:
+    async def _renew(self, request: ModelRequest, restart: StreamRestarted) -> ModelRequest | None:
         """Wait for the next attempt; return what to send then, if something was sent to the agent meanwhile."""
         home, until_s = self.home, trio.current_time() + restart.wait_s
         home.activity = retry_text(restart.reason, restart.wait_s)
@@ -299,7 +320,7 @@ class AgentTurn:
         if not has_news:
             return None
         self.waits_cut += trio.current_time() < until_s
-        return self._request(max_tokens)
+        return self._request(request.max_tokens)
 
     async def ask(self, request: ModelRequest, keep: Callable[[ModelResponse], object], parent: int) -> ModelResponse:
         """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""
@@ -363,7 +384,10 @@ class AgentTurn:
         in_order = [results[call.id] for call in calls]
         if self.hooking.has(HookEvent.POST_TOOL_BATCH):
             await self._tell_of_batch(calls, in_order)
-        await take_at_edge(self, in_order)
+        if self.ctx.has_mail:
+            await take_at_edge(self, in_order)
+        else:
+            say_results(self, in_order)
 
     async def _tell_of_batch(self, calls: tuple[ToolUseBlock, ...], results: list[ToolResultBlock]) -> None:
         batch = [

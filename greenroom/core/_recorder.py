@@ -74,7 +74,7 @@ class Recorder:
     def emit_fields(self, event_class: type[Event], *fields: Any) -> int:
         """Record an event for the journal, given as its class and the values of its fields in order; return its `seq`."""
         self._seq = seq = self._seq + 1
-        record = (seq, self.now(), event_class, *fields)
+        record = (seq, self.now(), event_class) + fields  # noqa: RUF005 - as one display it goes through a list
         self._ring.append(record)
         for listener in self._listeners:
             listener(record)

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
-from typing import Any, TypeAlias
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
 
 import attrs
 
-from greenroom.models._assembly import read_object
-from greenroom.models._clean_text import clean, json_size, to_json
+from greenroom.models._assembly import through_json
+from greenroom.models._clean_text import clean, json_size
 from greenroom.models._types import ModelRequest, TextBlock, ThinkingBlock, Usage
 
 
@@ -48,13 +48,16 @@ class Think:
 
 
 Part: TypeAlias = Say | Call | Think
+Reading: TypeAlias = tuple[TextBlock | ThinkingBlock | tuple[str, dict[str, Any]], ...] | None
 
 
 def _as_tuple(parts: Iterable[Part]) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-@attrs.frozen
+@attrs.frozen(
+    slots=False
+)  # most are made for one request; what is kept of it lies in its dict, at no price for the others
 class Answer:
     """A whole answer."""
 
@@ -71,24 +74,35 @@ class Answer:
             return self.stop_reason
         return "tool_use" if any(isinstance(part, Call) for part in self.parts) else "end_turn"
 
-    @cached_property
-    def reading(self) -> tuple[TextBlock | ThinkingBlock | tuple[str, dict[str, Any]], ...] | None:
+    @property
+    def reading(self) -> Reading:
         """What a reader gets who does not care for deltas, a call as its name and input; None where an input is no JSON."""
-        reading: list[TextBlock | ThinkingBlock | tuple[str, dict[str, Any]]] = []
-        for part in self.parts:
-            if isinstance(part, Say):
-                if part.text.strip():
-                    reading.append(TextBlock(clean(part.text)))
-            elif isinstance(part, Call):
-                values = read_object(to_json(part.input))
-                if values is None:
-                    return None
-                reading.append((clean(part.name), values))
-            elif part.signature:
-                reading.append(ThinkingBlock(clean(part.thinking), clean(part.signature)))
-        while reading and isinstance(reading[-1], ThinkingBlock):
-            reading.pop()
-        return tuple(reading)
+        kept = self.__dict__
+        if _READING not in kept:
+            kept[_READING] = _read(self.parts)
+        reading: Reading = kept[_READING]
+        return reading
+
+
+_READING: Final = "_reading"
+
+
+def _read(parts: tuple[Part, ...]) -> Reading:
+    reading: list[TextBlock | ThinkingBlock | tuple[str, dict[str, Any]]] = []
+    for part in parts:
+        if isinstance(part, Say):
+            if part.text.strip():
+                reading.append(TextBlock(clean(part.text)))
+        elif isinstance(part, Call):
+            values = through_json(part.input)
+            if values is None:
+                return None
+            reading.append((clean(part.name), values))
+        elif part.signature:
+            reading.append(ThinkingBlock(clean(part.thinking), clean(part.signature)))
+    while reading and isinstance(reading[-1], ThinkingBlock):
+        reading.pop()
+    return tuple(reading)
 
 
 AnswerLike: TypeAlias = Answer | Part | str | Sequence[Part]

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar, cast, final
 
 import attrs
 
-from greenroom.models._clean_text import Joiner, clean, clean_json, is_simple
+from greenroom.models._clean_text import Joiner, clean, clean_json, is_simple, to_json
 from greenroom.models._failures import failure
 from greenroom.models._types import (
     Block,
@@ -236,6 +236,19 @@ def read_object(text: str) -> dict[str, Any] | None:
         return _as_input(_READ_JSON(text))
     except (ValueError, RecursionError):
         return None
+
+
+def through_json(value: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what `read_object` makes of `to_json(value)`; what is plain is looked at once and not three times."""
+    import orjson
+
+    if is_simple(value):
+        try:
+            made: dict[str, Any] = orjson.loads(orjson.dumps(value))
+            return made
+        except TypeError:  # as in `to_json`
+            pass
+    return read_object(to_json(value))
 
 
 def _as_input(value: Any) -> dict[str, Any] | None:

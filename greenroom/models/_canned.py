@@ -18,7 +18,9 @@ PIECES: Final = 2
 """Pieces in which a text or an input is streamed, unless it is said otherwise."""
 
 
-@attrs.frozen(kw_only=True, slots=False)  # made once a request and soon gone
+@attrs.define(
+    kw_only=True, eq=False
+)  # made once a request and soon gone, and nobody changes it: frozen it is twice as dear
 class Canned:
     """An answer with all that is needed to stream it."""
 

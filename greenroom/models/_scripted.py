@@ -128,8 +128,11 @@ class ScriptedModel:
         self._asked += 1
         if self._keeps_requests:
             self.requests.append(request)
-        step = self._take(request)
-        answer = as_answer(step.answer)
+        scripted = self._take(request)
+        if isinstance(scripted, ScriptStep):
+            step, answer = scripted, as_answer(scripted.answer)
+        else:
+            step, answer = _PLAIN, as_answer(scripted)
         return Canned(
             answer=answer,
             call_ids=name_calls(request, answer),
@@ -140,7 +143,7 @@ class ScriptedModel:
             error_after=step.error_after,
         )
 
-    def _take(self, request: ModelRequest) -> ScriptStep:
+    def _take(self, request: ModelRequest) -> AnswerLike | ScriptStep:
         by_key = self._entries
         entries = by_key.get(request.agent)
         if entries is None:
@@ -149,11 +152,14 @@ class ScriptedModel:
             entries = by_key.get(ANYONE)
         if not entries:
             raise self._surprised(request, "nothing is scripted for it")
-        step = _as_step(entries[0], request)
-        if step.matches is not None and not step.matches(request):
+        entry = entries[0]
+        scripted: Scripted = entry(request) if callable(entry) else entry
+        if isinstance(scripted, ProviderError):
+            scripted = ScriptStep(error=scripted)
+        elif isinstance(scripted, ScriptStep) and scripted.matches is not None and not scripted.matches(request):
             raise self._surprised(request, "the next step does not match it")
         entries.popleft()
-        return step
+        return scripted
 
     def _surprised(self, request: ModelRequest, why: str) -> ScriptError:
         last = request.messages[-1].text if request.messages else ""
@@ -163,12 +169,5 @@ class ScriptedModel:
 
 
 _NOTHING: Final = Usage()
-
-
-def _as_step(entry: ScriptEntry, request: ModelRequest) -> ScriptStep:
-    scripted = entry(request) if callable(entry) else entry
-    if isinstance(scripted, ScriptStep):
-        return scripted
-    if isinstance(scripted, ProviderError):
-        return ScriptStep(error=scripted)
-    return ScriptStep(answer=scripted)
+_PLAIN: Final = ScriptStep()
+"""All that is said about an answer that is scripted without a step."""

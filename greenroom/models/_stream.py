@@ -108,7 +108,7 @@ class AnswerStream:
                 async for delta in self:
                     if on_notice is not None and isinstance(delta, Notice):
                         await on_notice(delta)
-        return self.so_far
+        return self._source.so_far
 
     async def __aenter__(self) -> Self:
         return self

@@ -227,7 +227,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfTeams):
     @property
     def denials(self) -> tuple[Denial, ...]:
         """The calls of the main agent that were refused, in order."""
-        return () if self._main_home is None else tuple(self._main_home.denials)
+        return () if self._main_home is None else self._main_home.denials
 
     @property
     def definitions(self) -> Definitions:

@@ -99,6 +99,5 @@ async def settle(
     why = await stays.go_back_in(home, stay)
     if why:
         problems.append(f"{why}; it goes on in {home.cwd}")
-        home.reminders.append(
-            f"{why[0].upper()}{why[1:]}. You work in {home.cwd} again; files may differ from what you read."
-        )
+        text = f"{why[0].upper()}{why[1:]}. You work in {home.cwd} again; files may differ from what you read."
+        home.reminders += (text,)

@@ -36,7 +36,7 @@ async def tell_of_start(home: AgentHome, recorder: Recorder, *, source: str) -> 
     outcome = await hooking.run(
         SessionStartInput(source=source, model=home.services.model.name, agent_type=home.definition.name)
     )
-    home.reminders += hooking.reminders
+    home.reminders += tuple(hooking.reminders)
     return outcome.extras.initial_user_message or ""
 
 

@@ -53,13 +53,9 @@ class _Parameter:
     schema: Schema
     is_required: bool
     types: frozenset[type]
-    """Any value of exactly one of these types fits, as its own Python value."""
+    """Any value of exactly one of these types fits, as its own Python value; of others only the schema can tell."""
     choices: frozenset[Any]
     """Texts that fit, where not any text does."""
-
-    def takes(self, value: object) -> bool:
-        """Whether a value fits beyond doubt, as it is; False where only the schema can tell."""
-        return type(value) in self.types or (type(value) is str and value in self.choices)
 
 
 @final
@@ -88,8 +84,10 @@ class FunctionTool:
             InvalidInput: With every problem that there is.
         """
         plain = self._plain_arguments(input)
-        if plain is not None:
-            return plain
+        return self._checked_arguments(input) if plain is None else plain
+
+    def _checked_arguments(self, input: Mapping[str, Any]) -> dict[str, Any]:  # noqa: A002
+        """Return the arguments of an input that the schema allows, each as its annotation wants it."""
         problems = validate(self.input_schema, input)
         arguments: dict[str, Any] = {}
         if not problems:
@@ -112,7 +110,7 @@ class FunctionTool:
         for one in self._parameters:
             if one.called in input:
                 value = input[one.called]
-                if not one.takes(value):
+                if type(value) not in one.types and not (type(value) is str and value in one.choices):
                     return None
                 arguments[one.name] = value
             elif one.is_required:
@@ -125,7 +123,9 @@ class FunctionTool:
         Raises:
             ToolError: The input does not fit, or the function says so.
         """
-        arguments = self.arguments(input)
+        arguments = self._plain_arguments(input)
+        if arguments is None:
+            arguments = self._checked_arguments(input)
         if self._takes_context:
             arguments[_CONTEXT] = ctx
         answer = await self.function(**arguments)

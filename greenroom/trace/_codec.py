@@ -111,14 +111,26 @@ class Codec:
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
+    def encoder(self, base_t: float) -> Callable[[Record], bytes]:
+        """Return `encode` for records whose times count from `base_t`."""
+
+        def encode(record: Record) -> bytes:
+            try:
+                return write(record, base_t)
+            except Exception as error:  # noqa: BLE001 - the event has its number, so it has to have a line
+                return self._encode_unreadable(record, base_t, error)
+
+        write = self._encode
+        return encode
+
     def encode(self, record: Record, base_t: float) -> bytes:
         """Return the line of a record, with its newline; times count from `base_t`. It never fails."""
-        try:
-            return self._encode(record, base_t)
-        except Exception as error:  # noqa: BLE001 - the event has its number, so it has to have a line
-            line = {"seq": record[0], "t": round(record[1] - base_t, 6), "ev": UNREADABLE, "why": repr(error)}
-            line["record"] = [_shown(value) for value in record[2:]]
-            return self._dumps(_written_out(line), option=self._option)
+        return self.encoder(base_t)(record)
+
+    def _encode_unreadable(self, record: Record, base_t: float, error: Exception) -> bytes:
+        line = {"seq": record[0], "t": round(record[1] - base_t, 6), "ev": UNREADABLE, "why": repr(error)}
+        line["record"] = [_shown(value) for value in record[2:]]
+        return self._dumps(_written_out(line), option=self._option)
 
     def _encode(self, record: Record, base_t: float) -> bytes:
         shape = self._shapes.get(record[2]) or self._shape_of(record[2])

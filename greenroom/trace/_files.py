@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, final
 
-from greenroom.core import Disk, Record, UsageError
+from greenroom.core import Disk, UsageError
 from greenroom.trace._codec import Codec
 
 MOST_LENGTHS: Final = 4_096
@@ -63,14 +63,14 @@ class JournalFiles:
 
     Attributes:
         queued: Batches of bytes that are not on disk yet, each with its file.
-        records_bytes: Bytes of journal lines that were encoded so far.
+        lines_bytes: Bytes of journal lines that were queued so far.
+        encode: Returns the line of a record; in any thread. It never fails.
     """
 
     def __init__(self, disk: Disk, journal: Path, codec: Codec, *, base_t: float) -> None:
         self._disk = disk
         self._journal = journal
-        self._codec = codec
-        self._base_t = base_t
+        self.encode = codec.encoder(base_t)
         self._folders = {journal.parent}
         """Those that are known to be there."""
         self._dirty: dict[str, None] = {}
@@ -81,7 +81,7 @@ class JournalFiles:
         """Of the file whose append was refused, before it; None where none was."""
         self._sync_error: OSError | None = None
         self.queued: deque[tuple[Path, bytes]] = deque()
-        self.records_bytes = 0
+        self.lines_bytes = 0
 
     @property
     def is_dirty(self) -> bool:
@@ -93,22 +93,14 @@ class JournalFiles:
         """Bytes that are not on disk yet."""
         return sum(len(content) for _, content in self.queued)
 
-    def encode(self, record: Record) -> bytes:
-        """Return the line of a record, as the journal has it; never fails."""
-        return self._codec.encode(record, self._base_t)
-
-    def enqueue(self, before: Sequence[tuple[Path, bytes]], records: Sequence[Record]) -> None:
-        """Encode a batch and queue it; never fails."""
-        encode, base_t = self._codec.encode, self._base_t
-        lines = b"".join([encode(record, base_t) for record in records])
-        joined: dict[Path, list[bytes]] = {}
-        for path, content in before:
-            joined.setdefault(path, []).append(content)
-        for path, parts in joined.items():
+    def enqueue(self, before: Mapping[Path, Sequence[bytes]], lines: Sequence[bytes]) -> None:
+        """Queue a batch: what goes to each file, and the journal's own lines; never fails."""
+        for path, parts in before.items():
             self.queued.append((path, b"".join(parts)))
-        if records:
-            self.records_bytes += len(lines)
-            self.queued.append((self._journal, lines))
+        if lines:
+            joined = b"".join(lines)
+            self.lines_bytes += len(joined)
+            self.queued.append((self._journal, joined))
 
     def write(self) -> None:
         """Append what is queued, oldest first.

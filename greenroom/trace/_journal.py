@@ -9,7 +9,9 @@
             await journal.wait_durable(seq)       # before success is reported to a model or a host
             await journal.commit()                # the same for all that was handed in, transcripts included
 
-Rule 1: emitting never waits: the listener stores a record and rings. Rule 2: one batch is in flight, and what it points
+Rule 1: emitting never waits: the listener stores a record and rings. The writer's task encodes it, a few at a time, and not
+its thread: that would read the values from the memory of another core, at three times the price, and hold up the run all the
+same (one interpreter lock). Rule 2: one batch is in flight, and what it points
 into is written before it. Rule 3: nothing is dropped. When the disk refuses, or too much is pending, intake is shut, and
 what is still held is written when everything else has closed. Rule 4: written is what a batch has returned from; nothing
 else is reported as durable. Rule 5: the writer is shielded; a write that has begun is never abandoned.
@@ -24,7 +26,6 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, final, get_args
 
-import attrs
 import trio
 from trio.lowlevel import enable_ki_protection
 
@@ -32,6 +33,7 @@ from greenroom._version import __version__
 from greenroom.core import Event, JournalBusy, JournalError, Ports, Record, Recorder, UsageError
 from greenroom.trace._codec import Codec, Header
 from greenroom.trace._files import JournalFiles, Places
+from greenroom.trace._leaving import Held, bare_interrupt
 from greenroom.trace._lock import hold_run
 from greenroom.trace._opening import Opened, make_folder, open_files
 from greenroom.trace._reader import JOURNAL
@@ -44,10 +46,12 @@ Durability: TypeAlias = Literal["process", "power"]
 
 PENDING_BYTES: Final = 16 * 1024 * 1024
 """Above so much that is not written yet, intake is shut (DESIGN 12.21)."""
+ENCODED_AT_ONCE: Final = 256
+"""So many events are encoded before others may go on: half a millisecond."""
+GUESSED_BYTES: Final = 200
+"""Size of a line before the first was written."""
 LINGER_S: Final = 0.005
 """So long the writer gathers a batch that nobody waits for: a thread hop costs as much as encoding 50 events."""
-GUESSED_BYTES: Final = 200
-"""Size of a line before the first was encoded."""
 
 
 @final
@@ -70,19 +74,21 @@ class Journal:
         self._blocking = ports.blocking
         self._is_power = durability == "power"
         self._records: list[Record] = []
-        self._before: list[tuple[Path, bytes]] = []
+        self._lines: list[bytes] = []
+        self._before: dict[Path, list[bytes]] = {}
         self._places = Places(folder, JOURNAL)
-        self._before_bytes = 0
+        self._held_bytes = 0
+        """Of lines and of what is before them; what is in flight has left them."""
         self._before_count = 0
         self._waiters: dict[trio.Event, tuple[int, int]] = {}
         self._written = (recorder.seq, 0)
         self._durable = (recorder.seq, 0)
         self._first_seq = recorder.seq + 1
         self._in_flight = 0
-        self._out: tuple[list[tuple[Path, bytes]], list[Record]] = ([], [])
+        self._out: tuple[dict[Path, list[bytes]], list[bytes]] = ({}, [])
         self._line_bytes = 0
+        """By what a batch has returned from: the files belong to the thread while a batch is out."""
         self._size = GUESSED_BYTES
-        """Bytes of a line, by what a batch has returned from: the files belong to the thread while a batch is out."""
         self._bell = trio.Event()
         self._is_parked = False
         self._is_closing = False
@@ -119,13 +125,16 @@ class Journal:
             UsageError: The path is not in the run folder, or is the journal's own.
             JournalError: The journal has closed; or the disk has refused, and no more is kept for the last try at the end.
         """
-        place = self._places.find(path)
+        parts = self._before.get(path)
+        place = self._places.find(path) if parts is None else path
         if self._is_closed:
             raise JournalError(str(self.folder), "the journal has closed")
         if self._failure is not None and self.pending_bytes + len(content) > PENDING_BYTES:
             raise self._refusal()
-        self._before.append((place, content))
-        self._before_bytes += len(content)
+        if parts is None:
+            parts = self._before.setdefault(place, [])
+        parts.append(content)
+        self._held_bytes += len(content)
         self._before_count += 1
         if self._is_parked:
             self._ring()
@@ -146,7 +155,7 @@ class Journal:
     @property
     def pending_bytes(self) -> int:
         """What is not on disk yet, transcripts included; a guess for events that are not encoded yet."""
-        return self._before_bytes + self._in_flight + len(self._records) * self._size
+        return self._held_bytes + self._in_flight + len(self._records) * self._size
 
     @property
     def is_open(self) -> bool:
@@ -276,6 +285,9 @@ class Journal:
 
     async def _write_batch(self) -> None:
         is_sync = self._is_power and (self._syncing.is_due or bool(self._waiters))
+        for _ in range(len(self._records) // ENCODED_AT_ONCE):  # not as long as there are some: others may be faster
+            self._encode(ENCODED_AT_ONCE)
+            await trio.lowlevel.checkpoint()
         mark = (self.recorder.seq, self._before_count)
         try:
             await self._blocking.run(self._hand_over(is_sync=is_sync))
@@ -284,18 +296,25 @@ class Journal:
         else:
             self._note_written(mark, is_synced=is_sync)
 
+    def _encode(self, count: int) -> None:
+        """Make lines of so many records, the oldest."""
+        lines = [*map(self._files.encode, self._records[:count])]
+        del self._records[:count]
+        self._lines += lines
+        self._held_bytes += sum(map(len, lines))
+
     def _hand_over(self, *, is_sync: bool) -> Callable[[], None]:
         """Take what is pending, in one step; return the blocking call that writes it."""
-        records, self._records = self._records, []
-        before, self._before = self._before, []
-        self._in_flight = self._before_bytes + len(records) * self._size
-        self._before_bytes = 0
-        self._out = (before, records)
+        self._encode(len(self._records))
+        lines, self._lines = self._lines, []
+        before, self._before = self._before, {}
+        self._in_flight, self._held_bytes = self._held_bytes, 0
+        self._out = (before, lines)
         files = self._files
 
         def write() -> None:
-            files.enqueue(before, records)
-            self._out = ([], [])  # the files hold it now
+            files.enqueue(before, lines)
+            self._out = ({}, [])  # the files hold it now
             files.write()
             if is_sync:
                 self._syncing.sync_here()
@@ -304,7 +323,7 @@ class Journal:
 
     def _note_written(self, mark: tuple[int, int], *, is_synced: bool) -> None:
         self._in_flight = 0
-        self._line_bytes = self._files.records_bytes
+        self._line_bytes = self._files.lines_bytes
         self._batches += 1
         self._written = mark
         written = mark[0] + 1 - self._first_seq
@@ -316,9 +335,11 @@ class Journal:
                 event.set()
 
     def _fail(self, error: BaseException) -> None:
-        before, records = self._out  # nothing, unless the call was never made: no thread could be started
-        self._before[:0], self._records[:0], self._out = before, records, ([], [])
-        self._before_bytes += sum(len(content) for _, content in before)
+        before, lines = self._out  # nothing, unless the call was never made: no thread could be started
+        for path, parts in self._before.items():
+            before.setdefault(path, []).extend(parts)
+        self._lines[:0], self._before, self._out = lines, before, ({}, [])
+        self._held_bytes = sum(map(len, self._lines)) + sum(sum(map(len, parts)) for parts in before.values())
         self._in_flight = self._files.queued_bytes
         why = (error.strerror if isinstance(error, OSError) else None) or repr(error)
         self._failure = JournalError(str(self.folder), f"the journal cannot be written: {why}")
@@ -437,26 +458,12 @@ async def open_journal(
             yield journal
 
 
-@attrs.define
-class _Held:
-    """Holds back what the body raised until the nursery has closed, so that it leaves bare."""
-
-    error: BaseException | None = None
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        self.error = error
-        return True
-
-
 @asynccontextmanager
 @enable_ki_protection  # of the frames here, not of the body's
 async def _written(journal: Journal) -> AsyncIterator[None]:
     """Run the writer around the body; at the end, write what is left."""
     stop_listening = journal.recorder.listen(journal.hear)
-    held = _Held()
+    held = Held()
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(journal.run, name="greenroom journal")
@@ -464,7 +471,7 @@ async def _written(journal: Journal) -> AsyncIterator[None]:
                 yield
             journal.begin_closing()
     except BaseExceptionGroup as group:  # from the writer: a bug; or a KeyboardInterrupt that landed in the nursery
-        error = _leaving(group) or group
+        error = bare_interrupt(group) or group
         error.__cause__ = None if isinstance(held.error, trio.Cancelled) else held.error
         held.error = error
     finally:
@@ -477,13 +484,3 @@ async def _written(journal: Journal) -> AsyncIterator[None]:
             held.error.add_note(str(error))
     if held.error is not None:
         raise held.error
-
-
-def _leaving(error: BaseException) -> KeyboardInterrupt | SystemExit | None:
-    """Return the KeyboardInterrupt or SystemExit in a group, if there is one: it leaves bare."""
-    while isinstance(error, BaseExceptionGroup):
-        group = error.subgroup((KeyboardInterrupt, SystemExit))
-        if group is None:
-            return None
-        error = group.exceptions[0]
-    return error if isinstance(error, KeyboardInterrupt | SystemExit) else None

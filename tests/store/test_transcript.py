@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,20 @@ def test_a_line_says_who_where_and_when() -> None:
         "uuid": name,
         "timestamp": "2026-11-21T12:00:00.005Z",
     }
+
+
+@given(st.lists(st.integers(min_value=-3_000_000, max_value=3_000_000), min_size=1, max_size=8))
+def test_each_line_says_its_own_time(offsets_us: list[int]) -> None:
+    """Also where lines share a second, where they are a hair apart in two, and where somebody sets the clock back."""
+    times = [datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC) + timedelta(microseconds=one) for one in offsets_us]
+    waiting, out = iter(times), list[bytes]()
+    log = Transcript(PATH, HEADER, write=lambda _, line: out.append(line), ids=SeededIds(1), wall=lambda: next(waiting))
+
+    for _ in times:
+        log.append("user", HELLO)
+
+    said = [orjson.loads(line)["timestamp"] for line in out]
+    assert said == [f"{one.isoformat('T', 'milliseconds')[:23]}Z" for one in times]
 
 
 def test_each_line_is_linked_to_the_one_before() -> None:

@@ -23,6 +23,7 @@ from greenroom.core import InlineBlocking, JournalBusy, JournalError, Ports, Rec
 from greenroom.session import SessionBegan
 from greenroom.supervisor import Runtime
 from greenroom.trace import JOURNAL, Journal, check_journal, fold, open_journal, read_journal
+from greenroom.trace._journal import ENCODED_AT_ONCE
 from tests.trace.disks import MemoryDisk
 from tests.trace.scenarios import EVENTS, FOLDER, FOLDS, make_ports, run_journal, together, unlocked, work
 
@@ -89,6 +90,27 @@ async def test_events_that_nobody_waits_for_are_gathered(autojump_clock: MockClo
 
         assert len(numbers(disk)) == 50
         assert journal.statistics().batches <= 2
+
+
+async def test_a_long_batch_lets_others_go_on_while_it_is_encoded(autojump_clock: MockClock) -> None:
+    disk, steps = MemoryDisk(), 0
+
+    async def step() -> None:
+        nonlocal steps
+        while True:
+            await trio.lowlevel.checkpoint()
+            steps += 1
+
+    async with opened(disk) as journal, trio.open_nursery() as nursery:
+        for _ in range(4 * ENCODED_AT_ONCE):
+            journal.recorder.emit(ActorBegan(actor="a1", inc=1))
+        seq = journal.recorder.seq
+        nursery.start_soon(step)
+        await journal.wait_durable(seq)
+        nursery.cancel_scope.cancel()
+
+        assert steps >= 4
+        assert [line["seq"] for line in written(disk)] == list(range(1, seq + 1))
 
 
 async def test_those_who_wait_share_a_batch(autojump_clock: MockClock) -> None:

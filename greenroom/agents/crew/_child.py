@@ -50,7 +50,7 @@ class ChildAgent(Agent):
         if self._is_first_run and home.hooks is not None and home.hooks.has(HookEvent.SUBAGENT_START):
             hooking = Hooking(home=home, token=(ctx.ref.id, ctx.incarnation, 0), seq=ctx.seq, recorder=ctx.recorder)
             await hooking.run(SubagentStartInput(agent_id=home.id, agent_type=home.definition.name))
-            home.openings += hooking.reminders  # in front of what it is told first (agents 3.37)
+            home.openings += tuple(hooking.reminders)  # in front of what it is told first (agents 3.37)
         self._on_ready()
 
     async def on_message(self, message: Input, ctx: Context) -> None:

@@ -285,7 +285,7 @@ class Crew:
         if task.info.run == 1 and not member.order.is_fork and SEND_MESSAGE in home.tools:
             named = [one.order.name for one in self.members.values() if one.order.name and one is not member]
             listed = ", ".join(["`main`", *(f"`{name}`" for name in dict.fromkeys(named))])
-            home.reminders.append(f"With {SEND_MESSAGE} you reach other agents of this session: {listed}.")
+            home.reminders += (f"With {SEND_MESSAGE} you reach other agents of this session: {listed}.",)
         self.tasks.begin(task)
 
     def _launch_or_drop(self, member: Member, first: Note) -> None:
@@ -344,7 +344,7 @@ class Crew:
         order = attrs.evolve(member.order, is_background=True, is_silent=not owner, owner=owner, call="", tell=None)
         home = member.home
         home.last_text, home.open_results, home.ended_by = "", {}, None
-        home.denials.clear()
+        home.denials = ()
         member.order = order
         member.task = self._open_task(member.id, order, home, run=member.task.info.run + 1)
         self._launch_or_drop(member, first)

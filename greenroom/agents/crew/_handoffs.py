@@ -104,7 +104,7 @@ class HandOffs:
             self._open.discard(scope)
             task.result = reviewed(report, review)
             if task.is_answered and review.outcome is Outcome.BLOCKED:  # its report was read while it was under review
-                reader.reminders.append(f"{task.info.description!r} ({task.info.id}): {_warning(review)}")
+                reader.reminders += (f"{task.info.description!r} ({task.info.id}): {_warning(review)}",)
 
     def close(self) -> None:
         """End the reviews that run, and begin no more: the reports of those that end now are unreviewed."""

@@ -78,7 +78,7 @@ class Telling:
         if not notice.wakes:
             is_taken = not ref.is_gone
             if is_taken:
-                home.quiet.append(note)
+                home.quiet = (*home.quiet, note)
         elif is_main:  # its mailbox may be full of notices, and none of them may be lost
             is_taken = ref.notify(note) is Delivery.ACCEPTED
         else:
@@ -95,4 +95,4 @@ class Telling:
             is_answered = task is not None and task.info.run == notice.run and task.is_answered
             if not is_answered and (notice.wakes or any(one.notice == notice.id for one in home.quiet)):
                 self.deliver(notice, main)
-        home.quiet[:] = [one for one in home.quiet if one.notice not in unread]
+        home.quiet = tuple([one for one in home.quiet if one.notice not in unread])

@@ -200,7 +200,7 @@ async def test_what_the_rules_deny_or_want_asked_about_is_refused(autojump_clock
         assert changes is not None
         assert [one.name for one in changes.written] == ["yes.md"]
         assert [one.state for one in events(stage, ToolEnded)] == ["failed", "failed", "completed"]
-        assert stage.home.denials == []
+        assert stage.home.denials == ()
     assert [one.is_error for one in results(model)] == [True, True, False]
 
 
