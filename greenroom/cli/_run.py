@@ -295,6 +295,7 @@ async def _run(options: RunOptions, runs: Path) -> int:
         on_stream=run.streamed if options.flags.include_partial_messages else None,
         on_hook=run.hooked if options.flags.include_hook_events else None,
         on_taken=host.taken if host is not None and run.repeats else None,
+        on_elicited=run.elicited,
     )
     ladder = Ladder(_say)
     try:
@@ -302,7 +303,13 @@ async def _run(options: RunOptions, runs: Path) -> int:
             writers.start_soon(writer.run, name="greenroom output")
             with ladder.stop_scope:
                 async with open_session(
-                    runs=runs, ports=ports, on_message=run.heard, watch=watch, can_use_tool=asks, **options.open_with
+                    runs=runs,
+                    ports=ports,
+                    on_message=run.heard,
+                    watch=watch,
+                    can_use_tool=asks,
+                    elicit=None if host is None else host.elicit,
+                    **options.open_with,
                 ) as session:
                     ladder.stop = lambda why: run.stop(session, why, ladder.exit_code)
                     ladder.kill = session.kill

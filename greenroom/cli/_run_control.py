@@ -29,8 +29,10 @@ from greenroom.cli._run_protocol import (
     Asked,
     UserSaid,
     callback_line,
+    elicitation_line,
     question_line,
     read_decision,
+    read_elicitation,
     read_line,
     receipt,
     refusal,
@@ -40,7 +42,7 @@ from greenroom.cli._run_protocol import (
 )
 from greenroom.core import Cause, GreenroomError, Ports, UsageError
 from greenroom.hooks import HandlerFailed, HookSource, SourceKind, parse_callbacks
-from greenroom.mcp import McpPrompt, ServerState
+from greenroom.mcp import Elicitation, ElicitationAnswer, McpPrompt, ServerState
 from greenroom.permissions import Allow, Deny
 from greenroom.session import Session
 from greenroom.skills import Skill
@@ -379,6 +381,18 @@ class Host:
         if answer is None or answer.error:
             raise HandlerFailed("the program has gone" if answer is None else answer.error)
         return answer.values
+
+    async def elicit(self, asked: Elicitation) -> ElicitationAnswer | None:
+        """Put a question of an MCP server before the program's user; cancelled, it is withdrawn.
+
+        Returns:
+            The answer; None where the program has gone.
+
+        Raises:
+            UsageError: The program says that it cannot ask, or its answer cannot be read.
+        """
+        answer = await self._ask(lambda request: elicitation_line(request, asked))
+        return None if answer is None else read_elicitation(answer)
 
     async def can_use_tool(self, question: Question) -> Allow | Deny | None:
         """Ask the program about a call; cancelled, the question is withdrawn."""

@@ -35,18 +35,20 @@ from greenroom.cli._run_lines import Abandoned, Counts, Line, Opening, abandoned
 from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_model import key_source
 from greenroom.cli._run_output import Printer
-from greenroom.cli._run_protocol import CAPABILITIES, UserSaid, replay_line
+from greenroom.cli._run_protocol import CAPABILITIES, UserSaid, elicited_line, replay_line
 from greenroom.cli._run_quiet import AWAITED, give_up, wait_background
 from greenroom.cli._run_tasks import TaskLines
 from greenroom.cli._signals import EXIT_CODES
 from greenroom.core import Event, GreenroomError, Record, TurnFailed, TurnKilled, UsageError, event_of
-from greenroom.hooks import HookNews, HookRan
+from greenroom.hooks import HookEvent, HookNews, HookRan
 from greenroom.inbox import Origin
 from greenroom.session import SETTINGS_NOTICE, Session
 
 _CLASS: Final = 2
 _LOOK_S: Final = 5.0
 """Seconds after which it is looked whether a call runs that will have to be spoken of."""
+_NOTED: Final = frozenset((SETTINGS_NOTICE, HookEvent.ELICITATION.value))
+"""Sources of notices that people are told of on standard error."""
 _TERMINATED: Final = EXIT_CODES[signal.SIGTERM]
 
 
@@ -153,6 +155,13 @@ class Run:
         elif not self._is_over:
             self._print(partial(self._printer.lines, [hook_line(news)]))
 
+    def elicited(self, server: str, asked: str) -> None:
+        """Print that what a person was to do at an address is done; what comes before the session is open waits."""
+        if self._session is None:
+            self._held.append(partial(self.elicited, server, asked))
+        elif not self._is_over:
+            self._print(partial(self._printer.lines, [elicited_line(server, asked)]))
+
     def repeat(self, said: UserSaid) -> None:
         """Repeat what a person said, where that is wanted."""
         if self.repeats:
@@ -193,7 +202,7 @@ class Run:
                 self._turn_ended(event)
             case PermissionDenied() | CompactBegan() | CompactEnded() | ModelRetried():
                 self._print(partial(self._printer.told, event))
-            case AgentNoticed(source=source, text=text) if source == SETTINGS_NOTICE:
+            case AgentNoticed(source=source, text=text) if source in _NOTED:
                 note(text)
             case HookRan(error=error) if error and (event.source, event.handler, error) not in self._bad_hooks:
                 self._bad_hooks.add((event.source, event.handler, error))

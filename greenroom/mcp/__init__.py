@@ -3,6 +3,7 @@
 from greenroom.mcp._approvals import Approvals, read_approvals
 from greenroom.mcp._configs import Hosted, Http, OAuth, ServerConfig, ServerScope, Stdio, Way
 from greenroom.mcp._connection import McpConnection
+from greenroom.mcp._elicitation import Elicit, Elicitation, ElicitationAction, ElicitationAnswer, misfit
 from greenroom.mcp._errors import CallFailed, McpError, MissingServers, ServerDown
 from greenroom.mcp._events import (
     EVENTS,
@@ -66,6 +67,10 @@ __all__ = [
     "CallResult",
     "Change",
     "DisabledServer",
+    "Elicit",
+    "Elicitation",
+    "ElicitationAction",
+    "ElicitationAnswer",
     "Ending",
     "FoundServers",
     "HookCaller",
@@ -119,6 +124,7 @@ __all__ = [
     "find_servers",
     "host_server",
     "make_resource_tools",
+    "misfit",
     "names_tool",
     "parse_server",
     "plan_retry",

@@ -46,9 +46,14 @@ _OUTPUT_CHARS: Final = "anthropic/maxResultSizeChars"
 
 @final
 class Changes:
-    """Hears what a server offers others of now, in the older way or the newer."""
+    """Hears what a server offers others of now, in the older way or the newer.
 
-    def __init__(self) -> None:
+    Args:
+        on_elicited: Hears the id of a question: what a person was to do at an address is done.
+    """
+
+    def __init__(self, on_elicited: Callable[[str], object]) -> None:
+        self._on_elicited = on_elicited
         self._heard: set[Change] = set()
         self._changed = trio.Event()
 
@@ -61,6 +66,8 @@ class Changes:
             self.note(Change.TOOLS)
         elif isinstance(message, mcp_types.PromptListChangedNotification):
             self.note(Change.PROMPTS)
+        elif isinstance(message, mcp_types.ElicitCompleteNotification):
+            self._on_elicited(message.params.elicitation_id)
 
     def note(self, *changes: Change) -> None:
         """Say what has changed."""

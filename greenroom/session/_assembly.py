@@ -18,24 +18,17 @@ import attrs
 import trio
 
 from greenroom._version import __version__
-from greenroom.agents import (
-    AgentDefinition,
-    AgentServices,
-    CanUseTool,
-    CompactionSettings,
-    OnMessage,
-    OnStream,
-    compaction_from_environment,
-)
+from greenroom.agents import AgentDefinition, AgentServices, CompactionSettings, compaction_from_environment
 from greenroom.agents.crew import Stays, delegation_from_environment, moves_calls
 from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions
 from greenroom.agents.review import AutoMode
 from greenroom.core import Event, Ports, Recorder, open_bare_nursery
 from greenroom.core.sources import Diagnostic, Kind, Places, find_places
-from greenroom.hooks import HookServices, OnHook
+from greenroom.hooks import HookServices
 from greenroom.mcp import (
     FoundServers,
     HookCaller,
+    McpServers,
     McpServices,
     McpSettings,
     ServerScope,
@@ -47,9 +40,11 @@ from greenroom.models import MODEL_FILE, Budget, Model, ModelNames, ModelSetting
 from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation, SessionGround
+from greenroom.session._elicitation import Elicitations
 from greenroom.session._environment import EnvironmentLimits, exported_variables, limits_from_environment
 from greenroom.session._environment_text import git_status
 from greenroom.session._hook_rules import HookRules
+from greenroom.session._host import Hosted
 from greenroom.session._judge import Judge, reviewing_model
 from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
 from greenroom.session._policy import make_policy
@@ -69,7 +64,7 @@ from greenroom.skills import SkillSource
 from greenroom.supervisor import Supervisor
 from greenroom.tasks import TaskNotice, Tasks, open_tasks, record_new, record_settled, record_task, record_undelivered
 from greenroom.teams import teams_from_environment
-from greenroom.tools import AskUser, SystemProcesses, ToolSet, open_processes
+from greenroom.tools import SystemProcesses, ToolSet, open_processes
 from greenroom.trace import Journal
 from greenroom.worktrees import Worktrees
 
@@ -117,32 +112,6 @@ class Plan:
     def project(self) -> Path:
         """The folder of the project."""
         return self.places.root if self.places is not None else self.cwd
-
-
-@final
-@attrs.frozen(kw_only=True)
-class Watch:
-    """What else a program wants to hear of while it happens; whoever is called may only store and wake."""
-
-    on_stream: OnStream | None = None
-    """Hears of each event of the models' answers to turns of agents, with the agent's id."""
-    on_taken: Callable[[str], object] | None = None
-    """Hears the id of each message that `session.send` has handed in, when the main agent takes it up."""
-    on_hook: OnHook | None = None
-    """Hears of each run of a hook's handler from its beginning to its end."""
-
-
-@final
-@attrs.frozen
-class Hosted:
-    """What the program hands in for its agents to reach it by."""
-
-    model: Model
-    can_use_tool: CanUseTool | None
-    ask_user: AskUser | None
-    on_message: OnMessage | None
-    watch: Watch
-    has_approver: bool = attrs.field(kw_only=True)
 
 
 @final
@@ -343,6 +312,7 @@ async def compose(
 ) -> Composition:
     """Return what makes the agents of a session; its MCP servers have been started, and may not be connected yet."""
     model, budget = layered(plan, hosted.model, journal, ports)
+    elicitations = Elicitations(host=hosted.elicit, recorder=journal.recorder, on_elicited=hosted.watch.on_elicited)
     services = McpServices(
         cwd=plan.cwd,
         ports=ports,
@@ -350,6 +320,8 @@ async def compose(
         programs=around.processes,
         output_folder=run_folder / "tasks",
         tokens=None if plan.places is None else plan.places.home / MCP_TOKENS,
+        elicit=elicitations.ask,
+        on_elicited=elicitations.completed,
     )
     found = plan.servers
     servers = await start_servers(branch, found.configs, services, disabled=found.disabled, broken=found.broken)
@@ -360,19 +332,7 @@ async def compose(
         places=plan.places,
         definitions=plan.definitions,
         skills=SkillSource(plan.places, blocking=ports.blocking),
-        hook_services=HookServices(
-            project=plan.project,
-            environment=plan.environ,
-            ports=ports,
-            emit=journal.recorder.emit_fields,
-            rules=HookRules(cwd=str(plan.cwd), home=plan.policy.home),
-            mcp=HookCaller(servers),
-            model=Judge(model, _names(plan)),
-            overflow_folder=run_folder / "hooks",
-            start_soon=around.nursery.start_soon,
-            on_hook=hosted.watch.on_hook,
-            session_end_limit_s=plan.limits.session_end_s,
-        ),
+        hook_services=_hook_services(plan, hosted, around, servers, model, journal=journal, ports=ports),
         ports=ports,
         cwd=plan.cwd,
         has_mode=plan.has_mode,
@@ -382,6 +342,7 @@ async def compose(
         budget=budget,
         git=plan.git,
     )
+    composition.elicitations = elicitations
     is_kept = plan.settings.scalars.fileCheckpointingEnabled
     composition.checkpoints = await open_checkpoints(run_folder, journal.write_before, ports, is_on=is_kept)
     composition.services = _services(
@@ -390,6 +351,31 @@ async def compose(
     composition.problems += plan.problems
     composition.scratchpad = await _open_scratchpad(plan, run_folder, ports)
     return composition
+
+
+def _hook_services(
+    plan: Plan,
+    hosted: Hosted,
+    around: Surroundings,
+    servers: McpServers,
+    model: Model,
+    *,
+    journal: Journal,
+    ports: Ports,
+) -> HookServices:
+    return HookServices(
+        project=plan.project,
+        environment=plan.environ,
+        ports=ports,
+        emit=journal.recorder.emit_fields,
+        rules=HookRules(cwd=str(plan.cwd), home=plan.policy.home),
+        mcp=HookCaller(servers),
+        model=Judge(model, _names(plan)),
+        overflow_folder=journal.folder / "hooks",
+        start_soon=around.nursery.start_soon,
+        on_hook=hosted.watch.on_hook,
+        session_end_limit_s=plan.limits.session_end_s,
+    )
 
 
 async def _open_scratchpad(plan: Plan, run_folder: Path, ports: Ports) -> Path | None:

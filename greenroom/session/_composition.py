@@ -49,6 +49,7 @@ from greenroom.models import Budget, ModelNames, choose_model, read_effort
 from greenroom.permissions import ChildPermission, Mode, Policy, hidden_tools
 from greenroom.session._agent_hooks import AgentHooks
 from greenroom.session._agent_servers import ServerTool, reach_servers, read_server_prompt
+from greenroom.session._elicitation import Elicitations
 from greenroom.session._environment_text import environment_text, git_status
 from greenroom.session._file_watch import FileWatch
 from greenroom.session._following import follow_files
@@ -81,6 +82,7 @@ class Composition(InForce):
         services: What all agents share; set once it is made, before the first agent is.
         hooks: Those of each agent.
         files: Those that hooks watch.
+        elicitations: Answers what MCP servers ask; set once it is made.
         fork_skill: Runs the skills of models that are agents of their own; set before the first agent is made.
     """
 
@@ -112,6 +114,7 @@ class Composition(InForce):
         self.services: AgentServices
         self.checkpoints: FileCheckpoints | None = None
         self.scratchpad: Path | None = None
+        self.elicitations: Elicitations
         self.problems: list[str] = []
         self.hooks = AgentHooks(settings.hooks, hook_services, self.problems)
         self.files = FileWatch(cwd)

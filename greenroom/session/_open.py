@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, Unpack, final
 
 import attrs
 import trio
@@ -14,17 +14,15 @@ import trio
 from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, teams, worktrees
 from greenroom import agents as agent_events
 from greenroom.actors import State
-from greenroom.agents import AgentDefinition, CanUseTool, Loaded, OnMessage
+from greenroom.agents import AgentDefinition, Loaded
 from greenroom.core import Cause, Event, Ports, UsageError, is_uuid
 from greenroom.core import session_id as new_session_id
 from greenroom.hooks import HookEvent
 from greenroom.models import Limits, Model
 from greenroom.session._assembly import (
-    Hosted,
     MainFor,
     ModelFor,
     Plan,
-    Watch,
     Wish,
     compose,
     make_delegation,
@@ -34,6 +32,7 @@ from greenroom.session._assembly import (
 from greenroom.session._composition import Composition
 from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
+from greenroom.session._host import HostArguments, Hosted
 from greenroom.session._leading import mode_of
 from greenroom.session._main import MAIN
 from greenroom.session._neighbours import open_door
@@ -43,7 +42,7 @@ from greenroom.session._session import Session
 from greenroom.session._settings_watch import SettingsWatch
 from greenroom.session._stay import settle, with_worktree
 from greenroom.supervisor import SupervisorSpec, open_runtime
-from greenroom.tools import AskUser, Tool, ToolSet
+from greenroom.tools import Tool, ToolSet
 from greenroom.tools.builtin import READ_ONLY_TOOLS
 from greenroom.trace import open_journal, runs_folder
 
@@ -90,14 +89,10 @@ async def open_session(
     settings: Mapping[str, Any] | None = None,
     is_trusted: bool = False,
     permission_mode: str | None = None,
-    can_use_tool: CanUseTool | None = None,
-    has_approver: bool = False,
-    ask_user: AskUser | None = None,
     agents: Mapping[str, Any] | None = None,
     added: Iterable[Path | str] = (),
     worktree: str | None = None,
-    on_message: OnMessage | None = None,
-    watch: Watch | None = None,
+    **hosted: Unpack[HostArguments],
 ) -> AsyncIterator[Session]:
     """Open a session; leaving the block stops what runs, within 30 s.
 
@@ -114,14 +109,10 @@ async def open_session(
         settings: Settings that come before those of any file, with the keys of a settings file.
         is_trusted: Whether what the project's own files allow, run or set may count.
         permission_mode: How calls are treated that no rule speaks about; before any setting.
-        can_use_tool: Called with each call that somebody has to decide about.
-        has_approver: Whether such calls then wait in `session.approvals`; else they are refused.
-        ask_user: Puts an agent's questions before a person.
         agents: More definitions, as JSON objects by their names.
         added: Further folders that the agents may work in; where files are read, agents and skills of theirs count too.
         worktree: The git worktree to work in, left there: a name; empty for a new one; `#` and the number of a pull request.
-        on_message: Hears of each message of an agent in the step in which it is appended.
-        watch: Who hears of what else while it happens.
+        hosted: How the session reaches the program: who is asked, and who hears of what; see `HostArguments`.
 
     Raises:
         UsageError: `cwd` is no folder; there is no such run, agent, mode or source; a setting cannot be used.
@@ -132,7 +123,7 @@ async def open_session(
     ports = ports or Ports()
     wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, _all(added), is_trusted=is_trusted)
     plan, place, earlier = await _planned(cwd, wish, _Way(resume, session_id, _runs(runs), worktree), ports)
-    host = Hosted(_made(model, plan), can_use_tool, ask_user, on_message, watch or Watch(), has_approver=has_approver)
+    host = Hosted(model=_made(model, plan), **hosted)
     async with _running(plan, host, place, ports, earlier) as session:
         yield session
 

@@ -150,6 +150,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfTeams):
         self.delegation.forks.hand_in = self.inbox.hand_in_hidden
         await self.inbox.open(self._supervisor)
         self.asides = Asides(main=self._main, home=home, recorder=self.runtime.recorder, recording=self._recording)
+        self._composition.elicitations.home, self._composition.elicitations.interrupt = home, self.interrupt
         self.initial_message = await tell_of_start(
             home, self.runtime.recorder, source="startup" if loaded is None else source
         )

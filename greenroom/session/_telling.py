@@ -29,7 +29,7 @@ async def tell_of_start(home: AgentHome, recorder: Recorder, *, source: str) -> 
         recorder: Where it is put on record.
         source: What the session begins with: `startup`, `resume` or `fork`.
     """
-    hooking = _hooking(home, recorder)
+    hooking = hooking_of(home, recorder)
     tell_of_instructions(hooking, [(one, ()) for one in home.instructions])
     if not hooking.has(HookEvent.SESSION_START):
         return ""
@@ -51,7 +51,7 @@ async def ask_of_change(home: AgentHome, recorder: Recorder, *, source: str, pat
     """
     if home.hooks is None or not home.hooks.has(HookEvent.CONFIG_CHANGE):
         return ""
-    outcome = await _hooking(home, recorder).run(ConfigChangeInput(source=source, file_path=path))
+    outcome = await hooking_of(home, recorder).run(ConfigChangeInput(source=source, file_path=path))
     return outcome.reason
 
 
@@ -64,7 +64,7 @@ async def tell_of_file(home: AgentHome, recorder: Recorder, *, path: Path, chang
         path: The file.
         change: `add`, `change` or `unlink`.
     """
-    await _hooking(home, recorder).run(FileChangedInput(file_path=path, change=change))
+    await hooking_of(home, recorder).run(FileChangedInput(file_path=path, change=change))
 
 
 def tell_of_instructions(
@@ -97,7 +97,7 @@ _MEMORY_TYPES: Final = {"user": "User", "local": "Local", "managed": "Managed"}
 
 def notice(home: AgentHome, recorder: Recorder, source: str, text: str) -> None:
     """Tell people something of the session."""
-    _hooking(home, recorder).notice(source, text)
+    hooking_of(home, recorder).notice(source, text)
 
 
 async def tell_of_end(home: AgentHome, recorder: Recorder) -> None:
@@ -106,10 +106,11 @@ async def tell_of_end(home: AgentHome, recorder: Recorder) -> None:
         return
     with trio.CancelScope(shield=True):  # bounded by the limit that these hooks share
         try:
-            await _hooking(home, recorder).run(SessionEndInput(reason="other"))
+            await hooking_of(home, recorder).run(SessionEndInput(reason="other"))
         except StoppedByHook:
             pass  # it stops
 
 
-def _hooking(home: AgentHome, recorder: Recorder) -> Hooking:
+def hooking_of(home: AgentHome, recorder: Recorder) -> Hooking:
+    """Return what runs the hooks of the main agent where no turn of its own does."""
     return Hooking(home=home, token=(home.id, 0, 0), seq=0, recorder=recorder)
