@@ -235,6 +235,11 @@ class Conversation:
             content = {"content": text} if text else {}
             self._transcript.note("queue-operation", {"operation": operation, **content})
 
+    def note(self, kind: str, values: Mapping[str, Any]) -> None:
+        """Write a line into the transcript that is no message; readers of the conversation pass it over."""
+        if self._transcript is not None:
+            self._transcript.note(kind, values)
+
     def _append(
         self,
         message: Message,

@@ -110,6 +110,8 @@ class AgentServices:
     """Where questions wait that the host has not answered; None refuses them."""
     watch_files: Callable[[Sequence[str]], object] | None = None
     """Takes the files that hooks are to be told changes of, in place of those before."""
+    set_title: Callable[[str], object] | None = None
+    """Takes the title that a hook gives the session."""
     auto: AutoMode | None = None
     """What reviews calls in the mode auto; None: whoever can be asked is asked there as well."""
     keep_updates: Callable[[AgentHome, Sequence[Update]], Awaitable[None]] | None = None

@@ -314,6 +314,12 @@ class Host:
         self._servers.hear(str(values.get("server_name", "")), message)
         return {}
 
+    async def _register_root(self, session: Session, values: Mapping[str, Any]) -> Line:
+        folder = values.get("directory")
+        if not isinstance(folder, str) or not folder:
+            raise UsageError("register_repo_root needs directory, the path of a folder")
+        return {"directory": str(await session.add_folder(folder))}
+
     async def _rewind_files(self, session: Session, values: Mapping[str, Any]) -> Line:
         message, dry_run = values.get("user_message_id"), values.get("dry_run") or False
         if not isinstance(message, str) or not message or not isinstance(dry_run, bool):
@@ -420,6 +426,7 @@ _REQUESTS: Final[Mapping[str, Callable[[Host, Session, Mapping[str, Any]], Await
     "mcp_reconnect": Host._mcp_reconnect,
     "mcp_status": Host._mcp_status,
     "mcp_toggle": Host._mcp_toggle,
+    "register_repo_root": Host._register_root,
     "rewind_files": Host._rewind_files,
     "set_permission_mode": Host._set_mode,
     "stop_task": Host._stop_task,

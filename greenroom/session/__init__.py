@@ -1,7 +1,14 @@
 """Sessions: a main agent with everything below it, in one runtime, with one journal in one run folder."""
 
 from greenroom.session._assembly import MainFor, ModelFor
-from greenroom.session._events import ElicitationAnswered, ElicitationAsked, FilesRewound, SessionBegan, SessionEnded
+from greenroom.session._events import (
+    ElicitationAnswered,
+    ElicitationAsked,
+    FilesRewound,
+    SessionBegan,
+    SessionEnded,
+    SessionTitled,
+)
 from greenroom.session._handles import TaskHandle, TaskResult
 from greenroom.session._host import HostArguments, Watch
 from greenroom.session._main import MAIN
@@ -40,6 +47,7 @@ __all__ = [
     "SessionEnded",
     "SessionInbox",
     "SessionSettings",
+    "SessionTitled",
     "SettingSource",
     "SweepReport",
     "TaskHandle",

@@ -22,7 +22,7 @@ from greenroom.agents import AgentDefinition, AgentServices, CompactionSettings,
 from greenroom.agents.crew import Stays, delegation_from_environment, moves_calls
 from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions
 from greenroom.agents.review import AutoMode
-from greenroom.core import Event, Ports, Recorder, open_bare_nursery
+from greenroom.core import Event, Ports, Recorder, UsageError, open_bare_nursery
 from greenroom.core.sources import Diagnostic, Kind, Places, find_places
 from greenroom.hooks import HookServices
 from greenroom.mcp import (
@@ -59,6 +59,7 @@ from greenroom.session._settings import (
     read_sources,
     settings_stamps,
 )
+from greenroom.session._title import Title
 from greenroom.session._worktree_hooks import SettingsWorktreeHooks
 from greenroom.skills import SkillSource
 from greenroom.supervisor import Supervisor
@@ -105,6 +106,10 @@ class Plan:
     mcp: McpSettings
     problems: tuple[str, ...]
     """What was passed over, a line each."""
+    title: str = ""
+    """What it was called before; empty for nothing."""
+    setup: str = ""
+    """What hooks of `Setup` are told first: `init` or `maintenance`; empty where they do not run."""
     worktree: str | None = None
     """The worktree that it begins in, as `open_session` is told; None for none, or that of the run that it goes on with."""
 
@@ -126,6 +131,11 @@ class Surroundings:
     tasks: Tasks = attrs.field(init=False)
 
 
+def _is_setup(_: object, attribute: attrs.Attribute[str | None], value: str | None) -> None:
+    if value not in {None, "init", "maintenance"}:
+        raise UsageError(f"{attribute.name} has to be init or maintenance, not {value!r}")
+
+
 @final
 @attrs.frozen
 class Wish:
@@ -138,6 +148,7 @@ class Wish:
     permission_mode: str | None
     agents: Mapping[str, Any] | None
     added: tuple[Path, ...] = ()
+    setup: str | None = attrs.field(default=None, validator=_is_setup)
     is_trusted: bool = attrs.field(kw_only=True)
 
 
@@ -198,6 +209,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         git="" if places is None else await run(git_status, cwd, environ),
         servers=servers,
         mcp=mcp,
+        setup=wish.setup or "",
         problems=(*([of_mode] if of_mode else []), *map(str, diagnostics), *problems),
     )
 
@@ -343,6 +355,7 @@ async def compose(
         git=plan.git,
     )
     composition.elicitations = elicitations
+    composition.title = Title(plan.title, journal.recorder)
     is_kept = plan.settings.scalars.fileCheckpointingEnabled
     composition.checkpoints = await open_checkpoints(run_folder, journal.write_before, ports, is_on=is_kept)
     composition.services = _services(
@@ -472,6 +485,7 @@ def _services(
         on_stream=hosted.watch.on_stream,
         on_taken=hosted.watch.on_taken,
         watch_files=composition.files.ask_for,
+        set_title=composition.title.change,
     )
 
 

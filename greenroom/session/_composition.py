@@ -58,6 +58,7 @@ from greenroom.session._leading import as_coordinator, give_scratchpad, open_fol
 from greenroom.session._policy import policy_of
 from greenroom.session._settings import Settings, SettingSource
 from greenroom.session._skill_ports import skill_ports, taking_up_by
+from greenroom.session._title import Title
 from greenroom.session._tool_lists import check_tool_list, names
 from greenroom.skills import Rendered, SkillFailed, Skills, SkillSource, read_command_line, render_skill
 from greenroom.teams import TeamSettings
@@ -83,6 +84,7 @@ class Composition(InForce):
         hooks: Those of each agent.
         files: Those that hooks watch.
         elicitations: Answers what MCP servers ask; set once it is made.
+        title: What people call the session; set once it is made.
         fork_skill: Runs the skills of models that are agents of their own; set before the first agent is made.
     """
 
@@ -115,6 +117,7 @@ class Composition(InForce):
         self.checkpoints: FileCheckpoints | None = None
         self.scratchpad: Path | None = None
         self.elicitations: Elicitations
+        self.title: Title
         self.problems: list[str] = []
         self.hooks = AgentHooks(settings.hooks, hook_services, self.problems)
         self.files = FileWatch(cwd)

@@ -28,6 +28,19 @@ class SessionBegan(Event):
     """How its calls were treated that no rule speaks about, when it began."""
     mode: str = ""
     """`coordinator` where the main agent only leads others, else `normal`."""
+    title: str = ""
+    """The title that it has from the run that it goes on with; empty for none."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class SessionTitled(Event):
+    """The session has another title."""
+
+    kind: ClassVar[str] = "session.titled"
+
+    title: str
+    """In one line, at most 200 characters."""
 
 
 @final
@@ -96,4 +109,4 @@ class ElicitationAnswered(Event):
     """`person`, `hook`, `nobody` where nobody could be asked, or empty."""
 
 
-EVENTS: Final = (SessionBegan, FilesRewound, ElicitationAsked, ElicitationAnswered, SessionEnded)
+EVENTS: Final = (SessionBegan, SessionTitled, FilesRewound, ElicitationAsked, ElicitationAnswered, SessionEnded)

@@ -92,6 +92,7 @@ async def open_session(
     agents: Mapping[str, Any] | None = None,
     added: Iterable[Path | str] = (),
     worktree: str | None = None,
+    setup: str | None = None,
     **hosted: Unpack[HostArguments],
 ) -> AsyncIterator[Session]:
     """Open a session; leaving the block stops what runs, within 30 s.
@@ -112,6 +113,7 @@ async def open_session(
         agents: More definitions, as JSON objects by their names.
         added: Further folders that the agents may work in; where files are read, agents and skills of theirs count too.
         worktree: The git worktree to work in, left there: a name; empty for a new one; `#` and the number of a pull request.
+        setup: `init` or `maintenance`: hooks of `Setup` run before those of the session's start, and are told this.
         hosted: How the session reaches the program: who is asked, and who hears of what; see `HostArguments`.
 
     Raises:
@@ -121,7 +123,8 @@ async def open_session(
         RuntimeFailed: An agent crashed more often than it may be restarted.
     """
     ports = ports or Ports()
-    wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, _all(added), is_trusted=is_trusted)
+    given = (sources, settings, permission_mode, agents, _all(added), setup)
+    wish = Wish(main, ToolSet(tools), *given, is_trusted=is_trusted)
     plan, place, earlier = await _planned(cwd, wish, _Way(resume, session_id, _runs(runs), worktree), ports)
     host = Hosted(model=_made(model, plan), **hosted)
     async with _running(plan, host, place, ports, earlier) as session:
@@ -143,6 +146,7 @@ async def _planned(cwd: Path | str, wish: Wish, way: _Way, ports: Ports) -> tupl
     """Return what a session is to be, its folder, and that of the run that it goes on with."""
     earlier, before, place = await _places_of(way.resume, way.session_id, way.runs, ports)
     plan = await make_plan(_existing(cwd), wish, ports, mode=before.mode, earlier=earlier)
+    plan = attrs.evolve(plan, title=before.title)
     return await with_worktree(plan, way.worktree, ports), place, earlier
 
 
@@ -249,7 +253,7 @@ async def _start(
     source = "resume" if earlier in {None, session.run_folder} else "fork"
     stays, problems = session.delegation.stays, composition.problems
     into = partial(settle, stays=stays, plan=plan, problems=problems, earlier=earlier, blocking=ports.blocking)
-    await session.start_main(plan.main, loaded, source=source, settle=into)
+    await session.start_main(plan.main, loaded, source=source, setup=plan.setup, settle=into)
 
 
 async def _leave_places(session: Session | None) -> None:
@@ -281,6 +285,7 @@ def _beginning(plan: Plan, folder: Path, model: Model) -> SessionBegan:
         agent=plan.main.name,
         permission_mode=plan.policy.mode.value,
         mode=mode_of(plan.settings.scalars.delegation),
+        title=plan.title,
     )
 
 

@@ -12,6 +12,7 @@ import attrs
 
 from greenroom.agents import Loaded, load_conversation
 from greenroom.core import Blocking, Disk, Ports, UsageError
+from greenroom.session._events import SessionTitled
 from greenroom.store import Transcript, TranscriptHeader
 from greenroom.trace import JOURNAL, find_run
 
@@ -57,6 +58,8 @@ class Beginning:
     agent: str = ""
     permission_mode: str = ""
     mode: str = ""
+    title: str = ""
+    """The latest."""
 
 
 def read_beginning(run_folder: Path) -> Beginning:
@@ -67,11 +70,12 @@ def read_beginning(run_folder: Path) -> Beginning:
     found: dict[str, object] = {}
     with suppress(FileNotFoundError), (run_folder / JOURNAL).open("rb") as lines:
         for line in lines:
-            if b'"session.begin"' in line:
-                try:
-                    found = dict(json.loads(line))
-                except ValueError:
-                    continue
+            if b'"session.begin"' in line or b'"session.titled"' in line:
+                with suppress(ValueError):
+                    values = dict(json.loads(line))
+                    found = (
+                        {**found, "title": values.get("title")} if values.get("ev") == SessionTitled.kind else values
+                    )
     names = [field.name for field in attrs.fields(Beginning)]
     return Beginning(**{name: str(found[name]) for name in names if found.get(name)})
 

@@ -18,23 +18,37 @@ from greenroom.hooks import (
     InstructionsLoadedInput,
     SessionEndInput,
     SessionStartInput,
+    SetupInput,
 )
 
 
-async def tell_of_start(home: AgentHome, recorder: Recorder, *, source: str) -> str:
+async def tell_of_start(home: AgentHome, recorder: Recorder, *, source: str, title: str = "", setup: str = "") -> str:
     """Run the hooks of the start, and return what one of them wants to be the first prompt.
+
+    Those of `Setup` come first, where that is asked for.
 
     Args:
         home: The main agent's.
         recorder: Where it is put on record.
         source: What the session begins with: `startup`, `resume` or `fork`.
+        title: The session's; empty for none.
+        setup: `init` or `maintenance`, where things are to be set up first; empty for nothing.
     """
     hooking = hooking_of(home, recorder)
     tell_of_instructions(hooking, [(one, ()) for one in home.instructions])
+    if setup and hooking.has(HookEvent.SETUP):
+        await hooking.run(SetupInput(trigger=setup))
+        home.reminders += hooking.reminders
+        hooking.reminders.clear()
     if not hooking.has(HookEvent.SESSION_START):
         return ""
     outcome = await hooking.run(
-        SessionStartInput(source=source, model=home.services.model.name, agent_type=home.definition.name)
+        SessionStartInput(
+            source=source,
+            model=home.services.model.name,
+            agent_type=home.definition.name,
+            session_title=title or None,
+        )
     )
     home.reminders += hooking.reminders
     return outcome.extras.initial_user_message or ""

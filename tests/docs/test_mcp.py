@@ -60,7 +60,7 @@ def test_the_definition_of_the_how_to_says_what_it_should() -> None:
 @pytest.mark.slow  # it starts a Python that imports the SDK
 async def test_the_person_of_the_how_to_fills_in_a_form(monkeypatch: pytest.MonkeyPatch) -> None:
     made: dict[str, Any] = {}
-    exec(blocks_of(HOW_TO)[0], made)  # noqa: S102 - what the page shows
+    exec(blocks_of(HOW_TO)[0], made)
     monkeypatch.setattr("builtins.input", lambda _: "Ann")
     fields = {"name": {"type": "string"}}
     form = Elicitation(server="far", message="Who?", schema={"type": "object", "properties": fields})
