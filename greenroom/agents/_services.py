@@ -95,6 +95,8 @@ class AgentServices:
     """Makes the transcript of an agent, given its id; None keeps none."""
     on_message: OnMessage | None = None
     """Hears of each message that an agent's conversation gets."""
+    on_shown: OnMessage | None = None
+    """Hears of each message that hooks of `MessageDisplay` have looked at, as it is to be shown."""
     on_stream: OnStream | None = None
     """Hears of the answers of the agents' turns as they come."""
     on_taken: Callable[[str], object] | None = None

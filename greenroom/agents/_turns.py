@@ -23,7 +23,8 @@ from greenroom.agents._blocks import open_calls
 from greenroom.agents._calls import run_calls
 from greenroom.agents._compacting import compact, keep_small
 from greenroom.agents._compaction import Compact, CompactionTrigger
-from greenroom.agents._conversation import Conversation
+from greenroom.agents._conversation import Appended, Conversation
+from greenroom.agents._displaying import is_shown_later, show
 from greenroom.agents._events import AgentSpoke
 from greenroom.agents._fold import THINKING, retry_text
 from greenroom.agents._forked import make_request
@@ -101,6 +102,8 @@ class AgentTurn:
     stop_guard: StopGuard = attrs.field(init=False)
     has_put_off: bool = attrs.field(init=False, default=False)
     """Whether it ends with a call that is put off, and stays open."""
+    unseen: Appended | None = attrs.field(init=False, default=None)
+    """The message that hooks have to look at before it is shown."""
     waits_cut: int = attrs.field(init=False, default=0)
     """How many waits of the request that runs were made shorter by mail."""
 
@@ -280,7 +283,11 @@ class AgentTurn:
         self.waits_cut = 0
         home.activity = THINKING
         request = self._request(max_tokens)
-        return await ask_model(self, request, self._keep, self.seq, renew=partial(self._renew, max_tokens))
+        response = await ask_model(self, request, self._keep, self.seq, renew=partial(self._renew, max_tokens))
+        unseen, self.unseen = self.unseen, None
+        if unseen is not None:
+            await show(self, unseen)
+        return response
 
     def _request(self, max_tokens: int) -> ModelRequest:
         """Return the request of this round; whoever watches the session hears the answer come."""
@@ -309,7 +316,9 @@ class AgentTurn:
         """Append what the model said, as far as it came."""
         if response.content:
             self.home.last_text = response.text or self.home.last_text
-            self.conversation.answer(response)
+            is_later = is_shown_later(self, response)
+            appended = self.conversation.answer(response, is_shown_later=is_later)
+            self.unseen = appended if is_later else None
         if response.stop_reason is not None:
             self.conversation.note_tokens(response.usage.total)
             self.home.compactions.note_request()

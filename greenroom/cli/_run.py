@@ -306,6 +306,7 @@ async def _run(options: RunOptions, runs: Path) -> int:
         on_hook=run.hooked if options.flags.include_hook_events else None,
         on_taken=host.taken if host is not None and run.repeats else None,
         on_elicited=run.elicited,
+        on_shown=run.shown,
     )
     ladder = Ladder(_say)
     try:

@@ -482,6 +482,7 @@ def _services(
         background=around.tasks,
         ask_user=hosted.ask_user,
         on_message=hosted.on_message,
+        on_shown=hosted.watch.on_shown,
         on_stream=hosted.watch.on_stream,
         on_taken=hosted.watch.on_taken,
         watch_files=composition.files.ask_for,

@@ -24,6 +24,9 @@ class Watch:
 
     on_stream: OnStream | None = None
     """Hears of each event of the models' answers to turns of agents, with the agent's id."""
+    on_shown: OnMessage | None = None
+    """Hears of each message of the main agent's that hooks of `MessageDisplay` have looked at, as it is to be shown; `on_message` has
+    heard of it before, as it is, with `is_shown_later`."""
     on_taken: Callable[[str], object] | None = None
     """Hears the id of each message that `session.send` has handed in, when the main agent takes it up."""
     on_hook: OnHook | None = None
