@@ -1,4 +1,4 @@
-"""The official SDK, behind our port: how a server is reached. This module, `_sdk_peer`, `_sdk_asking` and `_login` know its names and import it.
+"""The official SDK, behind our port: how a server is reached. This module, `_sdk_peer`, `_sdk_asking`, `_sdk_pages` and `_login` know its names and import it.
 
 Rule 1: it is imported when the first server is connected, in a thread, because that takes half a second. Rule 2: what it
 raises becomes an error of ours, or leaves the block and is the end of a connection. Rule 3: its own deadlines are off: ours
@@ -27,6 +27,7 @@ from greenroom.mcp._header_helper import run_helper
 from greenroom.mcp._login import Login, open_login
 from greenroom.mcp._peer import Ending, Peer
 from greenroom.mcp._sdk_asking import answering
+from greenroom.mcp._sdk_pages import Pages
 from greenroom.mcp._sdk_peer import Changes, SdkPeer
 from greenroom.mcp._stdio import MESSAGE_BYTES, Programs, talk
 from greenroom.mcp._tokens import BadTokens, token_file
@@ -96,13 +97,20 @@ class SdkPeers:
             opened = nullcontext(way.line.talk(partial(_note_loss, ending, lost)))
         else:
             opened = await self._prepare(config.name, way, ending, lost)
-        changes = Changes(partial(self._on_elicited, config.name))
+        pages = None if self._elicit is None else Pages(config.name, self._elicit)
+
+        def note_done(asked: str) -> None:
+            if pages is not None:
+                pages.note_done(asked)
+            self._on_elicited(config.name, asked)
+
+        changes = Changes(note_done)
         async with (
             opened as transport,
             self._make_client(config, transport, changes) as client,
             trio.open_nursery() as nursery,
         ):
-            peer = SdkPeer(config.name, client, changes, ending, lost)
+            peer = SdkPeer(config.name, client, changes, ending, lost, pages)
             nursery.start_soon(peer.listen)
             yield peer
             nursery.cancel_scope.cancel("the connection is closed")

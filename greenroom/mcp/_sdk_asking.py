@@ -28,7 +28,7 @@ def answering(server: str, elicit: Elicit) -> ElicitationFnT:
         import mcp_types
 
         del context
-        asked = _asked(server, params)
+        asked = read_question(server, params)
         said = await elicit(asked) or ElicitationAnswer(action=ElicitationAction.DECLINE)
         why = misfit(asked, said)
         if why:
@@ -39,7 +39,8 @@ def answering(server: str, elicit: Elicit) -> ElicitationFnT:
     return answer
 
 
-def _asked(server: str, params: mcp_types.ElicitRequestParams) -> Elicitation:
+def read_question(server: str, params: mcp_types.ElicitRequestParams) -> Elicitation:
+    """Return a question of a server in our words."""
     import mcp_types
 
     if isinstance(params, mcp_types.ElicitRequestURLParams):

@@ -16,6 +16,8 @@ import anyio
 from mcp.server.elicitation import ElicitationResult
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.resolve import Elicit, Resolve
+from mcp.shared.exceptions import UrlElicitationRequiredError
+from mcp_types import ElicitRequestURLParams
 from pydantic import BaseModel, Field
 
 server = MCPServer("asking", version="1.0")
@@ -48,6 +50,26 @@ async def log_in(ctx: Context[Any]) -> str:
     if answer.action == "accept":
         await ctx.session.send_elicit_complete("login-1")
     return answer.action
+
+
+PAID: list[str] = []
+
+
+@server.tool()
+async def buy() -> str:
+    """Buy something, as soon as a person has paid at an address; older protocol only."""
+    if not PAID:
+        page = ElicitRequestURLParams(message="Pay, please.", url="https://pay.example/1", elicitation_id="pay-1")
+        raise UrlElicitationRequiredError([page])
+    return "bought"
+
+
+@server.tool()
+async def pay(ctx: Context[Any]) -> str:
+    """Stand for a person who pays at that address."""
+    PAID.append("pay-1")
+    await ctx.session.send_elicit_complete("pay-1")
+    return "paid"
 
 
 @server.tool()

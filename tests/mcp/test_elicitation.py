@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -52,9 +52,13 @@ class Person:
         self.done: list[tuple[str, str]] = []
         self.is_here = True
         self.taken_back = 0
+        self.does_first: Callable[[], Awaitable[None]] | None = None
+        """What is done before the answer."""
 
     async def elicit(self, asked: Elicitation) -> ElicitationAnswer | None:
         self.asked.append(asked)
+        if self.does_first is not None:
+            await self.does_first()
         if not self.is_here:
             try:
                 await trio.sleep_forever()
@@ -137,6 +141,46 @@ async def test_an_address_is_opened_by_the_person_and_the_server_says_when_it_is
     (asked, _) = person.asked
     assert (asked.mode, asked.url, asked.id, asked.schema) == ("url", "https://login.example/now", "login-1", None)
     assert person.done == [("desk", "login-1")]
+
+
+@pytest.mark.parametrize("is_paid_first", [True, False])
+async def test_a_call_that_needs_an_address_opened_first_is_made_again_when_it_is_done(
+    tmp_path: Path, *, is_paid_first: bool
+) -> None:
+    """Whether it is done before or after the person has said so."""
+    person = Person(ElicitationAnswer(action=ACCEPT))
+    async with desk(tmp_path, person, "legacy") as one, trio.open_nursery() as nursery:
+
+        async def pay() -> None:
+            await until(lambda: bool(person.asked))
+            await one.call("pay")
+            await until(lambda: bool(person.done))
+
+        if is_paid_first:
+            person.does_first = pay
+        else:
+            nursery.start_soon(pay)
+        assert await one.call("buy") == "bought"
+
+    (asked,) = person.asked
+    assert (asked.mode, asked.url, asked.id, asked.message) == ("url", "https://pay.example/1", "pay-1", "Pay, please.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "how"),
+    [
+        (ElicitationAnswer(action=ElicitationAction.DECLINE), "the user said decline"),
+        (ElicitationAnswer(action=ElicitationAction.CANCEL), "the user said cancel"),
+        (None, "the user said decline"),
+    ],
+)
+async def test_a_call_that_needs_an_address_that_nobody_opens_has_failed(
+    tmp_path: Path, answer: ElicitationAnswer | None, how: str
+) -> None:
+    async with desk(tmp_path, Person(answer), "legacy") as one:
+        with pytest.raises(ToolError, match=rf"desk wants an address opened first \(Pay, please.\): {how}"):
+            await one.call("buy")
+        assert await one.call("reserve") == "no table: decline" or answer is not None
 
 
 @pytest.mark.parametrize("tool", ["reserve", "give_up"])
