@@ -225,8 +225,9 @@ class SdkPeer:
         try:
             return await call()
         except MCPError as problem:
-            if self._pages is None or not await self._pages.open(problem):
-                raise
+            refused = problem
+        if self._pages is None or not await self._pages.open(refused):
+            raise refused
         return await call()
 
     async def get_prompt(self, prompt: str, values: Mapping[str, str]) -> tuple[PromptPart, ...]:

@@ -169,14 +169,16 @@ class Elicitations:
 
     async def _ask_host(self, home: AgentHome, asked: Elicitation, host: Elicit) -> ElicitationAnswer | None:
         """Return what the person in front of the host answers; None where there is none."""
-        activity, home.activity = home.activity, f"waits for an answer to {asked.server}"
+        before, waits = home.activity, f"waits for an answer to {asked.server}"
+        home.activity = waits
         try:
             said = await host(asked)
         except Exception as problem:  # noqa: BLE001 - the host's own function; a server waits, and gets an answer
             self._notice(home, f"the host could not ask what {asked.server} wants to know: {_told(problem)}")
             return None
         finally:
-            home.activity = activity
+            if home.activity == waits:  # else it does something else by now
+                home.activity = before
         why = "" if said is None else misfit(asked, said)
         if why:
             self._notice(home, f"the host's answer to {asked.server} does not fit: {why}")

@@ -39,6 +39,7 @@ from greenroom.mcp import (
     ToolInfo,
     start_servers,
 )
+from greenroom.mcp._dialogs import Dialogs
 from greenroom.supervisor import Runtime
 
 ECHO: Final = ToolInfo(name="echo", input_schema={"type": "object"}, is_read_only=True)
@@ -77,6 +78,7 @@ class FakeServer:
         self.peer: FakePeer | None = None
         self.elicit: Elicit | None = None
         """Takes what its tool `ask` asks."""
+        self.dialogs = Dialogs()
 
     def die(self, why: str = "it died") -> None:
         assert self.peer is not None

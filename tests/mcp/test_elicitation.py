@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
+from hypothesis import given
+from hypothesis import strategies as st
 
 from greenroom.core import Ports
 from greenroom.mcp import (
@@ -26,6 +29,7 @@ from greenroom.mcp import (
     start_servers,
 )
 from greenroom.supervisor import Runtime, open_runtime
+from greenroom.testing import run_virtual
 from greenroom.tools import ToolError, open_processes
 from tests.mcp.fakes import ASK, FORM, PAGE, SLOW, FakeServer, http, start
 from tests.mcp.real import BOUND_S, Session, until
@@ -238,6 +242,7 @@ async def _caller(runtime: Runtime, server: FakeServer, elicit: Elicit, settings
     await servers.wait_settled()
     one = servers.get("far")
     assert one is not None
+    server.dialogs = one.dialogs
 
     async def call(tool: str, **values: Any) -> str:
         (part,) = (await one.call(tool, values)).parts
@@ -280,6 +285,40 @@ async def test_calls_beside_a_question_wait_with_it_and_are_as_long_afterwards(v
             nursery.start_soon(run_slow, 50)
             await call("ask", before_s=10)
         assert [one - began for one in sorted(ended)] == [140, 140]
+
+
+QUESTIONS = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 40)), max_size=4)
+
+
+@given(QUESTIONS, st.integers(0, 30))
+def test_6_67_a_call_ends_when_the_time_without_a_question_is_over(
+    questions: list[tuple[int, int]], began: int
+) -> None:
+    """Whenever questions come and go, side by side too, before the call has begun or not: of its 30 s none is a person's."""
+
+    async def scenario() -> float:
+        async with far(Slow(0).elicit, call_timeout_s=30, idle_network_s=0) as (call, server):
+
+            async def ask(at_s: int, takes_s: int) -> None:
+                await trio.sleep(at_s)
+                await server.dialogs.ask(partial(trio.sleep, takes_s), is_in_call=False)
+
+            async with trio.open_nursery() as nursery:
+                for one in questions:
+                    nursery.start_soon(ask, *one)
+                await trio.sleep(began + 0.5)
+                with pytest.raises(CallFailed, match="did not end within 30 s"):
+                    await call("slow")
+                ended = trio.current_time()
+                nursery.cancel_scope.cancel()
+            return ended - began - 0.5
+
+    asked = {second for at, takes in questions for second in range(2 * at, 2 * (at + takes))}  # in halves
+    left, now = 60, 2 * began + 1
+    while left:
+        left -= now not in asked
+        now += 1
+    assert run_virtual(scenario).result == (now - 2 * began - 1) / 2
 
 
 async def test_a_question_ends_with_the_last_call_that_it_may_belong_to(virtual_time: None) -> None:
