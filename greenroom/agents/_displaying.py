@@ -30,8 +30,9 @@ class Shower(Protocol):
 
 def is_shown_later(turn: Shower, response: ModelResponse) -> bool:
     """Whether hooks look at a message before it is shown: one of the main agent's that is whole and holds text."""
-    is_whole = response.stop_reason is not None and bool(response.text)
-    return is_whole and not turn.home.is_child and turn.hooking.has(HookEvent.MESSAGE_DISPLAY)
+    if turn.home.is_child or not turn.hooking.has(HookEvent.MESSAGE_DISPLAY):
+        return False
+    return response.stop_reason is not None and bool(response.text)
 
 
 async def show(turn: Shower, appended: Appended) -> None:
