@@ -56,6 +56,10 @@ class Appended:
     """Where it came from; None of what the model said, and of results."""
     attached: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
     """What programs read of the results in it besides their text, by the id of the call."""
+    number: int = 0
+    """How many messages the agent's conversation had got before, in this process."""
+    is_shown_later: bool = False
+    """Whether hooks look at it before it is shown; then who shows messages waits for `Watch.on_shown`."""
 
 
 _NOTHING_ATTACHED: Final[Mapping[str, Mapping[str, Any]]] = {}
@@ -96,6 +100,7 @@ class Conversation:
         self._on_message = on_message
         self._attached = {} if attached is None else attached
         self._told = {} if told is None else told
+        self._number = 0
         self._counted_tokens = 0
         self._uncounted_chars = 0
         self._measured = 0
@@ -159,10 +164,16 @@ class Conversation:
             extra["origin"] = origin.to_json()
         self._append(Message("user", blocks), is_hidden=is_hidden, origin=origin, extra=extra)
 
-    def answer(self, response: ModelResponse) -> None:
-        """Append what the model said; an empty message is left out, because no provider accepts it."""
-        if response.content:
-            self._append(response.message, response=response)
+    def answer(self, response: ModelResponse, *, is_shown_later: bool = False) -> Appended | None:
+        """Append what the model said, and return what is told of it; an empty message is left out: no provider accepts it.
+
+        Args:
+            response: What it said.
+            is_shown_later: Whether hooks look at it before it is shown.
+        """
+        if not response.content:
+            return None
+        return self._append(response.message, response=response, is_shown_later=is_shown_later)
 
     @property
     def shared(self) -> SharedPrefix | None:
@@ -244,6 +255,11 @@ class Conversation:
             content = {"content": text} if text else {}
             self._transcript.note("queue-operation", {"operation": operation, **content})
 
+    def note(self, kind: str, values: Mapping[str, Any]) -> None:
+        """Write a line into the transcript that is no message; readers of the conversation pass it over."""
+        if self._transcript is not None:
+            self._transcript.note(kind, values)
+
     def _append(
         self,
         message: Message,
@@ -252,7 +268,8 @@ class Conversation:
         response: ModelResponse | None = None,
         origin: Origin | None = None,
         extra: Mapping[str, Any] | None = None,
-    ) -> None:
+        is_shown_later: bool = False,
+    ) -> Appended | None:
         # The transcript first: if it refuses, neither has changed.
         uuid = ""
         attached = self._attached_to(message) if self._attached else _NOTHING_ATTACHED
@@ -273,18 +290,23 @@ class Conversation:
             self._messages[-1] = Message(last.role, last.content + message.content)
         else:
             self._messages.append(message)
+        self._number += 1
+        if self._on_message is None and not is_shown_later:  # nobody hears of it
+            return None
+        appended = Appended(
+            agent=self._agent,
+            message=message,
+            uuid=uuid,
+            is_hidden=is_hidden,
+            response=response,
+            origin=origin,
+            attached=attached,
+            number=self._number - 1,
+            is_shown_later=is_shown_later,
+        )
         if self._on_message is not None:
-            self._on_message(
-                Appended(
-                    agent=self._agent,
-                    message=message,
-                    uuid=uuid,
-                    is_hidden=is_hidden,
-                    response=response,
-                    origin=origin,
-                    attached=attached,
-                )
-            )
+            self._on_message(appended)
+        return appended
 
     def _attached_to(self, message: Message) -> Mapping[str, Mapping[str, Any]]:
         calls = [block.tool_use_id for block in message.content if isinstance(block, ToolResultBlock)]

@@ -80,11 +80,19 @@ class Hooking:
         watch, paths = self.home.services.watch_files, outcome.extras.watch_paths
         if watch is not None and paths is not None:
             watch(paths)
+        self._take_title(told, outcome.extras.session_title)
         for text in (*outcome.system_messages, *outcome.problems):
             self.notice(told.event.value, text)
         if outcome.stops and told.event not in _DECIDE_ON_STOPPING:
             raise StoppedByHook(outcome.stop_reason)
         return outcome
+
+    def _take_title(self, told: HookInput, title: str | None) -> None:
+        """Give the session the title that a hook said; not of a conversation that was compacted, nor from a child."""
+        change = self.home.services.set_title
+        is_late = told.event is HookEvent.SESSION_START and told.subject in _GOES_ON
+        if change is not None and title is not None and not is_late and not self.home.is_child:
+            change(title)
 
     def tell(self, told: HookInput) -> None:
         """Let the hooks of an event run without waiting for them."""
@@ -149,5 +157,7 @@ _KINDS: Final = {
     "remote_agent": "cloud session",
     "mcp_task": "MCP task",
 }
+_GOES_ON: Final = frozenset(("clear", "compact"))
+"""Beginnings at which a session has its title already."""
 _DECIDE_ON_STOPPING: Final = frozenset((HookEvent.STOP, HookEvent.SUBAGENT_STOP, HookEvent.STOP_FAILURE))
 """There `continue: false` only means that the turn may end."""

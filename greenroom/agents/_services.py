@@ -95,6 +95,8 @@ class AgentServices:
     """Makes the transcript of an agent, given its id; None keeps none."""
     on_message: OnMessage | None = None
     """Hears of each message that an agent's conversation gets."""
+    on_shown: OnMessage | None = None
+    """Hears of each message that hooks of `MessageDisplay` have looked at, as it is to be shown."""
     on_stream: OnStream | None = None
     """Hears of the answers of the agents' turns as they come."""
     on_taken: Callable[[str], object] | None = None
@@ -110,6 +112,8 @@ class AgentServices:
     """Where questions wait that the host has not answered; None refuses them."""
     watch_files: Callable[[Sequence[str]], object] | None = None
     """Takes the files that hooks are to be told changes of, in place of those before."""
+    set_title: Callable[[str], object] | None = None
+    """Takes the title that a hook gives the session."""
     auto: AutoMode | None = None
     """What reviews calls in the mode auto; None: whoever can be asked is asked there as well."""
     keep_updates: Callable[[AgentHome, Sequence[Update]], Awaitable[None]] | None = None

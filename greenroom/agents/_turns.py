@@ -23,7 +23,8 @@ from greenroom.agents._blocks import open_calls
 from greenroom.agents._calls import run_calls
 from greenroom.agents._compacting import compact, make_small
 from greenroom.agents._compaction import Compact, CompactionTrigger
-from greenroom.agents._conversation import Conversation
+from greenroom.agents._conversation import Appended, Conversation
+from greenroom.agents._displaying import is_shown_later, show
 from greenroom.agents._events import AgentSpoke
 from greenroom.agents._fold import THINKING, retry_text
 from greenroom.agents._forked import make_request
@@ -109,6 +110,8 @@ class AgentTurn:
     stop_guard: StopGuard = attrs.field(init=False)
     has_put_off: bool = attrs.field(init=False, default=False)
     """Whether it ends with a call that is put off, and stays open."""
+    unseen: Appended | None = attrs.field(init=False, default=None)
+    """The message that hooks have to look at before it is shown."""
     waits_cut: int = attrs.field(init=False, default=0)
     """How many waits of the request that runs were made shorter by mail."""
 
@@ -209,6 +212,8 @@ class AgentTurn:
                 await make_small(self)
             request = self._next_request(home.definition.max_tokens)
             response = await ask_model(self, request, self._keep, self.seq, renew=self._renew)
+            if self.unseen is not None:
+                await self._show()
             if response.stop_reason == "max_tokens":
                 response = await self._ask_for_the_rest(response)
             if calls := response.tool_uses:
@@ -286,6 +291,8 @@ class AgentTurn:
                 self.conversation.say([go_on.prompt], is_hidden=True)
             request = self._next_request(go_on.max_tokens)
             response = await ask_model(self, request, self._keep, self.seq, renew=self._renew)
+            if self.unseen is not None:
+                await self._show()
         return answer.response
 
     def _next_request(self, max_tokens: int) -> ModelRequest:
@@ -330,10 +337,18 @@ class AgentTurn:
         """Append what the model said, as far as it came."""
         if response.content:
             self.home.last_text = response.text or self.home.last_text
-            self.conversation.answer(response)
+            is_later = self.home.hooks is not None and is_shown_later(self, response)
+            appended = self.conversation.answer(response, is_shown_later=is_later)
+            self.unseen = appended if is_later else None
         if response.stop_reason is not None:
             self.conversation.note_tokens(response.usage.total)
             self.home.compactions.note_request()
+
+    async def _show(self) -> None:
+        """Show a message at which hooks have to look first."""
+        unseen, self.unseen = self.unseen, None
+        assert unseen is not None
+        await show(self, unseen)
 
     def _finish(self, response: ModelResponse) -> Answer:
         text = response.text

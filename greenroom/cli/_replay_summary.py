@@ -38,6 +38,7 @@ def summary(
     dead = Counter(entry["reason"] for entry in own if entry.kind == "message.died")
     facts: dict[str, Any] = {
         "run": journal.header.run,
+        "title": _title(entries),
         "file": str(journal.path),
         "started": journal.header.started,
         "lasted_s": entries[-1].t if entries else 0.0,
@@ -54,6 +55,12 @@ def summary(
         "tokens": _tokens(own),
     }
     return Page(facts=facts, lines=list(_lines(journal, facts)))
+
+
+def _title(entries: Sequence[Entry]) -> str:
+    """Return what the session was called last; empty for nothing."""
+    titles = [entry.get("title", "") for entry in entries if entry.kind in {"session.begin", "session.titled"}]
+    return str(titles[-1]) if titles else ""
 
 
 def _end(entries: Sequence[Entry]) -> dict[str, Any] | None:
@@ -99,6 +106,8 @@ def _tokens(entries: Sequence[Entry]) -> dict[str, int]:
 def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterable[str]:
     header = journal.header
     yield f"run       {header.run}, {counted(facts['events'], 'event')}"
+    if facts["title"]:
+        yield f"title     {printable(facts['title'])}"
     yield f"file      {journal.path}"
     yield f"began     {_date(header.started)}, lasted {seconds(facts['lasted_s'])}"
     yield f"by        greenroom {header.greenroom}, Python {header.python}, Trio {header.trio}"

@@ -26,7 +26,7 @@ from greenroom.agents.crew import AGENT_TOOLS, WORKTREE_TOOLS
 from greenroom.agents.definitions import Definitions
 from greenroom.cli._output import PROGRAM, note, program, typed
 from greenroom.cli._run_control import Host
-from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag, sources_of
+from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag, setup_of, sources_of
 from greenroom.cli._run_input import (
     read_object,
     read_prompt,
@@ -38,7 +38,7 @@ from greenroom.cli._run_input import (
     with_servers,
     without_hosted,
 )
-from greenroom.cli._run_model import managed_model, model_for
+from greenroom.cli._run_model import PLAYBOOK, key_source, managed_model, model_for
 from greenroom.cli._run_output import Writer, make_printer
 from greenroom.cli._run_quiet import CEILING_S, read_ceiling
 from greenroom.cli._run_rewind import rewind_command
@@ -131,7 +131,7 @@ def run_command(
     given, hosted = settings_of(flags, allow, deny)
     max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
     open_with: dict[str, Any] = {
-        "model": model_for(flags.model, max_usd=max_usd, managed=managed_model(flags.cwd.absolute()))
+        "model": model_for(_model_name(flags), max_usd=max_usd, managed=managed_model(flags.cwd.absolute()))
         if flags.recorded is None
         else with_events(read_recorded(flags)),
         "main": main_for(flags, earlier=earlier),
@@ -145,10 +145,15 @@ def run_command(
         "tools": tools,
         "cwd": flags.cwd,
         "worktree": flags.worktree,
+        "setup": setup_of(flags),
         "session_id": flags.session_id,
         "resume": Fork(flags.resume) if flags.fork_session and flags.resume is not None else flags.resume,
     }
-    if flags.input_format == "stream-json":
+    if flags.init_only:
+        if (prompt or "").strip():
+            raise UsageError("--init-only does nothing else: leave out the prompt, or say --init")
+        prompt = ""
+    elif flags.input_format == "stream-json":
         prompt = (prompt or "").strip()
     else:
         prompt = read_prompt(prompt, may_be_missing=flags.resume is not None)
@@ -163,6 +168,11 @@ def run_command(
     )
     with calm_collector(), _runs_of(flags) as runs:
         return trio.run(_run, options, runs)
+
+
+def _model_name(flags: RunFlags) -> str | None:
+    """Return the model that the command line asks for; where nothing is asked of any, none needs a key."""
+    return PLAYBOOK if flags.init_only and flags.model is None and key_source() == "none" else flags.model
 
 
 def servers_for(settings: dict[str, Any], flags: RunFlags) -> tuple[dict[str, Any], list[str]]:
@@ -297,6 +307,8 @@ async def _run(options: RunOptions, runs: Path) -> int:
         on_stream=run.streamed if options.flags.include_partial_messages else None,
         on_hook=run.hooked if options.flags.include_hook_events else None,
         on_taken=host.taken if host is not None and run.repeats else None,
+        on_elicited=run.elicited,
+        on_shown=run.shown,
     )
     ladder = Ladder(_say)
     try:
@@ -304,7 +316,13 @@ async def _run(options: RunOptions, runs: Path) -> int:
             writers.start_soon(writer.run, name="greenroom output")
             with ladder.stop_scope:
                 async with open_session(
-                    runs=runs, ports=ports, on_message=run.heard, watch=watch, can_use_tool=asks, **options.open_with
+                    runs=runs,
+                    ports=ports,
+                    on_message=run.heard,
+                    watch=watch,
+                    can_use_tool=asks,
+                    elicit=None if host is None else host.elicit,
+                    **options.open_with,
                 ) as session:
                     ladder.stop = lambda why: run.stop(session, why, ladder.exit_code)
                     ladder.kill = session.kill
@@ -316,7 +334,7 @@ async def _run(options: RunOptions, runs: Path) -> int:
     if ladder.exit_code is not None:
         return ladder.exit_code
     if run.ending is None:  # a program that says nothing wants nothing
-        return NOT_DONE if host is None else 0
+        return NOT_DONE if host is None and not options.flags.init_only else 0
     return NOT_DONE if run.abandoned else run.ending.exit_code
 
 
@@ -337,7 +355,11 @@ def _host_of(run: Run, writer: Writer, ports: Ports, options: RunOptions) -> Hos
 
 
 async def _work(run: Run, session: Session, host: Host | None, options: RunOptions, ladder: Ladder) -> None:
-    stop_counting = run.open(session, options.prompt, more_come=host is not None)
+    is_only_set_up = options.flags.init_only
+    stop_counting = run.open(session, options.prompt, more_come=host is not None or is_only_set_up)
+    if is_only_set_up:
+        stop_counting()
+        return
     try:
         async with trio.open_nursery() as listening:
             more, ready = None, trio.lowlevel.checkpoint

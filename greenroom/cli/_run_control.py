@@ -29,8 +29,10 @@ from greenroom.cli._run_protocol import (
     Asked,
     UserSaid,
     callback_line,
+    elicitation_line,
     question_line,
     read_decision,
+    read_elicitation,
     read_line,
     receipt,
     refusal,
@@ -40,7 +42,7 @@ from greenroom.cli._run_protocol import (
 )
 from greenroom.core import Cause, GreenroomError, Ports, UsageError
 from greenroom.hooks import HandlerFailed, HookSource, SourceKind, parse_callbacks
-from greenroom.mcp import McpPrompt, ServerState
+from greenroom.mcp import Elicitation, ElicitationAnswer, McpPrompt, ServerState
 from greenroom.permissions import Allow, Deny
 from greenroom.session import Session
 from greenroom.skills import Skill
@@ -312,6 +314,12 @@ class Host:
         self._servers.hear(str(values.get("server_name", "")), message)
         return {}
 
+    async def _register_root(self, session: Session, values: Mapping[str, Any]) -> Line:
+        folder = values.get("directory")
+        if not isinstance(folder, str) or not folder:
+            raise UsageError("register_repo_root needs directory, the path of a folder")
+        return {"directory": str(await session.add_folder(folder))}
+
     async def _rewind_files(self, session: Session, values: Mapping[str, Any]) -> Line:
         message, dry_run = values.get("user_message_id"), values.get("dry_run") or False
         if not isinstance(message, str) or not message or not isinstance(dry_run, bool):
@@ -380,6 +388,18 @@ class Host:
             raise HandlerFailed("the program has gone" if answer is None else answer.error)
         return answer.values
 
+    async def elicit(self, asked: Elicitation) -> ElicitationAnswer | None:
+        """Put a question of an MCP server before the program's user; cancelled, it is withdrawn.
+
+        Returns:
+            The answer; None where the program has gone.
+
+        Raises:
+            UsageError: The program says that it cannot ask, or its answer cannot be read.
+        """
+        answer = await self._ask(lambda request: elicitation_line(request, asked))
+        return None if answer is None else read_elicitation(answer)
+
     async def can_use_tool(self, question: Question) -> Allow | Deny | None:
         """Ask the program about a call; cancelled, the question is withdrawn."""
         if self._is_at_end:
@@ -406,6 +426,7 @@ _REQUESTS: Final[Mapping[str, Callable[[Host, Session, Mapping[str, Any]], Await
     "mcp_reconnect": Host._mcp_reconnect,
     "mcp_status": Host._mcp_status,
     "mcp_toggle": Host._mcp_toggle,
+    "register_repo_root": Host._register_root,
     "rewind_files": Host._rewind_files,
     "set_permission_mode": Host._set_mode,
     "stop_task": Host._stop_task,

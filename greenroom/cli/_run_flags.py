@@ -142,6 +142,11 @@ class RunFlags:
         str | None,
         flag("Work in a git worktree: its name, #N for pull request N of origin, or nothing for a new one.", "-w"),
     ] = None
+    init: Annotated[bool, flag("Run the Setup hooks with the trigger init first.")] = False
+    init_only: Annotated[bool, flag("Run the Setup hooks, and those of a session's start, and do nothing else.")] = (
+        False
+    )
+    maintenance: Annotated[bool, flag("Run the Setup hooks with the trigger maintenance first.")] = False
     trust: Annotated[bool, flag("Trust this project: what its own settings and agents allow, run or set counts.")] = (
         False
     )
@@ -152,6 +157,28 @@ class RunFlags:
             "Where run folders go; by default GREENROOM_RUNS, or .greenroom/runs of the project around the current folder."
         ),
     ] = None
+
+
+def setup_of(flags: RunFlags) -> str | None:
+    """Return what hooks of `Setup` are told; None where they do not run.
+
+    Raises:
+        UsageError: More than one flag says it.
+    """
+    said = [
+        name
+        for name, is_said in (
+            ("--init", flags.init),
+            ("--init-only", flags.init_only),
+            ("--maintenance", flags.maintenance),
+        )
+        if is_said
+    ]
+    if len(said) > 1:
+        raise UsageError(f"{' and '.join(said)} do not go together: give one of them")
+    if not said:
+        return None
+    return "maintenance" if flags.maintenance else "init"
 
 
 AS_BY_DEFAULT: Final = RunFlags()
@@ -187,6 +214,9 @@ def check_flags(flags: RunFlags, *, keeping_nothing: str = "--no-session-persist
     _check_session(flags, keeping_nothing)
     if flags.bare and flags.setting_sources not in {ALL_SOURCES, ""}:
         raise UsageError(f"--bare reads no settings files: leave out --setting-sources {flags.setting_sources}")
+    setup_of(flags)
+    if flags.init_only and (flags.output_format != "text" or flags.input_format != "text" or flags.resume is not None):
+        raise UsageError("--init-only answers nothing: leave out --output-format, --input-format and --resume")
     if flags.worktree is not None and len(flags.worktree.split()) > 1:
         hint = "put the prompt before it for a worktree with a name that is made up"
         raise UsageError(f"--worktree takes the word behind it as a name, and {flags.worktree!r} is none: {hint}")

@@ -16,6 +16,7 @@ import attrs
 from greenroom.agents import Question
 from greenroom.cli._run_lines import Line
 from greenroom.core import UsageError
+from greenroom.mcp import Elicitation, ElicitationAction, ElicitationAnswer
 from greenroom.permissions import Allow, Deny, read_update
 from greenroom.tools.checkpoints import FileRewind
 
@@ -178,6 +179,28 @@ def server_message_line(request: str, server: str, message: Mapping[str, Any]) -
     return {"type": "control_request", "request_id": request, "request": about}
 
 
+def elicitation_line(request: str, asked: Elicitation) -> Line:
+    """Return what puts a question of an MCP server before the program's user."""
+    about: Line = {
+        "subtype": "elicitation",
+        "mcp_server_name": asked.server,
+        "message": asked.message,
+        "mode": asked.mode,
+    }
+    if asked.mode == "url":
+        about["url"] = asked.url
+    elif asked.schema is not None:
+        about["requested_schema"] = dict(asked.schema)
+    if asked.id:
+        about["elicitation_id"] = asked.id
+    return {"type": "control_request", "request_id": request, "request": about}
+
+
+def elicited_line(server: str, asked: str) -> Line:
+    """Return what says that what a person was to do at an address is done, without `uuid` and `session_id`."""
+    return {"type": "system", "subtype": "elicitation_complete", "mcp_server_name": server, "elicitation_id": asked}
+
+
 def withdrawal(request: str) -> Line:
     """Return what says that a question needs no answer any more."""
     return {"type": "control_cancel_request", "request_id": request}
@@ -203,6 +226,22 @@ def read_decision(answered: Answered) -> Allow | Deny:
             said = str(values.get("message") or "") or "it was refused"
             return Deny(message=said, interrupts=values.get("interrupt") is True)
     return _unreadable(f'"behavior" has to be "allow" or "deny", not {values.get("behavior")!r}')
+
+
+def read_elicitation(answered: Answered) -> ElicitationAnswer:
+    """Return what the program's user answers an MCP server.
+
+    Raises:
+        UsageError: The program says that it cannot ask, or its answer cannot be read.
+    """
+    if answered.error:
+        raise UsageError(f"the program cannot ask: {answered.error}")
+    action, content = answered.values.get("action"), answered.values.get("content")
+    if action not in list(ElicitationAction):
+        raise UsageError(f'"action" has to be {", ".join(ElicitationAction)}, not {action!r}')
+    if content is not None and not isinstance(content, dict):
+        raise UsageError('"content" has to be an object of the fields of the form')
+    return ElicitationAnswer(action=ElicitationAction(action), content=content)
 
 
 def _unreadable(why: str) -> Deny:

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
 
+import attrs
 import trio
 
 from greenroom._version import __version__
@@ -35,18 +36,20 @@ from greenroom.cli._run_lines import Abandoned, Counts, Line, Opening, abandoned
 from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_model import key_source
 from greenroom.cli._run_output import Printer
-from greenroom.cli._run_protocol import CAPABILITIES, UserSaid, replay_line
+from greenroom.cli._run_protocol import CAPABILITIES, UserSaid, elicited_line, replay_line
 from greenroom.cli._run_quiet import AWAITED, give_up, wait_background
 from greenroom.cli._run_tasks import TaskLines
 from greenroom.cli._signals import EXIT_CODES
 from greenroom.core import Event, GreenroomError, Record, TurnFailed, TurnKilled, UsageError, event_of
-from greenroom.hooks import HookNews, HookRan
+from greenroom.hooks import HookEvent, HookNews, HookRan
 from greenroom.inbox import Origin
 from greenroom.session import SETTINGS_NOTICE, Session
 
 _CLASS: Final = 2
 _LOOK_S: Final = 5.0
 """Seconds after which it is looked whether a call runs that will have to be spoken of."""
+_NOTED: Final = frozenset((SETTINGS_NOTICE, HookEvent.ELICITATION.value))
+"""Sources of notices that people are told of on standard error."""
 _TERMINATED: Final = EXIT_CODES[signal.SIGTERM]
 
 
@@ -82,6 +85,10 @@ class Run:
         self._first: Appended | None = None
         """What the main agent's current turn began with; None before that."""
         self._last_text = ""
+        self._unseen: Appended | None = None
+        """The message that hooks look at before it is shown, as it is."""
+        self._texts: list[tuple[str, str]] = []
+        """What the main agent said since the last turn that was awaited had begun, and what was shown of it."""
         self._is_over = False
         """Whether the last line was printed."""
         self.repeats = False
@@ -123,12 +130,25 @@ class Run:
         return recorder.listen(self._seen)
 
     def heard(self, message: Appended) -> None:
-        """Print a message; what is said before the session is open waits."""
+        """Print a message, unless hooks look at it first; what is said before the session is open waits."""
+        if message.is_shown_later:
+            self._unseen = message
+        else:
+            self._say(message, message.message.text)
+
+    def shown(self, message: Appended) -> None:
+        """Print a message as hooks of `MessageDisplay` want it shown."""
+        assert self._unseen is not None
+        self._say(message, self._unseen.message.text)
+
+    def _say(self, message: Appended, original: str) -> None:
         if self._session is None:
-            self._held.append(partial(self.heard, message))
+            self._held.append(partial(self._say, message, original))
         elif message.agent == self._session.main.id:
             if message.message.role == "assistant":
-                self._last_text = message.message.text or self._last_text
+                if original:
+                    self._last_text = message.message.text
+                    self._texts.append((original, self._last_text))
             elif self._first is None:
                 self._first = message
             self._print(partial(self._printer.said, message))
@@ -152,6 +172,13 @@ class Run:
             self._held.append(partial(self.hooked, news))
         elif not self._is_over:
             self._print(partial(self._printer.lines, [hook_line(news)]))
+
+    def elicited(self, server: str, asked: str) -> None:
+        """Print that what a person was to do at an address is done; what comes before the session is open waits."""
+        if self._session is None:
+            self._held.append(partial(self.elicited, server, asked))
+        elif not self._is_over:
+            self._print(partial(self._printer.lines, [elicited_line(server, asked)]))
 
     def repeat(self, said: UserSaid) -> None:
         """Repeat what a person said, where that is wanted."""
@@ -193,7 +220,7 @@ class Run:
                 self._turn_ended(event)
             case PermissionDenied() | CompactBegan() | CompactEnded() | ModelRetried():
                 self._print(partial(self._printer.told, event))
-            case AgentNoticed(source=source, text=text) if source == SETTINGS_NOTICE:
+            case AgentNoticed(source=source, text=text) if source in _NOTED:
                 note(text)
             case HookRan(error=error) if error and (event.source, event.handler, error) not in self._bad_hooks:
                 self._bad_hooks.add((event.source, event.handler, error))
@@ -294,6 +321,7 @@ class Run:
     ) -> None:
         """Take the turn of a prompt, or go on with one that was cut, and print its result."""
         self._is_awaited, self._counted = True, None
+        self._texts.clear()
         try:
             answer = await (session.run(text, message_id=message_id) if text else session.go_on())
             ending = ended_well(answer)
@@ -303,7 +331,7 @@ class Run:
             ending = Ending(subtype=FAILED, error=str(error))
         if exit_code() == _TERMINATED:
             return
-        self.ending = ending
+        ending = self.ending = attrs.evolve(ending, text=as_shown(ending.text, self._texts))
         self._print_awaited(ending)
         if ending.deferred is not None and not ending.is_error:
             complain(
@@ -372,6 +400,19 @@ def origin_of(first: Appended) -> Origin | None:
     """Return what led to a turn, by its first message; None for what a person said (agents 13.16)."""
     origin = first.origin
     return None if origin is None or origin.is_consent or first.message.text == CONTINUE else origin
+
+
+def as_shown(text: str, said: Sequence[tuple[str, str]]) -> str:
+    """Return an answer as it was shown; it may have come in several messages.
+
+    Args:
+        text: The answer.
+        said: The messages of the turn in order, each with what was shown of it.
+    """
+    for first in range(len(said) - 1, -1, -1):
+        if "".join(original for original, _ in said[first:]) == text:
+            return "".join(shown for _, shown in said[first:])
+    return text
 
 
 def follow_up(

@@ -26,7 +26,7 @@ from greenroom.actors import (
 from greenroom.agents import AgentSpoke, ModelBegan, ModelEnded, ModelRetried, ToolBegan, ToolEnded
 from greenroom.core import Event
 from greenroom.mailbox import MessageDied
-from greenroom.session import SessionBegan, SessionEnded
+from greenroom.session import ElicitationAnswered, ElicitationAsked, SessionBegan, SessionEnded, SessionTitled
 from greenroom.supervisor import ChildRestarted, SupervisorEscalated, TreeNode
 from greenroom.teams import (
     ItemAssigned,
@@ -86,6 +86,9 @@ _WORDS: Final[Mapping[type[Event], Words]] = cast(
     "Mapping[type[Event], Words]",
     {
         SessionBegan: lambda one: f"{one.session} {one.model}",
+        SessionTitled: lambda one: printable(one.title),
+        ElicitationAsked: lambda one: printable(f"{one.server}: {one.message}"),
+        ElicitationAnswered: lambda one: printable(f"{one.server}: {one.action} by {one.who or 'nobody'}"),
         SessionEnded: lambda one: printable(f"{one.state} {one.error}".strip()),
         ActorCreated: lambda one: one.path,
         ActorBegan: lambda one: f"incarnation {one.inc}" if one.inc > 1 else "",

@@ -15,7 +15,7 @@ from typing import Any, Final
 import attrs
 
 from greenroom.hooks._catalog import CATALOG, EventRow, Exit, HookEvent, Refusal
-from greenroom.hooks._outcomes import Extras, HookAnswer, Permission, PermissionDecision
+from greenroom.hooks._outcomes import Extras, HookAnswer, Permission, PermissionDecision, Reply, ReplyAction
 
 NON_BLOCKING: Final = "Failed with non-blocking status code:"
 _LEGACY: Final = {"approve": Permission.ALLOW, "block": Permission.DENY}
@@ -216,7 +216,26 @@ def _extras(specific: _Taker) -> Extras:
         reload_skills=specific.flag("reloadSkills"),
         suppress_original_prompt=specific.flag("suppressOriginalPrompt"),
         worktree_path=specific.text("worktreePath"),
+        display_content=specific.text("displayContent"),
+        reply=_reply(specific),
     )
+
+
+def _reply(specific: _Taker) -> Reply | None:
+    """Return what an MCP server is answered; an acceptance whose content cannot be used is none."""
+    word, content = specific.text("action"), specific.object("content")
+    if word is None:
+        if content is not None:
+            specific.problems.append("`content` means nothing without an `action`")
+        return None
+    try:
+        action = ReplyAction(word)
+    except ValueError:
+        specific.problems.append(f"`action` {word[:40]!r} is none of {', '.join(ReplyAction)}")
+        return None
+    if action is not ReplyAction.ACCEPT:
+        return Reply(action=action)
+    return None if "content" in specific.refused else Reply(action=action, content=content)
 
 
 class _Taker:

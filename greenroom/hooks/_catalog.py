@@ -114,6 +114,7 @@ _E = HookEvent
 _CONTEXT: Final = frozenset({"additionalContext"})
 _OUTPUT: Final = _CONTEXT | {"updatedToolOutput", "updatedMCPToolOutput", "classifierContext"}
 _PERMISSION: Final = _CONTEXT | {"permissionDecision", "permissionDecisionReason", "updatedInput"}
+_REPLY: Final = frozenset({"action", "content"})
 _WATCH: Final = frozenset({"watchPaths"})
 _TOOL: Final = "tool name"
 
@@ -231,10 +232,14 @@ CATALOG: Final[Mapping[HookEvent, EventRow]] = {
         matches="source", exits=Exit.BLOCKS, block="the change is not applied", decides=True, can_stop=False
     ),
     _E.CWD_CHANGED: EventRow(specific=_WATCH, can_stop=False),
-    _E.DIRECTORY_ADDED: EventRow(can_stop=False),
+    _E.DIRECTORY_ADDED: EventRow(matches="source", can_stop=False),
     _E.FILE_CHANGED: EventRow(matches="file name", specific=_WATCH, can_stop=False),
     _E.INSTRUCTIONS_LOADED: EventRow(matches="load reason", can_stop=False),
-    _E.MESSAGE_DISPLAY: EventRow(limit_s=10.0),
-    _E.ELICITATION: EventRow(matches="server name", exits=Exit.BLOCKS, block="the question is declined"),
-    _E.ELICITATION_RESULT: EventRow(matches="server name", exits=Exit.BLOCKS, block="the answer is declined"),
+    _E.MESSAGE_DISPLAY: EventRow(specific=frozenset({"displayContent"}), limit_s=10.0, can_stop=False),
+    _E.ELICITATION: EventRow(
+        matches="server name", exits=Exit.BLOCKS, block="the question is declined", specific=_REPLY
+    ),
+    _E.ELICITATION_RESULT: EventRow(
+        matches="server name", exits=Exit.BLOCKS, block="the server is told that it was declined", specific=_REPLY
+    ),
 }

@@ -33,7 +33,8 @@ class HookRan(Event):
     state: str
     """`completed`, `failed` (see `error`), `timed_out` or `killed` (whoever waited for it was ended)."""
     decision: str
-    """`stop`, `block`, `allow`, `ask`, `defer`, `deny`, or empty. What could be understood counts, beside an error too."""
+    """`stop`, `block`, `allow`, `ask`, `defer`, `deny`, of a server's question `accept`, `decline` or `cancel`, or empty. What could
+    be understood counts, beside an error too."""
     duration_s: float
     """Seconds that it ran."""
     error: str

@@ -223,6 +223,18 @@ class SessionStartInput(HookInput):
 
 @final
 @attrs.frozen(kw_only=True)
+class SetupInput(HookInput):
+    """A session begins that was asked to set things up first: `greenroom run --init`, `--init-only` or `--maintenance`."""
+
+    event: ClassVar[HookEvent] = HookEvent.SETUP
+    subject_field: ClassVar[str] = "trigger"
+
+    trigger: str
+    """`init` or `maintenance`."""
+
+
+@final
+@attrs.frozen(kw_only=True)
 class SessionEndInput(HookInput):
     """The session ends; its hooks share one short limit."""
 
@@ -264,7 +276,11 @@ class UserPromptExpansionInput(HookInput):
 @final
 @attrs.frozen(kw_only=True)
 class NotificationInput(HookInput):
-    """A person is asked about a call (`permission_prompt`), or an agent in the background has ended (`agent_completed`)."""
+    """A person is asked about a call (`permission_prompt`), or an agent in the background has ended (`agent_completed`).
+
+    Or it is about a question of an MCP server: one is put before a person (`elicitation_dialog`, `elicitation_url_dialog`), was
+    answered by one (`elicitation_response`), or what a person did at an address is done (`elicitation_complete`).
+    """
 
     event: ClassVar[HookEvent] = HookEvent.NOTIFICATION
     subject_field: ClassVar[str] = "notification_type"

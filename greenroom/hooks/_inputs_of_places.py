@@ -1,40 +1,18 @@
-"""What hooks are told of folders and files: worktrees, settings, instructions, what is watched; and the table of all inputs.
+"""What hooks are told of folders and files: worktrees, settings, instructions, what is watched.
 
 Must not know: who reads it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Final, final
+from typing import ClassVar, final
 
 import attrs
 
 from greenroom.hooks._catalog import HookEvent
-from greenroom.hooks._inputs import (
-    HookInput,
-    NotificationInput,
-    PermissionDeniedInput,
-    PermissionRequestInput,
-    PostCompactInput,
-    PostToolBatchInput,
-    PostToolUseFailureInput,
-    PostToolUseInput,
-    PreCompactInput,
-    PreToolUseInput,
-    SessionEndInput,
-    SessionStartInput,
-    StopFailureInput,
-    StopInput,
-    SubagentStartInput,
-    SubagentStopInput,
-    TaskCompletedInput,
-    TaskCreatedInput,
-    TeammateIdleInput,
-    UserPromptExpansionInput,
-    UserPromptSubmitInput,
-)
+from greenroom.hooks._inputs import HookInput
 
 
 @final
@@ -83,6 +61,19 @@ class CwdChangedInput(HookInput):
 
 @final
 @attrs.frozen(kw_only=True)
+class DirectoryAddedInput(HookInput):
+    """A folder was added that agents may work in, while the session runs; nobody waits for its hooks."""
+
+    event: ClassVar[HookEvent] = HookEvent.DIRECTORY_ADDED
+    subject_field: ClassVar[str] = "source"
+
+    directory: Path
+    source: str
+    """`slash_command` where a person did it, `register_repo_root` where the program did."""
+
+
+@final
+@attrs.frozen(kw_only=True)
 class FileChangedInput(HookInput):
     """A file that is watched was made, changed or removed, by whomever."""
 
@@ -115,37 +106,3 @@ class InstructionsLoadedInput(HookInput):
     """The patterns of a rule that counts for some files only."""
     trigger_file_path: Path | None = None
     """The file that an agent worked on, where it was read because of one."""
-
-
-INPUTS: Final[Mapping[HookEvent, type[HookInput]]] = {
-    one.event: one
-    for one in (
-        SessionStartInput,
-        UserPromptSubmitInput,
-        UserPromptExpansionInput,
-        PreToolUseInput,
-        PermissionRequestInput,
-        PermissionDeniedInput,
-        PostToolUseInput,
-        PostToolUseFailureInput,
-        PostToolBatchInput,
-        NotificationInput,
-        SubagentStartInput,
-        SubagentStopInput,
-        StopInput,
-        StopFailureInput,
-        TaskCreatedInput,
-        TaskCompletedInput,
-        TeammateIdleInput,
-        PreCompactInput,
-        PostCompactInput,
-        SessionEndInput,
-        WorktreeCreateInput,
-        WorktreeRemoveInput,
-        ConfigChangeInput,
-        CwdChangedInput,
-        FileChangedInput,
-        InstructionsLoadedInput,
-    )
-}
-"""The class of each event that greenroom can tell of; the others parse in settings and never happen."""

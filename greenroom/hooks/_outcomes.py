@@ -46,6 +46,24 @@ class PermissionDecision:
     """End the turn as well, with a denial."""
 
 
+class ReplyAction(StrEnum):
+    """What becomes of a question of an MCP server."""
+
+    ACCEPT = "accept"
+    DECLINE = "decline"
+    CANCEL = "cancel"
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Reply:
+    """What a hook answers an MCP server, or makes of a person's answer to it."""
+
+    action: ReplyAction
+    content: Mapping[str, Any] | None = None
+    """The fields of the form; None where it gives none. It has not been held against the server's schema."""
+
+
 @final
 @attrs.frozen(kw_only=True)
 class Extras:
@@ -61,6 +79,8 @@ class Extras:
     reload_skills: bool | None = None
     suppress_original_prompt: bool | None = None
     worktree_path: str | None = None
+    display_content: str | None = None
+    reply: Reply | None = None
 
 
 NO_EXTRAS: Final = Extras()

@@ -393,6 +393,8 @@ def _decision(answer: HookAnswer) -> str:
         return "stop"
     if answer.blocks:
         return "block"
+    if answer.extras.reply is not None:
+        return answer.extras.reply.action.value
     if answer.decision is not None:
         return "allow" if answer.decision.is_allowed else "deny"
     return "" if answer.permission is None else answer.permission.value

@@ -4,6 +4,7 @@ from greenroom.mcp._approvals import Approvals, read_approvals
 from greenroom.mcp._browser import LoggedIn, Show, log_in, log_out
 from greenroom.mcp._configs import Hosted, Http, OAuth, ServerConfig, ServerScope, Stdio, Way
 from greenroom.mcp._connection import McpConnection
+from greenroom.mcp._elicitation import Elicit, Elicitation, ElicitationAction, ElicitationAnswer, misfit
 from greenroom.mcp._errors import CallFailed, LoginFailed, McpError, MissingServers, ServerDown
 from greenroom.mcp._events import (
     EVENTS,
@@ -69,6 +70,10 @@ __all__ = [
     "CallResult",
     "Change",
     "DisabledServer",
+    "Elicit",
+    "Elicitation",
+    "ElicitationAction",
+    "ElicitationAnswer",
     "Ending",
     "FoundServers",
     "HookCaller",
@@ -129,6 +134,7 @@ __all__ = [
     "log_in",
     "log_out",
     "make_resource_tools",
+    "misfit",
     "names_tool",
     "parse_server",
     "plan_retry",

@@ -9,10 +9,12 @@ Must not know: the SDK, and whose call it is.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, TypeAlias, final
 
 import attrs
+import trio
 
 from greenroom.mcp._peer import CallResult
 from greenroom.tools import BackgroundTask, ToolContext, ToolError, wait_linked
@@ -36,6 +38,8 @@ class LinkedCall:
     output: Path
     """The output file; its stem is the id of the task."""
     ctx: ToolContext
+    pausing: Callable[[trio.CancelScope], AbstractContextManager[None]]
+    """Lets a deadline stand still while the server asks a person (agents 6.67)."""
     _task: BackgroundTask = attrs.field(init=False)
     _result: CallResult | None = attrs.field(init=False, default=None)
     _problem: Exception | None = attrs.field(init=False, default=None)
@@ -46,7 +50,7 @@ class LinkedCall:
         Cancelled, the server is told, and the call has ended.
 
         Args:
-            moves_after_s: Seconds after which it is moved.
+            moves_after_s: Seconds after which it is moved; those in which the server asks a person do not count.
 
         Raises:
             ToolError: It was stopped; or as `ask` does.
@@ -63,7 +67,7 @@ class LinkedCall:
             tool=self.tool,
             is_background=False,
         )
-        is_overdue = await wait_linked(task, moves_after_s, ctx.actor, may_move=True)
+        is_overdue = await wait_linked(task, moves_after_s, ctx.actor, may_move=True, pausing=self.pausing)
         if task.is_background:
             why = f"did not end within {moves_after_s:g} s and " if is_overdue else ""
             said = f"The call {why}was moved to the background with ID: {task.info.id}. A notice brings its result"

@@ -1,5 +1,5 @@
-"""The official SDK, behind our port: how a server is reached. Its names are known here, in `_sdk_peer`, where somebody logs in
-(`_login`, `_browser`), and where messages are carried (`_stdio`, `_hosted`, `_websocket`).
+"""The official SDK, behind our port: how a server is reached. Its names are known here, in `_sdk_peer`, `_sdk_asking` and
+`_sdk_pages`, where somebody logs in (`_login`, `_browser`), and where messages are carried (`_stdio`, `_hosted`, `_websocket`).
 
 Rule 1: it is imported when the first server is connected, in a thread, because that takes half a second. Rule 2: what it
 raises becomes an error of ours, or leaves the block and is the end of a connection. Rule 3: its own deadlines are off: ours
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -21,11 +21,14 @@ import trio
 
 from greenroom._version import __version__
 from greenroom.core import Ports
-from greenroom.mcp._configs import Hosted, Http, ServerConfig, Stdio, Way
+from greenroom.mcp._configs import Hosted, Http, ServerConfig, Stdio
+from greenroom.mcp._elicitation import Elicit
 from greenroom.mcp._errors import ServerDown
 from greenroom.mcp._header_helper import run_helper
 from greenroom.mcp._login import NOT_LOGGED_IN, Login, OpenLogin, login_command, open_login
 from greenroom.mcp._peer import Ending, Peer
+from greenroom.mcp._sdk_asking import answering
+from greenroom.mcp._sdk_pages import Pages
 from greenroom.mcp._sdk_peer import Changes, SdkPeer
 from greenroom.mcp._stdio import MESSAGE_BYTES, Programs, talk
 from greenroom.mcp._tokens import BadTokens, token_file
@@ -56,6 +59,8 @@ class SdkPeers:
         ports: Threads, in which the SDK is imported; the disk for tokens.
         tokens: The folder in which tokens are kept; None keeps none.
         open_login: Says how to log in; by default with what is known, without a person.
+        elicit: Puts the servers' questions before a person; None: servers are told that nobody can be asked.
+        on_elicited: Hears that what a person was to do at an address is done.
     """
 
     def __init__(
@@ -66,7 +71,11 @@ class SdkPeers:
         ports: Ports,
         tokens: Path | None = None,
         open_login: OpenLogin = open_login,
+        elicit: Elicit | None = None,
+        on_elicited: Callable[[str, str], object] = lambda *_: None,
     ) -> None:
+        self._elicit = elicit
+        self._on_elicited = on_elicited
         self._cwd = cwd
         self._programs = programs
         self._ports = ports
@@ -93,21 +102,29 @@ class SdkPeers:
             opened = nullcontext(way.line.talk(partial(_note_loss, ending, lost)))
         else:
             opened = await self._prepare(config.name, way, ending, lost)
-        changes = Changes()
+        pages = None if self._elicit is None else Pages(config.name, self._elicit)
+
+        def note_done(asked: str) -> None:
+            if pages is not None:
+                pages.note_done(asked)
+            self._on_elicited(config.name, asked)
+
+        changes = Changes(note_done)
         async with (
             opened as transport,
-            self._make_client(transport, way, changes) as client,
+            self._make_client(config, transport, changes) as client,
             trio.open_nursery() as nursery,
         ):
-            peer = SdkPeer(config.name, client, changes, ending, lost)
+            peer = SdkPeer(config.name, client, changes, ending, lost, pages)
             nursery.start_soon(peer.listen)
             yield peer
             nursery.cancel_scope.cancel("the connection is closed")
 
-    def _make_client(self, transport: Transport, way: Way, changes: Changes) -> Client:
+    def _make_client(self, config: ServerConfig, transport: Transport, changes: Changes) -> Client:
         import mcp_types
         from mcp import Client
 
+        way = config.way
         # What lives in a program, and a way that was there before the newer handshake, knows the one that there always was.
         is_older = isinstance(way, Hosted) or (isinstance(way, Http) and way.dialect != "http")
         root = mcp_types.Root.model_validate({"uri": self._cwd.as_uri(), "name": self._cwd.name})
@@ -123,6 +140,7 @@ class SdkPeers:
             client_info=mcp_types.Implementation(name="greenroom", version=__version__),
             message_handler=changes.hear,
             list_roots_callback=list_roots,
+            elicitation_callback=None if self._elicit is None else answering(config.name, self._elicit),
             cache=None,
         )
 

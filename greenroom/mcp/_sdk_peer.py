@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 import trio
@@ -29,6 +30,7 @@ from greenroom.mcp._peer import (
     TextPart,
     ToolInfo,
 )
+from greenroom.mcp._sdk_pages import Pages
 
 if TYPE_CHECKING:
     import mcp_types
@@ -46,9 +48,14 @@ _OUTPUT_CHARS: Final = "anthropic/maxResultSizeChars"
 
 @final
 class Changes:
-    """Hears what a server offers others of now, in the older way or the newer."""
+    """Hears what a server offers others of now, in the older way or the newer.
 
-    def __init__(self) -> None:
+    Args:
+        on_elicited: Hears the id of a question: what a person was to do at an address is done.
+    """
+
+    def __init__(self, on_elicited: Callable[[str], object]) -> None:
+        self._on_elicited = on_elicited
         self._heard: set[Change] = set()
         self._changed = trio.Event()
 
@@ -61,6 +68,8 @@ class Changes:
             self.note(Change.TOOLS)
         elif isinstance(message, mcp_types.PromptListChangedNotification):
             self.note(Change.PROMPTS)
+        elif isinstance(message, mcp_types.ElicitCompleteNotification):
+            self._on_elicited(message.params.elicitation_id)
 
     def note(self, *changes: Change) -> None:
         """Say what has changed."""
@@ -79,7 +88,16 @@ class Changes:
 class SdkPeer:
     """A server that the SDK's client is connected to."""
 
-    def __init__(self, name: str, client: Client, changes: Changes, ending: Ending, lost: trio.Event) -> None:
+    def __init__(
+        self,
+        name: str,
+        client: Client,
+        changes: Changes,
+        ending: Ending,
+        lost: trio.Event,
+        pages: Pages | None = None,
+    ) -> None:
+        self._pages = pages
         self._name = name
         self._client = client
         self._changes = changes
@@ -194,9 +212,23 @@ class SdkPeer:
         with self._in_our_words(
             f"{tool} of {self._name} failed", broken=f"{tool} of {self._name} gave a result that cannot be used"
         ):
-            result = await self._client.call_tool(tool, thawed(values), progress_callback=report)
+            result = await self._call_tool(
+                partial(self._client.call_tool, tool, thawed(values), progress_callback=report)
+            )
         parts = tuple(_part(block) for block in result.content)
         return CallResult(parts=parts, structured=result.structured_content, is_error=result.is_error)
+
+    async def _call_tool(self, call: Callable[[], Awaitable[mcp_types.CallToolResult]]) -> mcp_types.CallToolResult:
+        """Make a call; once more, where the server wants a person to open an address first."""
+        from mcp import MCPError
+
+        try:
+            return await call()
+        except MCPError as problem:
+            refused = problem
+        if self._pages is None or not await self._pages.open(refused):
+            raise refused
+        return await call()
 
     async def get_prompt(self, prompt: str, values: Mapping[str, str]) -> tuple[PromptPart, ...]:
         """As of every peer."""

@@ -16,6 +16,8 @@ import trio
 
 from greenroom.actors import Context, Ref
 from greenroom.mcp._configs import ServerConfig
+from greenroom.mcp._dialogs import Dialogs
+from greenroom.mcp._elicitation import Elicit, Elicitation, ElicitationAction, ElicitationAnswer
 from greenroom.mcp._errors import CallFailed, ServerDown
 from greenroom.mcp._events import (
     McpAuthNeeded,
@@ -41,10 +43,26 @@ _REASON_S: Final = 2.0
 
 @attrs.define(eq=False)
 class _Call:
-    scope: trio.CancelScope
     ends_at: float
+    idle_s: float
+    scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
     why: str = ""
     """Why it was ended from outside."""
+    _stopped_at: float | None = None
+
+    def renew(self) -> None:
+        """Hear that it is still at work."""
+        if self._stopped_at is None:
+            self.scope.deadline = min(self.ends_at, trio.current_time() + self.idle_s)
+
+    def stop(self) -> None:
+        self._stopped_at, self.scope.deadline = trio.current_time(), math.inf
+
+    def go_on(self) -> None:
+        if self._stopped_at is not None:
+            self.ends_at += trio.current_time() - self._stopped_at
+            self._stopped_at = None
+        self.renew()
 
 
 @final
@@ -86,6 +104,8 @@ class Server:
         self._changed = trio.Event()
         self._peer: Peer | None = None
         self._calls: dict[_Call, None] = {}
+        self.dialogs = Dialogs()
+        """What it asks a person now."""
 
     def __repr__(self) -> str:
         return f"<Server {self.name!r} {self.status.value} tools={len(self.tools)}>"
@@ -152,6 +172,19 @@ class Server:
         self._changed = trio.Event()
         self._on_change()
 
+    async def ask_person(self, asked: Elicitation, elicit: Elicit) -> ElicitationAnswer:
+        """Put a question of its before a person; while that is open, no deadline of its calls passes.
+
+        Where nobody can be asked it is declined. It is taken back, and answered with `cancel`, when the last call has ended
+        that it may belong to.
+        """
+
+        async def put() -> ElicitationAnswer:
+            return await elicit(asked) or ElicitationAnswer(action=ElicitationAction.DECLINE)
+
+        answer = await self.dialogs.ask(put, is_in_call=bool(self._calls))
+        return answer or ElicitationAnswer(action=ElicitationAction.CANCEL)
+
     # --- what others want of it -------------------------------------------------------------------------------------
 
     async def call(
@@ -200,23 +233,24 @@ class Server:
         settings = self._settings
         limit_s = settings.call_timeout_s if self.config.timeout_s is None else self.config.timeout_s
         idle_s = settings.idle_s(is_stdio=not self.config.is_remote)
-        began = trio.current_time()
-        call = _Call(trio.CancelScope(), began + limit_s)
+        call = _Call(trio.current_time() + limit_s, idle_s)
 
         def still_there(text: str) -> None:
-            call.scope.deadline = min(call.ends_at, trio.current_time() + idle_s)
+            call.renew()
             if text:
                 on_progress(text)
 
-        still_there("")
+        call.renew()
         self._calls[call] = None
         try:
-            with call.scope:
+            with self.dialogs.holding(call), call.scope:
                 return await ask(peer, still_there)
         except ServerDown as problem:
             call.why = problem.why
         finally:
             del self._calls[call]
+            if not self._calls:
+                self.dialogs.end_calls()
         if call.why:
             # Why it was lost is known once its connection has been left, which is now or very soon.
             with trio.move_on_after(_REASON_S):

@@ -19,6 +19,7 @@ from greenroom.actors import Ref, Watch
 from greenroom.core import NameTaken, Ports, UsageError
 from greenroom.mcp._configs import ServerConfig, ServerScope
 from greenroom.mcp._connection import McpConnection
+from greenroom.mcp._elicitation import Elicit, Elicitation, ElicitationAnswer
 from greenroom.mcp._errors import MissingServers
 from greenroom.mcp._lifecycle import ServerStatus
 from greenroom.mcp._names import plain_name
@@ -61,6 +62,10 @@ class McpServices:
     """Where results are kept that are no text, or too long; None keeps nothing of them."""
     tokens: Path | None = None
     """The folder in which tokens of servers at an address are kept, the user's own; None reads and keeps none."""
+    elicit: Elicit | None = None
+    """Puts what a server asks in the middle of a call before a person; None: servers are told that nobody can be asked."""
+    on_elicited: Callable[[str, str], object] = lambda *_: None
+    """Hears the name of a server and the id of a question of its: what a person was to do at an address is done."""
     open_peer: OpenPeer | None = None
     """How servers are connected; by default with the official SDK, which is imported at the first connection."""
 
@@ -99,7 +104,12 @@ class McpServers:
         self._branch = branch
         self._services = services
         self._open_peer = services.open_peer or SdkPeers(
-            cwd=services.cwd, programs=services.programs, ports=services.ports, tokens=services.tokens
+            cwd=services.cwd,
+            programs=services.programs,
+            ports=services.ports,
+            tokens=services.tokens,
+            elicit=None if services.elicit is None else self.ask_person,
+            on_elicited=services.on_elicited,
         )
         self._keeper = Keeper(services.ports, services.output_folder)
         self._servers: dict[str, Server] = {}
@@ -208,6 +218,12 @@ class McpServers:
             server.ref = await supervisor.spawn(*made, name=plain_name(server.name), spec=spec)
         except NameTaken:  # an agent's own server of the same name, or one with another character in its place
             server.ref = await supervisor.spawn(*made, spec=spec)
+
+    async def ask_person(self, asked: Elicitation) -> ElicitationAnswer:
+        """Put a question of one of these servers before a person; see `Server.ask_person`."""
+        elicit = self._services.elicit
+        assert elicit is not None
+        return await self._server(asked.server).ask_person(asked, elicit)
 
     # --- looking ----------------------------------------------------------------------------------------------------
 

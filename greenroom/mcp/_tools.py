@@ -110,6 +110,7 @@ class McpTool:
                 write_down=self._write_down,
                 output=output,
                 ctx=ctx,
+                pausing=self.server.dialogs.pausing,
             )
             done = await call.run(moves_after_s)
             if isinstance(done, str):

@@ -1,8 +1,16 @@
 """Sessions: a main agent with everything below it, in one runtime, with one journal in one run folder."""
 
-from greenroom.session._assembly import MainFor, ModelFor, Watch
-from greenroom.session._events import FilesRewound, SessionBegan, SessionEnded
+from greenroom.session._assembly import MainFor, ModelFor
+from greenroom.session._events import (
+    ElicitationAnswered,
+    ElicitationAsked,
+    FilesRewound,
+    SessionBegan,
+    SessionEnded,
+    SessionTitled,
+)
 from greenroom.session._handles import TaskHandle, TaskResult
+from greenroom.session._host import HostArguments, Watch
 from greenroom.session._main import MAIN
 from greenroom.session._neighbours import NeighbourError, NeighbourSettings
 from greenroom.session._open import EVENTS, FOLDS, open_session
@@ -24,9 +32,12 @@ __all__ = [
     "SETTINGS_NOTICE",
     "AgentStatus",
     "Beginning",
+    "ElicitationAnswered",
+    "ElicitationAsked",
     "EventStream",
     "FilesRewound",
     "Fork",
+    "HostArguments",
     "Interrupted",
     "MainFor",
     "ModelFor",
@@ -37,6 +48,7 @@ __all__ = [
     "SessionEnded",
     "SessionInbox",
     "SessionSettings",
+    "SessionTitled",
     "SettingSource",
     "SweepReport",
     "TaskHandle",

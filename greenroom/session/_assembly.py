@@ -18,30 +18,24 @@ import attrs
 import trio
 
 from greenroom._version import __version__
-from greenroom.agents import (
-    AgentDefinition,
-    AgentServices,
-    CanUseTool,
-    CompactionSettings,
-    OnMessage,
-    OnStream,
-    compaction_from_environment,
-)
+from greenroom.agents import AgentDefinition, AgentServices, CompactionSettings, compaction_from_environment
 from greenroom.agents.crew import Stays, delegation_from_environment, moves_calls
 from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions
 from greenroom.agents.review import AutoMode
-from greenroom.core import Event, Ports, Recorder, open_bare_nursery
+from greenroom.core import Event, Ports, Recorder, UsageError, open_bare_nursery
 from greenroom.core.sources import Diagnostic, FoundPlugins, Kind, Places
-from greenroom.hooks import HookServices, OnHook
-from greenroom.mcp import TOKENS_FOLDER, FoundServers, HookCaller, McpServices, McpSettings, start_servers
+from greenroom.hooks import HookServices
+from greenroom.mcp import TOKENS_FOLDER, FoundServers, HookCaller, McpServers, McpServices, McpSettings, start_servers
 from greenroom.models import MODEL_FILE, Budget, Model, ModelNames, ModelSettings, RetryBudget, recording, with_settings
 from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation, SessionGround
+from greenroom.session._elicitation import Elicitations
 from greenroom.session._environment import EnvironmentLimits, exported_variables, limits_from_environment
 from greenroom.session._environment_text import git_status
 from greenroom.session._finding import describes_place, find_session_servers, places_of
 from greenroom.session._hook_rules import HookRules
+from greenroom.session._host import Hosted
 from greenroom.session._judge import Judge, reviewing_model
 from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
 from greenroom.session._plugins import plugin_hooks, take_in_plugins
@@ -57,12 +51,13 @@ from greenroom.session._settings import (
     read_sources,
     settings_stamps,
 )
+from greenroom.session._title import Title
 from greenroom.session._worktree_hooks import SettingsWorktreeHooks
 from greenroom.skills import SkillSource
 from greenroom.supervisor import Supervisor
 from greenroom.tasks import TaskNotice, Tasks, open_tasks, record_new, record_settled, record_task, record_undelivered
 from greenroom.teams import teams_from_environment
-from greenroom.tools import AskUser, SystemProcesses, ToolSet, open_processes
+from greenroom.tools import SystemProcesses, ToolSet, open_processes
 from greenroom.trace import Journal
 from greenroom.worktrees import Worktrees
 
@@ -101,6 +96,10 @@ class Plan:
     mcp: McpSettings
     problems: tuple[str, ...]
     """What was passed over, a line each."""
+    title: str = ""
+    """What it was called before; empty for nothing."""
+    setup: str = ""
+    """What hooks of `Setup` are told first: `init` or `maintenance`; empty where they do not run."""
     worktree: str | None = None
     """The worktree that it begins in, as `open_session` is told; None for none, or that of the run that it goes on with."""
 
@@ -108,32 +107,6 @@ class Plan:
     def project(self) -> Path:
         """The folder of the project."""
         return self.places.root if self.places is not None else self.cwd
-
-
-@final
-@attrs.frozen(kw_only=True)
-class Watch:
-    """What else a program wants to hear of while it happens; whoever is called may only store and wake."""
-
-    on_stream: OnStream | None = None
-    """Hears of each event of the models' answers to turns of agents, with the agent's id."""
-    on_taken: Callable[[str], object] | None = None
-    """Hears the id of each message that `session.send` has handed in, when the main agent takes it up."""
-    on_hook: OnHook | None = None
-    """Hears of each run of a hook's handler from its beginning to its end."""
-
-
-@final
-@attrs.frozen
-class Hosted:
-    """What the program hands in for its agents to reach it by."""
-
-    model: Model
-    can_use_tool: CanUseTool | None
-    ask_user: AskUser | None
-    on_message: OnMessage | None
-    watch: Watch
-    has_approver: bool = attrs.field(kw_only=True)
 
 
 @final
@@ -146,6 +119,11 @@ class Surroundings:
     tell: Callable[[TaskNotice], None] = lambda _: None
     """Takes the notice of a task that has ended."""
     tasks: Tasks = attrs.field(init=False)
+
+
+def _is_setup(_: object, attribute: attrs.Attribute[str | None], value: str | None) -> None:
+    if value not in {None, "init", "maintenance"}:
+        raise UsageError(f"{attribute.name} has to be init or maintenance, not {value!r}")
 
 
 @final
@@ -161,6 +139,7 @@ class Wish:
     agents: Mapping[str, Any] | None
     added: tuple[Path, ...] = ()
     plugins: tuple[Path, ...] = ()
+    setup: str | None = attrs.field(default=None, validator=_is_setup)
     is_trusted: bool = attrs.field(kw_only=True)
 
     @property
@@ -227,6 +206,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         plugins=plugins,
         servers=servers,
         mcp=mcp,
+        setup=wish.setup or "",
         problems=(*([of_mode] if of_mode else []), *map(str, diagnostics), *problems),
     )
 
@@ -306,7 +286,8 @@ async def compose(
 ) -> Composition:
     """Return what makes the agents of a session; its MCP servers have been started, and may not be connected yet."""
     model, budget = layered(plan, hosted.model, journal, ports)
-    services = _mcp_services(plan, around, run_folder, ports)
+    elicitations = Elicitations(host=hosted.elicit, recorder=journal.recorder, on_elicited=hosted.watch.on_elicited)
+    services = _mcp_services(plan, around, elicitations, run_folder, ports)
     found = plan.servers
     servers = await start_servers(branch, found.configs, services, disabled=found.disabled, broken=found.broken)
     composition = Composition(
@@ -316,19 +297,7 @@ async def compose(
         places=plan.places,
         definitions=plan.definitions,
         skills=SkillSource(plan.places, blocking=ports.blocking),
-        hook_services=HookServices(
-            project=plan.project,
-            environment=plan.environ,
-            ports=ports,
-            emit=journal.recorder.emit_fields,
-            rules=HookRules(cwd=str(plan.cwd), home=plan.policy.home),
-            mcp=HookCaller(servers),
-            model=Judge(model, _names(plan)),
-            overflow_folder=run_folder / "hooks",
-            start_soon=around.nursery.start_soon,
-            on_hook=hosted.watch.on_hook,
-            session_end_limit_s=plan.limits.session_end_s,
-        ),
+        hook_services=_hook_services(plan, hosted, around, servers, model, journal=journal, ports=ports),
         ports=ports,
         cwd=plan.cwd,
         has_mode=plan.has_mode,
@@ -339,6 +308,8 @@ async def compose(
         git=plan.git,
     )
     composition.take_plugins(plan.plugins, plugin_hooks(plan.plugins))
+    composition.elicitations = elicitations
+    composition.title = Title(plan.title, journal.recorder)
     is_kept = plan.settings.scalars.fileCheckpointingEnabled
     composition.checkpoints = await open_checkpoints(run_folder, journal.write_before, ports, is_on=is_kept)
     composition.services = _services(
@@ -349,7 +320,9 @@ async def compose(
     return composition
 
 
-def _mcp_services(plan: Plan, around: Surroundings, run_folder: Path, ports: Ports) -> McpServices:
+def _mcp_services(
+    plan: Plan, around: Surroundings, elicitations: Elicitations, run_folder: Path, ports: Ports
+) -> McpServices:
     """Return what MCP servers are connected with."""
     return McpServices(
         cwd=plan.cwd,
@@ -359,6 +332,33 @@ def _mcp_services(plan: Plan, around: Surroundings, run_folder: Path, ports: Por
         programs=around.processes,
         output_folder=run_folder / "tasks",
         tokens=None if plan.places is None else plan.places.home / TOKENS_FOLDER,
+        elicit=elicitations.ask,
+        on_elicited=elicitations.completed,
+    )
+
+
+def _hook_services(
+    plan: Plan,
+    hosted: Hosted,
+    around: Surroundings,
+    servers: McpServers,
+    model: Model,
+    *,
+    journal: Journal,
+    ports: Ports,
+) -> HookServices:
+    return HookServices(
+        project=plan.project,
+        environment=plan.environ,
+        ports=ports,
+        emit=journal.recorder.emit_fields,
+        rules=HookRules(cwd=str(plan.cwd), home=plan.policy.home),
+        mcp=HookCaller(servers),
+        model=Judge(model, _names(plan)),
+        overflow_folder=journal.folder / "hooks",
+        start_soon=around.nursery.start_soon,
+        on_hook=hosted.watch.on_hook,
+        session_end_limit_s=plan.limits.session_end_s,
     )
 
 
@@ -453,9 +453,11 @@ def _services(
         background=around.tasks,
         ask_user=hosted.ask_user,
         on_message=hosted.on_message,
+        on_shown=hosted.watch.on_shown,
         on_stream=hosted.watch.on_stream,
         on_taken=hosted.watch.on_taken,
         watch_files=composition.files.ask_for,
+        set_title=composition.title.change,
     )
 
 

@@ -49,6 +49,7 @@ from greenroom.models import Budget, ModelNames, choose_model, read_effort
 from greenroom.permissions import ChildPermission, Mode, Policy, hidden_tools
 from greenroom.session._agent_hooks import AgentHooks
 from greenroom.session._agent_servers import ServerTool, reach_servers, read_server_prompt
+from greenroom.session._elicitation import Elicitations
 from greenroom.session._environment_text import environment_text, git_status
 from greenroom.session._file_watch import FileWatch
 from greenroom.session._finding import describes_place
@@ -58,6 +59,7 @@ from greenroom.session._leading import as_coordinator, give_scratchpad, open_fol
 from greenroom.session._policy import policy_of
 from greenroom.session._settings import Settings, SettingSource
 from greenroom.session._skill_ports import skill_ports, taking_up_by
+from greenroom.session._title import Title
 from greenroom.session._tool_lists import check_tool_list, names
 from greenroom.skills import Rendered, SkillFailed, Skills, SkillSource, read_command_line, render_skill
 from greenroom.teams import TeamSettings
@@ -83,6 +85,8 @@ class Composition(InForce):
         services: What all agents share; set once it is made, before the first agent is.
         hooks: Those of each agent.
         files: Those that hooks watch.
+        elicitations: Answers what MCP servers ask; set once it is made.
+        title: What people call the session; set once it is made.
         fork_skill: Runs the skills of models that are agents of their own; set before the first agent is made.
     """
 
@@ -115,6 +119,8 @@ class Composition(InForce):
         self.checkpoints: FileCheckpoints | None = None
         self.scratchpad: Path | None = None
         self.plugins = FoundPlugins()
+        self.elicitations: Elicitations
+        self.title: Title
         self.problems: list[str] = []
         self.hooks = AgentHooks(settings.hooks, hook_services, self.problems)
         self.files = FileWatch(cwd)

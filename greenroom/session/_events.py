@@ -1,4 +1,4 @@
-"""What a session puts on record: its own beginning and end, and that files were set back."""
+"""What a session puts on record: its own beginning and end, that files were set back, what servers ask."""
 
 from __future__ import annotations
 
@@ -28,6 +28,19 @@ class SessionBegan(Event):
     """How its calls were treated that no rule speaks about, when it began."""
     mode: str = ""
     """`coordinator` where the main agent only leads others, else `normal`."""
+    title: str = ""
+    """The title that it has from the run that it goes on with; empty for none."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class SessionTitled(Event):
+    """The session has another title."""
+
+    kind: ClassVar[str] = "session.titled"
+
+    title: str
+    """In one line, at most 200 characters."""
 
 
 @final
@@ -64,4 +77,36 @@ class FilesRewound(Event):
     """What could not be set back, and why, in one line; empty where all could."""
 
 
-EVENTS: Final = (SessionBegan, FilesRewound, SessionEnded)
+@final
+@attrs.frozen(kw_only=True)
+class ElicitationAsked(Event):
+    """An MCP server asks a person something."""
+
+    kind: ClassVar[str] = "elicitation.asked"
+
+    server: str
+    """Its name."""
+    mode: str
+    """`form` for fields to fill in, `url` for an address to open."""
+    message: str
+    """What it says, in at most 500 characters."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ElicitationAnswered(Event):
+    """An MCP server was answered; what was filled in is not on record."""
+
+    kind: ClassVar[str] = "elicitation.answered"
+
+    server: str
+    """Its name."""
+    mode: str
+    """`form` or `url`."""
+    action: str
+    """`accept`, `decline`, `cancel`, or `withdrawn` where nobody waited for the answer any more."""
+    who: str
+    """`person`, `hook`, `nobody` where nobody could be asked, or empty."""
+
+
+EVENTS: Final = (SessionBegan, SessionTitled, FilesRewound, ElicitationAsked, ElicitationAnswered, SessionEnded)

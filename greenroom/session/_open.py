@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, Unpack, final
 
 import attrs
 import trio
@@ -14,17 +14,15 @@ import trio
 from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, teams, views, worktrees
 from greenroom import agents as agent_events
 from greenroom.actors import State
-from greenroom.agents import AgentDefinition, CanUseTool, Loaded, OnMessage
+from greenroom.agents import AgentDefinition, Loaded
 from greenroom.core import Cause, Event, Ports, UsageError, is_uuid
 from greenroom.core import session_id as new_session_id
 from greenroom.hooks import HookEvent
 from greenroom.models import Limits, Model
 from greenroom.session._assembly import (
-    Hosted,
     MainFor,
     ModelFor,
     Plan,
-    Watch,
     Wish,
     compose,
     make_delegation,
@@ -34,6 +32,7 @@ from greenroom.session._assembly import (
 from greenroom.session._composition import Composition
 from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
+from greenroom.session._host import HostArguments, Hosted
 from greenroom.session._leading import mode_of
 from greenroom.session._main import MAIN
 from greenroom.session._neighbours import open_door
@@ -43,7 +42,7 @@ from greenroom.session._session import Session
 from greenroom.session._settings_watch import SettingsWatch
 from greenroom.session._stay import settle, with_worktree
 from greenroom.supervisor import SupervisorSpec, open_runtime
-from greenroom.tools import AskUser, Tool, ToolSet
+from greenroom.tools import Tool, ToolSet
 from greenroom.tools.builtin import READ_ONLY_TOOLS
 from greenroom.trace import open_journal, runs_folder
 
@@ -88,15 +87,12 @@ async def open_session(
     settings: Mapping[str, Any] | None = None,
     is_trusted: bool = False,
     permission_mode: str | None = None,
-    can_use_tool: CanUseTool | None = None,
-    has_approver: bool = False,
-    ask_user: AskUser | None = None,
     agents: Mapping[str, Any] | None = None,
     added: Iterable[Path | str] = (),
     plugins: Iterable[Path | str] = (),
     worktree: str | None = None,
-    on_message: OnMessage | None = None,
-    watch: Watch | None = None,
+    setup: str | None = None,
+    **hosted: Unpack[HostArguments],
 ) -> AsyncIterator[Session]:
     """Open a session; leaving the block stops what runs, within 30 s.
 
@@ -113,25 +109,24 @@ async def open_session(
         settings: Settings that come before those of any file, with the keys of a settings file.
         is_trusted: Whether what the project's own files allow, run or set may count.
         permission_mode: How calls are treated that no rule speaks about; before any setting.
-        can_use_tool: Called with each call that somebody has to decide about.
-        has_approver: Whether such calls then wait in `session.approvals`; else they are refused.
-        ask_user: Puts an agent's questions before a person.
         agents: More definitions, as JSON objects by their names.
         added: Further folders that the agents may work in; where files are read, agents and skills of theirs count too.
         plugins: Folders of plugins whose agents, skills, hooks and MCP servers count, whatever else is read.
         worktree: The git worktree to work in, left there: a name; empty for a new one; `#` and the number of a pull request.
-        on_message: Hears of each message of an agent in the step in which it is appended.
-        watch: Who hears of what else while it happens.
+        setup: `init` or `maintenance`: hooks of `Setup` run before those of the session's start, and are told this.
+        hosted: How the session reaches the program: who is asked, and who hears of what; see `HostArguments`.
 
     Raises:
         UsageError: `cwd` is no folder; there is no such run, agent, mode or source; a setting cannot be used.
         WorktreeError, JournalError: The worktree cannot be made or is another session's; the run folder cannot be written.
         RuntimeFailed: An agent crashed more often than it may be restarted.
     """
-    wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, is_trusted=is_trusted)
+    wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, setup=setup, is_trusted=is_trusted)
     way = _Way(resume, session_id, _runs(runs), worktree, _all(added), _absolute(plugins))
-    host = partial(_host, model, can_use_tool, ask_user, on_message, watch or Watch(), has_approver=has_approver)
-    async with _opened(cwd, wish, way, ports or Ports(), host) as session:
+    ports = ports or Ports()
+    plan, place, earlier = await _planned(cwd, wish, way, ports)
+    host = Hosted(model=_made(model, plan), **hosted)
+    async with _running(plan, host, place, ports, earlier) as session:
         yield session
 
 
@@ -148,37 +143,17 @@ class _Way:
     plugins: tuple[Path, ...]
 
 
-def _host(
-    model: Model | ModelFor,
-    can_use_tool: CanUseTool | None,
-    ask_user: AskUser | None,
-    on_message: OnMessage | None,
-    watch: Watch,
-    plan: Plan,
-    *,
-    has_approver: bool,
-) -> Hosted:
-    """Return what the program hands in, with the model of the plan."""
-    made = model(plan.settings.scalars, plan.main) if callable(model) else model
-    return Hosted(made, can_use_tool, ask_user, on_message, watch, has_approver=has_approver)
-
-
-@asynccontextmanager
-async def _opened(
-    cwd: Path | str, wish: Wish, way: _Way, ports: Ports, host: Callable[[Plan], Hosted]
-) -> AsyncIterator[Session]:
-    """Settle what a session is to be, and run it."""
-    plan, place, earlier = await _planned(cwd, wish, way, ports)
-    async with _running(plan, host(plan), place, ports, earlier) as session:
-        yield session
-
-
 async def _planned(cwd: Path | str, wish: Wish, way: _Way, ports: Ports) -> tuple[Plan, Path, Path | None]:
     """Return what a session is to be, its folder, and that of the run that it goes on with."""
     wish = attrs.evolve(wish, added=way.added, plugins=way.plugins)
     earlier, before, place = await _places_of(way.resume, way.session_id, way.runs, ports)
     plan = await make_plan(_existing(cwd), wish, ports, mode=before.mode, earlier=earlier)
+    plan = attrs.evolve(plan, title=before.title)
     return await with_worktree(plan, way.worktree, ports), place, earlier
+
+
+def _made(model: Model | ModelFor, plan: Plan) -> Model:
+    return model(plan.settings.scalars, plan.main) if callable(model) else model
 
 
 async def _places_of(
@@ -280,7 +255,7 @@ async def _start(
     source = "resume" if earlier in {None, session.run_folder} else "fork"
     stays, problems = session.delegation.stays, composition.problems
     into = partial(settle, stays=stays, plan=plan, problems=problems, earlier=earlier, blocking=ports.blocking)
-    await session.start_main(plan.main, loaded, source=source, settle=into)
+    await session.start_main(plan.main, loaded, source=source, setup=plan.setup, settle=into)
 
 
 async def _leave_places(session: Session | None) -> None:
@@ -312,6 +287,7 @@ def _beginning(plan: Plan, folder: Path, model: Model) -> SessionBegan:
         agent=plan.main.name,
         permission_mode=plan.policy.mode.value,
         mode=mode_of(plan.settings.scalars.delegation),
+        title=plan.title,
     )
 
 

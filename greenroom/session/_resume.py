@@ -11,6 +11,7 @@ import attrs
 
 from greenroom.agents import Loaded, load_conversation
 from greenroom.core import Blocking, Disk, Ports, UsageError
+from greenroom.session._events import SessionTitled
 from greenroom.session._lines import objects_of
 from greenroom.store import Transcript, TranscriptHeader
 from greenroom.trace import JOURNAL, find_run
@@ -57,6 +58,8 @@ class Beginning:
     agent: str = ""
     permission_mode: str = ""
     mode: str = ""
+    title: str = ""
+    """The latest."""
 
 
 def read_beginning(run_folder: Path) -> Beginning:
@@ -65,9 +68,12 @@ def read_beginning(run_folder: Path) -> Beginning:
     A run without a journal says nothing. Only the lines that say it are decoded, so it takes as long as reading the journal's bytes.
     """
     found: Mapping[str, Any] = {}
-    for values in objects_of(run_folder / JOURNAL, b'"session.begin"'):
-        if values.get("ev") == "session.begin":
-            found = values
+    for values in objects_of(run_folder / JOURNAL, b'"session.'):
+        match values.get("ev"):
+            case "session.begin":
+                found = values
+            case SessionTitled.kind:
+                found = {**found, "title": values.get("title")}
     names = [field.name for field in attrs.fields(Beginning)]
     return Beginning(**{name: str(found[name]) for name in names if found.get(name)})
 

@@ -33,6 +33,7 @@ from greenroom.mcp import McpServers
 from greenroom.models import Budget, Usage
 from greenroom.permissions import ApprovalQueue, Mode, Scope, Update, parse_mode
 from greenroom.session._aside import Asides, BesideTurns
+from greenroom.session._changing import OfItself
 from greenroom.session._composition import Composition
 from greenroom.session._cut_turns import OfCutTurns
 from greenroom.session._delegation import Delegation, OfHost, SessionGround
@@ -50,7 +51,7 @@ from greenroom.tasks import MCP_CALL, SHELL
 
 
 @final
-class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfTeams):
+class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
     """An open session. Made by `open_session`."""
 
     def __init__(
@@ -112,6 +113,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfTeams):
         loaded: Loaded | None = None,
         *,
         source: str = "resume",
+        setup: str = "",
         settle: Callable[[AgentHome], Awaitable[None]] | None = None,
     ) -> None:
         """Start the main agent, with the conversation of an earlier run if there is one; called by `open_session`.
@@ -120,6 +122,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfTeams):
             definition: Its own.
             loaded: That conversation.
             source: What hooks of the session's start are told then.
+            setup: What hooks of `Setup` are told; empty runs none.
             settle: Brings the main agent to the folder that it works in, before it starts.
         """
         home = self._main_home = self._composition.make_home(definition, is_child=False)
@@ -151,8 +154,14 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfTeams):
         self.delegation.forks.hand_in = self.inbox.hand_in_hidden
         await self.inbox.open(self._supervisor)
         self.asides = Asides(main=self._main, home=home, recorder=self.runtime.recorder, recording=self._recording)
+        self._composition.elicitations.home, self._composition.elicitations.interrupt = home, self.interrupt
+        self._composition.title.home = home
         self.initial_message = await tell_of_start(
-            home, self.runtime.recorder, source="startup" if loaded is None else source
+            home,
+            self.runtime.recorder,
+            source="startup" if loaded is None else source,
+            title=self.title,
+            setup=setup,
         )
 
     async def tell_of_end(self) -> None:

@@ -18,23 +18,37 @@ from greenroom.hooks import (
     InstructionsLoadedInput,
     SessionEndInput,
     SessionStartInput,
+    SetupInput,
 )
 
 
-async def tell_of_start(home: AgentHome, recorder: Recorder, *, source: str) -> str:
+async def tell_of_start(home: AgentHome, recorder: Recorder, *, source: str, title: str = "", setup: str = "") -> str:
     """Run the hooks of the start, and return what one of them wants to be the first prompt.
+
+    Those of `Setup` come first, where that is asked for.
 
     Args:
         home: The main agent's.
         recorder: Where it is put on record.
         source: What the session begins with: `startup`, `resume` or `fork`.
+        title: The session's; empty for none.
+        setup: `init` or `maintenance`, where things are to be set up first; empty for nothing.
     """
-    hooking = _hooking(home, recorder)
+    hooking = hooking_of(home, recorder)
     tell_of_instructions(hooking, [(one, ()) for one in home.instructions])
+    if setup and hooking.has(HookEvent.SETUP):
+        await hooking.run(SetupInput(trigger=setup))
+        home.reminders += tuple(hooking.reminders)
+        hooking.reminders.clear()
     if not hooking.has(HookEvent.SESSION_START):
         return ""
     outcome = await hooking.run(
-        SessionStartInput(source=source, model=home.services.model.name, agent_type=home.definition.name)
+        SessionStartInput(
+            source=source,
+            model=home.services.model.name,
+            agent_type=home.definition.name,
+            session_title=title or None,
+        )
     )
     home.reminders += tuple(hooking.reminders)
     return outcome.extras.initial_user_message or ""
@@ -51,7 +65,7 @@ async def ask_of_change(home: AgentHome, recorder: Recorder, *, source: str, pat
     """
     if home.hooks is None or not home.hooks.has(HookEvent.CONFIG_CHANGE):
         return ""
-    outcome = await _hooking(home, recorder).run(ConfigChangeInput(source=source, file_path=path))
+    outcome = await hooking_of(home, recorder).run(ConfigChangeInput(source=source, file_path=path))
     return outcome.reason
 
 
@@ -64,7 +78,7 @@ async def tell_of_file(home: AgentHome, recorder: Recorder, *, path: Path, chang
         path: The file.
         change: `add`, `change` or `unlink`.
     """
-    await _hooking(home, recorder).run(FileChangedInput(file_path=path, change=change))
+    await hooking_of(home, recorder).run(FileChangedInput(file_path=path, change=change))
 
 
 def tell_of_instructions(
@@ -97,7 +111,7 @@ _MEMORY_TYPES: Final = {"user": "User", "local": "Local", "managed": "Managed"}
 
 def notice(home: AgentHome, recorder: Recorder, source: str, text: str) -> None:
     """Tell people something of the session."""
-    _hooking(home, recorder).notice(source, text)
+    hooking_of(home, recorder).notice(source, text)
 
 
 async def tell_of_end(home: AgentHome, recorder: Recorder) -> None:
@@ -106,10 +120,11 @@ async def tell_of_end(home: AgentHome, recorder: Recorder) -> None:
         return
     with trio.CancelScope(shield=True):  # bounded by the limit that these hooks share
         try:
-            await _hooking(home, recorder).run(SessionEndInput(reason="other"))
+            await hooking_of(home, recorder).run(SessionEndInput(reason="other"))
         except StoppedByHook:
             pass  # it stops
 
 
-def _hooking(home: AgentHome, recorder: Recorder) -> Hooking:
+def hooking_of(home: AgentHome, recorder: Recorder) -> Hooking:
+    """Return what runs the hooks of the main agent where no turn of its own does."""
     return Hooking(home=home, token=(home.id, 0, 0), seq=0, recorder=recorder)

@@ -6,7 +6,7 @@ Rule: a call waits for its task by a link. What may not go on without the call e
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
@@ -180,7 +180,14 @@ class Background(Protocol):
         ...
 
 
-async def wait_linked(task: BackgroundTask, timeout_s: float, actor: str, *, may_move: bool) -> bool:
+async def wait_linked(
+    task: BackgroundTask,
+    timeout_s: float,
+    actor: str,
+    *,
+    may_move: bool,
+    pausing: Callable[[trio.CancelScope], AbstractContextManager[object]] = nullcontext,
+) -> bool:
     """Wait for a task that lives no longer than this, unless it is moved; say whether the time was up.
 
     Cancelled, it ends the task, and returns when that has ended.
@@ -190,9 +197,10 @@ async def wait_linked(task: BackgroundTask, timeout_s: float, actor: str, *, may
         timeout_s: Seconds after which it is moved to the background, or ended.
         actor: Id of the agent whose call it is.
         may_move: Whether it may go on in the background then.
+        pausing: Given the scope of the wait, lets its deadline stand still at times.
     """
     try:
-        with trio.move_on_after(timeout_s) as waiting:
+        with trio.move_on_after(timeout_s) as waiting, pausing(waiting):
             await task.wait_released()
         if waiting.cancelled_caught and not (may_move and task.move_to_background()):
             task.kill(Cause("deadline", f"not done after {timeout_s:g} s"))

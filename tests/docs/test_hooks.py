@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from greenroom.hooks import CATALOG, HookEvent, HookSource, Permission, parse_hooks, read_command
+from greenroom.hooks import CATALOG, Extras, HookEvent, HookSource, Permission, parse_hooks, read_command
 from tests.docs.hooks import PAGE, insert
 
 HOW_TO: Final = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "hooks.md"
@@ -39,8 +39,13 @@ def test_what_the_how_to_shows_can_be_used(text: str) -> None:
         assert parsed.hooks
         assert parsed.problems == ()
     else:
-        answer = read_command(HookEvent.PRE_TOOL_USE, 0, text, "")
-        assert (answer.permission, answer.problems) == (Permission.ASK, ())
+        event = HookEvent(values["hookSpecificOutput"]["hookEventName"])
+        answer = read_command(event, 0, text, "")
+        assert answer.problems == ()
+        if event is HookEvent.PRE_TOOL_USE:
+            assert answer.permission is Permission.ASK
+        else:
+            assert answer.extras != Extras()
 
 
 def test_the_program_of_the_how_to_runs_as_it_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,12 +7,13 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from greenroom.agents import AgentMcpServer, Origin
 from greenroom.agents.definitions import read_markdown
-from greenroom.mcp import ServerScope, parse_server, read_approvals
+from greenroom.mcp import Elicitation, ServerScope, misfit, parse_server, read_approvals
 from tests.docs.mcp import PAGE, insert
 from tests.docs.test_documents import ROOT, blocks_of, run_python
 
@@ -57,8 +58,19 @@ def test_the_definition_of_the_how_to_says_what_it_should() -> None:
 
 
 @pytest.mark.slow  # it starts a Python that imports the SDK
+async def test_the_person_of_the_how_to_fills_in_a_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: dict[str, Any] = {}
+    exec(blocks_of(HOW_TO)[0], made)
+    monkeypatch.setattr("builtins.input", lambda _: "Ann")
+    fields = {"name": {"type": "string"}}
+    form = Elicitation(server="far", message="Who?", schema={"type": "object", "properties": fields})
+
+    assert misfit(form, await made["elicit"](form)) == ""
+    assert (await made["elicit"](Elicitation(server="far", message="?", mode="url", url="u"))).action == "decline"
+
+
 def test_the_program_of_the_how_to_prints_the_time(tmp_path: Path) -> None:
-    (program,) = blocks_of(HOW_TO)
+    _, program = blocks_of(HOW_TO)
     servers = blocks("json")[0]
     entry = json.loads(servers)["mcpServers"]["time"]
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"time": entry, "bad": {"url": "http://h"}}}))

@@ -19,6 +19,8 @@ from greenroom.hooks import (
     HookOutcome,
     Permission,
     PermissionDecision,
+    Reply,
+    ReplyAction,
     StopGuard,
     fold_answers,
     read_command,
@@ -36,8 +38,9 @@ KEYS: Final = (
     *("continue", "stopReason", "suppressOutput", "systemMessage", "decision", "reason", "hookSpecificOutput"),
     *("hookEventName", "permissionDecision", "permissionDecisionReason", "updatedInput", "additionalContext"),
     *("updatedToolOutput", "retry", "watchPaths", "behavior", "interrupt", "ok", "impossible"),
+    *("action", "content", "displayContent"),
 )
-WORDS: Final = st.sampled_from(["allow", "deny", "ask", "block", "approve", *HookEvent])
+WORDS: Final = st.sampled_from(["allow", "deny", "ask", "block", "approve", *ReplyAction, *HookEvent])
 NEARLY: Final = st.recursive(
     JSON | WORDS,
     lambda inner: st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),
@@ -206,6 +209,47 @@ def test_what_single_events_know() -> None:
     assert post.extras.updated_tool_output == {"x": 1}
     assert start.extras == Extras(session_title="t", initial_user_message="hi", watch_paths=("a",))
     assert denied.extras.retry is True
+
+
+@pytest.mark.parametrize("event", [HookEvent.ELICITATION, HookEvent.ELICITATION_RESULT])
+def test_a_question_of_a_server_is_answered_by_an_action_and_the_fields_of_its_form(event: HookEvent) -> None:
+    form = {"name": "Ann"}
+
+    accepted = read(specific(event, action="accept", content=form), event)
+    assert accepted.extras.reply == Reply(action=ReplyAction.ACCEPT, content=form)
+    assert read(specific(event, action="accept"), event).extras.reply == Reply(action=ReplyAction.ACCEPT)
+    assert read(specific(event, action="cancel", content=form), event).extras.reply == Reply(action=ReplyAction.CANCEL)
+    assert read("", event, exit_code=2, stderr="no").block_reason == "no"
+    both = read(specific(event, action="accept", content=form), event, exit_code=2, stderr="no")
+    assert (both.blocks, both.extras.reply) == (True, None)  # agents 3.31
+
+
+@pytest.mark.parametrize(
+    "values", [{"action": "yes"}, {"action": 1}, {"content": {}}, {"action": "accept", "content": "x"}]
+)
+def test_an_answer_to_a_server_that_cannot_be_used_is_none_and_a_problem(values: dict[str, Any]) -> None:
+    answer = read(specific(HookEvent.ELICITATION, **values), HookEvent.ELICITATION)
+
+    assert answer.extras.reply is None
+    assert len(answer.problems) == 1
+
+
+def test_of_several_answers_to_a_server_the_last_counts() -> None:
+    answers = [
+        read(specific(HookEvent.ELICITATION, **values), HookEvent.ELICITATION)
+        for values in ({"action": "accept", "content": {"a": 1}}, {"action": "decline"}, {})
+    ]
+
+    assert fold_answers(HookEvent.ELICITATION, answers).extras.reply == Reply(action=ReplyAction.DECLINE)
+
+
+def test_what_is_shown_in_the_place_of_a_message_is_text_and_ends_nothing() -> None:
+    event = HookEvent.MESSAGE_DISPLAY
+    shown = read(specific(event, displayContent=""), event)
+    assert shown.extras.display_content == ""  # hidden, not left as it is
+    assert read(specific(event, displayContent=5), event).extras.display_content is None
+    assert not read(json.dumps({"continue": False}), event).stops
+    assert read("", event, exit_code=2, stderr="no").problems == (f"{NON_BLOCKING} 2 no",)
 
 
 def test_only_a_reply_of_2xx_with_json_decides() -> None:

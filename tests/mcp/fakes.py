@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
 import trio
 
 from greenroom.actors import Behavior, Context
@@ -16,6 +17,8 @@ from greenroom.mcp import (
     CallFailed,
     CallResult,
     Change,
+    Elicit,
+    Elicitation,
     Ending,
     Http,
     McpEvent,
@@ -36,11 +39,23 @@ from greenroom.mcp import (
     ToolInfo,
     start_servers,
 )
+from greenroom.mcp._dialogs import Dialogs
 from greenroom.supervisor import Runtime
 
 ECHO: Final = ToolInfo(name="echo", input_schema={"type": "object"}, is_read_only=True)
 SLOW: Final = ToolInfo(name="slow")
 WORK: Final = ToolInfo(name="work")
+ASK: Final = ToolInfo(name="ask")
+FORM: Final = Elicitation(
+    server="far",
+    message="Who are you?",
+    schema={
+        "type": "object",
+        "properties": {"name": {"type": "string", "minLength": 2}, "age": {"type": "integer", "minimum": 0}},
+        "required": ["name"],
+    },
+)
+PAGE: Final = Elicitation(server="far", message="Log in.", mode="url", url="https://login.example/now", id="q1")
 
 
 class FakeServer:
@@ -61,6 +76,9 @@ class FakeServer:
         self.cancelled = 0
         self.closes_in_s = 0.0
         self.peer: FakePeer | None = None
+        self.elicit: Elicit | None = None
+        """Takes what its tool `ask` asks."""
+        self.dialogs = Dialogs()
 
     def die(self, why: str = "it died") -> None:
         assert self.peer is not None
@@ -119,6 +137,8 @@ class FakePeer:
                 raise
         if tool == "work":
             return await self._work(on_progress, **values)
+        if tool == "ask":
+            return await self._ask(**values)
         if tool == "refuse":
             raise CallFailed("no such luck")
         if tool == "drop":
@@ -148,6 +168,23 @@ class FakePeer:
             raise
         image = (BinaryPart(kind="image", mime_type="image/png", base64=picture),) if picture else ()
         return CallResult(parts=(TextPart(text), *image), is_error=is_error)
+
+    async def _ask(
+        self, *, before_s: float = 0.0, after_s: float = 0.0, server: str = "far", mode: str = "form"
+    ) -> CallResult:
+        """Ask a person something between two pieces of work, and return what came of it."""
+        assert self.server.elicit is not None
+        try:
+            await trio.sleep(before_s)
+            asked = FORM if mode == "form" else PAGE
+            answer = await self.server.elicit(attrs.evolve(asked, server=server))
+            await trio.sleep(after_s)
+        except trio.Cancelled:
+            self.server.cancelled += 1
+            raise
+        assert answer is not None
+        said = "" if answer.content is None else f" {dict(answer.content)}"
+        return CallResult(parts=(TextPart(f"{answer.action}{said}"),))
 
     async def wait_changed(self) -> frozenset[Change]:
         await self.changed.wait()
@@ -197,6 +234,7 @@ async def start(
     *configs: ServerConfig,
     settings: McpSettings | None = None,
     folder: Path | None = None,
+    elicit: Elicit | None = None,
     **servers: FakeServer,
 ) -> McpServers:
     ports = Ports(blocking=InlineBlocking())
@@ -206,8 +244,12 @@ async def start(
         settings=settings or McpSettings(),
         open_peer=FakePeers(**servers),
         output_folder=folder,
+        elicit=elicit,
     )
-    return await start_servers(runtime.root, configs, services)
+    started = await start_servers(runtime.root, configs, services)
+    for server in servers.values():
+        server.elicit = started.ask_person
+    return started
 
 
 def listen(runtime: Runtime) -> list[McpEvent]:
