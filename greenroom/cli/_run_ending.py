@@ -14,7 +14,7 @@ import attrs
 
 from greenroom.agents import TOOL_UNAVAILABLE, Answer, NoStructuredAnswer, OutOfTurns, PromptBlocked, StoppedByHook
 from greenroom.core import ProviderError, TurnFailed, TurnKilled
-from greenroom.models import BudgetExceeded, ToolUseBlock
+from greenroom.models import BudgetExceeded, ToolUseBlock, error_category
 
 SUCCESS: Final = "success"
 MAX_TURNS: Final = "error_max_turns"
@@ -24,24 +24,6 @@ FAILED: Final = "error_during_execution"
 
 INTERRUPTED: Final = "[Request interrupted by user]"
 """What stands in `errors` of a turn that somebody ended (the leading coding agent's text)."""
-
-CATEGORIES: Final[Mapping[str, str]] = {
-    "authentication": "authentication_failed",
-    "permission": "authentication_failed",
-    "billing": "billing_error",
-    "rate_limited": "rate_limit",
-    "overloaded": "overloaded",
-    "bad_request": "invalid_request",
-    "too_large": "invalid_request",
-    "not_found": "model_not_found",
-    "server_error": "server_error",
-    "timeout": "server_error",
-    "connection": "server_error",
-    "cut": "server_error",
-    "protocol": "server_error",
-}
-"""The category of an error for each kind of `ProviderError` (agents 13.18)."""
-
 
 HINTS: Final[Mapping[str, str]] = {
     "authentication": "check the key in ANTHROPIC_API_KEY",
@@ -132,7 +114,7 @@ def ended_badly(error: TurnFailed | TurnKilled, *, was_in_tools: bool = False) -
                 error=f"{cause}; {HINTS[cause.kind]}" if cause.kind in HINTS else str(cause),
                 reason="prompt_too_long" if cause.kind == "too_large" else "api_error",
                 api_status=cause.status,
-                category=CATEGORIES.get(cause.kind, "unknown"),
+                category=error_category(cause.kind),
             )
         case StoppedByHook() | PromptBlocked():
             return Ending(subtype=FAILED, text=error.partial, error=str(cause), reason="hook_stopped")

@@ -193,11 +193,16 @@ class Run:
                 self._turn_ended(event)
             case PermissionDenied() | CompactBegan() | CompactEnded() | ModelRetried():
                 self._print(partial(self._printer.told, event))
-            case AgentNoticed(source=source, text=text) if source == SETTINGS_NOTICE:
-                note(text)
+            case AgentNoticed(source=source, text=text):
+                self._noticed(source, text)
             case HookRan(error=error) if error and (event.source, event.handler, error) not in self._bad_hooks:
                 self._bad_hooks.add((event.source, event.handler, error))
                 note(f"{event.source}: the hook {event.handler!r} of {event.event} does not work: {error}")
+
+    def _noticed(self, source: str, text: str) -> None:
+        """Say what people are told of the main agent, save what was said of a hook that does not work."""
+        if not any(error in text for _, _, error in self._bad_hooks):
+            note(text if source == SETTINGS_NOTICE else f"{source}: {text}")
 
     def _turn_ended(self, event: TurnEnded) -> None:
         first, self._first = self._first, None

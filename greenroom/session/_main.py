@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from greenroom.agents import AgentDefinition
+from greenroom.agents import MAIN_NAME, AgentDefinition
 
 MAIN: Final = AgentDefinition(
-    name="main",
+    name=MAIN_NAME,
     system_prompt="You are a careful engineer. Answer from what you read with your tools, and say what you could not find.",
 )

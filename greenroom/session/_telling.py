@@ -34,7 +34,7 @@ async def tell_of_start(home: AgentHome, recorder: Recorder, *, source: str) -> 
     if not hooking.has(HookEvent.SESSION_START):
         return ""
     outcome = await hooking.run(
-        SessionStartInput(source=source, model=home.services.model.name, agent_type=home.definition.name)
+        SessionStartInput(source=source, model=home.services.model.name, agent_type=home.told_type)
     )
     home.reminders += hooking.reminders
     return outcome.extras.initial_user_message or ""

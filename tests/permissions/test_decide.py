@@ -361,6 +361,8 @@ async def test_the_disk_is_asked_where_links_lead(tmp_path: Any) -> None:
     assert (await check(reading("link"), InlineBlocking())).effect is Effect.ASK
     assert (await check(reading("plain"), InlineBlocking())).effect is Effect.ALLOW
     assert decide(reading("link")).effect is Effect.ALLOW  # without looking, a link is what it says
+    assert (await check(reading("link"), InlineBlocking())).paths == (str(tmp_path / "secret"),)
+    assert (await check(reading("../project/./plain"), InlineBlocking())).paths == (f"{cwd}/plain",)
 
 
 def test_1_111_in_auto_a_classifier_is_asked_and_for_ask_rules_a_person() -> None:
