@@ -12,8 +12,16 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.agents import TOOL_UNAVAILABLE, Answer, NoStructuredAnswer, OutOfTurns, PromptBlocked, StoppedByHook
-from greenroom.core import ProviderError, TurnFailed, TurnKilled
+from greenroom.agents import (
+    TOOL_UNAVAILABLE,
+    Answer,
+    Compacted,
+    NoStructuredAnswer,
+    OutOfTurns,
+    PromptBlocked,
+    StoppedByHook,
+)
+from greenroom.core import GreenroomError, ProviderError, TurnFailed, TurnKilled
 from greenroom.models import BudgetExceeded, ToolUseBlock, error_category
 
 SUCCESS: Final = "success"
@@ -86,6 +94,12 @@ def ended_well(answer: Answer) -> Ending:
     )
 
 
+def compacted(done: Compacted) -> Ending:
+    """Return how a turn ended that put a summary in the place of the conversation."""
+    text = f"The conversation was compacted: about {done.post_tokens:,} tokens in place of {done.pre_tokens:,}."
+    return Ending(subtype=SUCCESS, text=text, reason="completed")
+
+
 def ended_badly(error: TurnFailed | TurnKilled, *, was_in_tools: bool = False) -> Ending:
     """Return how a turn ended that was not answered.
 
@@ -118,4 +132,6 @@ def ended_badly(error: TurnFailed | TurnKilled, *, was_in_tools: bool = False) -
             )
         case StoppedByHook() | PromptBlocked():
             return Ending(subtype=FAILED, text=error.partial, error=str(cause), reason="hook_stopped")
+        case GreenroomError():
+            return Ending(subtype=FAILED, text=error.partial, error=str(cause))
     return Ending(subtype=FAILED, text=error.partial, error=error.why)

@@ -30,7 +30,8 @@ from greenroom.agents import (
 )
 from greenroom.cli._output import complain, note
 from greenroom.cli._run_beats import Beats
-from greenroom.cli._run_ending import FAILED, SUCCESS, Ending, ended_badly, ended_well
+from greenroom.cli._run_commands import commands_of, focus_of
+from greenroom.cli._run_ending import FAILED, SUCCESS, Ending, compacted, ended_badly, ended_well
 from greenroom.cli._run_lines import Abandoned, Counts, Line, Opening, abandoned_text, hook_line
 from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_model import key_source
@@ -300,8 +301,12 @@ class Run:
         """Take the turn of a prompt, or go on with one that was cut, and print its result."""
         self._is_awaited, self._counted = True, None
         try:
-            answer = await (session.run(text, message_id=message_id) if text else session.go_on())
-            ending = ended_well(answer)
+            focus = focus_of(text, session)
+            if focus is not None:
+                ending = compacted(await session.compact(focus))
+            else:
+                answer = await (session.run(text, message_id=message_id) if text else session.go_on())
+                ending = ended_well(answer)
         except (TurnFailed, TurnKilled) as error:
             ending = ended_badly(error, was_in_tools=self._meter.was_in_tools)
         except GreenroomError as error:
@@ -359,10 +364,7 @@ def opening_of(session: Session) -> Opening:
         version=__version__,
         api_key_source=key_source(),
         tools=session.tools,
-        commands=[
-            *(one.name for one in session.skills.values() if one.for_users),
-            *(one.name for one in session.servers.prompts),
-        ],
+        commands=[one.name for one in commands_of(session)],
         agents=list(session.definitions),
         skills=[one.name for one in session.skills.values() if one.for_models],
         servers=[(one.name, one.status.value) for one in session.servers.states()],

@@ -1,9 +1,9 @@
 """Sessions: a main agent with everything below it, in one runtime, with one journal in one run folder."""
 
-from greenroom.session._assembly import MainFor, ModelFor, Watch
+from greenroom.session._assembly import ModelFor, Watch
 from greenroom.session._events import FilesRewound, SessionBegan, SessionEnded
 from greenroom.session._handles import TaskHandle, TaskResult
-from greenroom.session._main import MAIN
+from greenroom.session._main import MAIN, MainFor, main_of_settings
 from greenroom.session._neighbours import NeighbourError, NeighbourSettings
 from greenroom.session._open import EVENTS, FOLDS, open_session
 from greenroom.session._queue import Interrupted, SessionInbox
@@ -45,6 +45,7 @@ __all__ = [
     "WorktreeKeys",
     "find_session",
     "load_settings",
+    "main_of_settings",
     "open_session",
     "read_beginning",
     "rewind_run",

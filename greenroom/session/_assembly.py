@@ -28,7 +28,7 @@ from greenroom.agents import (
     compaction_from_environment,
 )
 from greenroom.agents.crew import Stays, delegation_from_environment, moves_calls
-from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions
+from greenroom.agents.definitions import DefinitionSource, builtin_definitions
 from greenroom.agents.review import AutoMode
 from greenroom.core import Event, Ports, Recorder, open_bare_nursery
 from greenroom.core.sources import Diagnostic, Kind, Places, find_places
@@ -48,10 +48,11 @@ from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation, SessionGround
 from greenroom.session._environment import EnvironmentLimits, exported_variables, limits_from_environment
-from greenroom.session._environment_text import git_status
+from greenroom.session._environment_text import branch_in, git_status
 from greenroom.session._hook_rules import HookRules
 from greenroom.session._judge import Judge, reviewing_model
 from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
+from greenroom.session._main import MainFor, chosen_main
 from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
 from greenroom.session._rewinding import looking_first, open_checkpoints
@@ -78,8 +79,6 @@ MCP_TOKENS: Final = "mcp-tokens"
 
 ModelFor: TypeAlias = Callable[[SessionSettings, AgentDefinition], Model]
 """Makes the model of a session, given its settings and the definition of its main agent."""
-MainFor: TypeAlias = Callable[[Definitions], AgentDefinition]
-"""Picks the main agent, or makes it of one of those that there are."""
 
 
 @final
@@ -218,7 +217,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         stamps=stamps,
         settings=settings,
         definitions=definitions,
-        main=_chosen(wish.main, found),
+        main=chosen_main(wish.main, found, settings.scalars),
         tools=tools,
         policy=policy,
         has_mode=wish.permission_mode is not None,
@@ -231,12 +230,6 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         mcp=mcp,
         problems=(*([of_mode] if of_mode else []), *map(str, diagnostics), *problems),
     )
-
-
-def _chosen(main: AgentDefinition | str | MainFor, found: Definitions) -> AgentDefinition:
-    if isinstance(main, AgentDefinition):
-        return main
-    return found.find(main) if isinstance(main, str) else main(found)
 
 
 def _find_servers(
@@ -359,7 +352,7 @@ async def compose(
         tools=plan.tools,
         places=plan.places,
         definitions=plan.definitions,
-        skills=SkillSource(plan.places, blocking=ports.blocking),
+        skills=SkillSource(plan.places if plan.settings.scalars.slash_commands else None, blocking=ports.blocking),
         hook_services=HookServices(
             project=plan.project,
             environment=plan.environ,
@@ -463,7 +456,13 @@ def _services(
         roots=(plan.cwd,),
         blocking=ports.blocking,
         open_transcript=transcript_opener(
-            run_folder, run_folder.name, plan.cwd, ports=ports, version=__version__, write=journal.write_before
+            run_folder,
+            run_folder.name,
+            plan.cwd,
+            ports=ports,
+            version=__version__,
+            write=journal.write_before,
+            branch=branch_in(plan.git),
         ),
         wait_durable=looking_first(composition.checkpoints, journal.commit, ports),
         changes=composition.checkpoints,

@@ -21,7 +21,6 @@ from greenroom.hooks import HookEvent
 from greenroom.models import Limits, Model
 from greenroom.session._assembly import (
     Hosted,
-    MainFor,
     ModelFor,
     Plan,
     Watch,
@@ -35,7 +34,7 @@ from greenroom.session._composition import Composition
 from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._leading import mode_of
-from greenroom.session._main import MAIN
+from greenroom.session._main import MAIN, MainFor
 from greenroom.session._neighbours import open_door
 from greenroom.session._recovery import Left, read_left
 from greenroom.session._resume import Beginning, Fork, copy_conversation, find_session, load_agent, read_beginning

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, Literal, Protocol, final
 
 import attrs
 
@@ -61,6 +61,10 @@ class DelegationSettings:
     """Whether the workers of a coordinator share a folder in which they write unasked."""
     append_system_prompt: str = ""
     """What goes behind the system prompt of each of them, save forks (agents 1.88)."""
+    initial_prompt_scope: Literal["any", "main"] = attrs.field(
+        default="any", validator=attrs.validators.in_(("any", "main"))
+    )
+    """Whose `initialPrompt` goes before what it is told first: that of any agent, or of the main agent alone."""
     release_s: float = attrs.field(default=30.0, validator=attrs.validators.ge(0))
     """Seconds after its end for which an agent is kept in memory; later it is gone on with from its transcript."""
     shell_max_s: float = attrs.field(default=3_600.0, validator=attrs.validators.gt(0))
