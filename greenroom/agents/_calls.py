@@ -130,7 +130,7 @@ async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, gua
     values = await guard.admit(call, tool, turn.round)
     granted = guard.granted(call.id)
     if granted:
-        context = context.granting(granted)
+        context = context.granting(granted, guard.hides(call))
     began_s, cwd = trio.current_time(), turn.home.cwd
     failure: Exception | None = None
     try:

@@ -53,6 +53,7 @@ from greenroom.permissions import (
     Update,
     Verdict,
     check,
+    files_hidden_from,
     read_update,
     traits_of,
 )
@@ -186,6 +187,13 @@ class Guard:
         They are what the call may reach, also outside of the agent's folders. Nothing where no path was judged.
         """
         return self._paths.pop(call_id, ())
+
+    def hides(self, call: ToolUseBlock) -> Callable[[str], bool] | None:
+        """Return what says which files a search must leave out; None for a call that searches nothing, or where nothing is hidden."""
+        policy = self.home.policy_now
+        if policy is None or not traits_of(call.name).searches:
+            return None
+        return files_hidden_from(call.name, policy, str(self.home.cwd))
 
     async def _decide(
         self, call: ToolUseBlock, traits: ToolTraits, values: Mapping[str, Any], hook: Effect | None

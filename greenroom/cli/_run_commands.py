@@ -33,8 +33,11 @@ def commands_of(session: Session) -> Iterator[Command]:
         return
     if COMPACT not in session.skills:
         yield Command(COMPACT, "Put a summary in the place of the conversation.", "[what to look at]")
-    for one in (*(one for one in session.skills.values() if one.for_users), *session.servers.prompts):
-        yield Command(one.name, one.description, one.argument_hint)
+    for skill in session.skills.values():
+        if skill.for_users:
+            yield Command(skill.name, skill.description, skill.argument_hint)
+    for prompt in session.servers.prompts:
+        yield Command(prompt.name, prompt.description, prompt.argument_hint)
 
 
 def focus_of(text: str, session: Session) -> str | None:

@@ -43,6 +43,8 @@ class ToolContext:
     granted: tuple[Path, ...] = ()
     """Absolute paths outside the roots, links resolved, that this call may reach besides, each with what lies below it:
     a rule, the mode or a person let it."""
+    hides: Callable[[str], bool] | None = attrs.field(default=None, repr=False)
+    """Says of an absolute path whether a search has to leave that file out; None where none has to. From any thread."""
     is_main: bool = False
     """Whether it is a call of the session's main agent."""
     workspace: Workspace = attrs.field(factory=Workspace, repr=False)
@@ -80,10 +82,10 @@ class ToolContext:
         values.pop("real_roots", None)
         return made
 
-    def granting(self, paths: tuple[Path, ...]) -> ToolContext:
-        """Return the same for a call that may reach these paths besides; absolute, with links resolved."""
+    def granting(self, paths: tuple[Path, ...], hides: Callable[[str], bool] | None = None) -> ToolContext:
+        """Return the same for a call that may reach these paths besides, absolute and with links resolved, save hidden files."""
         made: ToolContext = object.__new__(ToolContext)
-        made.__dict__.update(self.__dict__, granted=paths)
+        made.__dict__.update(self.__dict__, granted=paths, hides=hides)
         return made
 
     @cached_property

@@ -560,3 +560,27 @@ async def test_1_129_a_link_that_is_turned_after_the_decision_leads_nowhere(
     (result,) = results(session)
     assert result.is_error
     assert "outside the directories that this session may use" in result.content
+
+
+async def test_1_129_searches_leave_out_what_may_not_be_read(project: Path, autojump_clock: MockClock) -> None:
+    """The content and the names of files that a deny rule keeps from being read are in no result, and their number is told."""
+    for name in (".env", "sub/.env", "a.txt"):
+        write(project / name, "key=hunter2")
+    calls = [
+        Call("Grep", {"pattern": "key", "output_mode": "content"}),
+        Call("Grep", {"pattern": "key", "path": "sub"}),
+        Call("Glob", {"pattern": "**/*"}),
+    ]
+    async with opened(project, calls, settings={"permissions": {"deny": ["Read(.env)"]}}) as session:
+        await session.run("Go.")
+
+    by_text, below, names = [one.content for one in results(session)]
+    assert by_text == "a.txt:1:key=hunter2\n(left out, because rules keep them from being read: 2 files)"
+    assert ".env" not in below
+    assert "1 file)" in below
+    assert names.startswith("a.txt\n")
+    assert ".env" not in names
+
+    async with opened(project, calls[:1]) as session:
+        await session.run("Go.")
+    assert results(session)[0].content.count("hunter2") == 3

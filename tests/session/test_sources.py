@@ -11,7 +11,7 @@ from trio.testing import MockClock
 from greenroom.agents import AgentDefinition, MemoryScope
 from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.core import TurnFailed
-from greenroom.models import GO_ON, Answer, Call, ModelRequest, Say, ScriptedModel, Usage
+from greenroom.models import GO_ON, Answer, Call, ModelRequest, Say, ScriptedModel, TextBlock, Usage
 from greenroom.session import open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
@@ -84,10 +84,10 @@ async def test_2_10_an_initial_prompt_goes_before_what_an_agent_is_told_first(
         await session.run("Go.")
         await session.run("Again.")
     first, child, _, again = [one.messages for one in model.requests]
-    assert [block.text for block in first[0].content] == ["Greet.", "Go."]
+    assert [block.text for block in first[0].content if isinstance(block, TextBlock)] == ["Greet.", "Go."]
     assert child[0].text.startswith("Look around.") is (scope == "any")
     assert "Do it." in child[0].text
-    assert [block.text for block in again[-1].content] == ["Again."]
+    assert [block.text for block in again[-1].content if isinstance(block, TextBlock)] == ["Again."]
 
 
 @pytest.mark.parametrize("is_added", [True, False], ids=["added", "setting"])
