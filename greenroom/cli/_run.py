@@ -338,8 +338,13 @@ async def _run(options: RunOptions, runs: Path) -> int:
                 ) as session:
                     ladder.stop = lambda why: run.stop(session, why, ladder.exit_code)
                     ladder.kill = session.kill
-                    _tell_of_problems(session, options)
-                    await _work(run, session, host, options, ladder)
+                    told = _tell_of_problems(session, options)
+                    try:
+                        await _work(run, session, host, options, ladder)
+                    finally:
+                        for problem in session.problems:
+                            if problem not in told:  # of agents that were started since
+                                note(problem)
             writer.close()
     except BaseExceptionGroup as group:
         raise _only(group) from None
@@ -384,7 +389,9 @@ async def _work(run: Run, session: Session, host: Host | None, options: RunOptio
         _say(f"go on with: {program()} run --resume {_run_name(session.run_folder, options)}")
 
 
-def _tell_of_problems(session: Session, options: RunOptions) -> None:
+def _tell_of_problems(session: Session, options: RunOptions) -> frozenset[str]:
+    """Say what was passed over so far, and return it."""
+    problems = frozenset(session.problems)
     for problem in session.problems:
         note(problem)
     if session.worktree is not None:
@@ -392,6 +399,7 @@ def _tell_of_problems(session: Session, options: RunOptions) -> None:
     every = [one.name for one in (*STANDARD_TOOLS, *AGENT_TOOLS, *WORKTREE_TOOLS)]
     for name in unknown_tools(options.named, [*every, *session.tools]):
         note(f"there is no tool {name!r} here; the rule about it has no effect")
+    return problems
 
 
 def _say(text: str) -> None:

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Final
 
 from greenroom.agents import AgentDefinition
+from greenroom.cli._output import note
 from greenroom.cli.survey import keywords_of
 from greenroom.core import UsageError
 from greenroom.models import (
@@ -65,6 +66,8 @@ def model_for(asked: str | None, *, max_usd: Decimal | None = None) -> ModelFor:
             default=DEFAULT_CLAUDE_MODEL,
             names=models.names if models is not None else None,
         )
+        if choice.note:
+            note(choice.note)
         if choice.name == PLAYBOOK:
             return with_events(PlaybookModel({main.name: play_search}, name=PLAYBOOK))
         _check(choice.name)

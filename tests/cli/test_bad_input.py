@@ -330,6 +330,43 @@ def test_a_hook_that_does_not_work_is_said_once_and_stops_nothing(place: Place, 
     assert place.told() == ["one", "two"]
 
 
+def test_a_hook_whose_server_is_not_there_says_so_in_words(place: Place) -> None:
+    entry = {"type": "mcp_tool", "server": "nope", "tool": "t"}
+    settings = json.dumps({"hooks": {"PreToolUse": [{"hooks": [entry]}]}})
+
+    done = place.call("run", "Go.", "--settings", settings, script=[bash("ls"), "done"])
+
+    (line,) = done.notes
+    assert line.endswith("does not work: the MCP server 'nope' is not connected: there is no server of that name")
+
+
+def test_2_21_what_an_agent_of_an_untrusted_project_goes_without_is_said(place: Place) -> None:
+    """Also of one that is started while the run lasts, and once however often that is."""
+    hooks = "hooks: {PreToolUse: [{hooks: [{type: command, command: touch ran}]}]}\n"
+    path = place.write(".greenroom/agents/x.md", DEFINITION.format(name="x", more=hooks))
+    start = Answer([Call("Agent", {"description": "d", "prompt": "p", "subagent_type": "x"})])
+    script: list[ReplyLike] = [start, bash("ls"), "child", start, "child", "done"]
+
+    done = place.call("run", "Go.", script=script)
+    assert (done.code, done.out) == (0, "done\n")
+    why = f"agent 'x' runs without its hooks: {path.parents[2]} is not trusted (--trust, is_trusted=True)"
+    assert done.notes == [f"greenroom: note: {path}: {why}"]
+    assert not (path.parents[2] / "ran").exists()
+
+    assert place.call("run", "Go.", "--trust", script=script).notes == []
+    assert (path.parents[2] / "ran").exists()
+
+
+def test_1_44_a_model_that_is_not_allowed_is_replaced_and_both_are_named(place: Place) -> None:
+    settings = json.dumps({"models": {"available": ["claude-opus-4-1"]}})
+
+    done = place.call("run", "Go.", "--model", "opus", "--settings", settings, script=["done"])
+
+    assert (done.code, done.out) == (0, "done\n")
+    (line,) = done.notes
+    assert "'opus' is not allowed here; 'claude-opus-4-1' is used instead" in line
+
+
 def test_a_dead_server_is_one_line_and_the_rest_goes_on(place: Place) -> None:
     settings = json.dumps({"mcpServers": {"a": {"command": "/no/such/program"}}})
 
