@@ -102,7 +102,7 @@ async def open_session(
 
     Args:
         model: What the agents talk to, or what makes it; opened first: a missing key leaves no run folder behind.
-        cwd: The folder that the agents work in, and are confined to.
+        cwd: The folder that the agents work in. Elsewhere they reach what a rule, the mode or a person lets them, and no more.
         runs: Where run folders go; by default `.greenroom/runs` of the project around the current folder.
         main: The main agent's definition, the name of one of `agents`, the files or the built-in ones, or what picks it.
         tools: The tools that every agent may have, as far as its definition and the rules allow.
