@@ -223,6 +223,11 @@ class Member:
         roots = home.own_roots
         held = self.hold if home.stay is None else home.stay.hold
         tree = None if held is None else held.worktree
+        path = self.kept_path if tree is None else str(tree.path)
+        call = self.task.info.tool_use_id
+        # The names that the leading coding agent's own records have (agents 10.3); left out where there is nothing to say.
+        shared = {"toolUseId": call} if call else {}
+        shared |= {"worktreePath": path} if path else {}
         return {
             "agentId": self.id,
             "agentType": self.definition.name,
@@ -239,10 +244,11 @@ class Member:
             "isWorker": self.order.is_worker,
             "isBackground": self.order.is_background,
             "inWorktree": self.order.in_worktree,
-            "worktree": self.kept_path if tree is None else str(tree.path),
+            "worktree": path,
             "branch": self.kept_branch if tree is None else tree.branch,
             "isStoppedByUser": self.task.is_stopped_by_user,
             "run": self.task.info.run,
+            **shared,
         }
 
 
