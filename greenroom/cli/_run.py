@@ -24,7 +24,7 @@ import trio
 from greenroom.agents import AgentDefinition
 from greenroom.agents.crew import AGENT_TOOLS, WORKTREE_TOOLS
 from greenroom.agents.definitions import Definitions
-from greenroom.cli._output import PROGRAM, note, noting_log, program, typed
+from greenroom.cli._output import PROGRAM, complain, note, noting_log, program, typed
 from greenroom.cli._run_control import Host
 from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag
 from greenroom.cli._run_input import (
@@ -45,7 +45,7 @@ from greenroom.cli._run_rewind import rewind_command
 from greenroom.cli._run_session import Run, unknown_tools
 from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._swarm import prepared_runs
-from greenroom.core import Ports, UsageError, calm_collector, read_switch
+from greenroom.core import JournalError, Ports, UsageError, calm_collector, read_switch
 from greenroom.models import MODEL_FILE, ModelRequest, RecordedModel, read_recording, with_events
 from greenroom.permissions import Effect, Mode
 from greenroom.session import (
@@ -347,7 +347,10 @@ async def _run(options: RunOptions, runs: Path) -> int:
                                 note(problem)
             writer.close()
     except BaseExceptionGroup as group:
-        raise _only(group) from None
+        error = _only(group)
+        if isinstance(error, JournalError) and run.has_begun:  # nobody's mistake: what was done is not on record
+            return complain(str(error), code=NOT_DONE)
+        raise error from None
     if ladder.exit_code is not None:
         return ladder.exit_code
     if run.ending is None:  # a program that says nothing wants nothing

@@ -219,6 +219,11 @@ class Run:
         self._last_text = ""
 
     @property
+    def has_begun(self) -> bool:
+        """Whether the session was opened."""
+        return self._session is not None
+
+    @property
     def is_in_turn(self) -> bool:
         """Whether the main agent takes a turn, or is about to."""
         session = self._session

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -14,11 +15,13 @@ import attrs
 import pytest
 
 from greenroom.cli import main
+from greenroom.core import Ports
 from greenroom.models import Answer, Call
-from greenroom.testing import ErrorReply
+from greenroom.testing import ErrorReply, ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike, Script
 from greenroom.trace import runs_folder
 from tests.cli.served import served
+from tests.session.test_full_disk import FillingDisk
 
 PLAYBOOK = ("--model", "playbook")
 KEY = "sk-ant-secret"
@@ -433,6 +436,45 @@ def test_an_answer_that_cannot_be_written_is_in_the_run_all_the_same(place: Plac
     assert done.stderr == "greenroom: the output cannot be written: no space left on device\n"
     if output_format == "text":
         assert "It is 42." in (place.latest() / "transcripts/main.jsonl").read_text(encoding="utf-8")
+
+
+def test_a_disk_that_fills_up_in_a_run_is_said_and_the_run_is_not_done(place: Place) -> None:
+    """DESIGN 12.21: nothing changes that is not on record, and the exit code is not that of a mistake of the user's."""
+    disk = FillingDisk()
+
+    def fill(request: ReceivedRequest) -> ReplyLike:
+        disk.is_full = True
+        return (
+            Answer([Call("Write", {"file_path": "x.txt", "content": "x"})])
+            if len(request.body["messages"]) < 3
+            else "end"
+        )
+
+    with place.monkeypatch.context() as patch:
+        patch.setattr("greenroom.cli._run.Ports", lambda: Ports(disk=disk))
+        done = place.call("run", "Go.", "--permission-mode", "bypassPermissions", script=fill)
+
+    assert done.code == 1
+    assert all("the journal cannot be written: No space left on device" in line for line in done.notes)
+    assert done.notes
+    assert not (place.root / "project/x.txt").exists()
+
+
+def test_a_lock_that_cannot_be_written_names_itself_and_not_the_output(place: Place) -> None:
+    write = os.write
+
+    def full(descriptor: int, content: bytes) -> int:
+        if content == f"{os.getpid()}\n".encode():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(descriptor, content)
+
+    with place.monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        done = place.call("run", "Go.", *PLAYBOOK)
+
+    assert done.code == 2
+    assert done.err.endswith("/run.lock: it cannot be written: no space left on device\n")
+    assert done.err.count("\n") == 1
 
 
 def test_a_damaged_journal_names_the_line_and_what_can_still_be_seen(place: Place) -> None:
