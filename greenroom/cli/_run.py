@@ -343,8 +343,8 @@ async def _run(options: RunOptions, runs: Path) -> int:
                         await _work(run, session, host, options, ladder)
                     finally:
                         for problem in session.problems:
-                            if problem not in told:  # of agents that were started since
-                                note(problem)
+                            if problem not in told and not problem.startswith(tuple(run.noticed)):
+                                note(problem)  # of agents that were started since
             writer.close()
     except BaseExceptionGroup as group:
         error = _only(group)

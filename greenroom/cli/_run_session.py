@@ -95,6 +95,8 @@ class Run:
         """What happened since that turn ended; it is printed behind its result, which has to be on record first."""
         self._counted: Counts | None = None
         """What was used when that turn ended."""
+        self.noticed: list[str] = []
+        """What people were told of the session while it lasts; long texts only as far as they were told."""
         self._bad_hooks: set[tuple[str, str, str]] = set()
         """Those that were said to be; once is enough."""
 
@@ -202,6 +204,7 @@ class Run:
 
     def _noticed(self, source: str, text: str) -> None:
         """Say what people are told of the main agent, save what was said of a hook that does not work."""
+        self.noticed.append(text)
         if not any(error in text for _, _, error in self._bad_hooks):
             note(text if source == SETTINGS_NOTICE else f"{source}: {text}")
 
