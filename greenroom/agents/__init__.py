@@ -13,7 +13,15 @@ from greenroom.agents._compaction import (
     compaction_from_environment,
 )
 from greenroom.agents._conversation import NOTICES, Appended, Conversation, OnMessage
-from greenroom.agents._definition import INHERIT, MAX_TURNS, AgentDefinition, AgentMcpServer, MemoryScope, Origin
+from greenroom.agents._definition import (
+    INHERIT,
+    MAIN_NAME,
+    MAX_TURNS,
+    AgentDefinition,
+    AgentMcpServer,
+    MemoryScope,
+    Origin,
+)
 from greenroom.agents._events import (
     EVENTS,
     AgentDefined,
@@ -55,6 +63,7 @@ __all__ = [
     "FOLDS",
     "INHERIT",
     "INTERRUPTED",
+    "MAIN_NAME",
     "MAX_TURNS",
     "NOTICES",
     "STRUCTURED_OUTPUT",

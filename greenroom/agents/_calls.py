@@ -134,6 +134,9 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
 async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, guard: Guard, turn: Caller) -> str:
     """Run a call between its guards; what hooks have to say of it is heard before its result is given back."""
     values = await guard.admit(call, tool, turn.round)
+    granted = guard.granted(call.id)
+    if granted:
+        context = context.granting(granted, guard.hides(call))
     began_s, cwd = trio.current_time(), turn.home.cwd
     failure: Exception | None = None
     try:

@@ -80,7 +80,7 @@ async def compact(turn: CompactingTurn, trigger: CompactionTrigger, focus: str =
         summary = await _summarize(turn, trigger, focus)
         prompt = None if home.renew is None else await home.renew()
         said = said_in_this_turn(conversation.messages) if trigger is CompactionTrigger.AUTO else []
-        started = SessionStartInput(source="compact", agent_type=home.definition.name)
+        started = SessionStartInput(source="compact", agent_type=home.told_type)
         contexts = () if home.is_child else await _contexts_of(turn, started)
         survivors = [*_survivors(turn), *map(reminder, contexts)]
         await checkpoint_if_cancelled()

@@ -12,6 +12,9 @@ import attrs
 from greenroom.core import UsageError
 from greenroom.core.sources import Scope, frozen
 
+MAIN_NAME: Final = "main"
+"""What the main agent of a session is called that names none."""
+
 MAX_TURNS: Final = 200
 """Model requests in one turn unless the definition says otherwise: a loop that never ends costs money."""
 INHERIT: Final = "inherit"

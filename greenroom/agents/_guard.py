@@ -24,7 +24,7 @@ from greenroom.agents._events import (
     PermissionDenied,
     PermissionReviewed,
 )
-from greenroom.agents._hooking import Hooking
+from greenroom.agents._hooking import Hooking, told_input
 from greenroom.agents._reviewing import review_call
 from greenroom.agents._services import AgentHome, Denial, Question
 from greenroom.agents.review import AutoMode, Outcome, Review
@@ -53,6 +53,7 @@ from greenroom.permissions import (
     Update,
     Verdict,
     check,
+    files_hidden_from,
     read_update,
     traits_of,
 )
@@ -100,6 +101,10 @@ class Guard:
     """What a person has allowed already, by the call's id; used once, where the rules want somebody asked."""
     is_alone: bool = False
     """Whether the call that stands before it is the only one of its message."""
+    _stood: dict[str, Path] = attrs.field(factory=dict)
+    """Of each call: where the agent stood when it was made."""
+    _paths: dict[str, tuple[Path, ...]] = attrs.field(factory=dict)
+    """Of each call that was decided about: where its paths led then."""
 
     async def _ask_hooks(self, call: ToolUseBlock, round_number: int) -> tuple[Mapping[str, Any], Effect | None]:
         """Return the input that hooks leave or make of a call's, and what they want to become of it.
@@ -109,7 +114,8 @@ class Guard:
         values: Mapping[str, Any] = call.input
         if not self.hooking.has(HookEvent.PRE_TOOL_USE):
             return values, None
-        outcome = await self.hooking.run(PreToolUseInput(tool_name=call.name, tool_input=values, tool_use_id=call.id))
+        told = PreToolUseInput(tool_name=call.name, tool_input=self.told(call, values), tool_use_id=call.id)
+        outcome = await self.hooking.run(told)
         if outcome.is_blocked or outcome.permission is Permission.DENY:
             why = outcome.reason or outcome.permission_reason or "no reason was given"
             raise self._refused(call, values, f"a hook denies it: {why}", round_number)
@@ -120,6 +126,10 @@ class Guard:
         if outcome.updated_input is not None:
             values = outcome.updated_input
         return values, _EFFECT_OF.get(outcome.permission) if outcome.permission is not None else None
+
+    def told(self, call: ToolUseBlock, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return an input of a call as hooks are told of it, from where the agent stood when it was made."""
+        return told_input(call.name, values, self._stood.get(call.id, self.home.cwd))
 
     async def admit(self, call: ToolUseBlock, tool: Tool, round_number: int) -> Mapping[str, Any]:
         """Return the input that a call is to run with.
@@ -132,6 +142,7 @@ class Guard:
             StoppedByHook: Nothing may.
             AutoModeEnded: It may not, after too many others, and nobody can be asked.
         """
+        self._stood[call.id] = self.home.cwd
         values, hook = await self._ask_hooks(call, round_number)
         why = await self._why_never(call.name, values)
         if why:
@@ -143,7 +154,7 @@ class Guard:
         if hook is not Effect.ASK and policy.always_allows(call.name, traits):
             return values
         for _ in range(_MAX_ROUNDS):
-            verdict = await self._decide(call.name, traits, values, hook)
+            verdict = await self._decide(call, traits, values, hook)
             if verdict.effect is Effect.ALLOW:
                 return values
             if verdict.effect is Effect.DENY:
@@ -152,7 +163,7 @@ class Guard:
             if self.home.must_plan and traits.kind not in _LOOKS:
                 why = "your plan is not approved yet: until then you may look at things, and change nothing"
                 raise self._refused(call, values, why, round_number)
-            decide = partial(self._decide, call.name, traits, values, hook)
+            decide = partial(self._decide, call, traits, values, hook)
             rewritten = await self._settle(call, values, verdict, round_number, decide)
             if rewritten is None:
                 return values
@@ -170,26 +181,47 @@ class Guard:
             return f"the user refused this very call to {refused}, and it stays refused until the user says otherwise"
         return "" if home.confine is None else await home.services.blocking.run(home.confine, name, values)
 
-    async def _decide(self, name: str, traits: ToolTraits, values: Mapping[str, Any], hook: Effect | None) -> Verdict:
+    def granted(self, call_id: str) -> tuple[Path, ...]:
+        """Return where the paths of an admitted call led when it was decided about; once.
+
+        They are what the call may reach, also outside of the agent's folders. Nothing where no path was judged.
+        """
+        return self._paths.pop(call_id, ())
+
+    def hides(self, call: ToolUseBlock) -> Callable[[str], bool] | None:
+        """Return what says which files a search must leave out; None for a call that searches nothing, or where nothing is hidden."""
+        policy = self.home.policy_now
+        if policy is None or not traits_of(call.name).searches:
+            return None
+        return files_hidden_from(call.name, policy, str(self.home.cwd))
+
+    async def _decide(
+        self, call: ToolUseBlock, traits: ToolTraits, values: Mapping[str, Any], hook: Effect | None
+    ) -> Verdict:
         home = self.home
         policy = home.policy_now
         assert policy is not None
         request = Request(
-            tool=name,
+            tool=call.name,
             input=values,
             cwd=str(home.cwd),
             policy=policy,
             traits=traits,
             hook=hook,
         )
-        return await check(request, home.services.blocking)
+        verdict = await check(request, home.services.blocking)
+        if verdict.paths:
+            self._paths[call.id] = tuple(map(Path, verdict.paths))
+        return verdict
 
     async def _tell_denied(self, call: ToolUseBlock, values: Mapping[str, Any], reason: str) -> bool:
         """Tell hooks of a refusal in the mode auto; says whether one of them lets the model try again."""
         policy = self.home.policy
         if policy is None or policy.mode is not Mode.AUTO or not self.hooking.has(HookEvent.PERMISSION_DENIED):
             return False
-        told = PermissionDeniedInput(tool_name=call.name, tool_input=values, tool_use_id=call.id, reason=reason)
+        told = PermissionDeniedInput(
+            tool_name=call.name, tool_input=self.told(call, values), tool_use_id=call.id, reason=reason
+        )
         return bool((await self.hooking.run(told)).extras.retry)
 
     async def _settle(
@@ -297,7 +329,8 @@ class Guard:
             return self.given.pop(call.id), "person"
         if self.hooking.has(HookEvent.PERMISSION_REQUEST):
             suggestions = [one.to_json() for one in verdict.suggestions]
-            told = PermissionRequestInput(tool_name=call.name, tool_input=values, permission_suggestions=suggestions)
+            shown = self.told(call, values)
+            told = PermissionRequestInput(tool_name=call.name, tool_input=shown, permission_suggestions=suggestions)
             answer = _read_decision(await self.hooking.run(told))
             if answer is not None:
                 return answer, "hook"
@@ -362,7 +395,7 @@ class Guard:
         outcome = await self.hooking.run(
             PostToolUseInput(
                 tool_name=call.name,
-                tool_input=values,
+                tool_input=self.told(call, values),
                 tool_use_id=call.id,
                 tool_response=self.home.workspace.attachments.get(call.id, text),
                 duration_ms=round(took_s * 1000),
@@ -388,7 +421,7 @@ class Guard:
             outcome = await self.hooking.run(
                 PostToolUseFailureInput(
                     tool_name=call.name,
-                    tool_input=values,
+                    tool_input=self.told(call, values),
                     tool_use_id=call.id,
                     error=error,
                     duration_ms=round(took_s * 1000),

@@ -6,6 +6,9 @@ Rule 1: what hooks say for the model goes into the conversation with the next me
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final, final
 
 import attrs
@@ -14,6 +17,7 @@ from greenroom.agents._events import AgentNoticed
 from greenroom.agents._services import AgentHome
 from greenroom.core import PeerError, Recorder
 from greenroom.hooks import BackgroundTask, HookContext, HookEvent, HookInput, HookOutcome
+from greenroom.permissions import ToolKind, traits_of
 
 NOTICE_CHARS: Final = 500
 
@@ -115,18 +119,35 @@ class Hooking:
     def _context(self) -> HookContext:
         home = self.home
         agent, incarnation, _ = self.token
-        child: dict[str, Any] = {"agent_id": home.id, "agent_type": home.definition.name} if home.is_child else {}
+        agent_id = home.id if home.is_child else None
         return HookContext(
             session_id=home.services.session_id,
             cwd=home.cwd,
             transcript_path=home.services.main_transcript,
             permission_mode=home.policy.mode.value if home.policy is not None else None,
             effort=home.grants.effort or home.effort,
+            agent_id=agent_id,
+            agent_type=home.told_type,
             actor=agent,
             incarnation=incarnation,
             parent=self.seq,
-            **child,
         )
+
+
+def told_input(tool: str, values: Mapping[str, Any], cwd: Path) -> Mapping[str, Any]:
+    """Return the input of a call as hooks are told of it: the path of a file tool is absolute (agents 3.21).
+
+    Args:
+        tool: The tool's name.
+        values: The call's input.
+        cwd: Where a relative path starts from.
+    """
+    traits = traits_of(tool)
+    path = values.get(traits.subject) if traits.kind in (ToolKind.READ, ToolKind.EDIT) else None
+    if not isinstance(path, str) or not path:
+        return values
+    whole = os.path.normpath(cwd / path)
+    return values if whole == path else {**values, traits.subject: whole}
 
 
 def running_tasks(home: AgentHome) -> tuple[BackgroundTask, ...]:

@@ -11,7 +11,7 @@ import attrs
 from greenroom.actors import Context
 from greenroom.agents._compaction import CompactionRecord, CompactionSettings
 from greenroom.agents._conversation import Appended, Conversation, OnMessage
-from greenroom.agents._definition import AgentDefinition
+from greenroom.agents._definition import MAIN_NAME, AgentDefinition
 from greenroom.agents._grants import NOTHING_GRANTED, Grants
 from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
@@ -300,6 +300,11 @@ class AgentHome:
     def _make_answer_tool(self) -> AnswerTool | None:
         schema = self.definition.answer_schema
         return None if schema is None else AnswerTool(schema, lambda: self.id)
+
+    @property
+    def told_type(self) -> str | None:
+        """Which agent hooks are told that it is; None for the main agent of a session that names none (agents 3.20)."""
+        return self.definition.name if self.is_child or self.definition.name != MAIN_NAME else None
 
     @property
     def answer_tools(self) -> tuple[AnswerTool, ...]:

@@ -63,6 +63,7 @@ from greenroom.models import (
     ToolResultBlock,
     ToolUseBlock,
     Usage,
+    error_category,
 )
 from greenroom.skills import Rendered
 from greenroom.tools import ToolContext
@@ -278,7 +279,9 @@ class AgentTurn:
         if self.hooking.has(HookEvent.STOP_FAILURE):
             text = self.home.last_text
             await self.hooking.run(
-                StopFailureInput(error=error.kind, error_details=str(error), last_assistant_message=text or None)
+                StopFailureInput(
+                    error=error_category(error.kind), error_details=str(error), last_assistant_message=text or None
+                )
             )
 
     # --- the model -------------------------------------------------------------------------------------------------
@@ -405,8 +408,14 @@ class AgentTurn:
             say_results(self, in_order)
 
     async def _tell_of_batch(self, calls: tuple[ToolUseBlock, ...], results: list[ToolResultBlock]) -> None:
+        guard = self.guard
         batch = [
-            BatchedCall(tool_name=call.name, tool_input=call.input, tool_use_id=call.id, tool_response=result.content)
+            BatchedCall(
+                tool_name=call.name,
+                tool_input=call.input if guard is None else guard.told(call, call.input),
+                tool_use_id=call.id,
+                tool_response=result.content,
+            )
             for call, result in zip(calls, results, strict=True)
         ]
         try:

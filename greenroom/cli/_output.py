@@ -5,11 +5,14 @@ Rule 1: whatever the output does, nothing of it is a trace, not even from the in
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import shlex
 import shutil
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PROGRAM = "greenroom"
+_WORLD = re.compile(r"actor \S+ failed: (?P<what>.+)", re.DOTALL)
 
 
 def flush_output() -> None:
@@ -50,6 +54,27 @@ def complain(text: str, *, code: int) -> int:
 def note(text: str) -> None:
     """Say on one line of standard error what the user should know and what stops nothing."""
     complain(f"note: {text}", code=0)
+
+
+@contextmanager
+def noting_log() -> Iterator[None]:
+    """Say what the runtime logs as all other notes are said, while the block lasts; a program that listens hears it besides."""
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            text = record.getMessage()
+            world = _WORLD.fullmatch(text)  # where the world is at fault, what it did says all that a person can use
+            note(world["what"] if world is not None else text)
+            if record.exc_info:
+                print(self.format(record).partition("\n")[2], file=sys.stderr, flush=True)
+
+    log = logging.getLogger(PROGRAM)
+    handler = Handler(logging.WARNING)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
 
 
 def program() -> str:

@@ -24,7 +24,7 @@ import trio
 from greenroom.agents import AgentDefinition
 from greenroom.agents.crew import AGENT_TOOLS, WORKTREE_TOOLS
 from greenroom.agents.definitions import Definitions
-from greenroom.cli._output import PROGRAM, note, program, typed
+from greenroom.cli._output import PROGRAM, complain, note, noting_log, program, typed
 from greenroom.cli._run_control import Host
 from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag, setup_of, sources_of
 from greenroom.cli._run_input import (
@@ -45,11 +45,22 @@ from greenroom.cli._run_rewind import rewind_command
 from greenroom.cli._run_session import Run, unknown_tools
 from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._swarm import prepared_runs
-from greenroom.core import Ports, UsageError, calm_collector, read_switch
+from greenroom.core import JournalError, Ports, UsageError, calm_collector, read_switch
 from greenroom.mcp import ServerStatus
 from greenroom.models import MODEL_FILE, ModelRequest, RecordedModel, read_recording, with_events
 from greenroom.permissions import Effect, Mode
-from greenroom.session import MAIN, Fork, MainFor, Session, Watch, find_session, open_session, read_beginning
+from greenroom.session import (
+    MAIN,
+    Fork,
+    MainFor,
+    Session,
+    SessionSettings,
+    Watch,
+    find_session,
+    main_of_settings,
+    open_session,
+    read_beginning,
+)
 from greenroom.tools import Tool, ToolContext
 from greenroom.tools.builtin import STANDARD_TOOLS, HttpFetcher, ask_user_question_tool, make_web_fetch_tool
 from greenroom.trace import find_run
@@ -120,7 +131,7 @@ def run_command(
     """Let one agent do what the prompt says, print its answer, and return the exit code."""
     if flags.rewind_files is not None:
         return rewind_command(flags, prompt)
-    flags, earlier = as_before(flags)
+    flags, earlier = as_before(with_last(flags))
     allow = read_rules("--allowed-tools", flags.allowed_tools or (), Effect.ALLOW)
     deny = read_rules("--disallowed-tools", flags.disallowed_tools or (), Effect.DENY)
     is_skipped = read_switch(os.environ, SKIP_VARIABLE)
@@ -166,7 +177,7 @@ def run_command(
         with_text=flags.forward_subagent_text or bool(read_switch(os.environ, FORWARD_VARIABLE)),
         ceiling_s=read_ceiling(),
     )
-    with calm_collector(), _runs_of(flags) as runs:
+    with calm_collector(), noting_log(), _runs_of(flags) as runs:
         return trio.run(_run, options, runs)
 
 
@@ -209,6 +220,8 @@ def settings_of(flags: RunFlags, allow: Sequence[str], deny: Sequence[str]) -> t
     given, hosted = servers_for(given, flags)
     if flags.append_subagent_system_prompt:
         given = with_delegation(given, append_system_prompt=flags.append_subagent_system_prompt)
+    if flags.disable_slash_commands:
+        given = given | {"slash_commands": False}
     if flags.coordinator:
         given = with_delegation(given, coordinator=True)
     if flags.record:
@@ -224,6 +237,21 @@ def _runs_of(flags: RunFlags) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="greenroom-") as folder:
         yield Path(folder)
+
+
+def with_last(flags: RunFlags) -> RunFlags:
+    """Return the flags with the run named that `--continue` means.
+
+    Raises:
+        UsageError: Another one is named too.
+    """
+    if not flags.continue_:
+        return flags
+    if flags.resume is not None:
+        raise UsageError(
+            "--continue goes on with the last run, --resume with the one that it names: leave out one of them"
+        )
+    return attrs.evolve(flags, resume="last")
 
 
 def as_before(flags: RunFlags) -> tuple[RunFlags, str]:
@@ -270,12 +298,16 @@ def main_for(flags: RunFlags, *, earlier: str = "") -> MainFor:
 
     Args:
         flags: What it is told and how many requests it may make; before what its definition says.
-        earlier: Where none is named, the name of the agent that the resumed run had; it is kept while it is there.
+        earlier: Where none is named, the name of the agent that the resumed run had; it is kept while it is there. Empty in a
+            new run, whose settings may name one.
     """
     schema = read_schema(flags.json_schema)
 
-    def choose(found: Definitions) -> AgentDefinition:
-        main = _kept(earlier, found) if flags.agent is None else found.find(flags.agent)
+    def choose(found: Definitions, settings: SessionSettings) -> AgentDefinition:
+        if flags.agent is not None:
+            main = found.find(flags.agent)
+        else:
+            main = _kept(earlier, found) if earlier else main_of_settings(found, settings)
         own, more = flags.system_prompt or main.system_prompt, flags.append_system_prompt or ""
         prompt = "\n\n".join(part for part in (own, more.strip()) if part)
         max_turns = flags.max_turns or main.max_turns
@@ -286,7 +318,7 @@ def main_for(flags: RunFlags, *, earlier: str = "") -> MainFor:
 
 def _kept(earlier: str, found: Definitions) -> AgentDefinition:
     """Return the agent that a resumed run had, or the one that there is without any definition, and say so."""
-    if earlier in {"", MAIN.name}:
+    if earlier == MAIN.name:
         return MAIN
     try:
         return found.find(earlier)
@@ -326,11 +358,19 @@ async def _run(options: RunOptions, runs: Path) -> int:
                 ) as session:
                     ladder.stop = lambda why: run.stop(session, why, ladder.exit_code)
                     ladder.kill = session.kill
-                    _tell_of_problems(session, options)
-                    await _work(run, session, host, options, ladder)
+                    told = _tell_of_problems(session, options)
+                    try:
+                        await _work(run, session, host, options, ladder)
+                    finally:
+                        for problem in session.problems:
+                            if problem not in told and not problem.startswith(tuple(run.noticed)):
+                                note(problem)  # of agents that were started since
             writer.close()
     except BaseExceptionGroup as group:
-        raise _only(group) from None
+        error = _only(group)
+        if isinstance(error, JournalError) and run.has_begun:  # nobody's mistake: what was done is not on record
+            return complain(str(error), code=NOT_DONE)
+        raise error from None
     if ladder.exit_code is not None:
         return ladder.exit_code
     if run.ending is None:  # a program that says nothing wants nothing
@@ -376,7 +416,9 @@ async def _work(run: Run, session: Session, host: Host | None, options: RunOptio
         _say(f"go on with: {program()} run --resume {_run_name(session.run_folder, options)}")
 
 
-def _tell_of_problems(session: Session, options: RunOptions) -> None:
+def _tell_of_problems(session: Session, options: RunOptions) -> frozenset[str]:
+    """Say what was passed over so far, and return it."""
+    problems = frozenset(session.problems)
     for problem in session.problems:
         note(problem)
     for server in session.servers.states():
@@ -387,6 +429,7 @@ def _tell_of_problems(session: Session, options: RunOptions) -> None:
     every = [one.name for one in (*STANDARD_TOOLS, *AGENT_TOOLS, *WORKTREE_TOOLS)]
     for name in unknown_tools(options.named, [*every, *session.tools]):
         note(f"there is no tool {name!r} here; the rule about it has no effect")
+    return problems
 
 
 def _say(text: str) -> None:

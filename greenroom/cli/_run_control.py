@@ -19,6 +19,7 @@ import trio
 
 from greenroom.agents import Question
 from greenroom.cli._output import complain
+from greenroom.cli._run_commands import commands_of, focus_of
 from greenroom.cli._run_hosted import HostedServers, read_names
 from greenroom.cli._run_lines import Line
 from greenroom.cli._run_model import key_source
@@ -42,10 +43,9 @@ from greenroom.cli._run_protocol import (
 )
 from greenroom.core import Cause, GreenroomError, Ports, UsageError
 from greenroom.hooks import HandlerFailed, HookSource, SourceKind, parse_callbacks
-from greenroom.mcp import Elicitation, ElicitationAnswer, McpPrompt, ServerState
+from greenroom.mcp import Elicitation, ElicitationAnswer, ServerState
 from greenroom.permissions import Allow, Deny
 from greenroom.session import Session
-from greenroom.skills import Skill
 from greenroom.store import encode_line, new_uuid
 
 MOST_BYTES: Final = 10_000_000
@@ -216,7 +216,9 @@ class Host:
     def _say(self, said: UserSaid, session: Session) -> None:
         if not said.uuid:  # so that receipts, repetitions and requests to set files back call it the same
             said = attrs.evolve(said, uuid=new_uuid(self._ids))
-        if self._is_in_turn():
+        # A compaction waits for the end of the turn, and what comes behind something that waits stays behind it.
+        waits = focus_of(said.text, session) is not None or self.prompts.statistics().current_buffer_used > 0
+        if self._is_in_turn() and not waits:
             self._said[session.send(said.text, priority=said.priority, message_id=said.uuid)] = said
         else:
             with suppress(trio.ClosedResourceError):  # the run is being left
@@ -266,8 +268,8 @@ class Host:
             self._show_text()
         answer: Line = {
             "commands": [
-                *(_command(one) for one in session.skills.values() if one.for_users),
-                *(_command(one) for one in session.servers.prompts),
+                {"name": one.name, "description": one.description, "argumentHint": one.argument_hint}
+                for one in commands_of(session)
             ],
             "agents": [
                 {"name": one.name, "description": one.description, "model": one.model}
@@ -431,10 +433,6 @@ _REQUESTS: Final[Mapping[str, Callable[[Host, Session, Mapping[str, Any]], Await
     "set_permission_mode": Host._set_mode,
     "stop_task": Host._stop_task,
 }
-
-
-def _command(one: Skill | McpPrompt) -> Line:
-    return {"name": one.name, "description": one.description, "argumentHint": one.argument_hint}
 
 
 def _server(one: ServerState) -> Line:

@@ -12,9 +12,17 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.agents import TOOL_UNAVAILABLE, Answer, NoStructuredAnswer, OutOfTurns, PromptBlocked, StoppedByHook
-from greenroom.core import ProviderError, TurnFailed, TurnKilled
-from greenroom.models import BudgetExceeded, ToolUseBlock
+from greenroom.agents import (
+    TOOL_UNAVAILABLE,
+    Answer,
+    Compacted,
+    NoStructuredAnswer,
+    OutOfTurns,
+    PromptBlocked,
+    StoppedByHook,
+)
+from greenroom.core import GreenroomError, ProviderError, TurnFailed, TurnKilled
+from greenroom.models import BudgetExceeded, ToolUseBlock, error_category
 
 SUCCESS: Final = "success"
 MAX_TURNS: Final = "error_max_turns"
@@ -24,24 +32,6 @@ FAILED: Final = "error_during_execution"
 
 INTERRUPTED: Final = "[Request interrupted by user]"
 """What stands in `errors` of a turn that somebody ended (the leading coding agent's text)."""
-
-CATEGORIES: Final[Mapping[str, str]] = {
-    "authentication": "authentication_failed",
-    "permission": "authentication_failed",
-    "billing": "billing_error",
-    "rate_limited": "rate_limit",
-    "overloaded": "overloaded",
-    "bad_request": "invalid_request",
-    "too_large": "invalid_request",
-    "not_found": "model_not_found",
-    "server_error": "server_error",
-    "timeout": "server_error",
-    "connection": "server_error",
-    "cut": "server_error",
-    "protocol": "server_error",
-}
-"""The category of an error for each kind of `ProviderError` (agents 13.18)."""
-
 
 HINTS: Final[Mapping[str, str]] = {
     "authentication": "check the key in ANTHROPIC_API_KEY",
@@ -104,6 +94,12 @@ def ended_well(answer: Answer) -> Ending:
     )
 
 
+def compacted(done: Compacted) -> Ending:
+    """Return how a turn ended that put a summary in the place of the conversation."""
+    text = f"The conversation was compacted: about {done.post_tokens:,} tokens in place of {done.pre_tokens:,}."
+    return Ending(subtype=SUCCESS, text=text, reason="completed")
+
+
 def ended_badly(error: TurnFailed | TurnKilled, *, was_in_tools: bool = False) -> Ending:
     """Return how a turn ended that was not answered.
 
@@ -132,8 +128,10 @@ def ended_badly(error: TurnFailed | TurnKilled, *, was_in_tools: bool = False) -
                 error=f"{cause}; {HINTS[cause.kind]}" if cause.kind in HINTS else str(cause),
                 reason="prompt_too_long" if cause.kind == "too_large" else "api_error",
                 api_status=cause.status,
-                category=CATEGORIES.get(cause.kind, "unknown"),
+                category=error_category(cause.kind),
             )
         case StoppedByHook() | PromptBlocked():
             return Ending(subtype=FAILED, text=error.partial, error=str(cause), reason="hook_stopped")
+        case GreenroomError():
+            return Ending(subtype=FAILED, text=error.partial, error=str(cause))
     return Ending(subtype=FAILED, text=error.partial, error=error.why)

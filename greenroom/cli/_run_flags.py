@@ -68,6 +68,7 @@ class RunFlags:
         str | None,
         flag('A run to go on with: its id, its folder or "last". Without a prompt, with the turn that was cut.'),
     ] = None
+    continue_: Annotated[bool, flag("Go on with the last run; the same as --resume last.", "-c")] = False
     fork_session: Annotated[bool, flag("With --resume: go on in a new run, and leave that one as it is.")] = False
     rewind_files: Annotated[
         str | None,
@@ -109,6 +110,9 @@ class RunFlags:
     forward_subagent_text: Annotated[
         bool, flag("With stream-json: show what sub-agents say and think, not only their calls.")
     ] = False
+    disable_slash_commands: Annotated[bool, flag("No skills and no slash commands: /name is text like any other.")] = (
+        False
+    )
     settings: Annotated[str | None, flag("More settings, as a JSON object or a file that holds it.")] = None
     mcp_config: Annotated[
         list[str] | None,

@@ -80,6 +80,8 @@ def model_for(asked: str | None, *, max_usd: Decimal | None = None, managed: str
             default=DEFAULT_CLAUDE_MODEL,
             names=models.names if models is not None else None,
         )
+        if choice.note:
+            note(choice.note)
         if choice.name == PLAYBOOK:
             return with_events(PlaybookModel({main.name: play_search}, name=PLAYBOOK))
         _check(choice.name)

@@ -31,7 +31,8 @@ from greenroom.agents import (
 )
 from greenroom.cli._output import complain, note
 from greenroom.cli._run_beats import Beats
-from greenroom.cli._run_ending import FAILED, SUCCESS, Ending, ended_badly, ended_well
+from greenroom.cli._run_commands import commands_of, focus_of
+from greenroom.cli._run_ending import FAILED, SUCCESS, Ending, compacted, ended_badly, ended_well
 from greenroom.cli._run_lines import Abandoned, Counts, Line, Opening, abandoned_text, hook_line
 from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_model import key_source
@@ -101,6 +102,8 @@ class Run:
         """What happened since that turn ended; it is printed behind its result, which has to be on record first."""
         self._counted: Counts | None = None
         """What was used when that turn ended."""
+        self.noticed: list[str] = []
+        """What people were told of the session while it lasts; long texts only as far as they were told."""
         self._bad_hooks: set[tuple[str, str, str]] = set()
         """Those that were said to be; once is enough."""
 
@@ -220,11 +223,17 @@ class Run:
                 self._turn_ended(event)
             case PermissionDenied() | CompactBegan() | CompactEnded() | ModelRetried():
                 self._print(partial(self._printer.told, event))
-            case AgentNoticed(source=source, text=text) if source in _NOTED:
-                note(text)
+            case AgentNoticed(source=source, text=text):
+                self._noticed(source, text)
             case HookRan(error=error) if error and (event.source, event.handler, error) not in self._bad_hooks:
                 self._bad_hooks.add((event.source, event.handler, error))
                 note(f"{event.source}: the hook {event.handler!r} of {event.event} does not work: {error}")
+
+    def _noticed(self, source: str, text: str) -> None:
+        """Say what people are told of the main agent, save what was said of a hook that does not work."""
+        self.noticed.append(text)
+        if not any(error in text for _, _, error in self._bad_hooks):
+            note(text if source in _NOTED else f"{source}: {text}")
 
     def _turn_ended(self, event: TurnEnded) -> None:
         first, self._first = self._first, None
@@ -238,6 +247,11 @@ class Run:
             if origin is None:
                 self.ending = ending
         self._last_text = ""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the session was opened."""
+        return self._session is not None
 
     @property
     def is_in_turn(self) -> bool:
@@ -323,8 +337,12 @@ class Run:
         self._is_awaited, self._counted = True, None
         self._texts.clear()
         try:
-            answer = await (session.run(text, message_id=message_id) if text else session.go_on())
-            ending = ended_well(answer)
+            focus = focus_of(text, session)
+            if focus is not None:
+                ending = compacted(await session.compact(focus))
+            else:
+                answer = await (session.run(text, message_id=message_id) if text else session.go_on())
+                ending = ended_well(answer)
         except (TurnFailed, TurnKilled) as error:
             ending = ended_badly(error, was_in_tools=self._meter.was_in_tools)
         except GreenroomError as error:
@@ -382,10 +400,7 @@ def opening_of(session: Session) -> Opening:
         version=__version__,
         api_key_source=key_source(),
         tools=session.tools,
-        commands=[
-            *(one.name for one in session.skills.values() if one.for_users),
-            *(one.name for one in session.servers.prompts),
-        ],
+        commands=[one.name for one in commands_of(session)],
         agents=list(session.definitions),
         skills=[one.name for one in session.skills.values() if one.for_models],
         servers=[(one.name, one.status.value) for one in session.servers.states()],

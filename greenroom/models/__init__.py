@@ -17,7 +17,7 @@ from greenroom.models._choice import (
 )
 from greenroom.models._continuation import GO_ON, ContinuationPolicy, GoOn, LongAnswer
 from greenroom.models._deadlines import Deadlines, Phase, phase_after, with_deadlines
-from greenroom.models._failures import RETRYABLE
+from greenroom.models._failures import RETRYABLE, error_category
 from greenroom.models._messages_api import request_body, result_content
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._names import CLAUDE_MODELS, DEFAULT_CLAUDE_MODEL, FAMILIES, family_of
@@ -139,6 +139,7 @@ __all__ = [
     "chaotic",
     "choose_main_model",
     "choose_model",
+    "error_category",
     "estimate_tokens",
     "family_of",
     "known_names",

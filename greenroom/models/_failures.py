@@ -30,6 +30,22 @@ RETRYABLE: Final[Mapping[str, bool]] = {
 }
 """Every `kind` that a `ProviderError` of a model has, and whether the same request may succeed later."""
 
+_CATEGORIES: Final[Mapping[str, str]] = {
+    "authentication": "authentication_failed",
+    "permission": "authentication_failed",
+    "billing": "billing_error",
+    "rate_limited": "rate_limit",
+    "overloaded": "overloaded",
+    "bad_request": "invalid_request",
+    "too_large": "invalid_request",
+    "not_found": "model_not_found",
+    "server_error": "server_error",
+    "timeout": "server_error",
+    "connection": "server_error",
+    "cut": "server_error",
+    "protocol": "server_error",
+}
+
 _KIND_OF_STATUS: Final[Mapping[int, str]] = {
     401: "authentication",
     402: "billing",
@@ -78,6 +94,11 @@ def failure(
         retry_after_s=retry_after_s,
         is_retryable=RETRYABLE[kind] if is_retryable is None else is_retryable,
     )
+
+
+def error_category(kind: str) -> str:
+    """Return what hooks and streams call a `kind` of `ProviderError` (agents 13.18); `unknown` for one that is none."""
+    return _CATEGORIES.get(kind, "unknown")
 
 
 def kind_of_status(status: int) -> str:

@@ -13,6 +13,7 @@ from greenroom.permissions._approvals import (
 )
 from greenroom.permissions._decide import check, decide, hidden_tools, paths_of, real_paths
 from greenroom.permissions._modes import ChildPermission, Mode, child_mode, parse_mode
+from greenroom.permissions._place import files_hidden_from
 from greenroom.permissions._policy import PROGRAM, PermissionSettings, Policy, merge_permissions, read_permissions
 from greenroom.permissions._refusals import Refusals
 from greenroom.permissions._request import Request, Reviewer, Verdict
@@ -59,6 +60,7 @@ __all__ = [
     "check",
     "child_mode",
     "decide",
+    "files_hidden_from",
     "hidden_tools",
     "merge_permissions",
     "parse_mode",

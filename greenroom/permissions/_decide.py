@@ -19,6 +19,7 @@ import attrs
 from greenroom.core import Blocking
 from greenroom.permissions._findings import Findings, Need, tool_findings, whole_tool_rule
 from greenroom.permissions._modes import Mode
+from greenroom.permissions._path_patterns import normal
 from greenroom.permissions._place import Place
 from greenroom.permissions._policy import Policy
 from greenroom.permissions._request import Request, Reviewer, Verdict
@@ -35,7 +36,11 @@ def decide(request: Request) -> Verdict:
 
     Links are followed as far as `request.links` tells; `check` fills it.
     """
-    return _decide(request, _find(request, Place(request)))
+    found = _find(request, Place(request))
+    verdict = _decide(request, found)
+    if not found.paths:
+        return verdict
+    return attrs.evolve(verdict, paths=tuple(request.links.get(path, normal(path)) for path in found.paths))
 
 
 def paths_of(request: Request) -> tuple[str, ...]:

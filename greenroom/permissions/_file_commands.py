@@ -25,11 +25,13 @@ class FileUse:
         is_edit: Whether it changes them; else it only reads.
         paths: The words that name files; a glob stands for what it may become.
         is_git: Whether it looks at a repository, and so depends on the folder that it runs in.
+        searches: Whether it reads files that it does not name, below the folders that it does.
     """
 
     is_edit: bool
     paths: tuple[Word, ...] = ()
     is_git: bool = False
+    searches: bool = False
 
 
 def file_use(words: Sequence[Word]) -> FileUse | None:
@@ -46,7 +48,8 @@ def file_use(words: Sequence[Word]) -> FileUse | None:
     if read is not None:
         return read(rest)
     if name in _READERS:
-        return _with_paths(rest, is_edit=False)
+        use = _with_paths(rest, is_edit=False)
+        return attrs.evolve(use, searches=True) if use and name == "diff" and _is_recursive(rest) else use
     if name in _EDITORS:
         return _with_paths(rest, is_edit=True)
     return None
@@ -90,7 +93,15 @@ def _grep(words: Sequence[Word]) -> FileUse | None:
         if first is None:
             return None
         del rest[first]
-    return _with_paths(rest, is_edit=False)
+    use = _with_paths(rest, is_edit=False)
+    return attrs.evolve(use, searches=True) if use and _is_recursive(words) else use
+
+
+def _is_recursive(words: Sequence[Word]) -> bool:
+    return any(_RECURSIVE.match(word.value or "") for word in words)
+
+
+_RECURSIVE: Final = re.compile(r"-[A-Za-z]*[rR]|--recursive|--dereference-recursive|-d|--directories")
 
 
 def _find(words: Sequence[Word]) -> FileUse | None:
@@ -193,7 +204,7 @@ def _git(words: Sequence[Word]) -> FileUse | None:
             return None
         return FileUse(is_edit=False, is_git=True)
     paths = tuple(word for word in rest[1:] if (word.value or "").startswith(("/", "~", "..")))
-    return FileUse(is_edit=False, paths=paths, is_git=True)
+    return FileUse(is_edit=False, paths=paths, is_git=True, searches=command == "grep")
 
 
 _SPECIAL: Final[Mapping[str, Callable[[Sequence[Word]], FileUse | None]]] = {

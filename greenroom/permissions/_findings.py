@@ -67,6 +67,8 @@ class Findings:
     protected: list[str] = attrs.field(factory=list)
     """Protected paths that it would write."""
     needs: list[Need] = attrs.field(factory=list)
+    paths: list[str] = attrs.field(factory=list)
+    """What a file tool would open: absolute, `..` not resolved."""
 
     def note(self, effect: Effect, text: str, rule: Rule | None) -> None:
         """Note a deny or ask rule that speaks; None is no rule."""
@@ -161,6 +163,7 @@ def _path_findings(path: str, request: Request, place: Place, found: Findings) -
         found.doubts.append(f"{path!r} is in the home folder of another user")
         return
     at = absolute[0]
+    found.paths.append(at)
     for effect in (Effect.DENY, Effect.ASK):
         names = rule_tools(request.tool, kind, effect)
         found.note(effect, path, place.speaks(effect, at, names, searches=searches))

@@ -7,12 +7,13 @@ Must not know: the disk. Where links lead is handed in.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import final
 
 from greenroom.permissions._guards import protected_part
 from greenroom.permissions._path_patterns import absolute_path, is_within, matches_path, normal
+from greenroom.permissions._policy import Policy
 from greenroom.permissions._request import Request
 from greenroom.permissions._rules import Effect, Rule, Scope
 from greenroom.permissions._traits import EDIT_TOOLS, READ_TOOLS, ToolKind
@@ -63,14 +64,15 @@ class Place:
         """Return the first rule with a path that says `effect` about this path, used by one of these tools."""
         rules = [one for one in self.policy.of(effect) if one.content is not None and one.tool in tools]
         spoken = [
-            next((rule for rule in rules if self._matches(rule, name, searches=searches)), None)
+            next((rule for rule in rules if self.matches(rule, name, searches=searches)), None)
             for name in self.names(path)
         ]
         if effect is Effect.ALLOW and None in spoken:
             return None
         return next((rule for rule in spoken if rule is not None), None)
 
-    def _matches(self, rule: Rule, name: str, *, searches: bool) -> bool:
+    def matches(self, rule: Rule, name: str, *, searches: bool = False) -> bool:
+        """Whether a rule speaks about a normal path; for a folder that is searched, whether it does about all that lies in it."""
         policy, source = self.policy, rule.source
         return matches_path(
             rule.content or "",
@@ -90,6 +92,26 @@ class Place:
             for rule in self.policy.rules
             if rule.effect is not Effect.ALLOW
         )
+
+
+def files_hidden_from(tool: str, policy: Policy, cwd: str) -> Callable[[str], bool] | None:
+    """Return what says of a file whether a search must leave it out, because a rule denies or asks about reading it (agents 1.129).
+
+    Args:
+        tool: The tool that searches.
+        policy: What holds for the agent.
+        cwd: Its current folder, absolute.
+
+    Returns:
+        A function from an absolute path; it may be called from any thread. None where no rule is about files.
+    """
+    place = Place(Request(tool=tool, input={}, cwd=cwd, policy=policy))
+    names = rule_tools(tool, ToolKind.READ, Effect.DENY)
+    spoken = [one for effect in (Effect.DENY, Effect.ASK) for one in policy.of(effect)]
+    rules = [one for one in spoken if one.content is not None and one.tool in names]
+    if not rules:
+        return None
+    return lambda path: any(place.matches(rule, normal(path)) for rule in rules)
 
 
 def rule_tools(tool: str, kind: ToolKind, effect: Effect) -> frozenset[str]:

@@ -51,6 +51,8 @@ class Verdict:
         reviewer: Who is to be asked; `classifier` only in the mode auto.
         suggestions: Changes of settings after which the same call would run unasked; empty where none would do.
         blocked_path: The path that is in the way, if one is.
+        paths: Where the files and folders lead that a file tool would open; absolute, without links. What was judged is
+            what the call may reach. Two verdicts that differ in nothing else are equal.
     """
 
     effect: Effect
@@ -59,3 +61,4 @@ class Verdict:
     reviewer: Reviewer = "person"
     suggestions: tuple[Update, ...] = ()
     blocked_path: str | None = None
+    paths: tuple[str, ...] = attrs.field(default=(), eq=False)

@@ -18,7 +18,7 @@ import attrs
 from greenroom.permissions._file_commands import FileUse, cd_target, file_use
 from greenroom.permissions._findings import Findings, Need, parameter_matches, path_need, whole_tool_rule
 from greenroom.permissions._guards import critical_removal
-from greenroom.permissions._place import Place
+from greenroom.permissions._place import Place, files_hidden_from
 from greenroom.permissions._request import Request
 from greenroom.permissions._rules import Effect, Rule, Scope, is_parameter, names_tool
 from greenroom.permissions._shell_words import Redirect, Unparsable, Word
@@ -166,6 +166,8 @@ class _Finder:
     def _paths(self, use: FileUse) -> tuple[bool, str | None]:
         """Return whether all paths of a known command lie where that is free, and one that does not."""
         is_free = not (use.is_git and self.changes_dir)
+        if use.searches and files_hidden_from("Read", self.place.policy, self.place.request.cwd) is not None:
+            is_free = False  # it may show a file that a rule keeps from being read
         blocked: str | None = None
         for word in use.paths:
             value = word.value

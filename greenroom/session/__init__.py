@@ -1,6 +1,6 @@
 """Sessions: a main agent with everything below it, in one runtime, with one journal in one run folder."""
 
-from greenroom.session._assembly import MainFor, ModelFor
+from greenroom.session._assembly import ModelFor
 from greenroom.session._events import (
     ElicitationAnswered,
     ElicitationAsked,
@@ -11,7 +11,7 @@ from greenroom.session._events import (
 )
 from greenroom.session._handles import TaskHandle, TaskResult
 from greenroom.session._host import HostArguments, Watch
-from greenroom.session._main import MAIN
+from greenroom.session._main import MAIN, MainFor, main_of_settings
 from greenroom.session._neighbours import NeighbourError, NeighbourSettings
 from greenroom.session._open import EVENTS, FOLDS, open_session
 from greenroom.session._plugins import find_session_plugins
@@ -59,6 +59,7 @@ __all__ = [
     "find_session",
     "find_session_plugins",
     "load_settings",
+    "main_of_settings",
     "open_session",
     "read_beginning",
     "rewind_run",

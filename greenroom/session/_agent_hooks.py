@@ -83,7 +83,12 @@ class AgentHooks:
         self._homes.add(home)
         definition = home.definition
         own = []
-        if definition.hooks and definition.runs_own_code(trusted):
+        if definition.hooks and not definition.runs_own_code(trusted):
+            why = f"{definition.origin.folder} is not trusted (--trust, is_trusted=True)"
+            said = f"{definition.origin.source}: agent {definition.name!r} runs without its hooks: {why}"
+            if said not in self._problems:
+                self._problems.append(said)
+        elif definition.hooks:
             kind = SourceKind.AGENT if home.is_child else SourceKind.HOST
             is_managed = definition.origin.scope is Scope.MANAGED
             source = HookSource(f"agent {definition.name}", kind, is_managed=is_managed)

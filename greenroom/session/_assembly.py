@@ -20,7 +20,7 @@ import trio
 from greenroom._version import __version__
 from greenroom.agents import AgentDefinition, AgentServices, CompactionSettings, compaction_from_environment
 from greenroom.agents.crew import Stays, delegation_from_environment, moves_calls
-from greenroom.agents.definitions import Definitions, DefinitionSource, builtin_definitions
+from greenroom.agents.definitions import DefinitionSource, builtin_definitions
 from greenroom.agents.review import AutoMode
 from greenroom.core import Event, Ports, Recorder, UsageError, open_bare_nursery
 from greenroom.core.sources import Diagnostic, FoundPlugins, Kind, Places
@@ -32,12 +32,13 @@ from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation, SessionGround
 from greenroom.session._elicitation import Elicitations
 from greenroom.session._environment import EnvironmentLimits, exported_variables, limits_from_environment
-from greenroom.session._environment_text import git_status
+from greenroom.session._environment_text import branch_in, git_status
 from greenroom.session._finding import describes_place, find_session_servers, places_of
 from greenroom.session._hook_rules import HookRules
 from greenroom.session._host import Hosted
 from greenroom.session._judge import Judge, reviewing_model
 from greenroom.session._leading import SCRATCHPAD, in_mode, with_its_tools, with_worker
+from greenroom.session._main import MainFor, chosen_main
 from greenroom.session._plugins import plugin_hooks, take_in_plugins
 from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
@@ -63,8 +64,6 @@ from greenroom.worktrees import Worktrees
 
 ModelFor: TypeAlias = Callable[[SessionSettings, AgentDefinition], Model]
 """Makes the model of a session, given its settings and the definition of its main agent."""
-MainFor: TypeAlias = Callable[[Definitions], AgentDefinition]
-"""Picks the main agent, or makes it of one of those that there are."""
 
 
 @final
@@ -194,7 +193,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         stamps=stamps,
         settings=settings,
         definitions=definitions,
-        main=_chosen(wish.main, found),
+        main=chosen_main(wish.main, found, settings.scalars),
         tools=tools,
         policy=policy,
         has_mode=wish.permission_mode is not None or settings.has_managed_mode,
@@ -215,12 +214,6 @@ def _policy_of(wish: Wish, settings: Settings, tools: ToolSet, cwd: Path, home: 
     """Return what decides about calls, and what of it could not be used."""
     policy, problems = make_policy(settings, tuple(tools.values()), cwd=cwd, home=home, mode=wish.permission_mode)
     return attrs.evolve(policy, directories=(*policy.directories, *map(str, wish.added))), problems
-
-
-def _chosen(main: AgentDefinition | str | MainFor, found: Definitions) -> AgentDefinition:
-    if isinstance(main, AgentDefinition):
-        return main
-    return found.find(main) if isinstance(main, str) else main(found)
 
 
 def layered(plan: Plan, model: Model, journal: Journal, ports: Ports) -> tuple[Model, Budget]:
@@ -296,7 +289,7 @@ async def compose(
         tools=plan.tools,
         places=plan.places,
         definitions=plan.definitions,
-        skills=SkillSource(plan.places, blocking=ports.blocking),
+        skills=SkillSource(plan.places if plan.settings.scalars.slash_commands else None, blocking=ports.blocking),
         hook_services=_hook_services(plan, hosted, around, servers, model, journal=journal, ports=ports),
         ports=ports,
         cwd=plan.cwd,
@@ -433,7 +426,13 @@ def _services(
         roots=(plan.cwd,),
         blocking=ports.blocking,
         open_transcript=transcript_opener(
-            run_folder, run_folder.name, plan.cwd, ports=ports, version=__version__, write=journal.write_before
+            run_folder,
+            run_folder.name,
+            plan.cwd,
+            ports=ports,
+            version=__version__,
+            write=journal.write_before,
+            branch=branch_in(plan.git),
         ),
         wait_durable=looking_first(composition.checkpoints, journal.commit, ports),
         changes=composition.checkpoints,

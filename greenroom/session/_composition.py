@@ -37,6 +37,7 @@ from greenroom.agents.memory import (
     load_instructions,
     main_memory,
     read_notes,
+    reads_added,
     render_instructions,
     render_memory,
     tools_with_memory,
@@ -442,6 +443,11 @@ class Composition(InForce):
 
         return take_up
 
+    @property
+    def has_commands(self) -> bool:
+        """Whether there are skills and slash commands."""
+        return self._settings.scalars.slash_commands
+
     def is_command(self, text: str) -> bool:
         """Whether a user's words call a skill by `/name`, or a prompt of an MCP server.
 
@@ -449,7 +455,9 @@ class Composition(InForce):
             UsageError: They call one that only models may call.
         """
         is_slash = self._places is not None and text.lstrip().startswith("/")
-        return prompt_call(text) is not None or (is_slash and read_command_line(text, self.skills.current) is not None)
+        return self.has_commands and (
+            prompt_call(text) is not None or (is_slash and read_command_line(text, self.skills.current) is not None)
+        )
 
     async def read_prompt(self, home: AgentHome, text: str) -> tuple[str, tuple[Rendered, ...]]:
         """Return what a user's words mean: a skill that they call by `/name` stands for its text (agents 4.23, 4.41).
@@ -460,6 +468,8 @@ class Composition(InForce):
             UsageError: They call a skill that only models may call, that fails, or whose agent there is not; or a prompt that
                 there is not, or that its server did not give.
         """
+        if not self.has_commands:
+            return text, ()
         said = await read_server_prompt(self.servers, text)
         if said is not None:
             return said, ()
@@ -478,7 +488,8 @@ class Composition(InForce):
         return "\n\n".join(one.text for one in rendered), tuple(rendered)
 
     async def _load_instructions(self, places: Places) -> Instructions:
-        instructions = await self._ports.blocking.run(load_instructions, places)
+        run, with_added = self._ports.blocking.run, reads_added(self._environ)
+        instructions = await run(load_instructions, places, with_added=with_added)
         self.problems += [str(one) for one in instructions.diagnostics if one.is_problem]
         return instructions
 

@@ -6,6 +6,7 @@ Rule 1: git is only asked, for a moment, and runs no program of the repository's
 from __future__ import annotations
 
 import platform
+import re
 import subprocess
 from collections.abc import Mapping
 from datetime import date
@@ -19,6 +20,9 @@ GIT: Final = "# Git"
 TIMEOUT_S: Final = 2.0
 MOST_LINES: Final = 30
 MOST_COMMITS: Final = 5
+_BRANCH: Final = re.compile(
+    r"^Branch: (?:No commits yet on )?(?P<name>(?!HEAD \()\S+?)(?:\.\.\.\S+)?(?: \[[^]]*\])?$", re.MULTILINE
+)
 _ASKING: Final = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 
 
@@ -51,6 +55,12 @@ def git_status(folder: Path, environ: Mapping[str, str]) -> str:
     if commits:
         parts.append(f"Latest commits:\n{commits.rstrip()}")
     return "\n".join(parts)
+
+
+def branch_in(git: str) -> str:
+    """Return the branch that `git_status` told of; empty where it told of none: outside of a repository, or between branches."""
+    found = _BRANCH.search(git)
+    return "" if found is None else found["name"]
 
 
 def _ask(folder: Path, environ: Mapping[str, str], *arguments: str) -> str:

@@ -19,22 +19,13 @@ from greenroom.core import Cause, Event, Ports, UsageError, is_uuid
 from greenroom.core import session_id as new_session_id
 from greenroom.hooks import HookEvent
 from greenroom.models import Limits, Model
-from greenroom.session._assembly import (
-    MainFor,
-    ModelFor,
-    Plan,
-    Wish,
-    compose,
-    make_delegation,
-    make_plan,
-    open_surroundings,
-)
+from greenroom.session._assembly import ModelFor, Plan, Wish, compose, make_delegation, make_plan, open_surroundings
 from greenroom.session._composition import Composition
 from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._host import HostArguments, Hosted
 from greenroom.session._leading import mode_of
-from greenroom.session._main import MAIN
+from greenroom.session._main import MAIN, MainFor
 from greenroom.session._neighbours import open_door
 from greenroom.session._recovery import Left, read_left
 from greenroom.session._resume import Beginning, Fork, copy_conversation, find_session, load_agent, read_beginning
@@ -98,7 +89,7 @@ async def open_session(
 
     Args:
         model: What the agents talk to, or what makes it; opened first: a missing key leaves no run folder behind.
-        cwd: The folder that the agents work in, and are confined to.
+        cwd: The folder that the agents work in. Elsewhere they reach what a rule, the mode or a person lets them, and no more.
         runs: Where run folders go; by default `.greenroom/runs` of the project around the current folder.
         main: The main agent's definition, the name of one of `agents`, the files or the built-in ones, or what picks it.
         tools: The tools that every agent may have, as far as its definition and the rules allow.

@@ -126,9 +126,19 @@ async def load_agent(run_folder: Path, agent_id: str | None, blocking: Blocking)
 
 
 def transcript_opener(
-    run_folder: Path, session_id: str, cwd: Path, *, ports: Ports, version: str, write: Callable[[Path, bytes], None]
+    run_folder: Path,
+    session_id: str,
+    cwd: Path,
+    *,
+    ports: Ports,
+    version: str,
+    write: Callable[[Path, bytes], None],
+    branch: str = "",
 ) -> Callable[[str], Transcript]:
-    """Return what makes the transcript of an agent: `main.jsonl` for the first, `agent-<id>.jsonl` for the others."""
+    """Return what makes the transcript of an agent: `main.jsonl` for the first, `agent-<id>.jsonl` for the others.
+
+    The branch stands in the first alone: others may work in a checkout of their own.
+    """
     has_main = False
     folder, where = run_folder / TRANSCRIPTS, str(cwd)
 
@@ -136,7 +146,12 @@ def transcript_opener(
         nonlocal has_main
         is_main, has_main = not has_main, True
         header = TranscriptHeader(
-            session_id=session_id, agent_id=agent_id, is_sidechain=not is_main, cwd=where, version=version
+            session_id=session_id,
+            agent_id=agent_id,
+            is_sidechain=not is_main,
+            cwd=where,
+            version=version,
+            branch=branch if is_main else "",
         )
         path = folder / transcript_name(agent_id, is_main=is_main)
         return Transcript(path, header, write=write, ids=ports.ids, wall=ports.clock.wall)

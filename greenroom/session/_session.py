@@ -244,6 +244,11 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         return self._composition.definitions.current
 
     @property
+    def has_commands(self) -> bool:
+        """Whether skills and prompts of MCP servers may be called by `/name` (the setting `slash_commands`)."""
+        return self._composition.has_commands
+
+    @property
     def skills(self) -> Skills:
         """The skills that count now."""
         return self._composition.skills.current

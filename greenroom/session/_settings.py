@@ -90,6 +90,8 @@ class SessionSettings:
 
     model: str | None = None
     """The main agent's model: an alias or an id."""
+    agent: str | None = None
+    """The agent that a session's main agent is, where neither the program nor the command line names one (agents 2.24)."""
     effort: str | int | None = attrs.field(default=None, validator=_check_effort)
     """How hard models think, unless a definition says otherwise."""
     env: dict[str, str] = attrs.field(factory=dict)
@@ -106,6 +108,8 @@ class SessionSettings:
     """True in managed settings: no other permission rules count, those of skills and lasting answers neither."""
     autoMemoryEnabled: bool | None = None  # noqa: N815
     """False keeps agents from reading and writing memory."""
+    slash_commands: bool = True
+    """Whether there are skills and slash commands at all; false: `/name` is text like any other."""
     extract_memory: bool = False
     """Whether the main agent's notes are kept after each of its turns: its model notes what is worth it, beside the conversation."""
     agent_progress_summaries: bool = False
@@ -140,7 +144,7 @@ class SessionSettings:
     delegation: DelegationSettings = attrs.field(factory=DelegationSettings)
     """How agents start others: `fork`, `skill_fork`, `background`, `background_by_default`, `auto_background_ms`, `max_depth`,
     `max_running`, `max_total`, `interactive`, `assistant`, `coordinator`, `coordinator_prompt`, `simple_workers`, `scratchpad`,
-    `append_system_prompt`, `release_s`."""
+    `append_system_prompt`, `initial_prompt_scope`, `release_s`."""
     teams: TeamSettings = attrs.field(factory=TeamSettings)
     """Teams: `enabled`, `implicit`, `delegate_mode`, `agent_busy`, `teardown_s`, `shutdown_s`."""
     neighbours: NeighbourSettings = attrs.field(factory=NeighbourSettings)

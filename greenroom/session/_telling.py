@@ -46,7 +46,7 @@ async def tell_of_start(home: AgentHome, recorder: Recorder, *, source: str, tit
         SessionStartInput(
             source=source,
             model=home.services.model.name,
-            agent_type=home.definition.name,
+            agent_type=home.told_type,
             session_title=title or None,
         )
     )

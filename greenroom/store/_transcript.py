@@ -35,6 +35,8 @@ class TranscriptHeader:
     """False for the main agent's conversation."""
     cwd: str
     version: str
+    branch: str = ""
+    """The branch of git that the session began on; empty where it is not known, and then no line has one."""
 
 
 @final
@@ -68,6 +70,7 @@ class Transcript:
             "cwd": header.cwd,
             "sessionId": header.session_id,
             "version": header.version,
+            **({"gitBranch": header.branch} if header.branch else {}),
             "agentId": header.agent_id,
         }
         self._write = write

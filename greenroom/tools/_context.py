@@ -40,6 +40,11 @@ class ToolContext:
     """Id of the agent whose call it is."""
     tool_use_id: str
     """Id of the call, as the model gave it."""
+    granted: tuple[Path, ...] = ()
+    """Absolute paths outside the roots, links resolved, that this call may reach besides, each with what lies below it:
+    a rule, the mode or a person let it."""
+    hides: Callable[[str], bool] | None = attrs.field(default=None, repr=False)
+    """Says of an absolute path whether a search has to leave that file out; None where none has to. From any thread."""
     is_main: bool = False
     """Whether it is a call of the session's main agent."""
     workspace: Workspace = attrs.field(factory=Workspace, repr=False)
@@ -77,6 +82,12 @@ class ToolContext:
         values.pop("real_roots", None)
         return made
 
+    def granting(self, paths: tuple[Path, ...], hides: Callable[[str], bool] | None = None) -> ToolContext:
+        """Return the same for a call that may reach these paths besides, absolute and with links resolved, save hidden files."""
+        made: ToolContext = object.__new__(ToolContext)
+        made.__dict__.update(self.__dict__, granted=paths, hides=hides)
+        return made
+
     @cached_property
     def real_cwd(self) -> Path:
         """The `cwd` with its links resolved, to compare with what `resolve` returns."""
@@ -90,12 +101,12 @@ class ToolContext:
     def resolve(self, path: str) -> Path:
         """Return the absolute path that `path` leads to, with links resolved; it need not exist.
 
-        A relative path starts from `cwd`; `~` is a name like any other. What is returned lies in one of the roots at
-        this moment. That keeps a model in its directories; it is no defence against a program that swaps folders for
+        A relative path starts from `cwd`; `~` is a name like any other. What is returned lies in one of the roots, or in
+        what this call is granted besides, at this moment. That keeps a model in its directories; it is no defence against a program that swaps folders for
         links meanwhile.
 
         Raises:
-            ToolError: It leads outside every root, or cannot be a path.
+            ToolError: It leads outside every root and everything granted, or cannot be a path.
         """
         if not path:
             raise ToolError("the path is empty; '.' is the current directory")
@@ -114,7 +125,7 @@ class ToolContext:
         if not settled:
             raise ToolError(f"{path!r} cannot be resolved: it runs into a loop of links")
         found = Path(target)
-        if not any(found.is_relative_to(root) for root in self.real_roots):
+        if not any(found.is_relative_to(root) for root in (*self.real_roots, *self.granted)):
             raise OutsideRoots(path, target, self.roots)
         return found
 

@@ -37,7 +37,7 @@ def hold_run(folder: Path) -> Iterator[None]:
     """Hold the lock of a run folder; the system lets go of it when the process ends, however it ends.
 
     Raises:
-        JournalError: Somebody else writes this run.
+        JournalError: Somebody else writes this run, or the lock cannot be written.
     """
     import fcntl  # not on every system, and readers do without
 
@@ -52,8 +52,11 @@ def hold_run(folder: Path) -> Iterator[None]:
         except OSError:
             holder = os.read(descriptor, 32).decode(errors="replace").strip() or "unknown"
             raise JournalError(str(folder), f"another process writes this run (pid {holder})") from None
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
+        try:
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{os.getpid()}\n".encode())
+        except OSError as error:
+            raise JournalError(str(path), f"it cannot be written: {(error.strerror or str(error)).lower()}") from None
         yield
     finally:
         os.close(descriptor)

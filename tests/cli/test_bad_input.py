@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -14,11 +15,13 @@ import attrs
 import pytest
 
 from greenroom.cli import main
+from greenroom.core import Ports
 from greenroom.models import Answer, Call
-from greenroom.testing import ErrorReply
+from greenroom.testing import ErrorReply, ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike, Script
 from greenroom.trace import runs_folder
 from tests.cli.served import served
+from tests.session.test_full_disk import FillingDisk
 
 PLAYBOOK = ("--model", "playbook")
 KEY = "sk-ant-secret"
@@ -330,14 +333,50 @@ def test_a_hook_that_does_not_work_is_said_once_and_stops_nothing(place: Place, 
     assert place.told() == ["one", "two"]
 
 
-def test_a_dead_server_is_one_line_and_the_rest_goes_on(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_hook_whose_server_is_not_there_says_so_in_words(place: Place) -> None:
+    entry = {"type": "mcp_tool", "server": "nope", "tool": "t"}
+    settings = json.dumps({"hooks": {"PreToolUse": [{"hooks": [entry]}]}})
+
+    done = place.call("run", "Go.", "--settings", settings, script=[bash("ls"), "done"])
+
+    (line,) = done.notes
+    assert line.endswith("does not work: the MCP server 'nope' is not connected: there is no server of that name")
+
+
+def test_2_21_what_an_agent_of_an_untrusted_project_goes_without_is_said(place: Place) -> None:
+    """Also of one that is started while the run lasts, and once however often that is."""
+    hooks = "hooks: {PreToolUse: [{hooks: [{type: command, command: touch ran}]}]}\n"
+    path = place.write(".greenroom/agents/x.md", DEFINITION.format(name="x", more=hooks))
+    start = Answer([Call("Agent", {"description": "d", "prompt": "p", "subagent_type": "x"})])
+    script: list[ReplyLike] = [start, bash("ls"), "child", start, "child", "done"]
+
+    done = place.call("run", "Go.", script=script)
+    assert (done.code, done.out) == (0, "done\n")
+    why = f"agent 'x' runs without its hooks: {path.parents[2]} is not trusted (--trust, is_trusted=True)"
+    assert done.notes == [f"greenroom: note: {path}: {why}"]
+    assert not (path.parents[2] / "ran").exists()
+
+    assert place.call("run", "Go.", "--trust", script=script).notes == []
+    assert (path.parents[2] / "ran").exists()
+
+
+def test_1_44_a_model_that_is_not_allowed_is_replaced_and_both_are_named(place: Place) -> None:
+    settings = json.dumps({"models": {"available": ["claude-opus-4-1"]}})
+
+    done = place.call("run", "Go.", "--model", "opus", "--settings", settings, script=["done"])
+
+    assert (done.code, done.out) == (0, "done\n")
+    (line,) = done.notes
+    assert "'opus' is not allowed here; 'claude-opus-4-1' is used instead" in line
+
+
+def test_a_dead_server_is_one_line_and_the_rest_goes_on(place: Place) -> None:
     settings = json.dumps({"mcpServers": {"a": {"command": "/no/such/program"}}})
 
     done = place.call("run", "Go.", "--settings", settings, script=["done"])
 
-    assert done == Done(0, "done\n", "")
-    (line,) = caplog.messages  # on standard error, where nobody listens to the log
-    assert "the MCP server 'a' is not connected: /no/such/program cannot be started" in line
+    why = "/no/such/program cannot be started: no such file or directory"
+    assert done == Done(0, "done\n", f"greenroom: note: the MCP server 'a' is not connected: {why}\n")
 
 
 def test_a_server_of_a_project_waits_for_trust(place: Place) -> None:
@@ -397,6 +436,45 @@ def test_an_answer_that_cannot_be_written_is_in_the_run_all_the_same(place: Plac
     assert done.stderr == "greenroom: the output cannot be written: no space left on device\n"
     if output_format == "text":
         assert "It is 42." in (place.latest() / "transcripts/main.jsonl").read_text(encoding="utf-8")
+
+
+def test_a_disk_that_fills_up_in_a_run_is_said_and_the_run_is_not_done(place: Place) -> None:
+    """DESIGN 12.21: nothing changes that is not on record, and the exit code is not that of a mistake of the user's."""
+    disk = FillingDisk()
+
+    def fill(request: ReceivedRequest) -> ReplyLike:
+        disk.is_full = True
+        return (
+            Answer([Call("Write", {"file_path": "x.txt", "content": "x"})])
+            if len(request.body["messages"]) < 3
+            else "end"
+        )
+
+    with place.monkeypatch.context() as patch:
+        patch.setattr("greenroom.cli._run.Ports", lambda: Ports(disk=disk))
+        done = place.call("run", "Go.", "--permission-mode", "bypassPermissions", script=fill)
+
+    assert done.code == 1
+    assert all("the journal cannot be written: No space left on device" in line for line in done.notes)
+    assert done.notes
+    assert not (place.root / "project/x.txt").exists()
+
+
+def test_a_lock_that_cannot_be_written_names_itself_and_not_the_output(place: Place) -> None:
+    write = os.write
+
+    def full(descriptor: int, content: bytes) -> int:
+        if content == f"{os.getpid()}\n".encode():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(descriptor, content)
+
+    with place.monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        done = place.call("run", "Go.", *PLAYBOOK)
+
+    assert done.code == 2
+    assert done.err.endswith("/run.lock: it cannot be written: no space left on device\n")
+    assert done.err.count("\n") == 1
 
 
 def test_a_damaged_journal_names_the_line_and_what_can_still_be_seen(place: Place) -> None:

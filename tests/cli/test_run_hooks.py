@@ -79,8 +79,24 @@ def test_13_17_only_a_stream_has_room_for_them(place: Place, output_format: str)
     assert done.err == "greenroom: --include-hook-events needs --output-format stream-json\n"
 
 
+def test_3_33_what_a_hook_says_to_people_is_a_line_on_standard_error(place: Place) -> None:
+    said = json.dumps({"systemMessage": "the disk is nearly full"})
+    done, _ = place.run(["It is 42."], "What is it?", *hooks(Stop=f"echo {shlex.quote(said)}"))
+
+    assert done == Done(0, "It is 42.\n", "greenroom: note: Stop: the disk is nearly full\n")
+
+
+def test_3_39_a_turn_that_stop_hooks_kept_going_ends_with_a_warning(place: Place) -> None:
+    """Behaviours (3), line 4, as a person sees it."""
+    done, _ = place.run(["No."] * 9, "What is it?", *hooks(Stop="echo more >&2; exit 2"))
+
+    assert (done.code, done.out) == (0, "No.\n")
+    (line,) = done.err.splitlines()
+    assert line.startswith("greenroom: note: Stop: stop hooks kept this turn going 8 times in a row")
+
+
 def test_an_edit_of_the_settings_is_told_in_a_line(place: Place) -> None:
-    """13.40: what counts at once and what does not; a broken one counts for nothing."""
+    """13.40: what counts at once and what does not; a broken one counts for nothing. What trust would take is said at the end."""
 
     def edit(content: str) -> Answer:
         command = f"mkdir -p .greenroom; printf %s {shlex.quote(content)} > .greenroom/settings.json; sleep 3"
@@ -90,10 +106,11 @@ def test_an_edit_of_the_settings_is_told_in_a_line(place: Place) -> None:
     done, _ = place.run(answers, "Go.", "--permission-mode", "bypassPermissions")
 
     file = place.folder / ".greenroom/settings.json"
-    first, second = done.err.splitlines()
+    first, second, third = done.err.splitlines()
     assert (done.code, done.out) == (0, "Done.\n")
     assert first == f"greenroom: note: {file} was edited: permissions in force; model from the next session on"
     assert second.startswith(f"greenroom: note: {file}: the file is no JSON")
+    assert third.startswith(f"greenroom: note: {file}: ignored: model: this has no effect until the project is trusted")
 
 
 def test_3_36_a_call_that_a_hook_puts_off_ends_the_run_and_is_run_when_it_is_gone_on_with(place: Place) -> None:

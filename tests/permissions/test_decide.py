@@ -7,7 +7,18 @@ from typing import Any, Final
 import pytest
 
 from greenroom.core import InlineBlocking
-from greenroom.permissions import Effect, Mode, Policy, Request, Scope, check, decide, hidden_tools, traits_of
+from greenroom.permissions import (
+    Effect,
+    Mode,
+    Policy,
+    Request,
+    Scope,
+    check,
+    decide,
+    files_hidden_from,
+    hidden_tools,
+    traits_of,
+)
 from tests.permissions.policies import CWD, bash, call, effect_of, policy
 
 ALLOW, ASK, DENY = "allow", "ask", "deny"
@@ -337,6 +348,53 @@ def test_a_policy_knows_which_tools_it_always_allows(tool: str, held: Policy, al
     assert held.with_mode(Mode.DEFAULT).always_allows("TodoWrite", traits_of("TodoWrite"))
 
 
+@pytest.mark.parametrize(
+    ("held", "path", "is_hidden"),
+    [
+        (policy(deny=["Read(.env)"]), f"{CWD}/deep/.env", True),
+        (policy(deny=["Read(.env)"]), f"{CWD}/deep/env", False),
+        (policy(ask=["Read(secret/**)"]), f"{CWD}/a/secret/key", True),
+        (policy(deny=["Grep(*.pem)"]), f"{CWD}/x.pem", True),
+        (policy(deny=["Read(//etc/shadow)"]), "/etc/shadow", True),
+    ],
+)
+def test_1_129_a_search_leaves_out_what_rules_keep_from_being_read(held: Policy, path: str, *, is_hidden: bool) -> None:
+    hides = files_hidden_from("Grep", held, CWD)
+    assert hides is not None
+    assert hides(path) is is_hidden
+
+
+@pytest.mark.parametrize("held", [policy(), policy(deny=["Bash(rm *)", "Edit(a)"], allow=["Read(b)"])])
+def test_1_129_without_such_rules_nothing_is_left_out(held: Policy) -> None:
+    assert files_hidden_from("Grep", held, CWD) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "effect"),
+    [
+        ("grep -r key .", "ask"),
+        ("grep -Rn key src", "ask"),
+        ("grep --recursive key", "ask"),
+        ("grep -d recurse key .", "ask"),
+        ("diff -r a b", "ask"),
+        ("git grep key", "ask"),
+        ("cd src && grep -ri key .", "ask"),
+        ("grep key a.txt", "allow"),
+        ("diff a b", "allow"),
+        ("git log", "allow"),
+    ],
+)
+def test_1_129_a_command_that_searches_folders_is_asked_about_where_files_may_not_be_read(
+    command: str, effect: str
+) -> None:
+    """It cannot be told to leave them out; without such a rule it runs as what only reads (1.128)."""
+    assert bash(command, policy(deny=["Read(.env)"])).effect.value == effect
+    assert bash(command, policy(deny=["Edit(.env)"])).effect.value == "allow"
+    assert bash(command, policy(deny=["Read(.env)"], allow=["Bash(grep *)", "Bash(cd *)"])).effect.value == (
+        "allow" if "grep -" in command or effect == "allow" else effect
+    )
+
+
 async def test_no_thread_is_asked_where_no_path_counts() -> None:
     class NoThreads:
         async def run(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -361,6 +419,8 @@ async def test_the_disk_is_asked_where_links_lead(tmp_path: Any) -> None:
     assert (await check(reading("link"), InlineBlocking())).effect is Effect.ASK
     assert (await check(reading("plain"), InlineBlocking())).effect is Effect.ALLOW
     assert decide(reading("link")).effect is Effect.ALLOW  # without looking, a link is what it says
+    assert (await check(reading("link"), InlineBlocking())).paths == (str(tmp_path / "secret"),)
+    assert (await check(reading("../project/./plain"), InlineBlocking())).paths == (f"{cwd}/plain",)
 
 
 def test_1_111_in_auto_a_classifier_is_asked_and_for_ask_rules_a_person() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,30 @@ async def test_an_agent_is_kept_out_of_the_main_checkout(tmp_path: Path, project
     (tree,) = trees(project)
     assert (tree / "mine.txt").read_text() == "mine"
     assert "calls of this agent were refused: Bash (3 times)" in main_messages(session)[2]
+
+
+async def test_10_3_the_record_of_an_agent_has_the_names_that_others_read(tmp_path: Path, project: Path) -> None:
+    """What kind it is, what for, which call started it, and the worktree that was kept."""
+
+    def child(request: ModelRequest) -> AnswerLike:
+        return bash("echo new > new.txt") if len(request.messages) == 1 else "Done."
+
+    main = in_order(agent("try", isolation="worktree"), agent("look"))
+    pages = {"general-purpose": child}
+    async with open_teamwork(tmp_path, main, pages=pages, wait_s=0, settings=FREE) as session:
+        with trio.fail_after(30):
+            await session.run("go")
+        members = list(session.delegation.crew.members.values())
+
+    (tree,) = trees(project)
+    records = []
+    for one in members:
+        path = session.run_folder / f"transcripts/agent-{one.id}.meta.json"
+        records.append(json.loads((await trio.Path(path).read_text()).splitlines()[-1]))
+    assert [one.get("worktreePath") for one in records] == [str(tree), None]
+    assert all(one["agentType"] == "general-purpose" and one["description"] for one in records)
+    assert [one["toolUseId"] for one in records] == [one.task.info.tool_use_id for one in members]
+    assert all(one["toolUseId"] for one in records)
 
 
 async def test_two_at_once_edit_the_same_file(tmp_path: Path, project: Path) -> None:

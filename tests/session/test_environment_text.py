@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from trio.testing import MockClock
 
+from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.cli._run import _CHANGES
-from greenroom.models import ScriptedModel
-from greenroom.session._environment_text import MOST_LINES, git_status
+from greenroom.models import Call, ScriptedModel
+from greenroom.session._environment_text import MOST_LINES, branch_in, git_status
+from greenroom.store import read_transcript
 from tests.session.teamwork import agent, in_order, open_teamwork
 from tests.session.test_permissions import home, opened
 from tests.worktrees.repositories import NEEDS_GIT, commit, git, make_repository
@@ -38,6 +40,35 @@ def test_it_says_branch_changes_and_commits(project: Path) -> None:
         text,
     )
     assert _CHANGES.sub("", f"a\n\n{text}\n\n# Next") == "a\n\n\n# Next"
+
+
+@pytest.mark.parametrize(
+    ("said", "branch"),
+    [
+        ("main", "main"),
+        ("No commits yet on main", "main"),
+        ("fix/a-b...origin/fix/a-b [ahead 1, behind 2]", "fix/a-b"),
+        ("main...origin/main [gone]", "main"),
+        ("HEAD (no branch)", ""),
+    ],
+)
+def test_10_4_the_branch_is_read_from_what_git_says(said: str, branch: str) -> None:
+    assert branch_in(f"# Git\n\nWhen the session began\nBranch: {said}\nNo changed files.") == branch
+    assert branch_in("") == ""
+
+
+async def test_10_4_lines_of_the_main_agent_name_the_branch(
+    project: Path, home: Path, autojump_clock: MockClock
+) -> None:
+    """Those of a child do not: it may be in a checkout of its own."""
+    git(project, "checkout", "-q", "-b", "fix/it")
+    calls = [Call("Agent", {"description": "d", "prompt": "Do it."}), "child"]
+    async with opened(project, calls, tools=AGENT_TOOLS, sources=["user"]) as session:
+        await session.run("Go.")
+    folder = session.run_folder / "transcripts"
+    (child,) = folder.glob("agent-*.jsonl")
+    assert {one.get("gitBranch") for one in read_transcript(folder / "main.jsonl")} == {"fix/it"}
+    assert {one.get("gitBranch") for one in read_transcript(child)} == {None}
 
 
 def test_it_is_short_and_runs_nothing_of_the_repository(project: Path, tmp_path: Path) -> None:

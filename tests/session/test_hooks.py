@@ -13,7 +13,7 @@ import trio
 from greenroom.agents import AgentDefinition, AgentNoticed, Question
 from greenroom.core import ProviderError, TurnFailed
 from greenroom.hooks import STOP_BLOCK_CAP, HookRan
-from greenroom.models import DEFAULT_ALIASES, Call, ScriptedModel
+from greenroom.models import DEFAULT_ALIASES, Answer, Call, ScriptedModel
 from greenroom.permissions import Allow
 from greenroom.session import EventStream, open_session
 from greenroom.tools.builtin import STANDARD_TOOLS
@@ -104,7 +104,7 @@ async def test_hooks_are_told_whose_call_it_is_and_what_became_of_it(project: Pa
     assert before["permission_mode"] == "default"
     assert before["transcript_path"].endswith("transcripts/main.jsonl")
     assert await trio.Path(before["transcript_path"]).is_file()
-    assert (before["tool_name"], before["tool_input"]["file_path"]) == ("Write", "a.txt")
+    assert (before["tool_name"], before["tool_input"]["file_path"]) == ("Write", str(project / "a.txt"))
     assert after["tool_response"] == results(session)[0].content
     assert after["duration_ms"] >= 0
     assert "agent_id" not in before
@@ -199,6 +199,50 @@ async def test_a_hook_that_stops_everything_ends_the_turn_after_the_result(proje
             with pytest.raises(TurnFailed, match="enough"):
                 await session.run("Go.")
     assert not results(session)[0].is_error
+
+
+async def test_3_21_paths_of_files_are_absolute_and_start_where_the_call_was_made(project: Path) -> None:
+    """Also in the list of a batch, one of whose calls went to another folder."""
+    settings = hook("PreToolUse", answering(project, {}), matcher="Write")
+    settings["hooks"]["PostToolBatch"] = [{"hooks": [{"type": "command", "command": answering(project, {})}]}]
+    (project / "sub").mkdir()
+    calls = Answer(
+        [
+            Call("Write", {"file_path": "./sub/../a.txt", "content": "a"}),
+            Call("Bash", {"command": "cd sub"}),
+            Call("Read", {"file_path": "../a.txt"}),
+            Call("Read", {"file_path": f"{project}/a.txt"}),
+            Call("Grep", {"pattern": "a", "path": "."}),
+            Call("Grep", {"pattern": "a"}),
+        ]
+    )
+    await run(project, [calls, "done"], settings)
+    before, batch = told(project)
+    at_once = [one["tool_input"] for one in batch["tool_calls"] if one["tool_name"] != "Bash"]
+    paths = [one.get("file_path", one.get("path")) for one in at_once]
+    assert paths == [f"{project}/a.txt"] * 3 + [f"{project}/sub", None]
+    assert before["tool_input"] == at_once[0]
+
+
+@pytest.mark.parametrize("name", ["", "checker"])
+async def test_3_20_which_agent_it_is_is_told_of_one_that_was_chosen(project: Path, name: str) -> None:
+    settings = hook("SessionStart", answering(project, {}))
+    settings["hooks"]["Stop"] = settings["hooks"]["SessionStart"]
+    await run(project, ["done"], settings, **({"main": AgentDefinition(name=name)} if name else {}))
+    assert [one.get("agent_type", "") for one in told(project)] == [name, name]
+    assert not any("agent_id" in one for one in told(project))
+
+
+async def test_3_24_errors_of_the_provider_have_the_names_that_matchers_know(project: Path) -> None:
+    """13.18: the same words as on a stream, so that one matcher is enough."""
+    settings = hook("StopFailure", answering(project, {}), matcher="invalid_request|model_not_found")
+    kinds = ["bad_request", "overloaded", "not_found"]
+    model = ScriptedModel([ProviderError("no", kind=kind, is_retryable=False) for kind in kinds])
+    async with open_session(model=model, cwd=project, runs=project.parent / "runs", settings=settings) as session:
+        for _ in kinds:
+            with pytest.raises(TurnFailed):
+                await session.run("Go.")
+    assert [one["error"] for one in told(project)] == ["invalid_request", "model_not_found"]
 
 
 async def test_an_error_of_the_provider_is_told(project: Path) -> None:

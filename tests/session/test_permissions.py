@@ -490,3 +490,97 @@ async def test_a_broken_answer_of_the_host_fails_the_call_and_nothing_else(
     assert answer.text == "done"
     assert results(session)[0].is_error
     assert not (project / "a.txt").exists()
+
+
+# --- files elsewhere -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"settings": {"permissions": {"allow": ["Read(//{elsewhere}/**)", "Edit(//{elsewhere}/**)"]}}},
+        {"settings": {"permissions": {"allow": ["Read", "Edit"]}}},
+        {"permission_mode": "bypassPermissions"},
+        {"can_use_tool": "yes"},
+    ],
+    ids=["a rule for the folder", "a rule for the tool", "the mode", "a person"],
+)
+async def test_1_129_what_was_allowed_outside_of_the_working_directories_can_be_reached(
+    project: Path, tmp_path: Path, options: dict[str, Any], autojump_clock: MockClock
+) -> None:
+    """1.110, 1.129: a rule, the mode or a person let a file tool read and change files elsewhere; nothing else does."""
+    elsewhere = tmp_path / "elsewhere"
+    write(elsewhere / "a.txt", "hello")
+    path = f"{elsewhere}/a.txt"
+    calls = [
+        Call("Read", {"file_path": path}),
+        Call("Edit", {"file_path": path, "old_string": "hello", "new_string": "bye"}),
+        Call("Grep", {"pattern": "bye", "path": str(elsewhere)}),
+        Call("Write", {"file_path": f"{elsewhere}/b/c.txt", "content": "new"}),
+    ]
+
+    async def yes(_: Question) -> Allow:
+        return Allow()
+
+    chosen = json.loads(json.dumps(options).replace("/{elsewhere}", str(elsewhere)))
+    if "can_use_tool" in chosen:
+        chosen["can_use_tool"] = yes
+    async with opened(project, calls, **chosen) as session:
+        await session.run("Go.")
+
+    assert [one.is_error for one in results(session)] == [False] * 4
+    assert "hello" in results(session)[0].content
+    assert (elsewhere / "a.txt").read_text() == "bye"
+    assert (elsewhere / "b/c.txt").read_text() == "new"
+
+    async with opened(project, calls[:1]) as session:
+        await session.run("Go.")
+    (refused,) = results(session)
+    assert refused.is_error
+    assert "outside the working directories" in refused.content
+
+
+async def test_1_129_a_link_that_is_turned_after_the_decision_leads_nowhere(
+    project: Path, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """What a call may reach is where its path led when it was allowed."""
+    for name in ("harmless", "secret"):
+        write(tmp_path / name / "a.txt", name)
+    link = project / "link"
+    link.symlink_to(tmp_path / "harmless")
+
+    async def turn_it(_: Question) -> Allow:
+        link.unlink()
+        link.symlink_to(tmp_path / "secret")
+        return Allow()
+
+    async with opened(project, [Call("Read", {"file_path": "link/a.txt"})], can_use_tool=turn_it) as session:
+        await session.run("Go.")
+
+    (result,) = results(session)
+    assert result.is_error
+    assert "outside the directories that this session may use" in result.content
+
+
+async def test_1_129_searches_leave_out_what_may_not_be_read(project: Path, autojump_clock: MockClock) -> None:
+    """The content and the names of files that a deny rule keeps from being read are in no result, and their number is told."""
+    for name in (".env", "sub/.env", "a.txt"):
+        write(project / name, "key=hunter2")
+    calls = [
+        Call("Grep", {"pattern": "key", "output_mode": "content"}),
+        Call("Grep", {"pattern": "key", "path": "sub"}),
+        Call("Glob", {"pattern": "**/*"}),
+    ]
+    async with opened(project, calls, settings={"permissions": {"deny": ["Read(.env)"]}}) as session:
+        await session.run("Go.")
+
+    by_text, below, names = [one.content for one in results(session)]
+    assert by_text == "a.txt:1:key=hunter2\n(left out, because rules keep them from being read: 2 files)"
+    assert ".env" not in below
+    assert "1 file)" in below
+    assert names.startswith("a.txt\n")
+    assert ".env" not in names
+
+    async with opened(project, calls[:1]) as session:
+        await session.run("Go.")
+    assert results(session)[0].content.count("hunter2") == 3

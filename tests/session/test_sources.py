@@ -9,8 +9,9 @@ import pytest
 from trio.testing import MockClock
 
 from greenroom.agents import AgentDefinition, MemoryScope
+from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.core import TurnFailed
-from greenroom.models import GO_ON, Answer, Call, ModelRequest, Say, ScriptedModel, Usage
+from greenroom.models import GO_ON, Answer, Call, ModelRequest, Say, ScriptedModel, TextBlock, Usage
 from greenroom.session import open_session
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
@@ -43,6 +44,50 @@ async def test_instructions_of_the_project_and_the_user_come_with_the_prompt(
     write(home / ".claude/CLAUDE.md", "Be brief.")
     request = await first_request(project, sources=["project", "user"])
     assert request.system.index("Be brief.") < request.system.index("Use tabs.")
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+async def test_5_7_instructions_of_added_folders_count_where_the_variable_says_so(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock, *, is_on: bool
+) -> None:
+    other = project.parent / "other"
+    write(other / "CLAUDE.md", "Use tabs.")
+    write(other / ".claude/rules/r.md", "Use spaces.")
+    write(project / "CLAUDE.md", "Be brief.")
+    if is_on:
+        monkeypatch.setenv("GREENROOM_ADDITIONAL_DIRECTORIES_CLAUDE_MD", "1")
+    request = await first_request(project, sources=["project"], added=[other])
+    assert ("Use tabs." in request.system) is ("Use spaces." in request.system) is is_on
+    if is_on:
+        assert request.system.index("Use tabs.") < request.system.index("Be brief.")
+
+
+@pytest.mark.parametrize("scope", ["any", "main"])
+async def test_2_10_an_initial_prompt_goes_before_what_an_agent_is_told_first(
+    project: Path, autojump_clock: MockClock, scope: str
+) -> None:
+    """C17: that of any agent, or, by the setting, of the main agent alone; in the first turn only."""
+    model = ScriptedModel(
+        [Call("Agent", {"description": "d", "prompt": "Do it.", "subagent_type": "starter"}), "done", "done", "done"],
+        keeps_requests=True,
+    )
+    agents = {"starter": {"description": "d", "prompt": "p", "initialPrompt": "Look around."}}
+    async with opened(
+        project,
+        [],
+        model=model,
+        tools=AGENT_TOOLS,
+        agents=agents,
+        main=AgentDefinition(name="lead", initial_prompt="Greet."),
+        settings={"delegation": {"initial_prompt_scope": scope}},
+    ) as session:
+        await session.run("Go.")
+        await session.run("Again.")
+    first, child, _, again = [one.messages for one in model.requests]
+    assert [block.text for block in first[0].content if isinstance(block, TextBlock)] == ["Greet.", "Go."]
+    assert child[0].text.startswith("Look around.") is (scope == "any")
+    assert "Do it." in child[0].text
+    assert [block.text for block in again[-1].content if isinstance(block, TextBlock)] == ["Again."]
 
 
 @pytest.mark.parametrize("is_added", [True, False], ids=["added", "setting"])

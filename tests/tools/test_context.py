@@ -112,6 +112,21 @@ def test_several_roots_and_a_current_folder_outside_of_them(house: Path) -> None
         ctx.resolve(".")
 
 
+def test_a_call_reaches_what_it_is_granted_and_what_lies_below(house: Path) -> None:
+    """No other call does; and what is beside it stays out of reach."""
+    before = context(house / "in")
+    ctx = before.granting((house / "out", house / "inside/file"))
+
+    assert ctx.resolve("../out/secret") == ctx.resolve("secret") == house / "out/secret"
+    assert ctx.resolve("../inside/file") == house / "inside/file"
+    for path in ("../inside", "..", "../inside/file2"):
+        with pytest.raises(OutsideRoots):
+            ctx.resolve(path)
+    for other in (before, before.for_call("toolu_2")):
+        with pytest.raises(OutsideRoots):
+            other.resolve("secret")
+
+
 def test_a_root_may_be_a_link(house: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(house / "in")

@@ -48,6 +48,8 @@ def furnish(home: AgentHome, wish: ChildWish, settings: DelegationSettings) -> N
     if appended:
         prompts = (home.definition.system_prompt, appended)
         home.definition = attrs.evolve(home.definition, system_prompt="\n\n".join(one for one in prompts if one))
+    if settings.initial_prompt_scope == "main":
+        home.definition = attrs.evolve(home.definition, initial_prompt="")
     home.lineage, home.place, home.own_roots = wish.lineage, wish.place, wish.own_roots
     if wish.parent is not None:
         home.stand_under(wish.parent)

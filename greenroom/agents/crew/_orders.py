@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, Literal, Protocol, final
 
 import attrs
 
@@ -61,6 +61,10 @@ class DelegationSettings:
     """Whether the workers of a coordinator share a folder in which they write unasked."""
     append_system_prompt: str = ""
     """What goes behind the system prompt of each of them, save forks (agents 1.88)."""
+    initial_prompt_scope: Literal["any", "main"] = attrs.field(
+        default="any", validator=attrs.validators.in_(("any", "main"))
+    )
+    """Whose `initialPrompt` goes before what it is told first: that of any agent, or of the main agent alone."""
     release_s: float = attrs.field(default=30.0, validator=attrs.validators.ge(0))
     """Seconds after its end for which an agent is kept in memory; later it is gone on with from its transcript."""
     shell_max_s: float = attrs.field(default=3_600.0, validator=attrs.validators.gt(0))
@@ -219,6 +223,11 @@ class Member:
         roots = home.own_roots
         held = self.hold if home.stay is None else home.stay.hold
         tree = None if held is None else held.worktree
+        path = self.kept_path if tree is None else str(tree.path)
+        call = self.task.info.tool_use_id
+        # The names that the leading coding agent's own records have (agents 10.3); left out where there is nothing to say.
+        shared = {"toolUseId": call} if call else {}
+        shared |= {"worktreePath": path} if path else {}
         return {
             "agentId": self.id,
             "agentType": self.definition.name,
@@ -235,10 +244,11 @@ class Member:
             "isWorker": self.order.is_worker,
             "isBackground": self.order.is_background,
             "inWorktree": self.order.in_worktree,
-            "worktree": self.kept_path if tree is None else str(tree.path),
+            "worktree": path,
             "branch": self.kept_branch if tree is None else tree.branch,
             "isStoppedByUser": self.task.is_stopped_by_user,
             "run": self.task.info.run,
+            **shared,
         }
 
 

@@ -17,6 +17,7 @@ from greenroom.agents.memory._instructions import (
     Rule,
     instructions_below,
     load_instructions,
+    reads_added,
     render_instructions,
 )
 from greenroom.agents.memory._lock import NotesUnavailable, hold_notes
@@ -44,6 +45,7 @@ __all__ = [
     "load_instructions",
     "main_memory",
     "read_notes",
+    "reads_added",
     "render_instructions",
     "render_memory",
     "tools_with_memory",

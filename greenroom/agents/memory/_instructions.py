@@ -9,13 +9,14 @@ file. Rule 2: rendering is pure, and the same files give the same bytes.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, final
 
 import attrs
 
 from greenroom.agents.memory._imports import Reading, follow
+from greenroom.core import read_switch
 from greenroom.core.sources import (
     OWN,
     THEIRS,
@@ -35,6 +36,7 @@ from greenroom.core.sources import (
     words,
 )
 
+ADDED_VARIABLE: Final = "GREENROOM_ADDITIONAL_DIRECTORIES_CLAUDE_MD"
 _FILES: Final = (("CLAUDE.md", THEIRS), ("GREENROOM.md", OWN))
 _LOCAL_FILES: Final = ("CLAUDE.local.md", "GREENROOM.local.md")
 _MANAGED, _USER, _PROJECT, _LOCAL, _IMPORTED = "managed", "user", "project", "local", "imported"
@@ -94,8 +96,13 @@ class Instructions:
         return tuple(one.file for one in self.rules if GitIgnoreSpec.from_lines(one.patterns).match_file(inner))
 
 
-def load_instructions(places: Places) -> Instructions:
-    """Read the instructions for agents in `places.cwd`. It blocks: call it through `Blocking`."""
+def load_instructions(places: Places, *, with_added: bool = False) -> Instructions:
+    """Read the instructions for agents in `places.cwd`. It blocks: call it through `Blocking`.
+
+    Args:
+        places: Of the session.
+        with_added: Whether those of the added folders count too (agents 5.7); they come before the project's.
+    """
     reader = _Reader(places)
     for folder in places.managed:
         reader.add(folder / "CLAUDE.md", _MANAGED)
@@ -107,10 +114,17 @@ def load_instructions(places: Places) -> Instructions:
         reader.add(places.home / "GREENROOM.md", _USER)
         reader.add_rules(places.their_home, _USER)
         reader.add_rules(places.home, _USER)
+    for folder in places.added if with_added else ():
+        reader.add_place(folder)
     own = [folder for folder in places.project if folder.is_relative_to(places.root)]
     for folder in reversed(own) if Scope.PROJECT in places.reads else ():
         reader.add_place(folder)
     return reader.instructions()
+
+
+def reads_added(environ: Mapping[str, str]) -> bool:
+    """Say whether instructions of added folders count: `GREENROOM_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1` lets them."""
+    return bool(read_switch(environ, ADDED_VARIABLE))
 
 
 def instructions_below(places: Places, path: Path, seen: Iterable[InstructionFile] = ()) -> Instructions:

@@ -64,6 +64,10 @@ def walk_notes(walk: Walk, cwd: Path) -> list[str]:
     if walk.is_cut:
         limits = f"{MAX_ENTRIES} entries, {MAX_DEPTH} folders deep"
         notes.append(f"(the folder is too large to see all of it ({limits}): give a folder below it as path)")
+    if walk.hidden:
+        notes.append(
+            f"(left out, because rules keep them from being read: {walk.hidden} file{'s' * (walk.hidden > 1)})"
+        )
     folders = [f"{shown_path(path, cwd)}: {reason}" for path, reason in walk.unreadable]
     note = _note("folders that cannot be listed", folders)
     return [*notes, note] if note else notes

@@ -44,7 +44,7 @@ async def glob_tool(pattern: str, path: str = ".", *, ctx: ToolContext) -> str:
     if kind != FOLDER:
         raise ToolError(f"{shown_path(top, ctx.real_cwd)} is {kind}, not a folder")
     ctx.progress(f"Looking for {shown}")
-    walk = Walk(top, ctx.real_roots)
+    walk = Walk(top, ctx.real_roots, ctx.hides)
     found = await in_steps(ctx, _matching(walk, glob), lambda: f"Looking for {shown}: {walk.seen} entries")
     names = [shown_path(one, ctx.real_cwd) for one in found]
     notes = walk_notes(walk, ctx.real_cwd)

@@ -86,7 +86,7 @@ async def grep_tool(
         after=context if after is None else after,
         is_numbered=line_numbers,
     )
-    walk = Walk(ctx.resolve(path), ctx.real_roots)
+    walk = Walk(ctx.resolve(path), ctx.real_roots, ctx.hides)
     found = Found(offset, head_limit or math.inf)
     search = _Search(walk, _filter(glob, file_type), shape, found, ctx.real_cwd)
     flags = (re.IGNORECASE if ignore_case else 0) | (re.MULTILINE | re.DOTALL if multiline else 0)

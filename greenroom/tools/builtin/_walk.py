@@ -8,7 +8,7 @@ cannot be listed is noted and passed over.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +30,10 @@ class Walk:
 
     top: Path
     roots: tuple[Path, ...]
+    hides: Callable[[str], bool] | None = None
+    """Says of a file's path whether it is left out."""
+    hidden: int = 0
+    """Files that were left out because of that."""
     seen: int = 0
     """Entries looked at so far."""
     is_cut: bool = False
@@ -56,7 +60,10 @@ class Walk:
             if name in ALWAYS_SKIPPED or rules.names(f"{folder}/{name}", is_folder=is_folder):
                 continue
             if not is_folder:
-                yield folder / name
+                if self.hides is not None and self.hides(f"{folder}/{name}"):
+                    self.hidden += 1
+                else:
+                    yield folder / name
             elif depth < MAX_DEPTH:
                 yield from self._folder(folder / name, rules, depth + 1)
             else:
