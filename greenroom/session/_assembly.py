@@ -181,8 +181,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
     home = places.user if places is not None else await run(Path.home)
     policy, problems = _policy_of(wish, settings, tools, cwd, home)
     servers, mcp, more = await run(find_session_servers, cwd, places, wanted, settings, environ)
-    if not moves_calls(environ, delegation):
-        mcp = attrs.evolve(mcp, background_after_s=0.0)
+    mcp = mcp if moves_calls(environ, delegation) else attrs.evolve(mcp, background_after_s=0.0)
     unread = {one.source for one in settings.diagnostics if one.kind is Kind.BROKEN}
     more = [one for one in more if one.source not in unread]  # a file that cannot be read is said to be so once
     diagnostics: Sequence[Diagnostic] = (*settings.diagnostics, *plugins.diagnostics, *found.problems, *more)

@@ -42,14 +42,15 @@ from greenroom.agents.memory import (
     render_memory,
     tools_with_memory,
 )
-from greenroom.core import Ports, UsageError
+from greenroom.core import Ports
 from greenroom.core.sources import FoundPlugins, Places
 from greenroom.hooks import HookServices, ParsedHooks
-from greenroom.mcp import McpServers, MissingServers, ServerStatus, prompt_call
+from greenroom.mcp import McpServers, MissingServers, ServerStatus
 from greenroom.models import Budget, ModelNames, choose_model, read_effort
 from greenroom.permissions import ChildPermission, Mode, Policy, hidden_tools
 from greenroom.session._agent_hooks import AgentHooks
-from greenroom.session._agent_servers import ServerTool, reach_servers, read_server_prompt
+from greenroom.session._agent_servers import ServerTool, reach_servers
+from greenroom.session._commands import Commands
 from greenroom.session._elicitation import Elicitations
 from greenroom.session._environment_text import environment_text, git_status
 from greenroom.session._file_watch import FileWatch
@@ -62,7 +63,7 @@ from greenroom.session._settings import Settings, SettingSource
 from greenroom.session._skill_ports import skill_ports, taking_up_by
 from greenroom.session._title import Title
 from greenroom.session._tool_lists import check_tool_list, names
-from greenroom.skills import Rendered, SkillFailed, Skills, SkillSource, read_command_line, render_skill
+from greenroom.skills import Rendered, Skills, SkillSource
 from greenroom.teams import TeamSettings
 from greenroom.tools import Tool, ToolError, ToolSet
 from greenroom.tools.checkpoints import FileCheckpoints
@@ -86,6 +87,7 @@ class Composition(InForce):
         services: What all agents share; set once it is made, before the first agent is.
         hooks: Those of each agent.
         files: Those that hooks watch.
+        commands: What a person's words mean that begin with a slash.
         elicitations: Answers what MCP servers ask; set once it is made.
         title: What people call the session; set once it is made.
         fork_skill: Runs the skills of models that are agents of their own; set before the first agent is made.
@@ -125,6 +127,14 @@ class Composition(InForce):
         self.problems: list[str] = []
         self.hooks = AgentHooks(settings.hooks, hook_services, self.problems)
         self.files = FileWatch(cwd)
+        self.commands = Commands(
+            is_on=settings.scalars.slash_commands,
+            skills=skills,
+            definitions=definitions,
+            servers=servers,
+            places=places,
+            is_trusted=settings.is_trusted,
+        )
         self.fork_skill: ForkSkill | None = None
         self._settings = settings
         self._tools = tools
@@ -442,50 +452,6 @@ class Composition(InForce):
                 self.hooks.add(home, rendered)
 
         return take_up
-
-    @property
-    def has_commands(self) -> bool:
-        """Whether there are skills and slash commands."""
-        return self._settings.scalars.slash_commands
-
-    def is_command(self, text: str) -> bool:
-        """Whether a user's words call a skill by `/name`, or a prompt of an MCP server.
-
-        Raises:
-            UsageError: They call one that only models may call.
-        """
-        is_slash = self._places is not None and text.lstrip().startswith("/")
-        return self.has_commands and (
-            prompt_call(text) is not None or (is_slash and read_command_line(text, self.skills.current) is not None)
-        )
-
-    async def read_prompt(self, home: AgentHome, text: str) -> tuple[str, tuple[Rendered, ...]]:
-        """Return what a user's words mean: a skill that they call by `/name` stands for its text (agents 4.23, 4.41).
-
-        One that runs as an agent of its own is the only one. `/mcp__server__prompt` stands for what the server's prompt says.
-
-        Raises:
-            UsageError: They call a skill that only models may call, that fails, or whose agent there is not; or a prompt that
-                there is not, or that its server did not give.
-        """
-        if not self.has_commands:
-            return text, ()
-        said = await read_server_prompt(self.servers, text)
-        if said is not None:
-            return said, ()
-        line = read_command_line(text, self.skills.current) if text.lstrip().startswith("/") else None
-        if line is None or self._places is None:
-            return text, ()
-        ports = skill_ports(home, self._places, is_trusted=self._settings.is_trusted)(home.tool_context())
-        rendered: list[Rendered] = []
-        for call in line.invocations:
-            try:
-                if call.skill.is_fork:
-                    (await self.definitions.refresh()).find(call.skill.agent)
-                rendered.append(await render_skill(call.skill, call.arguments, ports))
-            except (UsageError, SkillFailed) as error:
-                raise UsageError(f"/{call.skill.name}: {error}") from error
-        return "\n\n".join(one.text for one in rendered), tuple(rendered)
 
     async def _load_instructions(self, places: Places) -> Instructions:
         run, with_added = self._ports.blocking.run, reads_added(self._environ)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 
 import trio
 
+from greenroom.actors import Ref
 from greenroom.core import Recorder
 
 
@@ -24,6 +25,15 @@ class Recording(Protocol):
     async def commit(self) -> None:
         """Return when everything so far, transcripts included, survives a crash of the process."""
         ...
+
+
+def are_at_rest(refs: Iterable[Ref[Any]]) -> bool:
+    """Whether none of these actors works, or has mail."""
+    for ref in refs:
+        statistics = ref.statistics()
+        if ref.is_busy or statistics.now or statistics.next or statistics.later:
+            return False
+    return True
 
 
 async def wait_until(recorder: Recorder, holds: Callable[[], bool]) -> None:

@@ -38,7 +38,7 @@ from greenroom.session._composition import Composition
 from greenroom.session._cut_turns import OfCutTurns
 from greenroom.session._delegation import Delegation, OfHost, SessionGround
 from greenroom.session._queue import Interrupted, SessionInbox, find_deferred, find_unanswered
-from greenroom.session._recording import Recording, wait_until
+from greenroom.session._recording import Recording, are_at_rest, wait_until
 from greenroom.session._resume import load_agent
 from greenroom.session._rewinding import OfFiles
 from greenroom.session._status import AgentStatus
@@ -132,7 +132,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         self.delegation.stays.others = self._living_children
         if settle is not None:
             await settle(home)
-        home.read_prompt = partial(self._composition.read_prompt, home)
+        home.read_prompt = partial(self._composition.commands.read, home)
         home.run_skill = partial(self.delegation.forks.run_command, caller=home)
         unanswered = await find_unanswered(self.run_folder, loaded, self._ports.blocking)
         home.deferred = await find_deferred(self.run_folder, loaded, self._ports.blocking)
@@ -147,7 +147,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
             self._main,
             home,
             ids=self._ports.ids,
-            is_command=self._composition.is_command,
+            is_command=self._composition.commands.is_command,
             approvals=self.approvals,
             unanswered=unanswered,
         )
@@ -246,7 +246,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
     @property
     def has_commands(self) -> bool:
         """Whether skills and prompts of MCP servers may be called by `/name` (the setting `slash_commands`)."""
-        return self._composition.has_commands
+        return self._composition.commands.is_on
 
     @property
     def skills(self) -> Skills:
@@ -291,7 +291,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         if not text.strip():
             raise UsageError("a prompt needs text; this one is blank")
         assert self._main_home is not None
-        read, skills = await self._composition.read_prompt(self._main_home, text)
+        read, skills = await self._composition.commands.read(self._main_home, text)
         typed = "" if read == text else text
         return await self._run(Prompt(read, skills=skills, uuid=self._new_message(message_id), typed=typed))
 
@@ -478,12 +478,8 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
     def _is_quiet(self) -> bool:
         if not self.delegation.is_quiet:  # the first to be asked: it knows without looking at every agent
             return False
-        refs = [ref for ref, _ in self._agents.values() if not ref.is_gone]
-        for ref in [*refs, *self.teams.boards, self.inbox.ref]:
-            statistics = ref.statistics()
-            if ref.is_busy or statistics.now or statistics.next or statistics.later:
-                return False
-        return not self.teams.working
+        agents = (ref for ref, _ in self._agents.values() if not ref.is_gone)
+        return are_at_rest((*agents, *self.teams.boards, self.inbox.ref)) and not self.teams.working
 
     # --- pieces ----------------------------------------------------------------------------------------------------
 
