@@ -75,12 +75,10 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         self.checkpoints = composition.checkpoints
         self._ports = ports
         self._recording = recording
-        self.was_stopped = False
-        """Whether `stop` was called."""
+        self.was_stopped = self.was_killed = False
+        """Whether `stop` was called, and whether `kill` was."""
         self.initial_message = ""
         """What a hook of the session's start wants to be the first prompt."""
-        self.was_killed = False
-        """Whether `kill` was called."""
         self._agents: dict[str, tuple[Ref[Any], AgentHome]] = {}
         self._resuming: set[str] = set()
         self._streams = Streams(runtime.recorder)
@@ -476,10 +474,9 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         await wait_until(self.runtime.recorder, self._is_quiet)
 
     def _is_quiet(self) -> bool:
-        if not self.delegation.is_quiet:  # the first to be asked: it knows without looking at every agent
-            return False
-        agents = (ref for ref, _ in self._agents.values() if not ref.is_gone)
-        return are_at_rest((*agents, *self.teams.boards, self.inbox.ref)) and not self.teams.working
+        refs = (ref for ref, _ in self._agents.values() if not ref.is_gone)
+        is_idle = self.delegation.is_quiet and are_at_rest((*refs, *self.teams.boards, self.inbox.ref))
+        return is_idle and not self.teams.working
 
     # --- pieces ----------------------------------------------------------------------------------------------------
 
