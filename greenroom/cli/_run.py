@@ -46,7 +46,6 @@ from greenroom.cli._run_session import Run, unknown_tools
 from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._swarm import prepared_runs
 from greenroom.core import JournalError, Ports, UsageError, calm_collector, read_switch
-from greenroom.mcp import ServerStatus
 from greenroom.models import MODEL_FILE, ModelRequest, RecordedModel, read_recording, with_events
 from greenroom.permissions import Effect, Mode
 from greenroom.session import (
@@ -421,9 +420,6 @@ def _tell_of_problems(session: Session, options: RunOptions) -> frozenset[str]:
     problems = frozenset(session.problems)
     for problem in session.problems:
         note(problem)
-    for server in session.servers.states():
-        if server.status is ServerStatus.NEEDS_AUTH:
-            note(f"MCP server {server.name!r}: {server.why}")
     if session.worktree is not None:
         note(f"the agent works in the worktree {typed(session.worktree)}; it stays there when the run has ended")
     every = [one.name for one in (*STANDARD_TOOLS, *AGENT_TOOLS, *WORKTREE_TOOLS)]
