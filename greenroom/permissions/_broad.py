@@ -63,11 +63,17 @@ def is_broad(rule: Rule) -> bool:
     words = beginning.split()
     if not words:
         return True
-    path, program = words[0].rpartition("/")[::2]
-    words[0] = program
-    if "*" in fixed and not beginning[-1].isspace() and _begins_one(" ".join(words), path):
+    if "*" in fixed and not beginning[-1].isspace() and _begins_open(words):
         return True  # `python*` is also `python3 -c ...`, and `pyth*` is no narrower
     return _is_open(words)
+
+
+def _begins_open(words: list[str]) -> bool:
+    """Whether what begins with these words, the last of which may be half of one, can be what runs anything."""
+    path, program = words[0].rpartition("/")[::2]
+    if _begins_one(" ".join((program, *words[1:])), path):
+        return True
+    return program in _WRAPPERS and any(rest and _begins_open(rest) for rest in _wrapped(words))
 
 
 def _is_open(words: list[str]) -> bool:

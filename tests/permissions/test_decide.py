@@ -479,6 +479,14 @@ BROAD += [
     "Bash(nohup npm run *)",
 ]
 BROAD += ["Bash(sudo -n /usr/bin/node *)"]
+BROAD += [
+    "Bash(sudo pyth*)",
+    "Bash(/usr/bin/sudo -u bob /usr/bin/pyth*)",
+    "Bash(env A=1 timeout 5 bas*)",
+    "Bash(nohup npm r*)",
+    "Bash(sudo /usr/bin/*)",
+    "Bash(sudo s*:*)",
+]
 NARROW = [
     "Bash(npm test)",
     "Bash(npm test *)",
@@ -500,6 +508,7 @@ NARROW += [
     "Bash(bash -o pipefail tool.sh *)",
     "Bash(sudo -u bob systemctl status *)",
 ]
+NARROW += ["Bash(sudo systemctl*)", "Bash(env A=1 pytest*)", "Bash(sudo ./scripts/*)", "Bash(timeout 5 git p*)"]
 NARROW += ["Bash(git *)", "Edit", "Read(../other/**)", "mcp__github__*", "WebFetch(domain:example.com)"]
 
 
