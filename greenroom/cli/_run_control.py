@@ -19,7 +19,7 @@ import trio
 
 from greenroom.agents import Question
 from greenroom.cli._output import complain
-from greenroom.cli._run_commands import commands_of, focus_of
+from greenroom.cli._run_commands import commands_of, own_call
 from greenroom.cli._run_hosted import HostedServers, read_names
 from greenroom.cli._run_lines import Line
 from greenroom.cli._run_model import key_source
@@ -216,8 +216,8 @@ class Host:
     def _say(self, said: UserSaid, session: Session) -> None:
         if not said.uuid:  # so that receipts, repetitions and requests to set files back call it the same
             said = attrs.evolve(said, uuid=new_uuid(self._ids))
-        # A compaction waits for the end of the turn, and what comes behind something that waits stays behind it.
-        waits = focus_of(said.text, session) is not None or self.prompts.statistics().current_buffer_used > 0
+        # A call of ours waits for the end of the turn, and what comes behind something that waits stays behind it.
+        waits = own_call(said.text, session) is not None or self.prompts.statistics().current_buffer_used > 0
         if self._is_in_turn() and not waits:
             self._said[session.send(said.text, priority=said.priority, message_id=said.uuid)] = said
         else:

@@ -8,6 +8,7 @@ Must not know: clock, disk, Trio, what the result looks like.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final, final
 
 import attrs
@@ -98,6 +99,11 @@ def compacted(done: Compacted) -> Ending:
     """Return how a turn ended that put a summary in the place of the conversation."""
     text = f"The conversation was compacted: about {done.post_tokens:,} tokens in place of {done.pre_tokens:,}."
     return Ending(subtype=SUCCESS, text=text, reason="completed")
+
+
+def folder_added(folder: Path) -> Ending:
+    """Return how a turn ended that added a folder in which agents may work."""
+    return Ending(subtype=SUCCESS, text=f"Agents may work in {folder} until the session ends.", reason="completed")
 
 
 def ended_badly(error: TurnFailed | TurnKilled, *, was_in_tools: bool = False) -> Ending:

@@ -31,8 +31,8 @@ from greenroom.agents import (
 )
 from greenroom.cli._output import complain, note
 from greenroom.cli._run_beats import Beats
-from greenroom.cli._run_commands import commands_of, focus_of
-from greenroom.cli._run_ending import FAILED, SUCCESS, Ending, compacted, ended_badly, ended_well
+from greenroom.cli._run_commands import COMPACT, OwnCall, commands_of, own_call
+from greenroom.cli._run_ending import FAILED, SUCCESS, Ending, compacted, ended_badly, ended_well, folder_added
 from greenroom.cli._run_lines import Abandoned, Counts, Line, Opening, abandoned_text, hook_line
 from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_model import key_source
@@ -337,9 +337,9 @@ class Run:
         self._is_awaited, self._counted = True, None
         self._texts.clear()
         try:
-            focus = focus_of(text, session)
-            if focus is not None:
-                ending = compacted(await session.compact(focus))
+            called = own_call(text, session)
+            if called is not None:
+                ending = await _carry_out(session, called)
             else:
                 answer = await (session.run(text, message_id=message_id) if text else session.go_on())
                 ending = ended_well(answer)
@@ -385,6 +385,20 @@ class Run:
             session.kill(why)
         elif session.interrupt(why).status is not AbortStatus.ABORTED:
             session.stop(why)
+
+
+async def _carry_out(session: Session, called: OwnCall) -> Ending:
+    """Do what a prompt called that is no turn of the agent's.
+
+    Raises:
+        UsageError: There is no such folder, or it cannot be added; or compaction is switched off.
+        TurnFailed: The conversation was not compacted.
+    """
+    if called.name == COMPACT:
+        return compacted(await session.compact(called.said))
+    if not called.said:
+        raise UsageError(f"/{called.name} needs a folder: say which one agents may work in")
+    return folder_added(await session.add_folder(called.path, source="slash_command"))
 
 
 # --- pure pieces --------------------------------------------------------------------------------------------------------

@@ -62,7 +62,12 @@ def test_2_7_nothing_is_looked_for(place: Place) -> None:
 
     bare, request, done = run(place, "--bare")
     assert not {"ours", "theirs"} & set(bare["agents"])
-    assert (bare["skills"], bare["slash_commands"], bare["mcp_servers"], bare["plugins"]) == ([], ["compact"], [], [])
+    assert (bare["skills"], bare["slash_commands"], bare["mcp_servers"], bare["plugins"]) == (
+        [],
+        ["add-dir", "compact"],
+        [],
+        [],
+    )
     assert not any(text in json.dumps(request.body["system"]) for text in ("Be brief.", "Use tabs.", "parse.c"))
     assert (log.read_text(), "Glob" in bare["tools"]) == ("ran\n", True)
     assert done.err == ""
@@ -109,7 +114,7 @@ def test_2_7_an_added_folder_brings_its_agents_and_skills(place: Place) -> None:
     bare, _, _ = run(place, "--bare", "--add-dir", str(other))
 
     assert ("helper" in bare["agents"], "ours" in bare["agents"]) == (True, False)
-    assert (bare["skills"], bare["slash_commands"]) == (["tidy"], ["compact", "tidy"])
+    assert (bare["skills"], bare["slash_commands"]) == (["tidy"], ["add-dir", "compact", "tidy"])
 
 
 # --- an administrator's folder ------------------------------------------------------------------------------------------

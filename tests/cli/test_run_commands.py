@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from greenroom.agents import CONTINUE
+from greenroom.models import Answer, Call
 from greenroom.testing import ErrorReply
 from tests.cli.place import Asked, Place, texts_of
+from tests.cli.test_run_callbacks import group, is_callback
 from tests.cli.test_run_control import talking
 
 STREAM = ("--output-format", "stream-json")
@@ -88,10 +90,66 @@ def test_a_skill_of_that_name_goes_before_the_compaction(place: Place) -> None:
     assert texts_of(requests[0]) == [
         f"Base directory for this skill: {place.folder}/.claude/skills/compact\n\nTHE SKILL it"
     ]
-    assert done.lines[0]["slash_commands"] == ["compact"]
+    assert done.lines[0]["slash_commands"] == ["add-dir", "compact"]
 
 
-@pytest.mark.parametrize("prompt", ["/fix it", "/compact", "/mcp__a__b c"])
+def test_a_prompt_adds_a_folder_and_hooks_hear_that_a_person_did(place: Place) -> None:
+    """It is no turn of the agent's; `~` is the person's home folder, and a blank belongs to the name."""
+    other = place.root / "home" / "their files"
+    other.mkdir(parents=True)
+    (other / "a.txt").write_text("found it")
+    read = Answer([Call("Read", {"file_path": str(other / "a.txt")}, id="toolu_1")])
+    with talking(place, [read, "I have read it."]) as (talk, requests):
+        talk.ask("initialize", hooks={"DirectoryAdded": [group("x")]})
+        talk.say("/add-dir  ~/their files ")
+        told = talk.hear(is_callback)["request"]["input"]
+        talk.say("Read it.")
+        added, answer = talk.hear_results(2)
+        talk.close()
+
+    assert (added["subtype"], added["result"]) == ("success", f"Agents may work in {other} until the session ends.")
+    assert (told["hook_event_name"], told["directory"], told["source"]) == (
+        "DirectoryAdded",
+        str(other),
+        "slash_command",
+    )
+    assert (answer["result"], texts_of(requests[0])) == ("I have read it.", ["Read it."])
+    assert "found it" in said_in(requests[1])
+
+
+@pytest.mark.parametrize(
+    ("prompt", "why"),
+    [
+        ("/add-dir", "/add-dir needs a folder: say which one agents may work in"),
+        ("/add-dir nowhere", "nowhere' is no folder; only a folder that is there can be added"),
+        ("/add-dir ~nobody-here/x", "~nobody-here/x' is no folder; only a folder that is there can be added"),
+        ("/add-dir .", "project' is a folder of the session already"),
+    ],
+)
+def test_a_folder_that_cannot_be_added_is_one_line(place: Place, prompt: str, why: str) -> None:
+    done, requests = place.run([], prompt)
+
+    assert (done.code, done.out, requests) == (1, "", [])
+    assert done.err.endswith(f"{why}\n")
+    assert done.err.count("\n") == 1
+
+
+def test_a_folder_that_is_added_in_a_turn_waits_for_its_end_and_keeps_its_place(place: Place) -> None:
+    (place.root / "other").mkdir()
+    script = Asked("first", "second")
+    with talking(place, script) as (talk, requests):
+        talk.say("One.")
+        script.wait(1)
+        talk.say("/add-dir ../other")
+        talk.say("Two.")
+        code, _ = talk.close()
+
+    assert code == 0
+    assert [one["result"].partition(" may")[0] for one in talk.results()] == ["first", "Agents", "second"]
+    assert "add-dir" not in said_in(requests[1])
+
+
+@pytest.mark.parametrize("prompt", ["/fix it", "/compact", "/add-dir ..", "/mcp__a__b c"])
 def test_4_41_without_slash_commands_such_a_prompt_is_text(place: Place, prompt: str) -> None:
     """There are no skills either: neither on the list nor as a tool."""
     write_skill(place, "fix")
@@ -102,7 +160,7 @@ def test_4_41_without_slash_commands_such_a_prompt_is_text(place: Place, prompt:
     assert (done.lines[0]["slash_commands"], done.lines[0]["skills"]) == ([], [])
 
     done, _ = place.run(["Done."], "Go.", *STREAM)
-    assert done.lines[0]["slash_commands"] == ["compact", "fix"]
+    assert done.lines[0]["slash_commands"] == ["add-dir", "compact", "fix"]
 
 
 def test_10_20_continue_goes_on_with_the_last_run(place: Place) -> None:

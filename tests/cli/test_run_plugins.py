@@ -31,7 +31,7 @@ def test_13_10_the_first_line_lists_them_and_what_is_wrong(flags: tuple[str, ...
     assert (error["plugin"], error["type"]) == ("missing", "path-not-found")
     assert error["message"].startswith(f"{place.folder}/missing: there is no such folder")
     assert "kit:scout" in init["agents"]
-    assert (init["skills"], init["slash_commands"]) == (["kit:tidy"], ["compact", "kit:tidy"])
+    assert (init["skills"], init["slash_commands"]) == (["kit:tidy"], ["add-dir", "compact", "kit:tidy"])
     (line,) = done.err.splitlines()
     assert line.endswith("the plugin 'missing' is not loaded: there is no such folder; name one that holds a plugin")
 
