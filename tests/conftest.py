@@ -7,9 +7,11 @@ from __future__ import annotations
 import gc
 import os
 import random
+import shutil
 import sys
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import settings
@@ -30,6 +32,9 @@ settings.register_profile("soak", deadline=None, max_examples=5_000, print_blob=
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
+MANAGED_VARIABLE: Final = "GREENROOM_MANAGED"
+
+
 def is_foreign(variable: str) -> bool:
     """Say whether a variable could change what greenroom does: where it writes, or which model it talks to."""
     return variable.startswith(("GREENROOM_", "ANTHROPIC_"))
@@ -37,6 +42,8 @@ def is_foreign(variable: str) -> bool:
 
 for _variable in filter(is_foreign, list(os.environ)):  # before anything is imported or collected
     del os.environ[_variable]
+# Nor does an administrator's folder of this machine count: an empty one stands for it.
+_nobodys = os.environ[MANAGED_VARIABLE] = tempfile.mkdtemp(prefix="greenroom-managed-")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -69,8 +76,9 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 
 def pytest_sessionfinish() -> None:
-    """Let the last look of pytest find what any test left behind, also what was frozen with it."""
+    """Let the last look of pytest find what any test left behind, also what was frozen with it; remove what is ours."""
     gc.unfreeze()
+    shutil.rmtree(_nobodys, ignore_errors=True)
 
 
 def pytest_report_header(config: pytest.Config) -> str:

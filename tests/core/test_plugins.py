@@ -152,7 +152,7 @@ def test_what_has_no_effect_is_said_and_other_keys_are_passed_over(tmp_path: Pat
 
 
 def test_each_has_a_folder_for_its_data_with_the_user(tmp_path: Path) -> None:
-    places = find_places(tmp_path, environ={"HOME": str(tmp_path)}, plugins=[Plugin("x", tmp_path / "x")])
+    places = find_places(tmp_path, environ={"HOME": str(tmp_path)}, managed=(), plugins=[Plugin("x", tmp_path / "x")])
     (one,) = places.plugins
 
     assert one.variables == {

@@ -50,7 +50,7 @@ def test_the_folder_of_the_page_is_a_plugin(folder: Path) -> None:
 
 
 def test_the_setting_of_the_page_names_folders(tmp_path: Path) -> None:
-    places = find_places(tmp_path, environ={"HOME": "/home/me"})
+    places = find_places(tmp_path, environ={"HOME": "/home/me"}, managed=())
     settings = load_settings(places, given=json.loads(SETTING))
 
     assert settings.plugin_folders(places) == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Final
@@ -40,5 +41,5 @@ def test_the_run_of_a_step_can_be_looked_at_as_the_last_one_says(texts: Path) ->
 
     assert len(commands) == 3
     for command in commands:
-        done = run_forked(*command.split(), environ={"PYTHONPATH": str(ROOT)}, cwd=texts)
+        done = run_forked(*command.split(), environ={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=texts)
         assert done.returncode == 0, done.stderr

@@ -45,7 +45,7 @@ def test_each_is_told_once_and_when_the_first_file_is_worked_on(
     root = tmp_path_factory.getbasetemp() / "tree"
     if not root.exists():
         make_tree(root)
-    places = find_places(root, environ={"HOME": str(root.parent / "nobody")})
+    places = find_places(root, environ={"HOME": str(root.parent / "nobody")}, managed=())
     by_file = InstructionsByFile(places, load_instructions(places))
     told: set[str] = set()
     done: list[str] = []

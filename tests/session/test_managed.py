@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,13 @@ def test_the_folder_is_the_named_one_or_those_of_the_system(tmp_path: Path, monk
     assert managed_folders({}, "darwin") == ()
     files = [one.relative_to(tmp_path).as_posix() for one in find_places(tmp_path, environ={}).policies]
     assert files == ["ours/settings.json", "ours/managed-settings.json", "theirs/managed-settings.json"]
+
+
+def test_no_test_reads_an_administrators_folder_of_this_machine(tmp_path: Path) -> None:
+    (folder,) = managed_folders(os.environ)
+
+    assert (folder.is_dir(), list(folder.iterdir())) == (True, [])
+    assert find_places(tmp_path).managed == (folder,)
 
 
 async def test_a_variable_that_names_no_folder_lets_nothing_begin(

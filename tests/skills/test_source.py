@@ -119,7 +119,9 @@ def test_4_a_skill_beats_a_command_and_the_users_beats_the_projects(tmp_path: Pa
 def test_a_plugins_carry_its_name_and_are_found_without_it(tmp_path: Path) -> None:
     put(tmp_path / "p/skills", fix="---\nname: repair\n---\nx", other="y")
     put(tmp_path / "p/commands", go="z")
-    found = load_skills(find_places(tmp_path, environ={"HOME": "/nowhere"}, plugins=[Plugin("p", tmp_path / "p")]))
+    found = load_skills(
+        find_places(tmp_path, environ={"HOME": "/nowhere"}, managed=(), plugins=[Plugin("p", tmp_path / "p")])
+    )
 
     assert set(found) == {"p:repair", "p:other", "p:go"}
     assert found.find("/repair") is found["p:repair"]

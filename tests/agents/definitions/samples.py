@@ -54,4 +54,4 @@ def places_in(folder: Path, cwd: str = "project") -> Places:
     """Return places with a repository in `project` and a home in `home`."""
     (folder / "project" / ".git").mkdir(parents=True, exist_ok=True)
     (folder / cwd).mkdir(parents=True, exist_ok=True)
-    return find_places(folder / cwd, environ={"HOME": str(folder / "home")})
+    return find_places(folder / cwd, environ={"HOME": str(folder / "home")}, managed=())

@@ -80,7 +80,7 @@ def test_a_worktree_sees_the_main_checkouts(tmp_path: Path) -> None:
     write(tmp_path / "w/.claude/agents", x=agent("x", "worktree"))
     (tmp_path / "w/.git").write_text(f"gitdir: {tmp_path}/main/.git/worktrees/w\n")
 
-    places = find_places(tmp_path / "w", environ={"HOME": str(tmp_path / "home")})
+    places = find_places(tmp_path / "w", environ={"HOME": str(tmp_path / "home")}, managed=())
     found = load_definitions(places, builtins=())
 
     assert (found["x"].system_prompt, found["y"].system_prompt) == ("worktree", "main")
@@ -92,10 +92,10 @@ def test_the_users_folder_is_not_the_projects(tmp_path: Path) -> None:
     write(tmp_path / ".greenroom/agents", x=agent("x"))
     (tmp_path / "some/where").mkdir(parents=True)
 
-    places = find_places(tmp_path / "some/where", environ={"HOME": str(tmp_path)})
+    places = find_places(tmp_path / "some/where", environ={"HOME": str(tmp_path)}, managed=())
 
     assert load_definitions(places, builtins=())["x"].origin.scope is Scope.USER
-    assert find_places(tmp_path, environ={"HOME": str(tmp_path)}).root == tmp_path
+    assert find_places(tmp_path, environ={"HOME": str(tmp_path)}, managed=()).root == tmp_path
 
 
 def test_folders_below_are_read_and_two_of_one_tree_are_a_mistake(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_ring_of_links_is_walked_once_and_hides_nothing_beside_it(tmp_path: Pa
 def test_2_a_plugins_are_called_after_it(tmp_path: Path) -> None:
     """Behaviours (2), line 4."""
     write(tmp_path / "p/agents", x=agent("x"), sub__y=agent("y"), bare="Only text.", bad="---\nname: [\n---\nText")
-    places = find_places(tmp_path, environ={"HOME": "/nowhere"}, plugins=[Plugin("p", tmp_path / "p")])
+    places = find_places(tmp_path, environ={"HOME": "/nowhere"}, managed=(), plugins=[Plugin("p", tmp_path / "p")])
 
     found = load_definitions(places, builtins=())
 

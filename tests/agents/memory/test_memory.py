@@ -114,7 +114,9 @@ def test_5_worktrees_share_the_main_memory_and_not_the_local_one(tmp_path: Path)
     (tmp_path / "main/.git/worktrees/w/commondir").write_text("../..\n")
     (tmp_path / "w").mkdir()
     (tmp_path / "w/.git").write_text(f"gitdir: {tmp_path}/main/.git/worktrees/w\n")
-    one, other = (find_places(tmp_path / name, environ={"HOME": str(tmp_path / "home")}) for name in ("main", "w"))
+    one, other = (
+        find_places(tmp_path / name, environ={"HOME": str(tmp_path / "home")}, managed=()) for name in ("main", "w")
+    )
 
     assert main_memory(one) == main_memory(other)
     assert main_memory(one, is_on=False) is None
@@ -124,7 +126,7 @@ def test_5_worktrees_share_the_main_memory_and_not_the_local_one(tmp_path: Path)
 
 def assert_own_folders(names: list[str]) -> None:
     parent = Path("/project/.greenroom/agent-memory")
-    places = find_places(Path("/project"), environ={"HOME": "/home"})
+    places = find_places(Path("/project"), environ={"HOME": "/home"}, managed=())
     folders = [memory.folder for name in names if (memory := agent_memory(named(name), places)) is not None]
     assert all(folder.parent == parent and folder.name not in {"", ".", ".."} for folder in folders)
     assert all(len(os.fsencode(folder.name)) <= 255 for folder in folders)
