@@ -49,7 +49,7 @@ from greenroom.mcp import (
     start_servers,
     with_environment,
 )
-from greenroom.session import SettingSource, load_settings
+from greenroom.session import SettingSource, find_session_plugins, load_settings, make_data_folders
 from greenroom.supervisor import open_runtime
 from greenroom.tools import open_processes
 
@@ -64,21 +64,26 @@ _WAIT_S: Final = 60.0
 """How long servers are waited for; what is not connected then is told as it stands."""
 
 Given = Annotated[list[str] | None, Parameter(name="--mcp-config")]
+PluginDirs = Annotated[list[Path] | None, Parameter(name="--plugin-dir")]
 
 
-def list_command(*, mcp_config: Given = None, trust: bool = False, json: bool = False) -> int:
+def list_command(
+    *, mcp_config: Given = None, plugin_dir: PluginDirs = None, trust: bool = False, json: bool = False
+) -> int:
     """List the MCP servers of the current folder, and how they stand.
 
     Parameters
     ----------
     mcp_config
         More servers: a file, or JSON; may be given several times.
+    plugin_dir
+        The folder of a plugin, besides those that settings name.
     trust
         Trust this project: servers that its own files name are connected too.
     json
         Print one JSON object instead of a table.
     """
-    here = _look(mcp_config, is_trusted=trust)
+    here = _look(mcp_config, plugin_dir, is_trusted=trust)
     ladder = Ladder(note)
     states = trio.run(_with_programs, ladder, partial(_stand, here))
     if states is None:
@@ -101,7 +106,15 @@ def list_command(*, mcp_config: Given = None, trust: bool = False, json: bool = 
     return DONE
 
 
-def login_command(name: str, /, *, mcp_config: Given = None, trust: bool = False, no_browser: bool = False) -> int:
+def login_command(
+    name: str,
+    /,
+    *,
+    mcp_config: Given = None,
+    plugin_dir: PluginDirs = None,
+    trust: bool = False,
+    no_browser: bool = False,
+) -> int:
     """Log in at an MCP server in a browser, and keep the tokens.
 
     Parameters
@@ -110,12 +123,14 @@ def login_command(name: str, /, *, mcp_config: Given = None, trust: bool = False
         The name of the server.
     mcp_config
         More servers: a file, or JSON; may be given several times.
+    plugin_dir
+        The folder of a plugin, besides those that settings name.
     trust
         Trust this project: servers that its own files name count too.
     no_browser
         Open no browser; only print the address.
     """
-    here = _look(mcp_config, is_trusted=trust)
+    here = _look(mcp_config, plugin_dir, is_trusted=trust)
     config = _named(name, here.found)
     if config is None:
         return NOT_DONE
@@ -132,7 +147,9 @@ def login_command(name: str, /, *, mcp_config: Given = None, trust: bool = False
     return DONE
 
 
-def logout_command(name: str, /, *, mcp_config: Given = None, trust: bool = False) -> int:
+def logout_command(
+    name: str, /, *, mcp_config: Given = None, plugin_dir: PluginDirs = None, trust: bool = False
+) -> int:
     """Forget the tokens of an MCP server.
 
     Parameters
@@ -141,10 +158,12 @@ def logout_command(name: str, /, *, mcp_config: Given = None, trust: bool = Fals
         The name of the server.
     mcp_config
         More servers: a file, or JSON; may be given several times.
+    plugin_dir
+        The folder of a plugin, besides those that settings name.
     trust
         Trust this project: servers that its own files name count too.
     """
-    here = _look(mcp_config, is_trusted=trust)
+    here = _look(mcp_config, plugin_dir, is_trusted=trust)
     config = _named(name, here.found)
     if config is None:
         return NOT_DONE
@@ -170,15 +189,28 @@ class _Here:
         return self.places.home / TOKENS_FOLDER
 
 
-def _look(given: list[str] | None, *, is_trusted: bool) -> _Here:
+def _look(given: list[str] | None, plugin_dirs: list[Path] | None, *, is_trusted: bool) -> _Here:
+    """Return what a session here would find: the same servers, held against the same rules."""
     logging.getLogger("greenroom").addHandler(logging.NullHandler())  # what a server does wrong is told once, below
     places = find_places(Path.cwd())
     said = load_settings(places, SettingSource, is_trusted=is_trusted)
+    plugins = find_session_plugins(said, places, [one.absolute() for one in plugin_dirs or ()])
+    places = places.with_plugins(plugins.loaded)
     environ = ChainMap(dict(said.env), dict(os.environ))
-    found = find_servers(places, environ=environ, given=given or (), is_trusted=is_trusted)
-    kept = tuple(one for one in found.configs if one.name not in said.scalars.disabledMcpjsonServers)
     settings, _ = with_environment(said.scalars.mcp, environ)
-    return _Here(attrs.evolve(found, configs=kept), places, settings)
+    settings = said.as_managed("mcp", settings)
+    rules, unread = said.server_rules()
+    found = find_servers(
+        places,
+        environ=environ,
+        given=given or (),
+        only_given=settings.only_given,
+        is_trusted=is_trusted,
+        rules=rules,
+    )
+    kept = tuple(one for one in found.configs if one.name not in said.scalars.disabledMcpjsonServers)
+    diagnostics = (*plugins.diagnostics, *unread, *found.diagnostics)
+    return _Here(attrs.evolve(found, configs=kept, diagnostics=diagnostics), places, settings)
 
 
 def _named(name: str, found: FoundServers) -> ServerConfig | None:
@@ -220,6 +252,7 @@ async def _with_programs(ladder: Ladder, work: Callable[[Ports, Programs, Path],
 
 async def _stand(here: _Here, ports: Ports, programs: Programs, folder: Path) -> tuple[ServerState, ...]:
     """Connect every server for a moment, and return how they stand."""
+    await ports.blocking.run(make_data_folders, here.places.plugins, ports)
     async with open_runtime(ports=ports) as runtime:
         services = McpServices(
             cwd=here.places.cwd,

@@ -45,9 +45,11 @@ def drop_output() -> None:
 
 
 def complain(text: str, *, code: int) -> int:
-    """Say what went wrong in one line on standard error, and return the exit code."""
+    """Say what went wrong in one line on standard error, without control characters, and return the exit code."""
+    # Servers, hooks and files are quoted in it, and none of them is to write on the terminal as it likes.
+    line = "".join(one if one.isprintable() else "\ufffd" for one in " ".join(text.split()))
     with suppress(OSError):  # nobody is left to tell
-        print(f"{PROGRAM}: {' '.join(text.split())}", file=sys.stderr, flush=True)
+        print(f"{PROGRAM}: {line}", file=sys.stderr, flush=True)
     return code
 
 

@@ -35,12 +35,16 @@ class HostedServers:
         """Connect those of these servers that are not known yet; returns before they are connected.
 
         Raises:
-            UsageError: One cannot be called so, or an administrator says which servers there are; none is connected.
+            UsageError: One cannot be called so, or settings deny it, or an administrator says which servers there are; none
+                is connected.
         """
         lines = {name: HostLine(self._sender(name)) for name in dict.fromkeys(names) if name not in self._lines}
         configs = [host_server(name, line) for name, line in lines.items()]
         if configs and servers.is_managed:
             raise UsageError("an administrator says which MCP servers there are; there are no others")
+        for config in configs:
+            if why := servers.rules.why_not(config):
+                raise UsageError(f"server {config.name!r} is not connected: {why}")
         await servers.start(configs)
         self._lines |= lines
 

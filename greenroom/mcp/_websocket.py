@@ -53,6 +53,7 @@ async def reach_websocket(
     from trio_websocket import ConnectionRejected
 
     stream: _Stream | None = None
+    connection: WebSocketConnection | None = None
     try:
         async with open_bare_nursery() as nursery:
             try:
@@ -69,6 +70,8 @@ async def reach_websocket(
                 nursery.cancel_scope.cancel("the connection is closed")
     except ExceptionGroup as group:  # of the library's reader, where the server does not want it
         rejected = next((one for one in _leaves(group) if isinstance(one, ConnectionRejected)), None)
+        if rejected is None and connection is None:
+            raise ServerDown(name, "it opened no websocket: its answer breaks the protocol") from group
         if rejected is None:
             raise
         raise _refused(name, way, rejected.status_code, ending) from group

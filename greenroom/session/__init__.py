@@ -14,7 +14,7 @@ from greenroom.session._host import HostArguments, Watch
 from greenroom.session._main import MAIN, MainFor, main_of_settings
 from greenroom.session._neighbours import NeighbourError, NeighbourSettings
 from greenroom.session._open import EVENTS, FOLDS, open_session
-from greenroom.session._plugins import find_session_plugins
+from greenroom.session._plugins import find_session_plugins, make_data_folders
 from greenroom.session._queue import Interrupted, SessionInbox
 from greenroom.session._resume import Beginning, Fork, find_session, read_beginning, transcript_opener
 from greenroom.session._rewind_run import rewind_run
@@ -60,6 +60,7 @@ __all__ = [
     "find_session_plugins",
     "load_settings",
     "main_of_settings",
+    "make_data_folders",
     "open_session",
     "read_beginning",
     "rewind_run",

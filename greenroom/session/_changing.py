@@ -63,9 +63,13 @@ class OfItself:
         self._recording.check_open()
         home = self._main_home
         path = (home.services.cwd / folder).absolute()
-        if not await self._ports.blocking.run(path.is_dir):
+        try:
+            is_folder = await self._ports.blocking.run(path.is_dir)
+            path = await self._ports.blocking.run(path.resolve) if is_folder else path
+        except OSError as problem:  # it is closed to us, or its name is too long
+            raise UsageError(f"{str(path)!r} cannot be looked at: {problem.strerror or problem}") from None
+        if not is_folder:
             raise UsageError(f"{str(path)!r} is no folder; only a folder that is there can be added")
-        path = await self._ports.blocking.run(path.resolve)
         there_are = [await self._ports.blocking.run(one.resolve) for one in home.roots]
         if path in there_are:
             raise UsageError(f"{str(path)!r} is a folder of the session already")

@@ -14,7 +14,7 @@ from pathlib import Path
 import attrs
 
 from greenroom.core import Ports
-from greenroom.core.sources import FoundPlugins, Places, find_plugins
+from greenroom.core.sources import Diagnostic, FoundPlugins, Kind, Places, Plugin, find_plugins, shown_path
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
 from greenroom.session._settings import Settings, SettingSource
 
@@ -42,10 +42,22 @@ async def take_in_plugins(
     run = ports.blocking.run
     found = await run(partial(find_session_plugins, settings, places, given))
     places = places.with_plugins(found.loaded)
-    for one in places.plugins:
+    without = await run(make_data_folders, places.plugins, ports)
+    return places, attrs.evolve(found, loaded=places.plugins, notes=(*found.notes, *without))
+
+
+def make_data_folders(plugins: Iterable[Plugin], ports: Ports) -> tuple[Diagnostic, ...]:
+    """Make the folders for data of those plugins that run programs; it blocks. Returns which could not be made, a line each."""
+    problems = []
+    for one in plugins:
         if one.data is not None and (one.hooks or one.servers):
-            await run(ports.disk.make_folder, one.data)
-    return places, attrs.evolve(found, loaded=places.plugins)
+            try:
+                ports.disk.make_folder(one.data)
+            except OSError as problem:
+                why = f"it cannot be made: {problem.strerror or problem}"
+                text = f"the plugin {one.name!r} has no folder for its data: {why}"
+                problems.append(Diagnostic(kind=Kind.BROKEN, source=shown_path(one.data), text=text))
+    return tuple(problems)
 
 
 def plugin_hooks(found: FoundPlugins) -> list[ParsedHooks]:

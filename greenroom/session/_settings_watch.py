@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 import trio
 
 from greenroom.agents import AgentHome
 from greenroom.core import Ports, Recorder, SettingsError
-from greenroom.core.sources import Diagnostic
+from greenroom.core.sources import Diagnostic, stamp_of
 from greenroom.permissions import Policy, Scope
 from greenroom.session._assembly import Plan
 from greenroom.session._composition import Composition
@@ -33,7 +33,6 @@ from greenroom.session._settings import (
     read_settings_file,
     settings_files,
     settings_path,
-    settings_stamps,
 )
 from greenroom.session._telling import ask_of_change, notice
 
@@ -41,6 +40,8 @@ LOOK_S: Final = 1.0
 """Seconds between two looks at the files."""
 SETTINGS_NOTICE: Final = "settings"
 """The source of the notices that people are given of edits."""
+_Places: TypeAlias = dict[Path, tuple[SettingSource, bool]]
+"""Files of settings, each with whose it is and whether it is ours."""
 
 
 # --- pure ---------------------------------------------------------------------------------------------------------------
@@ -60,7 +61,8 @@ class Settling:
 
     def look(self, stamps: Stamps) -> frozenset[Path]:
         """Take a look at the files; returns those that are not as they were when they counted, and were so at the look before."""
-        settled = frozenset(path for path, one in stamps.items() if one == self._last[path] != self._known[path])
+        last, known = self._last, self._known
+        settled = frozenset(path for path, one in stamps.items() if one == last.get(path) != known.get(path))
         self._last = dict(stamps)
         self._known.update({path: stamps[path] for path in settled})
         return settled
@@ -96,17 +98,29 @@ class SettingsWatch:
         self._blocking = ports.blocking
         self._recorder = recorder
         self._settings = plan.settings
-        self._places = {path: (source, is_own) for path, source, is_own in settings_files(plan.places, plan.sources)}
-        """Where settings may lie, in the order in which they count."""
+        self._places: _Places = {
+            path: (source, is_own) for path, source, is_own in settings_files(plan.places, plan.sources)
+        }
+        """Where settings may lie, in the order in which they count, and whose they are."""
 
     async def run(self) -> None:
         """Look again and again, until it is cancelled."""
         settling = Settling(self._plan.stamps)
         while True:
             await trio.sleep(LOOK_S)
-            changed = settling.look(await self._blocking.run(settings_stamps, self._plan.places, self._plan.sources))
+            self._places, stamps = await self._blocking.run(self._look)
+            changed = settling.look(stamps)
             if changed:
                 await self._take_in(changed)
+
+    def _look(self) -> tuple[_Places, Stamps]:
+        """Return where settings may lie now, and what is there: an administrator may add parts. It looks at the disk."""
+        places = self._plan.places
+        now = None if places is None else places.with_policies_now()
+        files = settings_files(now, self._plan.sources)
+        found: _Places = {path: (source, is_own) for path, source, is_own in files}
+        found |= {path: about for path, about in self._places.items() if path not in found}
+        return found, {path: stamp_of(path) for path in found}
 
     async def _take_in(self, changed: Collection[Path]) -> None:
         """Let edits count, each file's by itself: one that cannot be used counts as it did before."""

@@ -17,6 +17,7 @@ import pytest
 import trio
 
 from greenroom.cli import main
+from tests.core.test_plugins import plugin
 from tests.mcp.real import AUTHORIZING, BOUND_S, EVERYTHING, free_port, on_port, wait_for_port
 from tests.mcp.warm import warm_command
 
@@ -112,6 +113,53 @@ def test_list_of_a_project_that_is_not_trusted_starts_nothing_of_it(mcp: Mcp) ->
     assert asked == 1
     assert mcp.error.endswith("--trust does that here\n")
     assert not ran.exists()
+
+
+def test_list_and_login_are_held_to_what_an_administrator_says(
+    mcp: Mcp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    managed, ran = tmp_path / "managed", mcp.folder / "ran"
+    managed.mkdir()
+    monkeypatch.setenv("GREENROOM_MANAGED", str(managed))
+    (managed / "settings.json").write_text(
+        json.dumps({"deniedMcpServers": [{"serverName": "evil"}, {"serverName": 1}]})
+    )
+    mcp.write(evil={"command": "touch", "args": [str(ran)]})
+    code, text = mcp("list", "--trust")
+    asked, _ = mcp("login", "evil", "--trust")
+
+    assert code == 0
+    assert "server 'evil' is not connected: it stands in deniedMcpServers" in text
+    assert "deniedMcpServers[1] fits no server" in text
+    assert asked == 1
+    assert mcp.error.endswith("server 'evil' is not connected: it stands in deniedMcpServers\n")
+    assert not ran.exists()
+
+
+def test_servers_of_plugins_are_listed_and_logged_in_at(mcp: Mcp, tmp_path: Path) -> None:
+    folder = tmp_path / "kit"
+    data = tmp_path / "home/plugins/data/kit"
+    with authorizing(tmp_path) as url:
+        servers = {
+            "far": {"type": "http", "url": url},
+            "near": {"command": "touch", "args": ["${CLAUDE_PLUGIN_DATA}/a"]},
+        }
+        plugin(folder, {".mcp.json": {"mcpServers": servers}}, name="kit")
+        given = ("--plugin-dir", str(folder))
+        _, before = mcp.json("list", *given, "--plugin-dir", "gone")
+        code, _ = mcp("login", "plugin_kit_far", *given)
+        _, after = mcp.json("list", *given)
+        removed, _ = mcp("logout", "plugin_kit_far", *given)
+
+    assert [(one["name"], one["status"]) for one in before["servers"]] == [
+        ("plugin_kit_far", "needs-auth"),
+        ("plugin_kit_near", "failed"),
+    ]
+    assert "run `greenroom mcp login plugin_kit_far`" in before["servers"][0]["why"]
+    assert any("the plugin 'gone' is not loaded" in one for one in before["found"])
+    assert (data / "a").exists()
+    assert (code, removed) == (0, 0)
+    assert after["servers"][0]["status"] == "connected"
 
 
 def test_login_list_and_logout(mcp: Mcp, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from greenroom.cli._output import note
 from greenroom.cli._run_protocol import Answered, elicitation_line, read_elicitation
 from greenroom.core import UsageError
 from greenroom.mcp import ElicitationAction, ElicitationAnswer
@@ -119,6 +120,13 @@ def test_an_address_is_asked_about_and_a_line_says_when_it_is_done(place: Place)
     }
     assert (done["type"], done["mcp_server_name"], done["elicitation_id"]) == ("system", "desk", "login-1")
     assert {"uuid", "session_id"} <= set(done)
+
+
+def test_what_a_server_says_does_not_write_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    note("desk asks, and nobody can answer here: \x1b]0;mine\x07 \x9b2J Who\ncomes?")
+    assert capsys.readouterr().err == (
+        "greenroom: note: desk asks, and nobody can answer here: \ufffd]0;mine\ufffd \ufffd2J Who comes?\n"
+    )
 
 
 def test_a_program_that_goes_away_declines(place: Place) -> None:

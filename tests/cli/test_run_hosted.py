@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -14,14 +15,14 @@ from trio.testing import MockClock
 from greenroom.cli._run_hosted import HostedServers
 from greenroom.cli._run_input import without_hosted
 from greenroom.core import UsageError
-from greenroom.mcp import ServerScope
+from greenroom.mcp import McpServices, ServerPattern, ServerRules, ServerScope, start_servers
 from greenroom.models import Answer, Call
 from greenroom.supervisor import open_runtime
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike, Script
 from tests.cli.place import Place, texts_of
 from tests.cli.test_run_control import Talk, talking
-from tests.mcp.fakes import FakeServer, http, start
+from tests.mcp.fakes import FakePeers, FakeServer, http, start
 
 ALLOWED = ("--allowed-tools", "mcp__tiny")
 SDK = json.dumps({"mcpServers": {"tiny": {"type": "sdk", "name": "tiny"}}})
@@ -389,6 +390,24 @@ async def test_where_an_administrator_names_the_servers_the_program_brings_none(
             await hosted.add(["tiny"], servers)
         await hosted.add([], servers)
         assert [one.name for one in servers.states()] == ["x"]
+
+
+async def test_what_settings_deny_is_no_server_of_the_programs_either(autojump_clock: MockClock) -> None:
+    """13.40: what is denied is denied, whoever brings it; what is allowed is about programs and addresses."""
+
+    async def nobody(_: object) -> None:
+        raise AssertionError
+
+    rules = ServerRules(allowed=(), denied=(ServerPattern(name="tiny"),))
+    async with open_runtime() as runtime:
+        services = McpServices(cwd=Path.cwd(), rules=rules, open_peer=FakePeers(other=FakeServer()))
+        servers = await start_servers(runtime.root, [], services)
+        for names in (["tiny"], ["other", "tiny"]):
+            with pytest.raises(UsageError, match="server 'tiny' is not connected: it stands in deniedMcpServers"):
+                await HostedServers(nobody).add(names, servers)
+        assert servers.states() == ()
+        await HostedServers(nobody).add(["other"], servers)
+        assert [one.name for one in servers.states()] == ["other"]
 
 
 def test_6_67_a_call_that_takes_long_is_a_task_on_the_stream_and_its_answer_a_turn(place: Place) -> None:

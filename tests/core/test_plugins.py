@@ -93,6 +93,14 @@ MISTAKES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     "out of it": ({}, {"name": "x", "agents": "./../y"}, "manifest-validation-error", "'./../y' has to begin with ./"),
     "absolute": ({}, {"name": "x", "skills": "/etc"}, "manifest-validation-error", "'/etc' has to begin with ./"),
     "not there": ({}, {"name": "x", "hooks": "./h.json"}, "path-not-found", "there is no './h.json'"),
+    "no name of a file": (
+        {},
+        {"name": "x", "agents": "./a\0b"},
+        "manifest-validation-error",
+        "no file can have that name",
+    ),
+    "no text": ({}, {"name": "x", "skills": "./\ud800"}, "manifest-validation-error", "no file can have that name"),
+    "too long": ({}, {"name": "x", "commands": "./" + "x" * 300}, "manifest-validation-error", "file name too long"),
     "no JSON": ({MANIFEST: "{"}, {}, "manifest-parse-error", "it is no JSON"),
     "no object": ({MANIFEST: "[]"}, {}, "manifest-parse-error", "it holds no JSON object"),
     "bad hooks": ({"hooks/hooks.json": "{"}, {"name": "x"}, "hook-load-failed", "it is no JSON"),
@@ -116,6 +124,19 @@ def test_a_mistake_is_one_line_and_takes_nothing_else_away(mistake: str, tmp_pat
     assert [str(one).count("is not loaded") for one in found.diagnostics] == [1, 1]
     with pytest.raises(UsageError, match=str(bad)):
         read_plugin(bad)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "x" * 300])
+def test_a_folder_that_no_system_has_is_one_line_too(name: str, tmp_path: Path) -> None:
+    good = plugin(tmp_path / "good", name="good")
+    found = find_plugins([tmp_path / name, good])
+
+    assert [one.name for one in found.loaded] == ["good"]
+    (broken,) = found.broken
+    assert broken.type == "path-not-found"
+    assert broken.message.startswith("it cannot be looked at: ")
+    with pytest.raises(UsageError, match=r"cannot be looked at|there is no such folder"):
+        read_plugin(tmp_path / name)
 
 
 def test_a_link_does_not_lead_out_of_it(tmp_path: Path) -> None:

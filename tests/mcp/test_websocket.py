@@ -199,6 +199,18 @@ async def test_an_address_without_a_websocket_is_tried_and_given_up(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("at_once")
+async def test_an_answer_that_breaks_the_protocol_is_said_in_words(tmp_path: Path) -> None:
+    switching = "Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: of-another-key"
+    async with (
+        answering(101, switching) as (url, _),
+        session(tmp_path, far(url.replace("http:", "ws:"))) as one,
+    ):
+        (state,) = one.servers.states()
+
+    assert (state.status, state.why) == (S.FAILED, "it opened no websocket: its answer breaks the protocol")
+
+
+@pytest.mark.usefixtures("at_once")
 async def test_a_server_that_never_opens_the_websocket_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -317,6 +317,27 @@ async def test_an_edit_that_cannot_be_used_leaves_what_counted(
     assert "the settings before that edit still count" in notices(session)[0]
 
 
+async def test_a_part_that_is_added_counts_at_once_and_not_any_more_when_it_is_gone(
+    project: Path, managed: Path, autojump_clock: MockClock
+) -> None:
+    write(managed / "managed-settings.d/20.json", {"env": {"WHO": "20"}})
+    given = {"permissions": {"allow": ["Write"]}}
+    model = ScriptedModel([WRITE, "done", WRITE, "done"])
+    async with opened(project, [], model=model, settings=given, **ANY) as session:
+        part = write(
+            managed / "managed-settings.d/10.json", {"permissions": {"deny": ["Write(a.txt)"]}, "env": {"WHO": "10"}}
+        )
+        await trio.sleep(SEEN_S)
+        assert session._composition._environ["WHO"] == "20", "of single values the last file by its name counts"
+        assert "10.json was edited: env, permissions in force" in notices(session)[0]
+        await session.run("Go.")
+        part.unlink()
+        await trio.sleep(SEEN_S)
+        await session.run("Go.")
+    assert [one.is_error for one in results(session)] == [True, False]
+    assert len(notices(session)) == 2
+
+
 # --- servers ------------------------------------------------------------------------------------------------------------
 
 

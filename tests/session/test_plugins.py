@@ -263,6 +263,18 @@ async def test_a_broken_one_is_one_line_and_the_rest_goes_on(
     assert gone_line.startswith(f"{tmp_path}/gone: broken: the plugin 'gone' is not loaded: there is no such folder")
 
 
+async def test_without_a_folder_for_its_data_a_line_says_so_and_it_is_loaded(
+    project: Path, home: Path, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    (home / ".greenroom/plugins").parent.mkdir(parents=True, exist_ok=True)
+    (home / ".greenroom/plugins").write_text("in the way")
+    kit = plugin(tmp_path / "kit", {"hooks/hooks.json": {"hooks": {}}}, name="kit")
+    async with opened(project, [], model=ScriptedModel([]), plugins=[kit]) as session:
+        assert [one.name for one in session.plugins.loaded] == ["kit"]
+        (line,) = session.problems
+    assert "the plugin 'kit' has no folder for its data: it cannot be made: Not a directory" in line
+
+
 async def test_settings_name_folders_and_they_add_up(
     project: Path, home: Path, tmp_path: Path, managed: Path, autojump_clock: MockClock
 ) -> None:

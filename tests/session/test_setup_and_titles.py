@@ -205,7 +205,13 @@ async def test_a_folder_that_cannot_be_added_changes_nothing_and_tells_nobody(pr
     async with opening(project) as session:
         groups = {"DirectoryAdded": [{"hookCallbackIds": ["x"]}]}
         session.add_hooks(parse_callbacks(groups, HookSource("host", SourceKind.HOST), call_back))
-        for wrong, why in (("nowhere", "is no folder"), ("file", "is no folder"), (".", "is a folder of the session")):
+        for wrong, why in (
+            ("nowhere", "is no folder"),
+            ("file", "is no folder"),
+            (".", "is a folder of the session"),
+            ("x" * 300, "cannot be looked at: File name too long"),
+            ("a\0b", "is no folder"),
+        ):
             with pytest.raises(UsageError, match=why):
                 await session.add_folder(wrong)
         await session.add_folder(other)

@@ -104,7 +104,10 @@ def is_file(path: Path) -> bool:
 
 def shown_path(path: Path) -> str:
     """Return a path as text that any encoding can hold."""
-    return os.fsencode(path).decode("utf-8", "replace")
+    try:
+        return os.fsencode(path).decode("utf-8", "replace")
+    except UnicodeEncodeError:  # no file can have that name; somebody wrote it down all the same
+        return str(path).encode("utf-8", "replace").decode()
 
 
 def read_text(path: Path, *, most: int = FILE_BYTES) -> str:

@@ -114,6 +114,10 @@ class Places:
         own = tuple(attrs.evolve(one, data=self.plugin_data / one.name) for one in plugins)
         return attrs.evolve(self, plugins=(*self.plugins, *own))
 
+    def with_policies_now(self) -> Places:
+        """Return these with the administrator's settings files that there are now. It looks at the disk."""
+        return attrs.evolve(self, policies=_policies_in(self.managed))
+
     def levels(self, *scopes: Scope) -> Iterator[Level]:
         """Return the levels of these scopes, in this order, nearest first."""
         for scope in scopes:
@@ -176,7 +180,7 @@ def find_places(
         their_home=_set_to(environ, THEIR_HOME_VARIABLE, user / THEIRS),
         added=tuple(added),
         managed=folders,
-        policies=tuple(path for folder in folders for path in _policies(folder)),
+        policies=_policies_in(folders),
     )
     return places.with_plugins(plugins)
 
@@ -198,6 +202,10 @@ def managed_folders(environ: Mapping[str, str], platform: str = sys.platform) ->
     if not folder.is_dir():
         raise UsageError(f"{MANAGED_VARIABLE}: {named!r} is no folder; name one, or unset it")
     return (folder,)
+
+
+def _policies_in(folders: Iterable[Path]) -> tuple[Path, ...]:
+    return tuple(path for folder in folders for path in _policies(folder))
 
 
 def _policies(folder: Path) -> Iterator[Path]:

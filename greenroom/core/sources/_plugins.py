@@ -145,11 +145,11 @@ def find_plugins(folders: Iterable[Path], *, managed: Iterable[Path] = ()) -> Fo
     seen: set[str] = set()
     theirs = tuple(managed)
     for number, folder in enumerate((*theirs, *folders)):
-        real = os.path.realpath(folder)
-        if real in seen:
-            continue
-        seen.add(real)
         try:
+            real = _real(folder)
+            if real in seen:
+                continue
+            seen.add(real)
             plugin, unread = _read(folder)
             first = loaded.setdefault(plugin.name, attrs.evolve(plugin, is_managed=number < len(theirs)))
             if first.folder != folder:
@@ -179,7 +179,31 @@ def read_plugin(folder: Path) -> Plugin:
 # --- a folder -----------------------------------------------------------------------------------------------------------
 
 
+def _real(folder: Path) -> str:
+    try:
+        return os.path.realpath(folder)
+    except ValueError as problem:
+        raise _not_looked_at(folder, problem) from None
+
+
+def _not_looked_at(folder: Path, problem: OSError | ValueError) -> _Broken:
+    return _Broken("path-not-found", folder, f"it cannot be looked at: {_why(problem)}; name one that can be read")
+
+
+def _why(problem: OSError | ValueError) -> str:
+    if isinstance(problem, OSError):
+        return (problem.strerror or str(problem)).lower()
+    return "no file can have that name"
+
+
 def _read(folder: Path) -> tuple[Plugin, list[Diagnostic]]:
+    try:
+        return _read_folder(folder)
+    except OSError as problem:  # it is closed to us, or its name is too long
+        raise _not_looked_at(folder, problem) from None
+
+
+def _read_folder(folder: Path) -> tuple[Plugin, list[Diagnostic]]:
     if not folder.is_dir():
         raise _Broken("path-not-found", folder, "there is no such folder; name one that holds a plugin")
     path = folder / MANIFEST
@@ -252,10 +276,15 @@ def _paths(folder: Path, key: str, said: object) -> tuple[Path, ...]:
     found = []
     for one in listed:
         path = Path(os.path.normpath(folder / one))
-        if not (one == "." or one.startswith("./")) or not _lies_in(path, folder):
+        try:
+            is_in, is_there = _lies_in(path, folder), path.exists()
+        except (OSError, ValueError) as problem:
+            what = f"{key}: {_shown(one)} cannot be looked at: {_why(problem)}"
+            raise _Broken("manifest-validation-error", manifest, what) from None
+        if not (one == "." or one.startswith("./")) or not is_in:
             what = f"{key}: {_shown(one)} has to begin with ./ and to lie in the plugin's folder"
             raise _Broken("manifest-validation-error", manifest, what)
-        if not path.exists():
+        if not is_there:
             raise _Broken("path-not-found", manifest, f"{key}: there is no {_shown(one)} in the plugin's folder")
         found.append(path)
     return tuple(found)
