@@ -52,6 +52,8 @@ class Agent(Behavior[Input]):
             loaded = home.loaded
             if transcript is not None and loaded is not None:
                 transcript.follow(loaded.last_uuid, is_torn=loaded.is_torn)
+            if transcript is not None and home.place is not None:
+                transcript.move(str(home.place))
             messages = home.history if loaded is None else loaded.messages
             heard = home.hear if home.listeners else home.services.on_message
             workspace = home.workspace

@@ -249,6 +249,11 @@ class Conversation:
         self._lines = 1
         self._counted_tokens, self._uncounted_chars, self._measured = 0, 0, 0
 
+    def move(self, place: Path) -> None:
+        """Let the lines of the transcript from here on name the folder in which the agent works now (agents 10.4)."""
+        if self._transcript is not None:
+            self._transcript.move(str(place))
+
     def note_queue(self, operation: str, text: str = "") -> None:
         """Write into the transcript what became of something that waits (agents 9.18); no reader takes it for a message."""
         if self._transcript is not None:
