@@ -112,4 +112,7 @@ class Agent(Behavior[Input]):
         except trio.Cancelled:
             home.is_cut = may_be_cut and not ctx.turn.is_aborting
             raise
+        finally:
+            if home.hooking is not None:  # others run hooks through it when no turn runs
+                home.hooking.prompt_id = None
         home.is_cut = False

@@ -118,6 +118,15 @@ class Conversation:
         return None if self._transcript is None else self._transcript.path
 
     @property
+    def last_uuid(self) -> str | None:
+        """Of the line of the transcript that was appended last; None where there is none."""
+        return None if self._transcript is None else self._transcript.last_uuid
+
+    def new_uuid(self) -> str | None:
+        """Return a uuid for a line that is to come; None where no transcript is kept."""
+        return None if self._transcript is None else self._transcript.new_uuid()
+
+    @property
     def messages(self) -> tuple[Message, ...]:
         """What the model is sent: everything so far."""
         return tuple(self._messages)

@@ -85,6 +85,15 @@ class Transcript:
     def __repr__(self) -> str:
         return f"<Transcript {self.path.name!r}>"
 
+    @property
+    def last_uuid(self) -> str | None:
+        """Of the line that was appended last; None where there is none."""
+        return self._last_uuid
+
+    def new_uuid(self) -> str:
+        """Return a uuid for a line that is to come; see `append`, whose `extra` takes it."""
+        return new_uuid(self._ids)
+
     def move(self, cwd: str) -> None:
         """Let the lines from here on name another folder; away from where the transcript began, no line has a branch."""
         self._base["cwd"] = cwd
