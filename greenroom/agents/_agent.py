@@ -52,6 +52,8 @@ class Agent(Behavior[Input]):
             loaded = home.loaded
             if transcript is not None and loaded is not None:
                 transcript.follow(loaded.last_uuid, is_torn=loaded.is_torn)
+            if transcript is not None and home.place is not None:
+                transcript.move(str(home.place))
             messages = home.history if loaded is None else loaded.messages
             heard = home.hear if home.listeners else home.services.on_message
             workspace = home.workspace
@@ -110,4 +112,7 @@ class Agent(Behavior[Input]):
         except trio.Cancelled:
             home.is_cut = may_be_cut and not ctx.turn.is_aborting
             raise
+        finally:
+            if home.hooking is not None:  # others run hooks through it when no turn runs
+                home.hooking.prompt_id = None
         home.is_cut = False

@@ -118,6 +118,15 @@ class Conversation:
         return None if self._transcript is None else self._transcript.path
 
     @property
+    def last_uuid(self) -> str | None:
+        """Of the line of the transcript that was appended last; None where there is none."""
+        return None if self._transcript is None else self._transcript.last_uuid
+
+    def new_uuid(self) -> str | None:
+        """Return a uuid for a line that is to come; None where no transcript is kept."""
+        return None if self._transcript is None else self._transcript.new_uuid()
+
+    @property
     def messages(self) -> tuple[Message, ...]:
         """What the model is sent: everything so far."""
         return tuple(self._messages)
@@ -248,6 +257,11 @@ class Conversation:
         self._messages = [message]
         self._lines = 1
         self._counted_tokens, self._uncounted_chars, self._measured = 0, 0, 0
+
+    def move(self, place: Path) -> None:
+        """Let the lines of the transcript from here on name the folder in which the agent works now (agents 10.4)."""
+        if self._transcript is not None:
+            self._transcript.move(str(place))
 
     def note_queue(self, operation: str, text: str = "") -> None:
         """Write into the transcript what became of something that waits (agents 9.18); no reader takes it for a message."""

@@ -14,6 +14,7 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.agents._events import AgentNoticed
+from greenroom.agents._inputs import Input, prompt_id_of
 from greenroom.agents._services import AgentHome
 from greenroom.core import PeerError, Recorder
 from greenroom.hooks import BackgroundTask, HookContext, HookEvent, HookInput, HookOutcome
@@ -63,23 +64,37 @@ class Hooking:
     """Agent, incarnation, turn."""
     seq: int
     recorder: Recorder
+    prompt_id: str | None = None
+    """The id of the user's message whose turn runs; None where it is none, or no turn runs."""
     reminders: list[str] = attrs.field(factory=list)
     """What the model reads with the next message."""
+
+    def name_prompt(self) -> None:
+        """Give the user's message whose turn runs the id that its line is going to have, if it has none yet."""
+        if self.prompt_id is None and self.home.conversation is not None:
+            self.prompt_id = self.home.conversation.new_uuid()
 
     def has(self, event: HookEvent) -> bool:
         """Whether anything could run at this event."""
         hooks = self.home.hooks
         return hooks is not None and hooks.has(event)
 
-    async def run(self, told: HookInput) -> HookOutcome:
+    async def run(self, told: HookInput, *, about: Input | None = None) -> HookOutcome:
         """Run the hooks of an event; their contexts become reminders, their messages notices, and what they ask for is watched.
+
+        Args:
+            told: What they are told.
+            about: The message that it is about, where that is not the one whose turn runs.
 
         Raises:
             StoppedByHook: One of them wants an end of everything.
         """
         hooks = self.home.hooks
         assert hooks is not None
-        outcome = await hooks.run(told, self._context())
+        context = self._context()
+        if about is not None:
+            context = attrs.evolve(context, prompt_id=prompt_id_of(about))
+        outcome = await hooks.run(told, context)
         self.reminders += outcome.contexts
         watch, paths = self.home.services.watch_files, outcome.extras.watch_paths
         if watch is not None and paths is not None:
@@ -124,6 +139,7 @@ class Hooking:
             session_id=home.services.session_id,
             cwd=home.cwd,
             transcript_path=home.services.main_transcript,
+            prompt_id=self.prompt_id,
             permission_mode=home.policy.mode.value if home.policy is not None else None,
             effort=home.grants.effort or home.effort,
             agent_id=agent_id,

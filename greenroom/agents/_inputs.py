@@ -9,7 +9,7 @@ import attrs
 
 from greenroom.actors import Request
 from greenroom.agents._compaction import Compact
-from greenroom.inbox import HUMAN, UNCLASSIFIED, Entry, Item, Origin, OriginKind, peer
+from greenroom.inbox import HUMAN, UNCLASSIFIED, Entry, Item, Kind, Origin, OriginKind, peer
 from greenroom.models import ToolUseBlock, Usage
 from greenroom.skills import Rendered
 
@@ -108,6 +108,14 @@ def origin_of(message: Note | Work | Prompt | Item) -> Origin:
     if isinstance(message, Entry):
         return message.origin
     return HUMAN if isinstance(message, Prompt) else UNCLASSIFIED
+
+
+def prompt_id_of(message: Input) -> str | None:
+    """Return the id of the user's message, which its line in the transcript has too; None of all else (agents 3.20)."""
+    if not isinstance(message, Prompt | Item) or not message.uuid or not origin_of(message).is_consent:
+        return None
+    is_answer = isinstance(message, Item) and message.kind is Kind.ORPHANED_PERMISSION  # it has no line
+    return None if is_answer else message.uuid
 
 
 def is_meta(message: Note | Work | Prompt | Item) -> bool:

@@ -352,6 +352,18 @@ class AgentHome:
         first = self.services.roots if self.own_roots is None else self.own_roots
         return tuple(dict.fromkeys((*first, *self.more_roots, *added)))
 
+    def move(self, place: Path | None, own_roots: tuple[Path, ...] | None) -> None:
+        """Let it work elsewhere from its next call on; its shell begins there.
+
+        Args:
+            place: The folder; None for the session's.
+            own_roots: The folders that it is confined to there; None for the session's.
+        """
+        self.place, self.own_roots, self.workspace.cwd = place, own_roots, None
+        self.has_moved = True
+        if self.conversation is not None:
+            self.conversation.move(place or self.services.cwd)
+
     @property
     def cwd(self) -> Path:
         """Where the agent stands now."""

@@ -97,9 +97,10 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
         texts[:0], home.openings = map(reminder, home.openings), ()
         if home.definition.critical_reminder:
             texts.append(reminder(home.definition.critical_reminder))
-        uuid = message.uuid if isinstance(message, Item | Prompt) else ""
-        notices = notices_of((message, *quiet))
+        uuid, notices = _uuid_of(turn, message), notices_of((message, *quiet))
         turn.conversation.say(texts, is_hidden=is_hidden, origin=origin, uuid=uuid, notices=notices, typed=typed)
+        if origin.is_consent:
+            turn.hooking.prompt_id = turn.conversation.last_uuid
         turn.ctx.acknowledge()
         _tell_taken(turn, [message])
         if not origin.is_consent:
@@ -107,6 +108,11 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
             _say_reminders(turn)
         _say(turn, others)
     return None
+
+
+def _uuid_of(turn: Taker, message: Note | Work | Prompt | Item) -> str:
+    """Return the uuid for the line of the message with which a turn begins; empty where any will do."""
+    return turn.hooking.prompt_id or (message.uuid if isinstance(message, Item | Prompt) else "")
 
 
 async def _expand(turn: Taker, skills: Iterable[Rendered]) -> None:
@@ -118,6 +124,7 @@ async def _expand(turn: Taker, skills: Iterable[Rendered]) -> None:
     """
     if not turn.hooking.has(HookEvent.USER_PROMPT_EXPANSION):
         return
+    turn.hooking.name_prompt()
     for one in skills:
         told = UserPromptExpansionInput(
             expansion_type="slash_command",
@@ -220,7 +227,7 @@ async def _admit(turn: Taker, entries: Sequence[Note | Item]) -> list[Note | Ite
         if entry.is_expired(now_s):
             continue
         if entry.origin.is_consent and turn.hooking.has(HookEvent.USER_PROMPT_SUBMIT):
-            outcome = await turn.hooking.run(UserPromptSubmitInput(prompt=render(entry)))
+            outcome = await turn.hooking.run(UserPromptSubmitInput(prompt=render(entry)), about=entry)
             if outcome.is_blocked:
                 turn.hooking.notice(HookEvent.USER_PROMPT_SUBMIT.value, f"the prompt was refused: {outcome.reason}")
                 continue
@@ -335,7 +342,7 @@ async def run_skill(turn: Taker, message: Note | Work | Prompt | Item, rendered:
         parts = {"command-name": name, "command-args": rendered.arguments, "local-command-stdout": out}
         parts |= {"local-command-stderr": error} if error else {}
         text = "".join(f"<{tag}>{escape(part)}</{tag}>" for tag, part in parts.items())
-        uuid = message.uuid if isinstance(message, Item | Prompt) else ""
+        uuid = _uuid_of(turn, message)
         turn.conversation.say([text], origin=origin_of(message), uuid=uuid, is_at_rest=True)
     return out
 

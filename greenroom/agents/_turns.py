@@ -30,7 +30,7 @@ from greenroom.agents._fold import THINKING, retry_text
 from greenroom.agents._forked import make_request
 from greenroom.agents._guard import Deferred, Guard
 from greenroom.agents._hooking import Hooking, PromptBlocked, StoppedByHook, reminder, running_tasks
-from greenroom.agents._inputs import Answer, Input, Prompt, origin_of
+from greenroom.agents._inputs import Answer, Input, Prompt, origin_of, prompt_id_of
 from greenroom.agents._services import NO_USAGE, AgentHome
 from greenroom.agents._taking_in import (
     WAITS_CUT,
@@ -157,6 +157,7 @@ class AgentTurn:
             home.answer_tool.begin(is_wanted=is_asked)
         if isinstance(message, Entry) and message.is_expired(trio.current_time()):
             return
+        self.hooking.prompt_id = prompt_id_of(message)
         work = await self._begin(message)
         if work is None:
             return
@@ -237,6 +238,7 @@ class AgentTurn:
 
     async def _submit(self, prompt: str) -> None:
         """Let hooks see what a person said, before the model does."""
+        self.hooking.name_prompt()
         outcome = await self.hooking.run(UserPromptSubmitInput(prompt=prompt))
         if outcome.is_blocked:
             raise PromptBlocked(outcome.reason)

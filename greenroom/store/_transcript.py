@@ -34,6 +34,7 @@ class TranscriptHeader:
     is_sidechain: bool
     """False for the main agent's conversation."""
     cwd: str
+    """The folder in which the agent works at first; see `Transcript.move`."""
     version: str
     branch: str = ""
     """The branch of git that the session began on; empty where it is not known, and then no line has one."""
@@ -83,6 +84,22 @@ class Transcript:
 
     def __repr__(self) -> str:
         return f"<Transcript {self.path.name!r}>"
+
+    @property
+    def last_uuid(self) -> str | None:
+        """Of the line that was appended last; None where there is none."""
+        return self._last_uuid
+
+    def new_uuid(self) -> str:
+        """Return a uuid for a line that is to come; see `append`, whose `extra` takes it."""
+        return new_uuid(self._ids)
+
+    def move(self, cwd: str) -> None:
+        """Let the lines from here on name another folder; away from where the transcript began, no line has a branch."""
+        self._base["cwd"] = cwd
+        self._base.pop("gitBranch", None)
+        if self.header.branch and cwd == self.header.cwd:
+            self._base["gitBranch"] = self.header.branch
 
     def append(self, kind: str, message: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> str:
         """Append a `user` or `assistant` line and return its uuid; never waits.

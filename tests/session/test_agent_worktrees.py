@@ -9,6 +9,7 @@ import pytest
 import trio
 
 from greenroom.models import AnswerLike, Call, ModelRequest
+from greenroom.session import Session
 from greenroom.tools import tool
 from tests.session.teamwork import agent, asked, in_order, last_texts, main_messages, notices, open_teamwork, violations
 from tests.worktrees.repositories import NEEDS_GIT, branches, git, make_repository
@@ -30,6 +31,12 @@ def bash(command: str) -> Call:
 def trees(project: Path) -> list[Path]:
     folder = project / ".greenroom" / "worktrees"
     return [one for one in folder.iterdir() if not one.name.startswith(".")] if folder.is_dir() else []
+
+
+def folders(session: Session, name: str) -> set[str]:
+    """Return the folders that the lines of a transcript name."""
+    lines = (session.run_folder / "transcripts" / f"{name}.jsonl").read_text().splitlines()
+    return {line["cwd"] for line in map(json.loads, lines) if "cwd" in line}
 
 
 async def test_a_clean_worktree_goes_with_its_agent(tmp_path: Path, project: Path) -> None:
@@ -54,6 +61,8 @@ async def test_a_clean_worktree_goes_with_its_agent(tmp_path: Path, project: Pat
     assert trees(project) == []
     assert branches(project) == ["main"]
     assert "worktreePath" not in main_messages(session)[2]
+    assert folders(session, f"agent-{member.id}") == {place}  # agents 10.4
+    assert folders(session, "main") == {str(project)}
     assert member.task.worktree == ""
     assert violations(session) == []
 

@@ -9,13 +9,16 @@ from typing import Any
 
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
-from greenroom.agents import AgentDefinition, AgentNoticed, Question
+from greenroom.agents import AgentDefinition, AgentNoticed, Note, Question
 from greenroom.core import ProviderError, TurnFailed
 from greenroom.hooks import STOP_BLOCK_CAP, HookRan
+from greenroom.inbox import TASK_NOTIFICATION
 from greenroom.models import DEFAULT_ALIASES, Answer, Call, ScriptedModel
 from greenroom.permissions import Allow
 from greenroom.session import EventStream, open_session
+from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.session.test_permissions import home, project, results, said, write
 
@@ -231,6 +234,67 @@ async def test_3_20_which_agent_it_is_is_told_of_one_that_was_chosen(project: Pa
     await run(project, ["done"], settings, **({"main": AgentDefinition(name=name)} if name else {}))
     assert [one.get("agent_type", "") for one in told(project)] == [name, name]
     assert not any("agent_id" in one for one in told(project))
+
+
+async def test_3_20_the_prompt_is_told_by_the_id_of_its_line_and_none_where_no_prompt_is_worked_on(
+    project: Path,
+) -> None:
+    """Mechanism: `prompt_id` is that of the message whose turn runs; what a notice begins has none, nor has the session's end."""
+    events = ("SessionStart", "UserPromptSubmit", "PreToolUse", "Stop", "SessionEnd")
+    settings: dict[str, Any] = {**ALL, "hooks": {}}
+    for event in events:
+        settings["hooks"] |= hook(event, answering(project, {}))["hooks"]
+    model = ScriptedModel([WRITE, "done", "sent", "noted"])
+    async with open_session(
+        model=model, cwd=project, runs=project.parent / "runs", tools=STANDARD_TOOLS, settings=settings
+    ) as session:
+        await session.run("Go.")
+        home = session._main_home
+        assert home is not None
+        assert home.hooking is not None
+        assert home.hooking.prompt_id is None  # notices between turns go through it
+        sent = session.send("Go on.")
+        await session.wait_quiet()
+        session.main.tell(Note("It has ended.", origin=TASK_NOTIFICATION))
+        await session.wait_quiet()
+    lines = [json.loads(line) for line in (session.run_folder / "transcripts/main.jsonl").read_text().splitlines()]
+    first = next(line["uuid"] for line in lines if line["type"] == "user")
+    by_event = [(one["hook_event_name"], one.get("prompt_id")) for one in told(project)]
+    assert by_event == [
+        ("SessionStart", None),
+        ("UserPromptSubmit", first),
+        ("PreToolUse", first),
+        ("Stop", first),
+        ("UserPromptSubmit", sent),
+        ("Stop", sent),
+        ("Stop", None),
+        ("SessionEnd", None),
+    ]
+    assert sent in {line.get("uuid") for line in lines}
+
+
+async def test_3_20_a_prompt_that_a_turn_takes_up_is_told_by_its_own_id(project: Path) -> None:
+    """Mechanism: its `UserPromptSubmit` is about itself; the turn stays that of the message with which it began."""
+    settings = hook("UserPromptSubmit", answering(project, {}))
+    settings["hooks"]["Stop"] = settings["hooks"]["UserPromptSubmit"]
+    sent: list[str] = []
+
+    @tool
+    async def dig() -> str:
+        """Dig."""
+        sent.append(session.send("Mind the wall."))
+        await wait_all_tasks_blocked()  # it is in the main agent's inbox
+        return "dug"
+
+    settings["permissions"] = {"allow": ["Dig"]}
+    model = ScriptedModel([Call("Dig", {}), "done"])
+    async with open_session(
+        model=model, cwd=project, runs=project.parent / "runs", tools=[dig], settings=settings
+    ) as session:
+        await session.run("Go.")
+    first, second, stop = (one["prompt_id"] for one in told(project))
+    assert [second] == sent
+    assert first == stop != second
 
 
 async def test_3_24_errors_of_the_provider_have_the_names_that_matchers_know(project: Path) -> None:

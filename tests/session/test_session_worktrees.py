@@ -107,6 +107,10 @@ async def test_a_session_goes_into_a_worktree_and_comes_back(tmp_path: Path, pro
     assert entered == {**where, "message": said[0]}
     assert left == {"action": "keep", "originalCwd": str(project), **where, "message": said[3]}
     assert "greenroom" not in listed(project).split("worktree-feature")[1]  # it is not locked any more
+    lines = [json.loads(line) for line in (session.run_folder / "transcripts" / "main.jsonl").read_text().splitlines()]
+    places = [line["cwd"] for line in lines if "message" in line]  # agents 10.4: each line names the folder of its time
+    assert list(dict.fromkeys(places)) == [str(project), str(tree)]
+    assert places[-1] == str(project)
 
 
 async def test_what_would_be_lost_is_said_and_kept(tmp_path: Path, project: Path) -> None:

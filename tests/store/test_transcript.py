@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import attrs
 import orjson
 import pytest
 from hypothesis import given
@@ -47,6 +48,24 @@ def written(value: Any) -> Any:
 
 
 # --- appending --------------------------------------------------------------------------------------------------------
+
+
+def test_lines_name_the_folder_of_their_time_and_the_branch_only_where_it_is_known() -> None:
+    """Agents 10.4. Mechanism: a move changes what later lines say."""
+    out: list[dict[str, Any]] = []
+    one = Transcript(
+        PATH,
+        attrs.evolve(HEADER, branch="main"),
+        write=lambda _, content: out.append(orjson.loads(content)),
+        ids=SeededIds(1),
+        wall=lambda: datetime(2026, 11, 21, tzinfo=UTC),
+    )
+    for place in ("", "/tree", "/p"):
+        if place:
+            one.move(place)
+        one.append("user", HELLO)
+
+    assert [(line["cwd"], line.get("gitBranch")) for line in out] == [("/p", "main"), ("/tree", None), ("/p", "main")]
 
 
 def test_a_line_says_who_where_and_when() -> None:

@@ -56,7 +56,7 @@ class Places:
             hold = await self.worktrees.open_for_agent(agent_id, cwd=home.cwd)
         except WorktreeError as error:
             raise ToolError(f"no worktree could be made: {error}") from error
-        home.place, home.own_roots = hold.worktree.path, (hold.worktree.path,)
+        home.move(hold.worktree.path, (hold.worktree.path,))
         return confined(home, hold)
 
     async def take_up(self, member: Member) -> None:
@@ -75,7 +75,7 @@ class Places:
             except WorktreeError as error:
                 raise ToolError(f"its worktree cannot be used any more: {error}") from error
         elif member.order.in_worktree:
-            home.place, home.own_roots, home.workspace.cwd = None, None, None
+            home.move(None, None)
             member.hold = await self.open(member.id, home)
 
     async def let_go(self, member: Member, task: Task) -> None:

@@ -217,8 +217,7 @@ class Stays:
             began_s=trio.current_time(),
         )
         home.stay = stay
-        home.place, home.own_roots, home.workspace.cwd = tree.path, (tree.path,), None
-        home.has_moved = True
+        home.move(tree.path, (tree.path,))
         self.on_move(home)
         return stay
 
@@ -255,8 +254,7 @@ def _left(home: AgentHome, tree: Worktree, action: str) -> WorktreeLeft:
 def _move_back(home: AgentHome, stay: Stay, *, has_origin: bool) -> Path:
     """Return where an agent works again: where it stood, or, where that is gone, where it began."""
     home.stay = None
-    home.place, home.own_roots, home.workspace.cwd = stay.place, stay.own_roots, None
+    home.move(stay.place, stay.own_roots)
     if stay.original_cwd != home.cwd and has_origin:
         home.workspace.cwd = stay.original_cwd
-    home.has_moved = True
     return home.cwd
