@@ -344,7 +344,7 @@ class Guard:
             )
             answer = await services.can_use_tool(question)
             if answer is not None:
-                return answer, "host"
+                return answer, "deadline" if isinstance(answer, Deny) and answer.cause == "deadline" else "host"
         if services.approvals is None:
             return Deny(message=f"{verdict.reason}, and nobody can be asked in this session", cause="closed"), NOBODY
         ended = await services.approvals.ask(
@@ -363,10 +363,10 @@ class Guard:
         home = self.home
         if home.refusals is None or who not in _USER:
             return
-        if isinstance(answer, Deny):
-            home.refusals.note(home.id, home.label or home.definition.name, name, values)
-        else:
+        if isinstance(answer, Allow):
             home.refusals.lift(name, values)
+        elif answer.cause == "person":  # else whoever speaks for the user could not decide
+            home.refusals.note(home.id, home.label or home.definition.name, name, values)
 
     def refusal(self, call: ToolUseBlock, why: str, round_number: int) -> str:
         """Return what the model reads of a call that a person refused before it was decided about; it is on record."""

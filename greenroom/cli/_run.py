@@ -25,6 +25,7 @@ from greenroom.agents import AgentDefinition
 from greenroom.agents.crew import AGENT_TOOLS, WORKTREE_TOOLS
 from greenroom.agents.definitions import Definitions
 from greenroom.cli._output import PROGRAM, complain, note, noting_log, program, typed
+from greenroom.cli._run_approver import STDIO, ToolApprover, tool_of
 from greenroom.cli._run_control import Host
 from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag, setup_of, sources_of
 from greenroom.cli._run_input import (
@@ -138,7 +139,7 @@ def run_command(
         flags = attrs.evolve(flags, no_session_persistence=True)
     check_flags(flags, keeping_nothing=f"{SKIP_VARIABLE} is on, which" if is_skipped else "--no-session-persistence")
     tools = chosen_tools(flags.tools)
-    given, hosted = settings_of(flags, allow, deny)
+    given, hosted = settings_of(flags, allow, [*deny, *tool_of(flags.permission_prompt_tool)])
     max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
     open_with: dict[str, Any] = {
         "model": model_for(_model_name(flags), max_usd=max_usd, managed=managed_model(flags.cwd.absolute()))
@@ -333,7 +334,7 @@ async def _run(options: RunOptions, runs: Path) -> int:
     run = Run(printer, trio.current_time(), wall=ports.clock.wall, ceiling_s=options.ceiling_s)
     run.repeats = options.flags.replay_user_messages
     host = _host_of(run, writer, ports, options)
-    asks = host.can_use_tool if host is not None and options.flags.permission_prompt_tool is not None else None
+    approver = _approver_of(host, options)
     watch = Watch(
         on_stream=run.streamed if options.flags.include_partial_messages else None,
         on_hook=run.hooked if options.flags.include_hook_events else None,
@@ -351,10 +352,12 @@ async def _run(options: RunOptions, runs: Path) -> int:
                     ports=ports,
                     on_message=run.heard,
                     watch=watch,
-                    can_use_tool=asks,
+                    can_use_tool=None if approver is None else approver.can_use_tool,
                     elicit=None if host is None else host.elicit,
                     **options.open_with,
                 ) as session:
+                    if isinstance(approver, ToolApprover):
+                        approver.open(session.servers, session.approvals.deadline_s)
                     ladder.stop = lambda why: run.stop(session, why, ladder.exit_code)
                     ladder.kill = session.kill
                     told = _tell_of_problems(session, options)
@@ -391,6 +394,12 @@ def _host_of(run: Run, writer: Writer, ports: Ports, options: RunOptions) -> Hos
     )
     run.hang_up = host.close
     return host
+
+
+def _approver_of(host: Host | None, options: RunOptions) -> Host | ToolApprover | None:
+    """Return who decides about calls, if anybody does."""
+    name = options.flags.permission_prompt_tool
+    return host if name == STDIO else ToolApprover(name) if name is not None else None
 
 
 async def _work(run: Run, session: Session, host: Host | None, options: RunOptions, ladder: Ladder) -> None:

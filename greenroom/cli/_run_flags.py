@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final
 import attrs
 from cyclopts import Parameter
 
+from greenroom.cli._run_approver import check_approver
 from greenroom.cli._run_input import InputFormat
 from greenroom.cli._run_output import OutputFormat
 from greenroom.core import UsageError, is_uuid
@@ -59,7 +60,11 @@ class RunFlags:
         flag("Rules for calls that are refused; a tool's name alone takes it away.", "--disallowedTools"),
     ] = None
     permission_prompt_tool: Annotated[
-        str | None, flag('Who is asked about a call: "stdio" for the program at standard input; by default nobody.')
+        str | None,
+        flag(
+            'Who is asked about a call: a tool of an MCP server, as mcp__server__tool, or "stdio" for the program at '
+            "standard input; by default nobody."
+        ),
     ] = None
     permission_mode: Annotated[str | None, flag("default, acceptEdits, plan, dontAsk, auto or bypassPermissions.")] = (
         None
@@ -258,8 +263,7 @@ def _check_streams(flags: RunFlags) -> None:
         raise UsageError("--json-schema needs --output-format json or stream-json")
     if flags.replay_user_messages and not talks:
         raise UsageError("--replay-user-messages needs --input-format stream-json")
-    if flags.permission_prompt_tool is not None and (not talks or flags.permission_prompt_tool != "stdio"):
-        raise UsageError('--permission-prompt-tool has to be "stdio", with --input-format stream-json')
+    check_approver(flags.permission_prompt_tool, talks=talks)
 
 
 def _check_session(flags: RunFlags, keeping_nothing: str) -> None:

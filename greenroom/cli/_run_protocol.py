@@ -210,22 +210,30 @@ def read_decision(answered: Answered) -> Allow | Deny:
     """Return what the program decided about a call; what cannot be read is a refusal that says so."""
     if answered.error:
         return Deny(message=f"the program could not decide about it: {answered.error}", cause="closed")
-    values = answered.values
+    try:
+        return decision_of(answered.values)
+    except UsageError as error:
+        return Deny(message=f"the program's answer cannot be read: {error}", cause="closed")
+
+
+def decision_of(values: Mapping[str, Any]) -> Allow | Deny:
+    """Return what was decided about a call.
+
+    Raises:
+        UsageError: It cannot be read.
+    """
     match values.get("behavior"):
         case "allow":
             changed, updates = values.get("updatedInput"), values.get("updatedPermissions") or []
             if changed is not None and not isinstance(changed, dict):
-                return _unreadable("updatedInput has to be an object")
+                raise UsageError("updatedInput has to be an object")
             if not isinstance(updates, list) or not all(isinstance(one, dict) for one in updates):
-                return _unreadable("updatedPermissions has to be a list of objects")
-            try:
-                return Allow(input=changed, updates=tuple(map(read_update, updates)))
-            except UsageError as error:
-                return _unreadable(str(error))
+                raise UsageError("updatedPermissions has to be a list of objects")
+            return Allow(input=changed, updates=tuple(map(read_update, updates)))
         case "deny":
             said = str(values.get("message") or "") or "it was refused"
             return Deny(message=said, interrupts=values.get("interrupt") is True)
-    return _unreadable(f'"behavior" has to be "allow" or "deny", not {values.get("behavior")!r}')
+    raise UsageError(f'"behavior" has to be "allow" or "deny", not {values.get("behavior")!r}')
 
 
 def read_elicitation(answered: Answered) -> ElicitationAnswer:
@@ -242,10 +250,6 @@ def read_elicitation(answered: Answered) -> ElicitationAnswer:
     if content is not None and not isinstance(content, dict):
         raise UsageError('"content" has to be an object of the fields of the form')
     return ElicitationAnswer(action=ElicitationAction(action), content=content)
-
-
-def _unreadable(why: str) -> Deny:
-    return Deny(message=f"the program's answer cannot be read: {why}", cause="closed")
 
 
 def receipt(still_queued: Iterable[str], cancelled: Iterable[str] | None) -> Line:

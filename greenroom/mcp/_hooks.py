@@ -7,9 +7,9 @@ from typing import Any, final
 
 import attrs
 
-from greenroom.mcp._errors import CallFailed, ServerDown
+from greenroom.mcp._errors import ServerDown
 from greenroom.mcp._names import hook_server
-from greenroom.mcp._peer import CallResult, ResourcePart, TextPart
+from greenroom.mcp._results import text_of
 from greenroom.mcp._servers import McpServers
 
 
@@ -31,12 +31,4 @@ class HookCaller:
         found = self._servers.get(server)
         if found is None:
             raise ServerDown(server, "there is no server of that name")
-        result = await found.call(tool, values, wait_s=0)
-        text = _text(result)
-        if result.is_error:
-            raise CallFailed(text or f"{tool} of {server} failed, and does not say why")
-        return text
-
-
-def _text(result: CallResult) -> str:
-    return "\n".join(part.text for part in result.parts if isinstance(part, TextPart | ResourcePart))
+        return text_of(await found.call(tool, values, wait_s=0), tool, server)

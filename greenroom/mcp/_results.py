@@ -17,6 +17,7 @@ from typing import Final, TypeAlias, final
 import attrs
 
 from greenroom.core import BadImage, Image, read_image
+from greenroom.mcp._errors import CallFailed
 from greenroom.mcp._peer import BinaryPart, CallResult, LinkPart, Part, ResourcePart, TextPart
 from greenroom.mcp._settings import CHARS_PER_TOKEN
 
@@ -67,6 +68,18 @@ async def render(result: CallResult, keep: Keep, most: int, *, may_show: bool = 
         lines = [json.dumps(result.structured, ensure_ascii=False, indent=2)]
     text = await _cut(clean("\n".join(lines)).strip("\r\n"), most - (room - frame.room), keep)
     return Shown(text, tuple(frame.images))
+
+
+def text_of(result: CallResult, tool: str, server: str) -> str:
+    """Return the text of a result, for the program itself; what is no text is left out.
+
+    Raises:
+        CallFailed: The tool failed.
+    """
+    text = "\n".join(part.text for part in result.parts if isinstance(part, TextPart | ResourcePart))
+    if result.is_error:
+        raise CallFailed(text or f"{tool} of {server} failed, and does not say why")
+    return text
 
 
 def clean(text: str) -> str:

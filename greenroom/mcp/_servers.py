@@ -283,6 +283,25 @@ class McpServers:
                 raise UsageError(f"there is no prompt /{name}; there are: {known}")
             await self._changed.wait()
 
+    async def find_tool(self, name: str) -> McpTool:
+        """Return the tool that a model calls by a name; while servers are being connected, these are waited for.
+
+        Raises:
+            UsageError: There is none.
+        """
+        while True:
+            tools = {one.name: one for one in self.tools}
+            if name in tools:
+                return tools[name]
+            if not self._is_settling():
+                known = ", ".join(sorted(tools)) or "none"
+                raise UsageError(f"there is no tool {name} of an MCP server; there are: {known}{self._why_not()}")
+            await self._changed.wait()
+
+    def _why_not(self) -> str:
+        """Return which servers are not connected, in words that go behind others."""
+        return "".join(f"; {one.name}: {one.why}" for one in self.states() if one.why)
+
     def with_resources(self) -> tuple[Server, ...]:
         """Return the servers that say that they have resources: those connected, and those that are about to be once more."""
         there = [one for one in self._servers.values() if one.status in {ServerStatus.CONNECTED, ServerStatus.PENDING}]

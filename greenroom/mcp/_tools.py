@@ -16,7 +16,7 @@ from greenroom.mcp._calls import LinkedCall
 from greenroom.mcp._errors import McpError
 from greenroom.mcp._names import tool_name
 from greenroom.mcp._peer import CallResult, ToolInfo
-from greenroom.mcp._results import MOST_OUTPUT_CHARS, Shown, render
+from greenroom.mcp._results import MOST_OUTPUT_CHARS, Shown, render, text_of
 from greenroom.mcp._server import Server
 from greenroom.tools import ToolContext, ToolError
 
@@ -122,6 +122,14 @@ class McpTool:
         for image in shown.images:
             ctx.show(image)
         return shown.text
+
+    async def ask(self, values: Mapping[str, Any]) -> str:
+        """Call it for the program itself, and return the text of the result; cancelled, the server is told.
+
+        Raises:
+            McpError: The server is not connected, answered with an error, or not in time.
+        """
+        return text_of(await self.server.call(self.info.name, values), self.info.name, self.server.name)
 
     async def _ask(self, values: Mapping[str, Any], on_progress: Callable[[str], None]) -> CallResult:
         try:

@@ -169,7 +169,8 @@ class ApprovalQueue:
             )
         self.has_approver = has_approver
         self._ids = ids
-        self._default_s = deadline_s
+        self.deadline_s = deadline_s
+        """How long a question waits that says nothing else, in seconds."""
         self._watcher = watcher
         self._waiting: dict[str, Approval] = {}
         self._slots: dict[str, _Slot] = {}
@@ -210,7 +211,7 @@ class ApprovalQueue:
             deadline_s: How long to wait, in seconds, instead of the queue's own.
         """
         now_s = trio.current_time()
-        wait_s = self._default_s if deadline_s is None else deadline_s
+        wait_s = self.deadline_s if deadline_s is None else deadline_s
         one = Approval(
             id=task_id(self._ids, "p"),
             agent=agent,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from trio.testing import MockClock
@@ -126,6 +127,29 @@ async def test_what_the_user_says_ends_a_refusal(tmp_path: Path, autojump_clock:
         assert not (tmp_path / "project/risky.txt").exists()
         await session.run("Let bob do it.")
         team.mates["bob"].tell("Now.")
+        await session.wait_quiet()
+
+    assert (tmp_path / "project/risky.txt").exists()
+
+
+@pytest.mark.parametrize("cause", ["closed", "deadline"])
+async def test_where_nobody_decided_there_is_no_refusal_for_the_others(
+    cause: Literal["closed", "deadline"], tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Agents 7.91 is about what the user has refused."""
+    user = User(Deny(message="No answer.", cause=cause))
+    pages = {"ann": in_order(RISKY, "Refused."), "bob": in_order(RISKY, "Done.")}
+    async with (
+        open_teamwork(tmp_path, in_order(), pages=pages, mode="default", can_use_tool=user) as session,
+        session.open_team("t") as team,
+    ):
+        await team.spawn("ann", definition=kind("ann"), prompt="Go.")
+        await session.wait_quiet()
+        assert not (tmp_path / "project/risky.txt").exists()
+        await team.spawn("bob", definition=kind("bob"))
+        home = member(team, "bob").home
+        home.policy = home.policy.with_mode(Mode.ACCEPT_EDITS)
+        team.mates["bob"].tell("Go.")
         await session.wait_quiet()
 
     assert (tmp_path / "project/risky.txt").exists()
