@@ -209,6 +209,8 @@ class AgentHome:
     """What its actor may do; there once it has started."""
     progress: Progress | None = None
     """Counts what it does in its current run; None where nobody looks."""
+    stalls_after_s: Callable[[], float] | None = None
+    """Returns for how many seconds its model may send nothing, as things are now; None: for ever."""
     place: Path | None = None
     """The folder in which it began, where that is not the session's."""
     own_roots: tuple[Path, ...] | None = None
