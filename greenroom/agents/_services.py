@@ -336,7 +336,13 @@ class AgentHome:
             ask_user=services.ask_user,
             progress=self.note_activity,
             changes=services.changes,
+            variables=self.exported,
         )
+
+    def exported(self) -> Mapping[str, str]:
+        """Return what commands of the agent are given as things are now, beside the variables of the session (agents 15)."""
+        effort = self.grants.effort or self.effort
+        return {} if effort is None else {"CLAUDE_EFFORT": effort}
 
     def note_activity(self, text: str) -> None:
         """Say what it is doing now."""
