@@ -6,6 +6,7 @@ whoever asked. Must not know: what the answer is good for.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, Protocol, TypeAlias, final
@@ -14,6 +15,7 @@ import attrs
 
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, ModelBegan, ModelEnded, ModelRetried
 from greenroom.agents._services import NO_USAGE, AgentHome
+from greenroom.agents._stalling import read_moving
 from greenroom.models import ModelRequest, ModelResponse, ModelStream, StreamRestarted, Usage
 
 Renew: TypeAlias = Callable[[ModelRequest, StreamRestarted], Awaitable[ModelRequest | None]]
@@ -54,7 +56,7 @@ async def ask_model(
         renew: May replace the request while it waits to be sent again; the attempts are counted on.
 
     Raises:
-        ProviderError: The model could not be asked.
+        ProviderError: The model could not be asked, or stood still for too long.
     """
     began = asking.emit(
         ModelBegan, asking.agent, asking.incarnation, parent, asking.turn, asking.round, len(request.messages)
@@ -70,7 +72,12 @@ async def ask_model(
             try:
                 async with asking.home.services.model.stream(request) as stream:
                     # No function of its own: whatever is held while the model works is there once for each agent.
-                    response = await stream.wait_response(partial(_note, asking, began, request, renew, failed))
+                    note = partial(_note, asking, began, request, renew, failed)
+                    limit_s = math.inf if asking.home.stalls_after_s is None else asking.home.stalls_after_s()
+                    if limit_s == math.inf:
+                        response = await stream.wait_response(note)
+                    else:
+                        response = await read_moving(stream, note, limit_s=limit_s)
                 state = COMPLETED
                 return response
             except _Renewed as news:

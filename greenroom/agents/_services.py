@@ -209,6 +209,8 @@ class AgentHome:
     """What its actor may do; there once it has started."""
     progress: Progress | None = None
     """Counts what it does in its current run; None where nobody looks."""
+    stalls_after_s: Callable[[], float] | None = None
+    """Returns for how many seconds its model may send nothing, as things are now; None: for ever."""
     place: Path | None = None
     """The folder in which it began, where that is not the session's."""
     own_roots: tuple[Path, ...] | None = None
@@ -334,7 +336,13 @@ class AgentHome:
             ask_user=services.ask_user,
             progress=self.note_activity,
             changes=services.changes,
+            variables=self.exported,
         )
+
+    def exported(self) -> Mapping[str, str]:
+        """Return what commands of the agent are given as things are now, beside the variables of the session (agents 15)."""
+        effort = self.grants.effort or self.effort
+        return {} if effort is None else {"CLAUDE_EFFORT": effort}
 
     def note_activity(self, text: str) -> None:
         """Say what it is doing now."""

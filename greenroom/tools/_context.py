@@ -55,6 +55,7 @@ class ToolContext:
     _ask_user: AskUser | None = attrs.field(repr=False, default=None)
     _progress: Callable[[str], None] = attrs.field(repr=False, default=lambda _: None)
     _changes: FileChanges | None = attrs.field(repr=False, default=None)
+    _variables: Callable[[], Mapping[str, str]] = attrs.field(repr=False, default=dict)
 
     @cwd.validator
     def _check_cwd(self, _: attrs.Attribute[Path], value: Path) -> None:
@@ -206,6 +207,11 @@ class ToolContext:
             raise ToolError("there is nobody to ask in this session; decide, and say what was decided and why")
         return await self._ask_user(request)
 
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What programs that the agent runs are given beside the variables of the session: `CLAUDE_EFFORT`, where that is set."""
+        return self._variables()
+
     async def run_process(
         self,
         command: Sequence[str],
@@ -223,10 +229,11 @@ class ToolContext:
             command: The program and its arguments; no shell comes between.
             timeout_s: Seconds until it is ended.
             cwd: An absolute folder; without it, the agent's own.
-            env: Variables beside those of this program.
+            env: Variables beside `variables` and those of this program; they go before both.
 
         Raises:
             ToolError: It cannot be started, or printed too much and was ended.
         """
         where = self.real_cwd if cwd is None else cwd
-        return await run_process(self.processes, self._blocking, command, cwd=where, timeout_s=timeout_s, env=env)
+        given = {**self.variables, **(env or {})}
+        return await run_process(self.processes, self._blocking, command, cwd=where, timeout_s=timeout_s, env=given)

@@ -15,7 +15,7 @@ import trio
 from greenroom.agents import AgentDefinition, AgentHome, CanUseTool
 from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.core import Event, Ports, event_of
-from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, TextBlock, ToolResultBlock
+from greenroom.models import AnswerLike, Call, Model, ModelRequest, PlaybookModel, TextBlock, ToolResultBlock
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.teams import Member
 from greenroom.testing import virtual_ports
@@ -132,12 +132,13 @@ async def open_teamwork(
     resume: Path | str | None = None,
     ports: Ports | None = None,
     worktree: str | None = None,
+    around: Callable[[Model], Model] = lambda model: model,
 ) -> AsyncIterator[Session]:
     """Open a session in virtual time; children are played by `pages`, and report what they were asked otherwise."""
     book = {"general-purpose": echo, "Explore": echo, "Plan": echo, **(pages or {}), "main": main}
     (folder / "project").mkdir(exist_ok=True)
     async with open_session(
-        model=PlaybookModel(book, wait_s=wait_s),
+        model=around(PlaybookModel(book, wait_s=wait_s)),
         cwd=folder / "project",
         runs=folder / "runs",
         main=definition or AgentDefinition(name="main", system_prompt="You lead."),

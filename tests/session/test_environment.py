@@ -10,14 +10,16 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greenroom.agents import AgentDefinition
 from greenroom.agents.crew import DelegationSettings, delegation_from_environment
 from greenroom.core import UsageError
 from greenroom.hooks import SESSION_END_LIMIT_S, STOP_BLOCK_CAP
-from greenroom.models import Call, ScriptedModel
+from greenroom.models import Call, Effort, PlaybookModel, ScriptedModel
 from greenroom.session import open_session
 from greenroom.session._environment import EnvironmentLimits, limits_from_environment
 from greenroom.tools import SIDE_BY_SIDE, tool
 from greenroom.tools.builtin import STANDARD_TOOLS, BashLimits
+from tests.session.teamwork import in_order
 from tests.session.test_hooks import hook, run
 from tests.session.test_permissions import home, project, results
 
@@ -128,6 +130,30 @@ async def test_commands_can_tell_where_they_run(project: Path, monkeypatch: pyte
         "GREENROOM_SESSION_ID": session.id,
         "GREENROOM_PROJECT_DIR": str(project),
     }
+
+
+@pytest.mark.parametrize(("effort", "shown"), [("high", "high"), (None, "unset")])
+async def test_commands_are_told_how_hard_their_agent_thinks(
+    project: Path, monkeypatch: pytest.MonkeyPatch, effort: Effort | None, shown: str
+) -> None:
+    """Agents 15: `CLAUDE_EFFORT`; a command in the background too."""
+    monkeypatch.delenv("CLAUDE_EFFORT", raising=False)
+    command = "echo ${CLAUDE_EFFORT-unset} >> told; echo ${CLAUDE_EFFORT-unset}"
+    aside = Call("Bash", {"command": command, "run_in_background": True})
+    async with open_session(
+        model=PlaybookModel({"main": in_order(Call("Bash", {"command": command}), aside)}),
+        cwd=project,
+        runs=project.parent / "runs",
+        main=AgentDefinition(name="main", system_prompt="You help.", effort=effort),
+        tools=STANDARD_TOOLS,
+        settings={"permissions": {"allow": ["Bash"]}},
+    ) as session:
+        await session.run("Go.")
+        with trio.fail_after(30):
+            await session.wait_quiet()
+
+    assert results(session)[0].content.strip() == shown
+    assert (project / "told").read_text().split() == [shown, shown]
 
 
 async def test_stop_hooks_are_overruled_after_so_many_times(project: Path) -> None:

@@ -26,7 +26,7 @@ from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.crew._child import child_kind
 from greenroom.agents.crew._fork import directive
 from greenroom.agents.crew._handoffs import AfterCare, HandOffs
-from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order, record_path
+from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order, record_path, stall_limit
 from greenroom.agents.crew._places import Places
 from greenroom.agents.crew._reports import readable, report_of, with_denials, words_of
 from greenroom.agents.crew._stays import Stays
@@ -212,10 +212,10 @@ class Crew:
 
     def _open_task(self, agent_id: str, order: Order, home: AgentHome, *, run: int = 1) -> Task:
         """Put a run into the table."""
-        kill = partial(self._kill_actor, agent_id)
-        info = self._info(agent_id, order, home, run=run)
+        info, kill = self._info(agent_id, order, home, run=run), partial(self._kill_actor, agent_id)
         task = self.tasks.open(info, is_background=order.is_background, kill=kill)
         task.progress = home.progress = Progress()
+        home.stalls_after_s = partial(stall_limit, task, self.settings)
         task.is_silent = order.is_silent
         task.is_told_by_stop = False
         return task

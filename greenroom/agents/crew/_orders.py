@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, final
@@ -69,11 +70,21 @@ class DelegationSettings:
     """Seconds after its end for which an agent is kept in memory; later it is gone on with from its transcript."""
     shell_max_s: float = attrs.field(default=3_600.0, validator=attrs.validators.gt(0))
     """Seconds that a command may go on after the agent in the background that started it has ended."""
+    stall_s: float = attrs.field(default=600.0, validator=attrs.validators.ge(0))
+    """Seconds for which the model of an agent in the background may send nothing before the agent fails; 0: for ever."""
     report_chars: int = attrs.field(
         default=REPORT_CHARACTERS,
         validator=attrs.validators.and_(attrs.validators.ge(1), attrs.validators.le(MOST_REPORT_CHARS)),
     )
     """The most of a report that its reader gets, in characters, up to 160,000; all of it is in the output file."""
+
+
+def stall_limit(task: Task, settings: DelegationSettings) -> float:
+    """Return for how many seconds the model of a task's agent may send nothing: for ever, where a call waits for it.
+
+    It is asked when a request begins: one that was under way when the task was moved has no limit.
+    """
+    return settings.stall_s or math.inf if task.is_background else math.inf
 
 
 @final

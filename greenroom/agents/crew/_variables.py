@@ -21,6 +21,7 @@ _NUMBERS: Final[Mapping[str, tuple[str, Callable[[int], float]]]] = {
     "GREENROOM_MAX_SUBAGENT_SPAWN_DEPTH": ("max_depth", int),
     "GREENROOM_MAX_CONCURRENT_SUBAGENTS": ("max_running", int),
     "GREENROOM_SUBAGENT_BG_SHELL_MAX_MS": ("shell_max_s", lambda said: said / 1000),
+    "GREENROOM_ASYNC_AGENT_STALL_TIMEOUT_MS": ("stall_s", lambda said: said / 1000),
     "GREENROOM_TASK_MAX_OUTPUT_LENGTH": ("report_chars", int),
 }
 

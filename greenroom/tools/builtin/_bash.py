@@ -11,6 +11,7 @@ import re
 import shlex
 import shutil
 import signal
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Final, final
@@ -207,12 +208,16 @@ class _Shell:
 
     async def _run(self) -> int:
         arguments = [_program(), "-c", _SCRIPT, "bash", str(self._folder_file), self.command]
-        self._end = await self.ctx.processes.run(arguments, cwd=self.ctx.real_cwd, output=self.output)
+        self._end = await self._execute(arguments)
         return self._end.exit_code
 
     async def _run_aside(self) -> int:
         arguments = [_program(), "-c", self.command]
-        return (await self.ctx.processes.run(arguments, cwd=self.ctx.real_cwd, output=self.output)).exit_code
+        return (await self._execute(arguments)).exit_code
+
+    async def _execute(self, arguments: Sequence[str]) -> ProcessEnd:
+        ctx = self.ctx
+        return await ctx.processes.run(arguments, cwd=ctx.real_cwd, output=self.output, env=ctx.variables)
 
     async def answer(self, task: BackgroundTask, *, is_overdue: bool) -> str:
         """Return what the command printed, and take note of where it went."""

@@ -17,6 +17,7 @@ NUMBERS = {
     "GREENROOM_MAX_SUBAGENT_SPAWN_DEPTH": ("max_depth", 1),
     "GREENROOM_MAX_CONCURRENT_SUBAGENTS": ("max_running", 1),
     "GREENROOM_SUBAGENT_BG_SHELL_MAX_MS": ("shell_max_s", 1_000),
+    "GREENROOM_ASYNC_AGENT_STALL_TIMEOUT_MS": ("stall_s", 1_000),
     "GREENROOM_TASK_MAX_OUTPUT_LENGTH": ("report_chars", 1),
 }
 ON, OFF, SILENT = (
@@ -61,7 +62,7 @@ def test_the_background_can_be_switched_off_and_the_timer_both_ways(on: str, off
 
 @given(st.sampled_from(sorted(NUMBERS)), st.integers(1, 100_000))
 def test_a_number_takes_the_place_of_a_setting(name: str, number: int) -> None:
-    """Agents 1.71, 1.72, 6.14, 6.69."""
+    """Agents 1.71, 1.72, 1.74, 6.14, 6.69."""
     field, unit = NUMBERS[name]
 
     made = read(DelegationSettings(), **{name: str(number)})
