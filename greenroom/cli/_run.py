@@ -47,7 +47,7 @@ from greenroom.cli._run_session import Run, unknown_tools
 from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._swarm import prepared_runs
 from greenroom.core import JournalError, Ports, UsageError, calm_collector, read_switch
-from greenroom.models import MODEL_FILE, ModelRequest, RecordedModel, read_recording, with_events
+from greenroom.models import MODEL_FILE, ModelRequest, RecordedModel, ReplayMismatch, read_recording, with_events
 from greenroom.permissions import Effect, Mode
 from greenroom.session import (
     MAIN,
@@ -66,6 +66,7 @@ from greenroom.tools.builtin import STANDARD_TOOLS, HttpFetcher, ask_user_questi
 from greenroom.trace import find_run
 
 NOT_DONE: Final = 1
+MISUSE: Final = 2
 _CHANGES: Final = re.compile(r"^Today: [\d-]+$|^# Git\n\nWhen the session began(?:.+\n?)+", re.MULTILINE)
 _NOT_KEPT: Final = frozenset((Mode.DEFAULT, Mode.PLAN, Mode.BYPASS, Mode.BUBBLE))
 FORWARD_VARIABLE: Final = "GREENROOM_FORWARD_SUBAGENT_TEXT"
@@ -372,6 +373,8 @@ async def _run(options: RunOptions, runs: Path) -> int:
         error = _only(group)
         if isinstance(error, JournalError) and run.has_begun:  # nobody's mistake: what was done is not on record
             return complain(str(error), code=NOT_DONE)
+        if isinstance(error, ReplayMismatch) and options.flags.output_format == "text" and run.was_said(str(error)):
+            return MISUSE
         raise error from None
     if ladder.exit_code is not None:
         return ladder.exit_code

@@ -253,6 +253,10 @@ class Run:
         """Whether the session was opened."""
         return self._session is not None
 
+    def was_said(self, problem: str) -> bool:
+        """Whether the prompt's turn ended with a problem, which was told with its result."""
+        return self.ending is not None and self.ending.error == problem
+
     @property
     def is_in_turn(self) -> bool:
         """Whether the main agent takes a turn, or is about to."""

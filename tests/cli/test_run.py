@@ -519,12 +519,15 @@ def test_servers_that_are_none_are_refused(place: Place, given: str) -> None:
 
 def test_a_recorded_run_is_run_again_without_a_model(place: Place) -> None:
     first, _ = place.run([Call("Glob", {"pattern": "*"}), "Nothing here."], "Look.", "--record")
+    (recorded,) = (place.root / "runs").glob("2*")
     again, requests = place.run([], "Look.", "--recorded", "last")
-    other, _ = place.run([], "Look again.", "--recorded", "last")
+    other, _ = place.run([], "Look again.", "--recorded", recorded.name)
     assert (first.code, again.code) == (0, 0)
     assert again.out == first.out == "Nothing here.\n"
     assert requests == []
-    assert other.code != 0
+    assert (other.code, other.out) == (2, "")
+    assert "is not the one that was recorded" in other.err
+    assert other.err.count("\n") == 1, "it is said once"
 
 
 def test_a_run_that_was_not_recorded_cannot_be_run_again(place: Place) -> None:
