@@ -124,6 +124,8 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
         text = _in_words(call.name, bug)
     finally:
         seen = images.pop(call.id, ()) if images else ()
+        if home.workspace.responses:
+            home.workspace.responses.pop(call.id, None)
         size = len(text)
         emit(ToolEnded, agent, incarnation, began, turn.turn, number, call.id, call.name, state, size, error)
     if state is FAILED:
@@ -137,6 +139,8 @@ async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, gua
     granted = guard.granted(call.id)
     if granted:
         context = context.granting(granted, guard.hides(call))
+    if guard.is_heard:
+        context = context.heard()
     began_s, cwd = trio.current_time(), turn.home.cwd
     failure: Exception | None = None
     try:

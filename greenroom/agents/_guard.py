@@ -390,14 +390,14 @@ class Guard:
         Raises:
             StoppedByHook: A hook wants an end of everything.
         """
-        if not self.hooking.has(HookEvent.POST_TOOL_USE):
+        if not self.is_heard:
             return text
         outcome = await self.hooking.run(
             PostToolUseInput(
                 tool_name=call.name,
                 tool_input=self.told(call, values),
                 tool_use_id=call.id,
-                tool_response=self.home.workspace.attachments.get(call.id, text),
+                tool_response=self._response(call, text),
                 duration_ms=round(took_s * 1000),
             )
         )
@@ -409,6 +409,17 @@ class Guard:
         is_mcp = call.name.startswith("mcp__") and extras.updated_mcp_tool_output is not None
         updated = extras.updated_mcp_tool_output if is_mcp else extras.updated_tool_output
         return text if updated is None else str(updated)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether hooks are told of results."""
+        return self.hooking.has(HookEvent.POST_TOOL_USE)
+
+    def _response(self, call: ToolUseBlock, text: str) -> Mapping[str, Any] | str:
+        """Return a result as programs read it, as far as its tool says more than the text."""
+        workspace = self.home.workspace
+        response = workspace.attachments.get(call.id) or workspace.responses.get(call.id)
+        return text if response is None else response
 
     async def tell_cwd(self, before: Path) -> None:
         """Tell hooks if the agent's next commands run in another folder than before a call."""

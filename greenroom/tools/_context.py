@@ -45,6 +45,8 @@ class ToolContext:
     a rule, the mode or a person let it."""
     hides: Callable[[str], bool] | None = attrs.field(default=None, repr=False)
     """Says of an absolute path whether a search has to leave that file out; None where none has to. From any thread."""
+    is_heard: bool = False
+    """Whether hooks are told of the call's result; see `respond`."""
     is_main: bool = False
     """Whether it is a call of the session's main agent."""
     workspace: Workspace = attrs.field(factory=Workspace, repr=False)
@@ -87,6 +89,12 @@ class ToolContext:
         """Return the same for a call that may reach these paths besides, absolute and with links resolved, save hidden files."""
         made: ToolContext = object.__new__(ToolContext)
         made.__dict__.update(self.__dict__, granted=paths, hides=hides)
+        return made
+
+    def heard(self) -> ToolContext:
+        """Return the same for a call of whose result hooks are told."""
+        made: ToolContext = object.__new__(ToolContext)
+        made.__dict__.update(self.__dict__, is_heard=True)
         return made
 
     @cached_property
@@ -133,6 +141,15 @@ class ToolContext:
     def attach(self, data: Mapping[str, Any]) -> None:
         """Add to the result of this call what programs read of it, beside the text for the model; plain JSON."""
         self.workspace.attachments[self.tool_use_id] = data
+
+    def respond(self, make: Callable[[], Mapping[str, Any]]) -> None:
+        """Say what hooks are told of this call's result in place of its text; plain JSON, made only where a hook listens."""
+        if self.is_heard:
+            self.workspace.responses[self.tool_use_id] = make()
+
+    def named(self, path: str) -> str:
+        """Return a path as hooks are told of it: absolute, its links as they are (agents 3.21)."""
+        return os.path.normpath(self.cwd / path)
 
     def show(self, image: Image) -> None:
         """Let the model see an image behind the text of this call's result; an error result shows none."""

@@ -144,6 +144,8 @@ class Workspace:
     todos: tuple[Todo, ...] = ()
     attachments: dict[str, Mapping[str, Any]] = attrs.field(factory=dict)
     """What programs read of results besides their text, by the id of the call, until the results are appended."""
+    responses: dict[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    """What hooks are told of results in place of their text, by the id of the call, until they have been told."""
     images: dict[str, list[Image]] = attrs.field(factory=dict)
     """What results show besides their text, by the id of the call, until the call has ended."""
     told: dict[str, dict[str, str]] = attrs.field(factory=dict)

@@ -108,9 +108,31 @@ async def test_hooks_are_told_whose_call_it_is_and_what_became_of_it(project: Pa
     assert before["transcript_path"].endswith("transcripts/main.jsonl")
     assert await trio.Path(before["transcript_path"]).is_file()
     assert (before["tool_name"], before["tool_input"]["file_path"]) == ("Write", str(project / "a.txt"))
-    assert after["tool_response"] == results(session)[0].content
+    assert after["tool_response"]["content"] == "a"
     assert after["duration_ms"] >= 0
     assert "agent_id" not in before
+
+
+async def test_3_21_hooks_are_told_the_parts_of_a_result_and_the_model_reads_its_text(project: Path) -> None:
+    """Mechanism: what `respond` was given goes to hooks, and nowhere else; it is gone with the call."""
+    calls = [
+        Call("Bash", {"command": "echo hello; echo error >&2"}),
+        Call("Bash", {"command": "sleep 60", "run_in_background": True}),
+        Call("Bash", {"command": "yes | head -c 200000"}),
+    ]
+    session = await run(project, [*calls, "done"], hook("PostToolUse", answering(project, {})))
+    short, aside, long = (one["tool_response"] for one in told(project))
+    fields = {"stderr": "", "interrupted": False, "isImage": False}
+    assert short == {"stdout": "hello\nerror", **fields}
+    assert results(session)[0].content == "hello\nerror"
+    assert aside == {"stdout": "", **fields, "backgroundTaskId": aside["backgroundTaskId"]}
+    assert aside["backgroundTaskId"] in results(session)[1].content
+    assert long["stdout"] == results(session)[2].content
+    assert (long["persistedOutputSize"], long["persistedOutputPath"] in long["stdout"]) == (200_000, True)
+    home = session._main_home
+    assert home is not None
+    assert home.workspace.responses == {}
+    assert "toolUseResult" not in (session.run_folder / "transcripts/main.jsonl").read_text()
 
 
 async def test_what_a_hook_says_of_a_result_is_read_and_stays_in_the_transcript(project: Path) -> None:

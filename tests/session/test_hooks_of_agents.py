@@ -129,7 +129,7 @@ async def test_hooks_are_told_the_result_of_an_agent_as_programs_read_it(project
 
     spawned, written = (one["tool_response"] for one in told(project))
     assert (spawned["status"], spawned["content"]) == ("completed", [{"type": "text", "text": "report"}])
-    assert isinstance(written, str)
+    assert (written["type"], written["filePath"]) == ("create", str(project / "a.txt"))
 
 
 async def test_people_are_told_of_an_agent_in_the_background_that_has_ended(project: Path) -> None:

@@ -81,7 +81,7 @@ async def test_a_hook_is_told_each_message_that_holds_text_once_and_whole(
     screen = Screen()
     session = await opened(tmp_path, screen, [Say("Let me look."), READ], READ, "Done.", "Done.", prompts=2)
 
-    usual = {"session_id", "cwd", "transcript_path", "permission_mode", "hook_event_name"}
+    usual = {"session_id", "prompt_id", "cwd", "transcript_path", "permission_mode", "hook_event_name"}
     about = [{key: one[key] for key in one if key not in usual} for one in screen.told]
     assert [(one["delta"], one["index"], one["final"]) for one in about] == [
         ("Let me look.", 0, True),

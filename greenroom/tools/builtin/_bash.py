@@ -116,9 +116,11 @@ async def _bash(
     is_aside = is_aside and ctx.background.is_on
     task = shell.start(ctx.background, is_background=is_aside)
     if is_aside:
+        ctx.respond(lambda: {**_printed(""), "backgroundTaskId": task.info.id})
         return f"Command running in background with ID: {task.info.id}. Output is being written to: {shell.output}"
     is_overdue = await wait_linked(task, timeout_ms / 1_000, ctx.actor, may_move=may_move(command))
     if task.is_background:
+        ctx.respond(lambda: {**_printed(""), "backgroundTaskId": task.info.id})
         within = f"its {timeout_ms / 1_000:g}s timeout" if is_overdue else "its call"
         said = f"Command did not complete within {within} and was moved to the background"
         return f"{said} with ID: {task.info.id}. Output is being written to: {shell.output}"
@@ -234,6 +236,8 @@ class _Shell:
             raise CommandFailed(task.error, text, None)
         if task.exit_code:
             raise CommandFailed(_exit_words(task.exit_code), text, task.exit_code)
+        kept = {"persistedOutputPath": str(self.output), "persistedOutputSize": printed.size_bytes}
+        self.ctx.respond(lambda: {**_printed(printed.text), **(kept if printed.is_cut else {})})
         return text
 
     def _clean(self, *, keep_output: bool) -> Path | None:
@@ -256,6 +260,11 @@ class _Shell:
             return [f"(the current directory is {ctx.real_cwd} again: {where})"]
         ctx.workspace.cwd = went
         return []
+
+
+def _printed(text: str) -> dict[str, object]:
+    """Return what hooks are told of a command that did not fail; what it printed is one text, errors included."""
+    return {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
 
 
 def _exit_words(code: int) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
 from greenroom.tools import Seen, ToolContext, ToolError, tool
 from greenroom.tools.builtin._answers import clipped
 from greenroom.tools.builtin._files import Unreadable, shown_path
+from greenroom.tools.builtin._patches import patch_of
 from greenroom.tools.builtin._saving import changing, current, refuse_odd_text, save
-from greenroom.tools.builtin._texts import Text, decoded, line_count, plain
+from greenroom.tools.builtin._texts import Text, decoded, line_count, plain, printable
 
 LINES_NAMED: Final = 10
 CONTEXT_LINES: Final = 3
@@ -47,6 +48,17 @@ async def edit_tool(
     edit = _Edit(old, new, replace_all)
     edited = await changing(ctx, name, lambda: edit.carry_out(ctx, path, seen.find(path)))
     seen.replace(path, edited.seen)
+    ctx.respond(
+        lambda: {
+            "filePath": ctx.named(file_path),
+            "oldString": old_string,
+            "newString": new_string,
+            "originalFile": edited.before,
+            "structuredPatch": edited.patch,
+            "userModified": False,
+            "replaceAll": replace_all,
+        }
+    )
     return edited.answer(name, edit)
 
 
@@ -58,6 +70,9 @@ class _Edited:
     spans: list[tuple[int, int]]
     """What was replaced, in the old content."""
     first_line: int
+    before: str = ""
+    """The old content, where hooks are told."""
+    patch: list[dict[str, Any]] = attrs.field(factory=list)
 
     def answer(self, name: str, edit: _Edit) -> str:
         count = len(self.spans)
@@ -89,7 +104,11 @@ class _Edit:
             now_seen = Seen.all_of(saved.stamp, saved.digest, line_count(after.plain))
         else:
             now_seen = Seen(stamp=saved.stamp, digest=saved.digest, ranges=seen.ranges if seen is not None else ())
-        return _Edited(now_seen, after, spans, text.line_of(spans[0][0]))
+        edited = _Edited(now_seen, after, spans, text.line_of(spans[0][0]))
+        if not ctx.is_heard:
+            return edited
+        was = printable(text.plain)
+        return attrs.evolve(edited, before=was, patch=patch_of(was, printable(after.plain)))
 
     def _places(self, text: Text) -> list[tuple[int, int]]:
         spans = text.spans(self.old)

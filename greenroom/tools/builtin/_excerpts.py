@@ -47,6 +47,21 @@ class Found:
     """Whether anything matched, skipped or not."""
     room: int = MAX_ANSWER_CHARACTERS
 
+    def told(self, mode: OutputMode, offset: int) -> dict[str, object]:
+        """Return what hooks are told of it: the paths, or the lines in one piece."""
+        lines = self.lines
+        told: dict[str, object] = {"mode": mode, "numFiles": 0, "filenames": []}
+        if mode == "files_with_matches":
+            told |= {"numFiles": len(lines), "filenames": lines}
+        elif mode == "content":
+            told |= {"content": "\n".join(lines), "numLines": len(lines)}
+        else:
+            matches = sum([int(line.rpartition(":")[2]) for line in lines])
+            told |= {"numFiles": len(lines), "content": "\n".join(lines), "numMatches": matches}
+        if self.has_more:
+            told["appliedLimit"] = len(lines)
+        return {**told, "appliedOffset": offset} if offset else told
+
     def add(self, line: str) -> None:
         """Take the next line."""
         self.is_any = True

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+import trio
+
 from greenroom.tools import ToolContext, ToolError, tool
 from greenroom.tools.builtin._answers import fitting, walk_notes
 from greenroom.tools.builtin._files import FOLDER, Missing, Unreadable, kind_of, on_one_line, shown_path
@@ -26,6 +28,7 @@ async def glob_tool(pattern: str, path: str = ".", *, ctx: ToolContext) -> str:
         pattern: The glob, such as `**/*.py` or `src/**/test_*.{js,ts}`, relative to the folder.
         path: The folder to look in; the current directory if left out.
     """
+    began_s = trio.current_time()
     folder, rest = split_fixed(pattern)
     where = folder if folder.startswith("/") else f"{path}/{folder}" if folder else path
     try:
@@ -39,6 +42,7 @@ async def glob_tool(pattern: str, path: str = ".", *, ctx: ToolContext) -> str:
         kind = await ctx.blocking(kind_of, top)
     except Unreadable as error:
         if folder and isinstance(error, Missing):
+            ctx.respond(lambda: _told([], began_s, is_cut=False))
             return nothing
         raise ToolError(f"{shown_path(top, ctx.real_cwd)} cannot be searched: {error.reason}") from error
     if kind != FOLDER:
@@ -48,12 +52,18 @@ async def glob_tool(pattern: str, path: str = ".", *, ctx: ToolContext) -> str:
     found = await in_steps(ctx, _matching(walk, glob), lambda: f"Looking for {shown}: {walk.seen} entries")
     names = [shown_path(one, ctx.real_cwd) for one in found]
     notes = walk_notes(walk, ctx.real_cwd)
+    count = fitting(names, MAX_FILES)
+    ctx.respond(lambda: _told(names[:count], began_s, is_cut=count < len(names) or walk.is_cut))
     if not names:
         return "\n".join([nothing, *notes])
-    count = fitting(names, MAX_FILES)
     if count < len(names):
         notes.insert(0, f"(the first {count} of {len(names)} files; narrow the pattern or the path for the others)")
     return "\n".join([*names[:count], *notes])
+
+
+def _told(names: list[str], began_s: float, *, is_cut: bool) -> dict[str, object]:
+    took_ms = round((trio.current_time() - began_s) * 1_000)
+    return {"durationMs": took_ms, "numFiles": len(names), "filenames": names, "truncated": is_cut}
 
 
 def _matching(walk: Walk, glob: Glob) -> Work[list[Path]]:

@@ -91,6 +91,7 @@ async def grep_tool(
     search = _Search(walk, _filter(glob, file_type), shape, found, ctx.real_cwd)
     flags = (re.IGNORECASE if ignore_case else 0) | (re.MULTILINE | re.DOTALL if multiline else 0)
     await _run(search, pattern, re.RegexFlag(flags), ctx)
+    ctx.respond(lambda: found.told(output_mode, offset))
     return _answer(search, f"'{on_one_line(pattern)}' in {shown_path(walk.top, ctx.real_cwd)}", offset)
 
 

@@ -62,6 +62,7 @@ async def read_tool(
         raise ToolError(f"{name} cannot be read: {reason_of(error)}") from error
     answer = _answer(page, name, offset)
     ctx.workspace.seen.note(path, page.as_seen(offset))
+    ctx.respond(lambda: {"type": "text", "file": {"filePath": ctx.named(file_path), **page.told(offset)}})
     return answer
 
 
@@ -77,6 +78,12 @@ class _Page:
     is_utf8: bool = True
     digest: bytes | None = None
     """Of the whole file; None where its end was not reached."""
+
+    def told(self, offset: int) -> dict[str, object]:
+        """Return what hooks are told of it; without `totalLines` where the end of the file was not reached."""
+        content = "\n".join([line.partition("\t")[2] for line in self.lines])
+        values: dict[str, object] = {"content": content, "numLines": len(self.lines), "startLine": offset}
+        return values if self.has_more else {**values, "totalLines": self.seen}
 
     def as_seen(self, offset: int) -> Seen:
         """Return what an agent that reads the page has seen of the file."""

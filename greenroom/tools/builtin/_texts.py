@@ -103,3 +103,8 @@ def plain(text: str) -> str:
 def line_count(text: str) -> int:
     """Return how many lines text has, as Read numbers them; a line feed at the end begins no new one."""
     return text.count("\n") + bool(text and not text.endswith("\n"))
+
+
+def printable(text: str) -> str:
+    """Return a text of a file with its bad bytes replaced, for whoever reads it as Unicode."""
+    return text.encode("utf-8", _ERRORS).decode("utf-8", "replace")

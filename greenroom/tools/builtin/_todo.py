@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import attrs
+
 from greenroom.tools import Todo, ToolContext, ToolError, tool
 from greenroom.tools.builtin._files import on_one_line
 
@@ -27,7 +29,8 @@ async def todo_write_tool(todos: list[Todo], *, ctx: ToolContext) -> str:
     running = [str(number) for number, one in enumerate(todos) if one.status == "in_progress"]
     if len(running) > 1:
         raise ToolError(f"one entry is in progress at a time, not those at {', '.join(running)}")
-    ctx.workspace.todos = tuple(todos)
+    before, ctx.workspace.todos = ctx.workspace.todos, tuple(todos)
+    ctx.respond(lambda: {"oldTodos": [*map(attrs.asdict, before)], "newTodos": [*map(attrs.asdict, todos)]})
     if not todos:
         return "The list is empty"
     done = sum(one.status == "completed" for one in todos)

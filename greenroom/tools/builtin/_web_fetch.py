@@ -8,10 +8,12 @@ Must not know: the HTTP library; it is behind `Fetcher`.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Final, Protocol, TypeAlias
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import attrs
+import trio
 
 from greenroom.tools import FunctionTool, ToolContext, ToolError, tool
 from greenroom.tools.builtin._answers import MAX_ANSWER_CHARACTERS
@@ -21,6 +23,7 @@ from greenroom.tools.builtin._html import text_of_html
 MAX_PAGE_BYTES: Final = 5 * 1024 * 1024
 MAX_REDIRECTS: Final = 5
 URL_CHARACTERS: Final = 2_000
+_PHRASES: Final = {one.value: one.phrase for one in HTTPStatus}
 _TEXT_TYPES: Final = ("application/json", "application/xml", "application/javascript", "application/x-ndjson")
 
 
@@ -75,21 +78,39 @@ def make_web_fetch_tool(fetcher: Fetcher, *, permit: Permit, digest: Digest | No
             url: The whole address, https or http.
             prompt: What is wanted from the page.
         """
-        address = _checked(url)
+        address, began_s = _checked(url), trio.current_time()
+
+        def answered(page: Page, result: str) -> str:
+            ctx.respond(lambda: _told(page, address.geturl(), result, began_s))
+            return result
+
         ctx.progress(f"Fetching {on_one_line(address.geturl())}")
         for _ in range(MAX_REDIRECTS):
             await permit(address.geturl(), ctx)
             page = await fetcher.fetch(address.geturl(), most_bytes=MAX_PAGE_BYTES)
             if not page.location:
                 text = _text(page, address.geturl())
-                return text if digest is None or not prompt else await digest(prompt, text)
+                return answered(page, text if digest is None or not prompt else await digest(prompt, text))
             target = _checked(urljoin(address.geturl(), page.location))
             if not _is_same_host(address, target):
-                return f"({address.geturl()} redirects to another host: {target.geturl()}; fetch that if it is wanted)"
+                where = f"{address.geturl()} redirects to another host: {target.geturl()}"
+                return answered(page, f"({where}; fetch that if it is wanted)")
             address = target
         raise ToolError(f"{on_one_line(url)} redirects more than {MAX_REDIRECTS} times")
 
     return web_fetch
+
+
+def _told(page: Page, url: str, result: str, began_s: float) -> dict[str, object]:
+    """Return what hooks are told of an answer."""
+    return {
+        "bytes": len(page.content),
+        "code": page.status,
+        "codeText": _PHRASES.get(page.status, ""),
+        "result": result,
+        "durationMs": round((trio.current_time() - began_s) * 1_000),
+        "url": url,
+    }
 
 
 def _checked(url: str) -> SplitResult:

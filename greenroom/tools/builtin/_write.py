@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import attrs
 
 from greenroom.tools import Seen, ToolContext, tool
 from greenroom.tools.builtin._files import Missing, Unreadable, shown_path
+from greenroom.tools.builtin._patches import patch_of
 from greenroom.tools.builtin._saving import Current, Saved, changing, current, refuse_odd_text, save
-from greenroom.tools.builtin._texts import encoded, line_count, plain
+from greenroom.tools.builtin._texts import encoded, line_count, plain, printable
 
 
 @tool(name="Write")
@@ -30,6 +32,15 @@ async def write_tool(file_path: str, content: str, *, ctx: ToolContext) -> str:
     written = await changing(ctx, name, lambda: _write(ctx, path, content, seen.find(path)))
     lines = line_count(content)
     seen.replace(path, Seen.all_of(written.saved.stamp, written.saved.digest, lines))
+    ctx.respond(
+        lambda: {
+            "type": "create" if written.is_new else "update",
+            "filePath": ctx.named(file_path),
+            "content": content,
+            "structuredPatch": written.patch,
+            "originalFile": written.before,
+        }
+    )
     done = "Made" if written.is_new else "Replaced the content of"
     return f"{done} {name}: {lines} {'line' if lines == 1 else 'lines'}"
 
@@ -38,6 +49,9 @@ async def write_tool(file_path: str, content: str, *, ctx: ToolContext) -> str:
 class _Written:
     saved: Saved
     is_new: bool
+    before: str | None = None
+    """What the file held, where it was there and hooks are told."""
+    patch: list[dict[str, Any]] = attrs.field(factory=list)
 
 
 def _write(ctx: ToolContext, path: Path, content: str, seen: Seen | None) -> _Written:
@@ -48,7 +62,11 @@ def _write(ctx: ToolContext, path: Path, content: str, seen: Seen | None) -> _Wr
     if seen is not None and not seen.is_whole:
         shown = ", ".join(f"{first}-{last}" for first, last in seen.ranges)
         raise Unreadable(f"only lines {shown} of it were read; read the rest first, or use Edit")
-    return _Written(save(ctx, path, _like(before, content), before), is_new=False)
+    saved = save(ctx, path, _like(before, content), before)
+    if not ctx.is_heard:
+        return _Written(saved, is_new=False)
+    was = printable(before.text.plain)
+    return _Written(saved, is_new=False, before=was, patch=patch_of(was, plain(content)))
 
 
 def _like(before: Current, content: str) -> bytes:

@@ -54,6 +54,20 @@ async def test_a_page_is_its_text() -> None:
     assert await Web({HOME: html(page)}).get() == "# One & two\nA bold word\n- a\n- b"
 
 
+@pytest.mark.parametrize("target", ["", "https://elsewhere.org/"], ids=["page", "redirect"])
+async def test_hooks_are_told_how_the_server_answered(target: str) -> None:
+    """Agents 3.21."""
+    web = Web({HOME: attrs.evolve(html("Hello"), location=target, status=301 if target else 200)})
+    ctx = context(Path("/")).heard()
+
+    text = await make_web_fetch_tool(web, permit=web.permit).call({"url": HOME}, ctx)
+
+    told = dict(ctx.workspace.responses[ctx.tool_use_id])
+    assert told.pop("durationMs") >= 0
+    code, words = (301, "Moved Permanently") if target else (200, "OK")
+    assert told == {"bytes": 5, "code": code, "codeText": words, "result": text, "url": HOME}
+
+
 @given(
     st.lists(
         st.sampled_from(["<p>", "</p>", "<script>", "</script>", "<pre>", "</pre>", "a ", "\n", "<", "&lt;", "<!--"])
