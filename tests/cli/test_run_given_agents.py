@@ -28,7 +28,7 @@ def crew_of_two(request: ReceivedRequest) -> ReplyLike:
     """Let the main agent start a critic, and that say what it is."""
     if "critic of this house" in json.dumps(request.body["system"]):
         return "I criticise."
-    rounds = sum(one["role"] == "assistant" for one in request.body["messages"])
+    rounds: int = sum(one["role"] == "assistant" for one in request.body["messages"])
     call = Call("Agent", {"description": "d", "prompt": "Look.", "subagent_type": "critic"}, id="toolu_a")
     replies: list[ReplyLike] = [Answer([call]), "Done.", "Again."]
     return replies[rounds]
