@@ -70,6 +70,7 @@ MISUSE: Final = 2
 _CHANGES: Final = re.compile(r"^Today: [\d-]+$|^# Git\n\nWhen the session began(?:.+\n?)+", re.MULTILINE)
 _NOT_KEPT: Final = frozenset((Mode.DEFAULT, Mode.PLAN, Mode.BYPASS, Mode.BUBBLE))
 FORWARD_VARIABLE: Final = "GREENROOM_FORWARD_SUBAGENT_TEXT"
+GOES_ON_VARIABLE: Final = "GREENROOM_RESUME_INTERRUPTED_TURN"
 SKIP_VARIABLE: Final = "GREENROOM_SKIP_PROMPT_HISTORY"
 
 
@@ -334,6 +335,7 @@ async def _run(options: RunOptions, runs: Path) -> int:
     printer = make_printer(options.flags.output_format, writer, ports, with_text=options.with_text)
     run = Run(printer, trio.current_time(), wall=ports.clock.wall, ceiling_s=options.ceiling_s)
     run.repeats = options.flags.replay_user_messages
+    run.goes_on = bool(read_switch(os.environ, GOES_ON_VARIABLE))
     host = _host_of(run, writer, ports, options)
     approver = _approver_of(host, options)
     watch = Watch(

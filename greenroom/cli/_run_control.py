@@ -253,15 +253,19 @@ class Host:
     # --- what it asks for ------------------------------------------------------------------------------------------
 
     async def _initialize(self, session: Session, values: Mapping[str, Any]) -> Line:
-        if values.get("agents"):
-            raise UsageError("agents cannot be given here; use --agents")
+        agents = values.get("agents") or {}
+        if not isinstance(agents, Mapping):
+            raise UsageError("agents has to be an object of definitions by their names")
         groups = values.get("hooks") or {}
         if not isinstance(groups, Mapping):
             raise UsageError("hooks have to be an object: {event: [{matcher, hookCallbackIds}]}")
         parsed = parse_callbacks(groups, HookSource("initialize", SourceKind.HOST), self._call_back)
         if parsed.problems:
             raise UsageError("; ".join(map(str, parsed.problems)))
-        await self._servers.add(read_names(values.get("sdkMcpServers")), session.servers)
+        servers = read_names(values.get("sdkMcpServers"))
+        if agents:
+            await session.add_definitions(agents, source="initialize")
+        await self._servers.add(servers, session.servers)
         if parsed.hooks:
             session.add_hooks(parsed)
         if values.get("forwardSubagentText") is True:

@@ -94,6 +94,8 @@ class Run:
         """Whether the last line was printed."""
         self.repeats = False
         """Whether messages of the user are repeated where they are taken up."""
+        self.goes_on = False
+        """Whether a turn that an earlier process did not bring to its end is gone on with also where prompts may come."""
         self._has_more = False
         """Whether prompts may come while it lasts."""
         self._is_awaited = False
@@ -306,7 +308,7 @@ class Run:
         self._has_more = more is not None
         said = [part for part in (session.initial_message, prompt) if part.strip()]
         try:
-            if prompt or more is None:
+            if prompt or more is None or (self.goes_on and session.was_cut):
                 await ready()
                 await self._take_turn(session, "\n\n".join(said) if prompt else "", exit_code)
                 said = []

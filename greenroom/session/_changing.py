@@ -1,18 +1,20 @@
-"""What a program and hooks change of a session while it runs: its title, and the folders that its agents may work in.
+"""What a program and hooks change of a session while it runs: its title, the folders that its agents may work in, the kinds of these.
 
 Rule 1: a change has been made, and is emitted, when the call returns; hooks that are told of it hold nobody up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from greenroom.agents import AgentHome
 from greenroom.core import Ports, UsageError
 from greenroom.hooks import DirectoryAddedInput, HookEvent
 from greenroom.permissions import Scope, Update
 from greenroom.session._composition import Composition
+from greenroom.session._delegation import Delegation
 from greenroom.session._recording import Recording
 from greenroom.session._telling import hooking_of
 from greenroom.supervisor import Runtime
@@ -21,8 +23,9 @@ FolderSource: TypeAlias = Literal["slash_command", "register_repo_root"]
 
 
 class OfItself:
-    """What a session is called, and where its agents may work; a part of `Session`."""
+    """What a session is called, where its agents may work, and which there are; a part of `Session`."""
 
+    delegation: Delegation
     runtime: Runtime
     _composition: Composition
     _main_home: AgentHome | None
@@ -79,3 +82,20 @@ class OfItself:
         if hooking.has(HookEvent.DIRECTORY_ADDED):
             hooking.tell(DirectoryAddedInput(directory=path, source=source))
         return path
+
+    async def add_definitions(self, definitions: Mapping[str, Any], *, source: str = "add_definitions") -> None:
+        """Add kinds of agents: they count in this session from now on, before those of `agents` of `open_session` and of any file.
+
+        Models read of them from their next request on. Before the first turn that costs nothing; later a cached prompt is made anew.
+        Agents that run keep the definition that they have, the main agent too.
+
+        Args:
+            definitions: JSON objects by their names; given once more by the same source, the later one counts.
+            source: Who gives them, in words for people.
+
+        Raises:
+            UsageError: One of them cannot be used; none was added.
+        """
+        problems = await self._composition.definitions.add(definitions, source=source)
+        self._composition.problems += map(str, problems)
+        self.delegation.relist()

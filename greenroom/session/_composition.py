@@ -52,6 +52,7 @@ from greenroom.session._agent_hooks import AgentHooks
 from greenroom.session._agent_servers import ServerTool, reach_servers
 from greenroom.session._commands import Commands
 from greenroom.session._elicitation import Elicitations
+from greenroom.session._environment import resume_prompt
 from greenroom.session._environment_text import environment_text, git_status
 from greenroom.session._file_watch import FileWatch
 from greenroom.session._finding import describes_place
@@ -160,6 +161,11 @@ class Composition(InForce):
         """How teams work in the session."""
         return self._settings.scalars.teams
 
+    @property
+    def resume_prompt(self) -> str:
+        """What an agent is told whose turn an earlier process did not bring to its end."""
+        return resume_prompt(self._environ)
+
     def take_plugins(self, found: FoundPlugins, hooks: Sequence[ParsedHooks]) -> None:
         """Let plugins count, before the first agent is made.
 
@@ -236,6 +242,14 @@ class Composition(InForce):
         """Put tools in the place of those that stood for them, before the first agent is made."""
         self._tools = ToolSet(bound.get(one.name, one) for one in self._tools.values())
         self._tool_sets.clear()
+
+    def exchange(self, name: str, new: Tool) -> None:
+        """Put a tool in the place of the one of its name; all agents that have that have this one from their next request on."""
+        old = self._tools.get(name)
+        self.bind({name: new})
+        for home in self._homes:
+            if old is not None and home.tools.get(name) is old:
+                home.tools = ToolSet(new if one is old else one for one in home.tools.values())
 
     def _admission(self, home: AgentHome) -> Callable[[], Awaitable[None]]:
         definition = home.definition

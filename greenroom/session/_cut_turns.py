@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from greenroom.agents import CONTINUE, AgentHome, Answer, Prompt
+from greenroom.agents import AgentHome, Answer, Prompt
+from greenroom.session._composition import Composition
 
 
 class OfCutTurns:
     """What a program does about turns that were cut or put off; a part of `Session`."""
 
+    _composition: Composition
     _main_home: AgentHome | None
     _run: Callable[[Prompt], Awaitable[Answer]]
 
@@ -41,4 +43,5 @@ class OfCutTurns:
         Raises as `run` does.
         """
         put_off = None if self._main_home is None else self._main_home.deferred
-        return await self._run(Prompt(CONTINUE, is_hidden=True, settles="" if put_off is None else put_off.id))
+        text = self._composition.resume_prompt
+        return await self._run(Prompt(text, is_hidden=True, settles="" if put_off is None else put_off.id))

@@ -162,12 +162,7 @@ class Delegation:
 
     def bound_tools(self) -> dict[str, Tool]:
         """Return the tools that stand for this session's crew."""
-        agent = AgentTool(
-            crew=self.crew,
-            elsewhere=self.elsewhere,
-            wait_durable=self._durable,
-            definitions=self._composition.definitions.current,
-        )
+        agent = self._agent_tool()
         find = self.crew.find_home
         return {
             AGENT_TOOL: agent,
@@ -175,6 +170,18 @@ class Delegation:
             ENTER_WORKTREE: EnterWorktree(stays=self.stays, find_home=find),
             EXIT_WORKTREE: ExitWorktree(stays=self.stays, find_home=find),
         }
+
+    def _agent_tool(self) -> AgentTool:
+        return AgentTool(
+            crew=self.crew,
+            elsewhere=self.elsewhere,
+            wait_durable=self._durable,
+            definitions=self._composition.definitions.current,
+        )
+
+    def relist(self) -> None:
+        """Let models read of the definitions that count now, from their next request on."""
+        self._composition.exchange(AGENT_TOOL, self._agent_tool())
 
     def send_message(self, *, has_team: bool = False) -> Tool:
         """Return the tool SendMessage, in the words for members of a team or in those for other agents."""

@@ -12,6 +12,7 @@ from typing import Final, final
 
 import attrs
 
+from greenroom.agents import CONTINUE
 from greenroom.core import UsageError
 from greenroom.hooks import SESSION_END_LIMIT_S, STOP_BLOCK_CAP
 from greenroom.tools import SIDE_BY_SIDE, ToolSet
@@ -19,6 +20,7 @@ from greenroom.tools.builtin import BashLimits, bash_tool, bash_with
 
 SIDE_BY_SIDE_CALLS: Final = "GREENROOM_MAX_TOOL_USE_CONCURRENCY"
 STOP_BLOCKS: Final = "GREENROOM_STOP_HOOK_BLOCK_CAP"
+RESUME_PROMPT: Final = "GREENROOM_RESUME_PROMPT"
 SESSION_END_MS: Final = "GREENROOM_SESSIONEND_HOOKS_TIMEOUT_MS"
 BASH_DEFAULT_MS: Final = "BASH_DEFAULT_TIMEOUT_MS"
 BASH_MOST_MS: Final = "BASH_MAX_TIMEOUT_MS"
@@ -56,6 +58,11 @@ def exported_variables(session_id: str, project: Path) -> dict[str, str]:
         "GREENROOM_PROJECT_DIR": str(project),
         "GREENROOM_SESSION_ID": session_id,
     }
+
+
+def resume_prompt(environ: Mapping[str, str]) -> str:
+    """Return what an agent is told whose turn an earlier process did not bring to its end (agents 10.23)."""
+    return environ.get(RESUME_PROMPT, "").strip() or CONTINUE
 
 
 def limits_from_environment(environ: Mapping[str, str]) -> EnvironmentLimits:

@@ -9,19 +9,7 @@ from pathlib import Path
 from typing import Any, final
 
 from greenroom.actors import Ref
-from greenroom.agents import (
-    CONTINUE,
-    Agent,
-    AgentDefinition,
-    AgentHome,
-    Answer,
-    Compact,
-    Compacted,
-    Denial,
-    Loaded,
-    Note,
-    Prompt,
-)
+from greenroom.agents import Agent, AgentDefinition, AgentHome, Answer, Compact, Compacted, Denial, Loaded, Note, Prompt
 from greenroom.agents.definitions import Definitions
 from greenroom.agents.review import AutoModeStatistics
 from greenroom.core import Cause, Ports, TurnFailed, TurnKilled, UsageError
@@ -436,7 +424,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         if text:
             ref.tell(Note(text))
         elif home.loaded.was_cut:
-            ref.tell(Note(CONTINUE, is_hidden=True, origin=AUTO_CONTINUATION))
+            ref.tell(Note(self._composition.resume_prompt, is_hidden=True, origin=AUTO_CONTINUATION))
         await self._recording.commit()
         return ref
 

@@ -405,6 +405,28 @@ def test_10_23_a_process_that_was_killed_in_a_tool_is_gone_on_with(place: Place)
     assert texts_of(requests[0]) == [CONTINUE]
 
 
+def cut(place: Place) -> str:
+    """Return the id of a run whose turn was cut by a request to terminate."""
+    asked = Asked(SILENCE)
+    with served(asked) as server, place.started(server.url, "What is it?", "--output-format", "stream-json") as process:
+        asked.wait(1)
+        process.send_signal(signal.SIGTERM)
+        session: str = end_of(process).lines[0]["session_id"]
+    return session
+
+
+def test_10_23_what_is_said_to_go_on_may_be_another_text(place: Place) -> None:
+    session = cut(place)
+    with place.monkeypatch.context() as patch:
+        patch.setenv("GREENROOM_RESUME_PROMPT", "  Where were we? ")
+        done, requests = place.run(["It is 42."], "--resume", session, "--output-format", "stream-json")
+
+    assert (done.code, done.result["result"]) == (0, "It is 42.")
+    assert texts_of(requests[0])[-1] == "Where were we?"
+    assert CONTINUE not in texts_of(requests[0])
+    assert done.lines[1]["isSynthetic"]
+
+
 def test_10_20_a_run_that_is_not_there_or_has_come_to_its_end_is_not_gone_on_with(place: Place) -> None:
     """Behaviours (10), line 6."""
     missing, _ = place.run([], "--resume", "20200101-000000-abcdef")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import Question
+from greenroom.agents import CONTINUE, Question
 from greenroom.cli._run_protocol import (
     Answered,
     Asked,
@@ -32,7 +33,8 @@ from greenroom.models import Answer, Call
 from greenroom.permissions import Allow, Deny, Effect, Mode, Scope, Update, Verdict
 from greenroom.testing import ReceivedRequest, StreamReply
 from greenroom.testing._messages_script import ReplyLike, Script
-from tests.cli.place import Place, Process, texts_of
+from tests.cli.place import Asked as Scripted
+from tests.cli.place import Place, Process, end_of, texts_of
 from tests.cli.served import served
 from tests.mcp.real import EVERYTHING
 from tests.mcp.warm import warm_command
@@ -251,12 +253,34 @@ def test_13_1_prompts_come_on_standard_input_and_each_has_its_result(place: Plac
     assert talk.heard[0]["subtype"] == "init"
 
 
+@pytest.mark.parametrize(("switch", "texts"), [("1", [CONTINUE]), ("0", [])])
+def test_10_23_with_the_switch_a_turn_that_was_cut_goes_on_by_itself(
+    place: Place, switch: str, texts: list[str]
+) -> None:
+    """10.23: else the first message takes its place."""
+    asked = Scripted(StreamReply(ending="stall", events=0))
+    with served(asked) as server, place.started(server.url, "What is it?", "--output-format", "stream-json") as process:
+        asked.wait(1)
+        process.send_signal(signal.SIGTERM)
+        session = end_of(process).lines[0]["session_id"]
+
+    place.monkeypatch.setenv("GREENROOM_RESUME_INTERRUPTED_TURN", switch)
+    with talking(place, [*(["It is 42."] * len(texts)), "Enough."], "--resume", session) as (talk, requests):
+        talk.hear_results(len(texts))
+        talk.say("And now?")
+        talk.hear_results(len(texts) + 1)
+        code, err = talk.close()
+
+    assert (code, err) == (0, "")
+    assert [texts_of(one)[-1] for one in requests] == [*texts, "And now?"]
+    assert [one["result"] for one in talk.results()][-1] == "Enough."
+
+
 def test_13_23_initialize_says_what_there_is(place: Place) -> None:
     """13.23, 9.14."""
     with talking(place, []) as (talk, _):
         answer = talk.ask("initialize", hooks=None)
         again = talk.ask("initialize", forwardSubagentText=True)
-        refused = talk.ask("initialize", agents={"a": {}})
         unknown = talk.ask("dance")
         code, err = talk.close()
 
@@ -268,7 +292,6 @@ def test_13_23_initialize_says_what_there_is(place: Place) -> None:
     assert said["capabilities"] == ["interrupt_receipt_v1", "interrupt_cancel_queued_v1"]
     assert "pending_permission_requests" not in said
     assert (again["response"]["pending_permission_requests"], again["response"]["background_tasks"]) == ([], [])
-    assert refused["error"] == "agents cannot be given here; use --agents"
     assert unknown["subtype"] == "error"
     assert "there is no control request 'dance'; there are initialize, interrupt," in unknown["error"]
 

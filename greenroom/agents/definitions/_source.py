@@ -17,7 +17,7 @@ from greenroom.agents._definition import AgentDefinition, Origin
 from greenroom.agents.definitions._builtin import BUILTINS
 from greenroom.agents.definitions._catalogue import Definitions, Given, resolve_definitions
 from greenroom.agents.definitions._fields import Reading, read_json, read_markdown, with_prefix
-from greenroom.core import Blocking
+from greenroom.core import Blocking, UsageError
 from greenroom.core.sources import (
     BadFrontmatter,
     Diagnostic,
@@ -76,6 +76,30 @@ class DefinitionSource:
     def parsed(self) -> int:
         """How many files were read so far; a refresh in which nothing has changed adds none."""
         return self._cache.parsed
+
+    async def add(self, more: Mapping[str, Any], *, source: str) -> list[Diagnostic]:
+        """Let further definitions count from now on, before those that were given so far, and return what somebody should change in them.
+
+        Args:
+            more: JSON objects by their names; those that the same source gave before under these names are forgotten.
+            source: Who gives them, in words for people.
+
+        Raises:
+            UsageError: One of them cannot be used; none was added.
+        """
+        read = read_json(more, origin=Origin(scope=Scope.CLI, source=source))
+        broken = [one for definition, found in read if definition is None for one in found]
+        if broken:
+            raise UsageError("; ".join(map(str, broken)))
+        given = [Given(definition=one) for one, _ in read if one is not None]
+        names = {(one.definition.name, source) for one in given}
+        kept = [one for one in self._fixed if (one.definition.name, one.definition.origin.source) not in names]
+        found = [one for _, notes in read for one in notes]
+        self._fixed, self._fixed_found = [*given, *kept], list(dict.fromkeys([*self._fixed_found, *found]))
+        if self._places is None:
+            self.current = resolve_definitions(self._fixed, self._fixed_found)
+        await self.refresh()
+        return [one for one in found if one.is_problem]
 
     async def refresh(self) -> Definitions:
         """Look for what is new, changed or gone, and return what counts now; it never fails for a file.
