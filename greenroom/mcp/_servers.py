@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 import attrs
 import trio
@@ -37,6 +37,7 @@ from greenroom.mcp._stdio import Programs
 from greenroom.mcp._tools import Keeper, McpTool, cut, make_tools
 from greenroom.supervisor import ChildSpec, Restart, StopOrder, Supervisor, SupervisorSpec
 
+Part = TypeVar("Part", McpPrompt, McpTool)
 REQUIRED_WAIT_S: Final = 30.0
 """How long an agent waits for the servers that it requires."""
 SUPERVISOR: Final = "mcp"
@@ -274,14 +275,11 @@ class McpServers:
         Raises:
             UsageError: There is none.
         """
-        while True:
-            prompts = {one.name: one for one in self.prompts}
-            if name in prompts:
-                return prompts[name]
-            if not self._is_settling():
-                known = ", ".join(f"/{one}" for one in sorted(prompts)) or "none"
-                raise UsageError(f"there is no prompt /{name}; there are: {known}")
-            await self._changed.wait()
+        prompts = await self._expect(name, lambda: self.prompts)
+        if name not in prompts:
+            known = ", ".join(f"/{one}" for one in sorted(prompts)) or "none"
+            raise UsageError(f"there is no prompt /{name}; there are: {known}")
+        return prompts[name]
 
     async def find_tool(self, name: str) -> McpTool:
         """Return the tool that a model calls by a name; while servers are being connected, these are waited for.
@@ -289,13 +287,18 @@ class McpServers:
         Raises:
             UsageError: There is none.
         """
+        tools = await self._expect(name, lambda: self.tools)
+        if name not in tools:
+            known = ", ".join(sorted(tools)) or "none"
+            raise UsageError(f"there is no tool {name} of an MCP server; there are: {known}{self._why_not()}")
+        return tools[name]
+
+    async def _expect(self, name: str, look: Callable[[], Iterable[Part]]) -> Mapping[str, Part]:
+        """Return what there is by its names, as soon as something has this name, or nothing more is about to come."""
         while True:
-            tools = {one.name: one for one in self.tools}
-            if name in tools:
-                return tools[name]
-            if not self._is_settling():
-                known = ", ".join(sorted(tools)) or "none"
-                raise UsageError(f"there is no tool {name} of an MCP server; there are: {known}{self._why_not()}")
+            there = {one.name: one for one in look()}
+            if name in there or not self._is_settling():
+                return there
             await self._changed.wait()
 
     def _why_not(self) -> str:
