@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ import trio
 from greenroom.agents import AgentDefinition
 from greenroom.agents.crew import AGENT_TOOLS, WORKTREE_TOOLS
 from greenroom.agents.definitions import Definitions
-from greenroom.cli._output import PROGRAM, complain, note, noting_log, program, typed
+from greenroom.cli._output import complain, note, noting_log, program, typed
 from greenroom.cli._run_approver import STDIO, ToolApprover, tool_of
 from greenroom.cli._run_control import Host
 from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag, setup_of, sources_of
@@ -325,7 +324,7 @@ def _kept(earlier: str, found: Definitions) -> AgentDefinition:
     try:
         return found.find(earlier)
     except UsageError as error:
-        _say(f"note: this run goes on with the default agent: {error}")
+        note(f"this run goes on with the default agent: {error}")
         return MAIN
 
 
@@ -443,7 +442,7 @@ def _tell_of_problems(session: Session, options: RunOptions) -> frozenset[str]:
 
 
 def _say(text: str) -> None:
-    print(f"{PROGRAM}: {' '.join(text.split())}", file=sys.stderr, flush=True)
+    complain(text, code=0)
 
 
 def _run_name(folder: Path, options: RunOptions) -> str:
