@@ -22,13 +22,9 @@ from greenroom.agents import (
     PermissionDenied,
     ToolBegan,
 )
-from greenroom.core import Event, Record, event_of
+from greenroom.core import CLASS, SEQ, TIME, Event, Record, event_of
 from greenroom.hooks import HookRan
 from greenroom.models import Pricing, Usage
-
-_SEQ: Final = 0
-_TIME: Final = 1
-_CLASS: Final = 2
 
 
 @final
@@ -64,9 +60,9 @@ class Meter:
 
     def see(self, record: Record) -> None:
         """Count an event, if it is one of those that count."""
-        handler = _HANDLERS.get(record[_CLASS]) if record[_SEQ] > 0 else None
+        handler = _HANDLERS.get(record[CLASS]) if record[SEQ] > 0 else None
         if handler is not None:
-            handler(self, record[_TIME], event_of(record))
+            handler(self, record[TIME], event_of(record))
 
     def _defined(self, _: float, event: AgentDefined) -> None:
         self._models[event.actor] = event.model

@@ -41,12 +41,11 @@ from greenroom.cli._run_protocol import CAPABILITIES, UserSaid, elicited_line, r
 from greenroom.cli._run_quiet import AWAITED, give_up, wait_background
 from greenroom.cli._run_tasks import TaskLines
 from greenroom.cli._signals import EXIT_CODES
-from greenroom.core import Event, GreenroomError, Record, TurnFailed, TurnKilled, UsageError, event_of
+from greenroom.core import CLASS, SEQ, Event, GreenroomError, Record, TurnFailed, TurnKilled, UsageError, event_of
 from greenroom.hooks import HookEvent, HookNews, HookRan
 from greenroom.inbox import Origin
 from greenroom.session import SETTINGS_NOTICE, Session
 
-_CLASS: Final = 2
 _LOOK_S: Final = 5.0
 """Seconds after which it is looked whether a call runs that will have to be spoken of."""
 _NOTED: Final = frozenset((SETTINGS_NOTICE, HookEvent.ELICITATION.value))
@@ -198,9 +197,9 @@ class Run:
 
     def _seen(self, record: Record) -> None:
         self._meter.see(record)
-        if Beats.is_about(record[_CLASS]):
+        if Beats.is_about(record[CLASS]):
             self._beats.see(event_of(record), now_s=trio.current_time())
-        if record[0] > 0 and record[_CLASS] is PermissionDenied:
+        if record[SEQ] > 0 and record[CLASS] is PermissionDenied:
             self._refused(event_of(record))
         lines = self._lines_of(record)
         if lines:

@@ -27,7 +27,19 @@ from greenroom.core._errors import (
     UsageError,
     WorkEnded,
 )
-from greenroom.core._events import Cause, Event, Level, Record, event_of, field_names, field_values
+from greenroom.core._events import (
+    CLASS,
+    FIELDS,
+    SEQ,
+    TIME,
+    Cause,
+    Event,
+    Level,
+    Record,
+    event_of,
+    field_names,
+    field_values,
+)
 from greenroom.core._ids import Ids, SeededIds, SystemIds, actor_id, is_session_id, is_uuid, session_id, task_id
 from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
 from greenroom.core._nurseries import open_bare_nursery
@@ -48,7 +60,11 @@ from greenroom.core._settings import read_settings
 from greenroom.core._switches import read_switch
 
 __all__ = [
+    "CLASS",
+    "FIELDS",
     "IMAGE_TYPES",
+    "SEQ",
+    "TIME",
     "ActorEnded",
     "AskCycle",
     "AskTimedOut",

@@ -22,6 +22,7 @@ SEQ: Final = 0
 TIME: Final = 1
 CLASS: Final = 2
 FIELDS: Final = 3
+"""Where a record has what; the fields of its event begin at the last."""
 
 
 class Level(IntEnum):

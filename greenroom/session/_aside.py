@@ -15,10 +15,9 @@ import trio
 from greenroom.actors import Down, Ref
 from greenroom.agents import AgentHome, AgentSpoke
 from greenroom.agents.side import Beside, MemoryChanges, NoteKeeper, ask_aside, beside, quietly, suggest_prompt
-from greenroom.core import ActorEnded, Record, Recorder, event_of
+from greenroom.core import CLASS, ActorEnded, Record, Recorder, event_of
 from greenroom.session._recording import Recording
 
-_CLASS: Final = 2
 FINISH_S: Final = 30.0
 """So long the end of a session waits for notes that are being written."""
 T = TypeVar("T")
@@ -70,7 +69,7 @@ class Asides:
         self.recorder.listen(self._hear)
 
     def _hear(self, record: Record) -> None:
-        if record[_CLASS] is not AgentSpoke or event_of(record).actor != self.main.id or self.home.memory is None:
+        if record[CLASS] is not AgentSpoke or event_of(record).actor != self.main.id or self.home.memory is None:
             return
         self._wants_extraction = True
         if not self._is_extracting:

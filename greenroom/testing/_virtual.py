@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import zip_longest
-from typing import Any, Final, Generic, TypeVar, TypeVarTuple, final
+from typing import Any, Generic, TypeVar, TypeVarTuple, final
 
 import attrs
 import trio
 import trio.testing
 
-from greenroom.core import Record
+from greenroom.core import CLASS, FIELDS, SEQ, TIME, Record
 from greenroom.testing._scheduler import Choices, scheduled
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
-
-CLASS: Final = 2
-"""Where a record holds its event class."""
 
 
 @final
@@ -75,7 +72,7 @@ class Diverged(AssertionError):
 
 def record_lines(records: Sequence[Record]) -> list[str]:
     """Return records as text, one line each: equal text means equal records."""
-    return [f"{record[0]} {record[1]!r} {record[CLASS].__name__} {record[CLASS + 1 :]!r}" for record in records]
+    return [f"{record[SEQ]} {record[TIME]!r} {record[CLASS].__name__} {record[FIELDS:]!r}" for record in records]
 
 
 def double_run(

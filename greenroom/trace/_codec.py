@@ -19,7 +19,7 @@ from typing import Any, Final, Union, final, get_args, get_origin, get_type_hint
 import attrs
 import cattrs
 
-from greenroom.core import Event, InternalError, Record, field_names
+from greenroom.core import CLASS, Event, InternalError, Record, field_names
 from greenroom.trace._entries import Entry, UnknownEvent
 
 VERSION: Final = 1
@@ -133,7 +133,7 @@ class Codec:
         return self._dumps(_written_out(line), option=self._option)
 
     def _encode(self, record: Record, base_t: float) -> bytes:
-        shape = self._shapes.get(record[2]) or self._shape_of(record[2])
+        shape = self._shapes.get(record[CLASS]) or self._shape_of(record[CLASS])
         line: dict[str, Any] = {"seq": record[0], "t": round(record[1] - base_t, 6)}
         if len(record) != shape.length:
             raise InternalError(f"a record of {shape.kind} has {len(record)} values, not {shape.length}")

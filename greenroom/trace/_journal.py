@@ -30,7 +30,7 @@ import trio
 from trio.lowlevel import enable_ki_protection
 
 from greenroom._version import __version__
-from greenroom.core import Event, JournalBusy, JournalError, Ports, Record, Recorder, UsageError
+from greenroom.core import CLASS, Event, JournalBusy, JournalError, Ports, Record, Recorder, UsageError
 from greenroom.trace._codec import Codec, Header
 from greenroom.trace._files import JournalFiles, Places
 from greenroom.trace._leaving import Held, bare_interrupt
@@ -108,7 +108,7 @@ class Journal:
 
     def hear(self, record: Record) -> None:
         """Take a record from the recorder: store it, and ring if the writer sleeps."""
-        if record[2].fails or self._recent.failure is not None:  # looked at here: it is one event in a dozen
+        if record[CLASS].fails or self._recent.failure is not None:  # looked at here: it is one event in a dozen
             self._recent.look(record)
         self._records.append(record)
         if self._is_parked:

@@ -16,7 +16,19 @@ from typing import ClassVar, Final, final
 
 import attrs
 
-from greenroom.core import Disk, Event, JournalError, Record, Recorder, SystemDisk, field_names
+from greenroom.core import (
+    CLASS,
+    FIELDS,
+    SEQ,
+    TIME,
+    Disk,
+    Event,
+    JournalError,
+    Record,
+    Recorder,
+    SystemDisk,
+    field_names,
+)
 from greenroom.trace._codec import Codec
 from greenroom.trace._entries import Entry
 from greenroom.trace._reader import JOURNAL, parse_line, whole_lines
@@ -27,8 +39,8 @@ RECORDS_KEPT: Final = 200
 MOMENTS_KEPT: Final = 100
 """So many moments a process keeps by itself."""
 FAILED: Final = "failed"
-_SEQ, _TIME, _CLASS, _FIELDS = 0, 1, 2, 3
-_ACTOR = _FIELDS
+_ACTOR: Final = FIELDS
+"""Every event has it first."""
 
 
 @final
@@ -88,7 +100,7 @@ class RecentPast:
 
     def look(self, record: Record) -> None:
         """Look at a record of the journal that may be a failure, or the first one after that."""
-        event_class: type[Event] = record[_CLASS]
+        event_class: type[Event] = record[CLASS]
         place = self._places.get(event_class)
         if place is None:
             place = self._places[event_class] = _place_of(event_class)
@@ -102,7 +114,7 @@ class RecentPast:
         """Keep the moment of the last failure, if it is not kept yet."""
         failure, self.failure = self.failure, None
         if failure is not None and self._left:
-            at = (failure[_SEQ], failure[_TIME], failure[_CLASS].kind)
+            at = (failure[SEQ], failure[TIME], failure[CLASS].kind)
             self._left -= self._keep(*at, is_last=self._left == 1)
 
     def keep(self, why: str) -> bool:
@@ -130,10 +142,10 @@ class RecentPast:
         """Return the latest records that are in no journal, with the number of the event before each."""
         records: list[Record] = []
         ring = self._recorder.latest()
-        first = next((one[_SEQ] for one in ring if one[_SEQ] > 0), self._recorder.seq + 1)
+        first = next((one[SEQ] for one in ring if one[SEQ] > 0), self._recorder.seq + 1)
         seq, newest = first - 1, self._last_kept
         for record in ring:
-            number = record[_SEQ]
+            number = record[SEQ]
             if number > 0:
                 seq = number
             elif number < self._last_kept:  # they count down
@@ -144,7 +156,7 @@ class RecentPast:
 
 
 def _place_of(event_class: type[Event]) -> int:
-    return field_names(event_class).index(event_class.fails) + _FIELDS if event_class.fails else 0
+    return field_names(event_class).index(event_class.fails) + FIELDS if event_class.fails else 0
 
 
 def read_recent(folder: Path, events: Iterable[type[Event]], *, disk: Disk | None = None) -> list[Moment]:
