@@ -1,5 +1,7 @@
 """The command `greenroom`, also `python -m greenroom`."""
 
+import os
+import signal
 import sys
 
 from greenroom._version import __version__
@@ -7,6 +9,7 @@ from greenroom._version import __version__
 
 def main() -> None:
     """Answer `--version` at once; hand everything else to the command line in `greenroom.cli`."""
+    _exit_quietly_on_signals()
     if sys.argv[1:] == ["--version"]:
         print(__version__)
         return
@@ -14,6 +17,20 @@ def main() -> None:
     from greenroom import cli
 
     sys.exit(cli.main())
+
+
+def _exit_quietly_on_signals() -> None:
+    """Exit without a traceback on SIGINT or SIGTERM until a command handles them, and again once it has ended.
+
+    An exception instead could surface anywhere: within an import, a destructor or Trio's own start.
+    """
+
+    def leave(number: int, _: object) -> None:
+        os._exit(128 + number)  # nothing is open that would have to be closed
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # such as after `nohup` or in the background of a script
+            signal.signal(number, leave)
 
 
 if __name__ == "__main__":
