@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from greenroom.cli.survey._facts import Hit, SearchFacts
 from greenroom.cli.survey._items import Item, Search
-from greenroom.cli.survey._markdown import code, escaped, more, table
+from greenroom.cli.survey._markdown import code, escaped, left_out_section, left_out_summary, more, table
 from greenroom.cli.survey._paths import DATA_SUFFIXES, is_test
 
 if TYPE_CHECKING:
@@ -62,6 +62,9 @@ def write_keyword_report(task: str, survey: Survey) -> str:
     """Return the report of a search for the words of a task."""
     words = keywords_of(task)
     found = {word: survey.searches[word] for word in words if word in survey.searches}
+    left_out = [f"{code(word)}: no findings reached the lead" for word in words if word not in found]
+    left_out += survey.listing.skip_lines
+    said = left_out_summary(left_out)
     lines = [
         f"# Keyword search: {escaped(survey.folder)}",
         "",
@@ -78,11 +81,12 @@ def write_keyword_report(task: str, survey: Survey) -> str:
         lines.append("The task holds no word to search for: put one in quotes.")
     else:
         rows = [(code(word), len(one.hits), one.files, one.problem or _cut(one)) for word, one in found.items()]
-        lines += table(("Word", "Lines", "Files", "Note"), rows)
+        lines += [*table(("Word", "Lines", "Files", "Note"), rows), *(["", *said] if said else [])]
         lines += _by_file(found)
         for word, facts in found.items():
             lines += _places(word, facts)
-    lines += _left_out(survey, [word for word in words if word not in found])
+    endings = DATA_SUFFIXES.replace(",", ", ")
+    lines += left_out_section([*left_out, f"Data files ({endings}) and what ignore files name."])
     return "\n".join(lines) + "\n"
 
 
@@ -126,11 +130,3 @@ def _rank(hit: Hit, word: str) -> int:
         rf"\b(class|def|fn|func|function|struct|type)\s+\w*{re.escape(word)}", hit.text, re.IGNORECASE
     )
     return 2 if is_test(hit.path) else 0 if is_definition else 1
-
-
-def _left_out(survey: Survey, missing: list[str]) -> list[str]:
-    notes = [f"{code(word)}: no findings reached the lead" for word in missing]
-    notes += survey.listing.skip_lines
-    lines = ["", "## What was left out", ""]
-    endings = DATA_SUFFIXES.replace(",", ", ")
-    return [*lines, *(f"- {note}" for note in notes), f"- Data files ({endings}) and what ignore files name."]

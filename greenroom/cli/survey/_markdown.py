@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
+
+_SUMMARY_CHARACTERS: Final = 200
 
 
 def code(text: str) -> str:
@@ -56,3 +59,30 @@ def _cell(value: object) -> str:
 def _row(cells: Iterable[str]) -> str:
     escaped = [cell.replace("|", "\\|") for cell in cells]
     return f"| {' | '.join(escaped)} |"
+
+
+def left_out_summary(found: Sequence[str]) -> list[str]:
+    """Return the line of a summary that names what was not looked at; nothing if all was."""
+    if not found:
+        return []
+    shown = "; ".join(map(_shortened, found[:2]))
+    others = f"; and {len(found) - 2:,} more, listed at the end" if len(found) > 2 else ""
+    return [f"- **Left out:** {shown}{others}"]
+
+
+def left_out_section(found: Sequence[str]) -> list[str]:
+    """Return the section of a report that lists what was not looked at."""
+    return [
+        "",
+        "## What was left out",
+        "",
+        *(f"- {line}" for line in found),
+        *([] if found else ["Nothing that could be seen."]),
+    ]
+
+
+def _shortened(line: str) -> str:
+    if len(line) <= _SUMMARY_CHARACTERS:
+        return line
+    start = line[:_SUMMARY_CHARACTERS]
+    return f"{start}{'`' * (start.count('`') % 2)}..."

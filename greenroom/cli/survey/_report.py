@@ -14,7 +14,16 @@ from typing import Final
 
 from greenroom.cli.survey._findings import Finding, findings_of
 from greenroom.cli.survey._kinds import KINDS, WEIGHTS
-from greenroom.cli.survey._markdown import code, count, escaped, more, percent, table
+from greenroom.cli.survey._markdown import (
+    code,
+    count,
+    escaped,
+    left_out_section,
+    left_out_summary,
+    more,
+    percent,
+    table,
+)
 from greenroom.cli.survey._paths import is_loose, is_test
 from greenroom.cli.survey._python import LONG_FUNCTION_LINES, MARKER_WORDS
 from greenroom.cli.survey._searches import MARKERS
@@ -46,7 +55,7 @@ def write_report(survey: Survey) -> str:
         if survey.files:
             parts += [*_documentation(survey), *_tests(survey)]
         parts += _looked_at(survey, findings)
-    parts += [*_left_out(survey), "", "## How this was made", "", _METHOD]
+    parts += [*left_out_section(_left_out(survey)), "", "## How this was made", "", _METHOD]
     return "\n".join(parts) + "\n"
 
 
@@ -79,6 +88,7 @@ def _summary(survey: Survey, findings: Sequence[Finding]) -> list[str]:
                 f"(not of tests, examples and scripts) have a docstring ({share})."
             )
         lines.append(f"- **Tests:** {_test_summary(survey)}")
+    lines += left_out_summary(_left_out(survey))
     first = look_first(findings)
     if first:
         lines += ["", "What to look at first:", ""]
@@ -91,6 +101,9 @@ def _summary(survey: Survey, findings: Sequence[Finding]) -> list[str]:
 def _size(survey: Survey) -> str:
     listing, files = survey.listing, survey.files.values()
     text = count(listing.total, "file")
+    read = count(len(survey.files), "Python file")
+    if listing.is_python_cut:
+        read = f"the first {read} by path, and more that were not read,"
     if not survey.files:
         lines = sum(listing.others.values())
         return (
@@ -99,7 +112,7 @@ def _size(survey: Survey) -> str:
             else f"{text}, none of them text."
         )
     return (
-        f"{text}; {count(len(survey.files), 'Python file')} with {sum(one.lines for one in files):,} lines "
+        f"{text}; {read} with {sum(one.lines for one in files):,} lines "
         f"({sum(one.code_lines for one in files):,} without blank and comment lines), "
         f"{count(sum(one.functions for one in files), 'function')} and "
         f"{count(sum(one.classes for one in files), 'class', 'classes')}."
@@ -305,9 +318,16 @@ def _looked_at(survey: Survey, findings: Sequence[Finding]) -> list[str]:
 
 
 def _left_out(survey: Survey) -> list[str]:
+    """Return what was not looked at, the largest gap first."""
     listing = survey.listing
     named = {name.partition(": ")[0] for files in listing.skipped.values() for name in files.names}
-    found = [
+    found = []
+    if listing.is_python_cut:
+        last = code(max(listing.python))
+        found.append(
+            f"Python files after {last} in the order of their paths: only the first {len(listing.python):,} were read"
+        )
+    found += [
         f"{code(path)}: {one.problem}"
         for path, one in survey.files.items()
         if one.problem and not (path in named and not one.lines)  # else what was skipped names it below
@@ -323,11 +343,6 @@ def _left_out(survey: Survey) -> list[str]:
         kinds = ", ".join(f"{number:,} {suffix}" for suffix, number in listing.uncounted.items())
         total = sum(listing.uncounted.values())
         found.append(f"Data files, whose lines were not counted: {count(total, 'file')} ({kinds})")
-    if listing.is_python_cut:
-        last = code(max(listing.python))
-        found.append(
-            f"Python files after {last} in the order of their paths: only the first {len(listing.python):,} were read"
-        )
     if listing.is_others_cut:
         found.append("Lines of other text files were counted only for the first of them: there are very many")
     if listing.is_cut:
@@ -338,8 +353,7 @@ def _left_out(survey: Survey) -> list[str]:
         found.append(
             f"{count(len(notebooks), 'notebook')}: their lines are counted, the code in their cells was not looked at"
         )
-    lines = ["", "## What was left out", ""]
-    return [*lines, *(f"- {one}" for one in found)] if found else [*lines, "Nothing that could be seen."]
+    return found
 
 
 _METHOD: Final = (

@@ -75,7 +75,7 @@ def parse_names(answer: str) -> Names:
     for note in notes:
         if found := _TOTAL.match(note):
             total = int(found[1])
-        elif not note.startswith("(no file matches "):
+        elif not note.startswith("(no file matches ") and not _SKIPPED.fullmatch(note):  # searches say that, too
             kept.append(note)
     return Names(tuple(paths), total, tuple(kept))
 
@@ -89,7 +89,9 @@ class SkippedFiles:
     """As far as the tool gave them."""
 
     def __add__(self, other: SkippedFiles) -> SkippedFiles:
-        """Return these and those; they have to be different files."""
+        """Return the files of both; those that a walk of the whole folder met were met by both, and count once."""
+        if not set(self.names).isdisjoint(other.names):
+            return max(self, other, key=lambda one: one.count)
         return SkippedFiles(self.count + other.count, (*self.names, *other.names))
 
     @property

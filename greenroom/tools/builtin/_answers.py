@@ -69,8 +69,9 @@ def walk_notes(walk: Walk, cwd: Path) -> list[str]:
             f"(left out, because rules keep them from being read: {walk.hidden} file{'s' * (walk.hidden > 1)})"
         )
     folders = [f"{shown_path(path, cwd)}: {reason}" for path, reason in walk.unreadable]
-    note = _note("folders that cannot be listed", folders)
-    return [*notes, note] if note else notes
+    special = [shown_path(path, cwd) for path in sorted(walk.special)]
+    notes += [_note("folders that cannot be listed", folders), _note("skipped, not a regular file", special)]
+    return [note for note in notes if note]
 
 
 def fitting(lines: Sequence[str], most: int) -> int:

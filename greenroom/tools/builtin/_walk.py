@@ -40,6 +40,8 @@ class Walk:
     """Whether there was more than it looks at."""
     unreadable: list[tuple[Path, str]] = attrs.field(factory=list)
     """Folders that could not be listed, and why."""
+    special: list[Path] = attrs.field(factory=list)
+    """Pipes, sockets and devices: they are not listed, because reading one may never end."""
 
     def files(self) -> Iterator[Path | int]:
         """Yield the files below `top` as absolute paths, and between them the cost of looking (see `in_steps`).
@@ -77,6 +79,8 @@ class Walk:
                     is_folder = entry.is_dir(follow_symlinks=False)
                     if is_folder or entry.is_file(follow_symlinks=False):
                         found.append((entry.name, is_folder))
+                    elif not entry.is_symlink():
+                        self.special.append(folder / entry.name)
         except OSError as error:
             self.unreadable.append((folder, reason_of(error)))
         # A folder sorts as if its slash were part of its name: so the whole walk is in the order of the path texts.

@@ -176,6 +176,7 @@ async def test_what_is_passed_over_is_named(code: Path, deny: Callable[[Path], N
         "(skipped, cannot be read: secret: permission denied)",
         "(not all UTF-8, bad bytes replaced: latin)",
         "(folders that cannot be listed: closed: permission denied)",
+        "(skipped, not a regular file: pipe)",
     ]
 
 
