@@ -10,11 +10,11 @@ import logging
 import os
 import shlex
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import trio
@@ -23,6 +23,7 @@ from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import builtin_definitions, load_definitions
 from greenroom.cli._output import is_terminal, program, typed
 from greenroom.cli._signals import Ladder, climbing
+from greenroom.cli._swarm_budget import model_settings, stopping_at_budget
 from greenroom.cli._swarm_resume import Beginning, hand_out_again, lead_on, read_beginning
 from greenroom.cli._view import JsonView, LinesView, Opening, Summary, View
 from greenroom.cli.recipes import BUILTINS, SURVEY, TOOL_NAMES, Recipe, find_recipe
@@ -82,6 +83,8 @@ class SwarmOptions:
     is_json: bool = False
     latency_s: float = 0.0
     recipe: str = DEFAULT_RECIPE
+    max_usd: float | None = None
+    """US dollars that the run may cost; None: as the settings say."""
     seed: int | None = None
     """Of the failures that are put into the run; None for none."""
     resume: Path | None = None
@@ -153,8 +156,11 @@ def run_swarm(options: SwarmOptions) -> int:
         task=plan.task,
         mates=len(plan.mates),
     )
+    settings = model_settings(find_places(Path.cwd()), max_usd=options.max_usd, is_rule_based=opening.is_rule_based)
+    if opening.is_rule_based:
+        settings |= PLAYBOOK_SETTINGS
     with calm_collector(), _quiet_about_planned_crashes():
-        return trio.run(_swarm, options, opening, model, plan, runs)
+        return trio.run(_swarm, options, opening, model, plan, runs, settings)
 
 
 @contextmanager
@@ -239,13 +245,13 @@ def chosen_model(options: SwarmOptions, recipe: Recipe) -> Model:
         raise UsageError(f"the model {name!r} needs a key: set {KEY}, or use --model {PLAYBOOK}")
     if options.latency_s:
         raise UsageError(f"--latency is for the model {PLAYBOOK!r}")
-    return retrying(AnthropicModel(name))
+    return AnthropicModel(name)
 
 
 def troubled(model: Model, seed: int, *, is_rule_based: bool) -> Model:
     """Return a model that fails on purpose, and is asked again where that may help; the lead alone does not crash."""
-    policy = RetryPolicy(first_wait_s=0.05, longest_wait_s=1.0) if is_rule_based else RetryPolicy()
-    return retrying(chaotic(model, seed, Faults(spared=frozenset({LEAD}))), policy)
+    model = chaotic(model, seed, Faults(spared=frozenset({LEAD})))
+    return retrying(model, RetryPolicy(first_wait_s=0.05, longest_wait_s=1.0)) if is_rule_based else model
 
 
 def make_plan(options: SwarmOptions, recipe: Recipe, folder: Path) -> Plan:
@@ -318,7 +324,9 @@ def make_view(options: SwarmOptions) -> View:
 # --- the work ---------------------------------------------------------------------------------------------------------
 
 
-async def _swarm(options: SwarmOptions, opening: Opening, model: Model, plan: Plan, runs: Path) -> int:
+async def _swarm(
+    options: SwarmOptions, opening: Opening, model: Model, plan: Plan, runs: Path, settings: Mapping[str, Any]
+) -> int:
     view = make_view(options)
     began = trio.current_time()
     view.begin(opening)
@@ -328,7 +336,6 @@ async def _swarm(options: SwarmOptions, opening: Opening, model: Model, plan: Pl
     try:
         async with climbing(ladder), trio.open_nursery() as watchers:
             with ladder.stop_scope:
-                settings = PLAYBOOK_SETTINGS if opening.is_rule_based else None
                 async with open_session(
                     model=model,
                     cwd=plan.folder,
@@ -344,7 +351,8 @@ async def _swarm(options: SwarmOptions, opening: Opening, model: Model, plan: Pl
                     ladder.stop, ladder.kill = partial(_stop, session), session.kill
                     _start_view(watchers, view, session)
                     run.folder = session.run_folder
-                    with _noted(run, session), _ended_by(ladder):
+                    at_budget = stopping_at_budget(watchers, session, ladder.stop)
+                    with _noted(run, session), _ended_by(ladder, session), at_budget:
                         await _work(session, options, plan, view, run)
     except BaseExceptionGroup as group:
         run.error = _why(group, has_begun=run.folder is not None)
@@ -390,12 +398,13 @@ async def _work(session: Session, options: SwarmOptions, plan: Plan, view: View,
 
 
 @contextmanager
-def _ended_by(ladder: Ladder) -> Iterator[None]:
-    """After a signal, take the end of what was waited for as the end of the work: it is what was asked for."""
+def _ended_by(ladder: Ladder, session: Session) -> Iterator[None]:
+    """Suppress the errors that an ordered stop causes: one that a signal or the budget has asked for."""
     try:
         yield
-    except (ActorEnded, StartFailed, Stopping, TurnKilled, Undelivered):
-        if ladder.exit_code is None:
+    except (ActorEnded, StartFailed, Stopping, TurnFailed, TurnKilled, Undelivered) as error:
+        is_asked = ladder.exit_code is not None and not isinstance(error, TurnFailed)
+        if not is_asked and session.budget.exceeded is None:
             raise
 
 
@@ -416,6 +425,8 @@ def _noted(run: _Run, session: Session) -> Iterator[None]:
     try:
         yield
     finally:
+        if session.budget.exceeded is not None:
+            run.error = str(session.budget.exceeded)
         usage = session.usage
         run.input_tokens = usage.total - usage.output_tokens
         run.cached_tokens = usage.cache_read_input_tokens

@@ -38,6 +38,12 @@ class SwarmFlags:
         int, _flag("Number of teammates beside the lead, in each role whose recipe does not say how many.")
     ] = 4
     model: Annotated[str | None, _flag('"playbook", or the name of a Claude model.')] = None
+    max_budget_usd: Annotated[
+        float | None,
+        _flag(
+            "US dollars that it may cost, resumed runs included; the swarm stops before a request that may cost more."
+        ),
+    ] = None
     runs: Annotated[
         Path | None,
         _flag(
@@ -83,6 +89,9 @@ def swarm_command(
         raise UsageError(f"--agents has to be between 1 and {MOST_AGENTS}, not {flags.agents}")
     if not (math.isfinite(flags.latency) and flags.latency >= 0):
         raise UsageError(f"--latency has to be a number of seconds from 0, not {flags.latency}")
+    max_usd = flags.max_budget_usd
+    if max_usd is not None and not (math.isfinite(max_usd) and max_usd > 0):
+        raise UsageError(f"--max-budget-usd must be a number above 0, got {max_usd}")
     if flags.seed is not None and not flags.chaos:
         raise UsageError("--seed says which failures --chaos puts into the run; give both, or neither")
     options = SwarmOptions(
@@ -94,6 +103,7 @@ def swarm_command(
         is_json=flags.json,
         latency_s=flags.latency,
         recipe=flags.recipe or DEFAULT_RECIPE,
+        max_usd=max_usd,
         seed=(flags.seed or 0) if flags.chaos else None,
     )
     if flags.resume is not None:

@@ -7,6 +7,7 @@ Rule 2: an item that somebody was at goes back to the board, which hands it out 
 from __future__ import annotations
 
 import json
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
@@ -70,10 +71,16 @@ def read_beginning(run: str, runs: Path) -> tuple[Path | None, Beginning]:
 
 
 async def hand_out_again(team: Team) -> None:
-    """Give back what members were at when the process ended; the board hands it out to whoever is free."""
+    """Return the items in progress to the board, and assign those that were held back to the teammates in turn.
+
+    Resuming is the user's word that a held-back item is to be tried again: what made it fail, such as a budget, may be gone.
+    """
+    mates = cycle(team.mates)
     for item in team.board.items():
         if item.status is ItemStatus.IN_PROGRESS:
             await team.board.ref.ask(EditItem(edit=Edit(item=item.id, by=LEAD, status="pending")))
+        elif item.is_held_back:
+            await team.board.ref.ask(EditItem(edit=Edit(item=item.id, by=LEAD, owner=next(mates))))
 
 
 async def lead_on(session: Session, prompt: str) -> None:

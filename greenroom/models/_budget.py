@@ -167,7 +167,7 @@ class Budget:
         self._name = name
         self._parent = parent
         self._pricing = pricing or (parent.pricing if parent is not None else Pricing())
-        self._spent = spent or Spent()
+        self._spent = self._earlier = spent or Spent()
         self._now_s = now_s or SystemClock().bind()
         self._began_s = self._now_s()
         self._taken = Spent()
@@ -191,6 +191,11 @@ class Budget:
     def pricing(self) -> Pricing:
         """The prices."""
         return self._pricing
+
+    @property
+    def earlier(self) -> Spent:
+        """What earlier processes of a resumed session have used; it is part of `spent`."""
+        return self._earlier
 
     @property
     def spent(self) -> Spent:

@@ -26,7 +26,17 @@ from greenroom.core import Event, Ports, Recorder, UsageError, open_bare_nursery
 from greenroom.core.sources import Diagnostic, FoundPlugins, Kind, Places
 from greenroom.hooks import HookServices
 from greenroom.mcp import TOKENS_FOLDER, FoundServers, HookCaller, McpServers, McpServices, McpSettings, start_servers
-from greenroom.models import MODEL_FILE, Budget, Model, ModelNames, ModelSettings, RetryBudget, recording, with_settings
+from greenroom.models import (
+    MODEL_FILE,
+    Budget,
+    Model,
+    ModelNames,
+    ModelSettings,
+    Pricing,
+    RetryBudget,
+    recording,
+    with_settings,
+)
 from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation, SessionGround
@@ -52,6 +62,7 @@ from greenroom.session._settings import (
     read_sources,
     settings_stamps,
 )
+from greenroom.session._spent import read_spent
 from greenroom.session._title import Title
 from greenroom.session._worktree_hooks import SettingsWorktreeHooks
 from greenroom.skills import SkillSource
@@ -97,6 +108,8 @@ class Plan:
     """What was passed over, a line each."""
     title: str = ""
     """What it was called before; empty for nothing."""
+    is_resumed: bool = False
+    """True if it continues a run in that one's folder."""
     setup: str = ""
     """What hooks of `Setup` are told first: `init` or `maintenance`; empty where they do not run."""
     worktree: str | None = None
@@ -215,12 +228,14 @@ def _policy_of(wish: Wish, settings: Settings, tools: ToolSet, cwd: Path, home: 
     return attrs.evolve(policy, directories=(*policy.directories, *map(str, wish.added))), problems
 
 
-def layered(plan: Plan, model: Model, journal: Journal, ports: Ports) -> tuple[Model, Budget]:
-    """Return the model with what the settings want around it, and the budget of the session."""
+async def layered(plan: Plan, model: Model, journal: Journal, ports: Ports, run_folder: Path) -> tuple[Model, Budget]:
+    """Return the model with the layers that the settings ask for, and the budget of the session, earlier usage included."""
     settings = plan.settings.scalars.models
+    pricing = Pricing() if settings is None else settings.pricing
     budget = Budget(
         None if settings is None else settings.budget,
-        pricing=None if settings is None else settings.pricing,
+        pricing=pricing,
+        spent=await ports.blocking.run(read_spent, run_folder, pricing) if plan.is_resumed else None,
         now_s=ports.clock.bind(),
     )
     write = partial(journal.write_before, Path(MODEL_FILE)) if plan.settings.scalars.record_model else None
@@ -277,7 +292,7 @@ async def compose(
     ports: Ports,
 ) -> Composition:
     """Return what makes the agents of a session; its MCP servers have been started, and may not be connected yet."""
-    model, budget = layered(plan, hosted.model, journal, ports)
+    model, budget = await layered(plan, hosted.model, journal, ports, run_folder)
     elicitations = Elicitations(host=hosted.elicit, recorder=journal.recorder, on_elicited=hosted.watch.on_elicited)
     services = _mcp_services(plan, around, elicitations, run_folder, ports)
     found = plan.servers

@@ -1,4 +1,4 @@
-"""Reading the few lines of a long file that one wants: only those are decoded that bear a mark."""
+"""Reading the few lines of a long file that one wants: only lines that hold a mark are decoded."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 
-def objects_of(path: Path, mark: bytes) -> Iterator[Mapping[str, Any]]:
-    """Yield the JSON objects of those lines of a file in which some bytes stand; of a file that is not there, none."""
+def objects_of(path: Path, *marks: bytes) -> Iterator[Mapping[str, Any]]:
+    """Yield the JSON objects of the lines of a file that hold one of the marks; nothing if the file does not exist."""
     try:
         lines = path.open("rb")
     except FileNotFoundError:
         return
     with lines:
         for line in lines:
-            if mark not in line:
+            if not any(mark in line for mark in marks):
                 continue
             try:
                 values = json.loads(line)

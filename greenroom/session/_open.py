@@ -139,7 +139,7 @@ async def _planned(cwd: Path | str, wish: Wish, way: _Way, ports: Ports) -> tupl
     wish = attrs.evolve(wish, added=way.added, plugins=way.plugins)
     earlier, before, place = await _places_of(way.resume, way.session_id, way.runs, ports)
     plan = await make_plan(_existing(cwd), wish, ports, mode=before.mode, earlier=earlier)
-    plan = attrs.evolve(plan, title=before.title)
+    plan = attrs.evolve(plan, title=before.title, is_resumed=earlier == place)
     return await with_worktree(plan, way.worktree, ports), place, earlier
 
 

@@ -454,8 +454,9 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
 
     @property
     def usage(self) -> Usage:
-        """The tokens of all agents of the session, those that have ended included."""
-        return sum((home.usage for _, home in self._agents.values()), sum(self._former.values(), Usage()))
+        """The tokens of all agents of the session, including ended ones and those of earlier processes of a resumed run."""
+        former = sum(self._former.values(), self.budget.earlier.usage)
+        return sum((home.usage for _, home in self._agents.values()), former)
 
     async def wait_quiet(self) -> None:
         """Wait until no turn runs, no message waits, and no item waits for a teammate that could claim it."""

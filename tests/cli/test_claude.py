@@ -93,6 +93,15 @@ async def test_with_a_key_the_team_runs_on_claude(tmp_path: Path) -> None:
     }
 
 
+async def test_swarm_sends_no_request_that_may_exceed_the_flag(tmp_path: Path) -> None:
+    async with open_messages_server(PlaybookServer()) as server:
+        done = await run_swarm(tmp_path, server.url, "--max-budget-usd", "0.05")
+        asked = len(server.requests)
+
+    assert (done.returncode, done.stderr, asked) == (1, "", 0), done.stdout
+    assert "Why:    Budget limit reached: 0 of 0.05 US dollars of 'session' are used" in done.stdout
+
+
 class TroubledServer:
     """Answers as the playbook would, but refuses two of three requests for a while, and then cuts calls off in the middle."""
 

@@ -1,0 +1,60 @@
+"""The budget of a swarm: from the flag and the user's settings, and the ordered stop once it is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import trio
+
+from greenroom.core.sources import Places
+from greenroom.session import Session, SettingSource, load_settings
+
+SOURCES: Final = (SettingSource.MANAGED, SettingSource.USER)
+"""Whose settings count: never those of the folder that is surveyed."""
+_OTHERS: Final = ("name",)
+"""Keys of `models` that the flag `--model` takes the place of."""
+
+
+def model_settings(places: Places, *, max_usd: float | None, is_rule_based: bool) -> dict[str, Any]:
+    """Return the settings `models` of a swarm; empty if there are none. It reads the disk.
+
+    Args:
+        places: Where settings files lie.
+        max_usd: The value of `--max-budget-usd`, which replaces a lower or higher limit of the settings; None if not given.
+        is_rule_based: True if the embedded rules serve: they cost nothing, so a limit in dollars does not apply, and
+            nothing has to be retried.
+
+    Raises:
+        SettingsError: A settings file cannot be used.
+    """
+    models: dict[str, Any] = {}
+    for file in load_settings(places, SOURCES).files:
+        found = file.values.get("models")
+        if isinstance(found, Mapping):
+            models = {**found, **models}
+    budget = dict(models.get("budget") or {})
+    if max_usd is not None:
+        budget["usd"] = max_usd
+    if is_rule_based:
+        budget.pop("usd", None)
+        return {"models": {"budget": budget, "retries": {"attempts": 1}}} if budget else {}
+    kept = {key: value for key, value in models.items() if key not in _OTHERS}
+    return {"models": {**kept, "budget": budget}}
+
+
+@contextmanager
+def stopping_at_budget(nursery: trio.Nursery, session: Session, stop: Callable[[str], object]) -> Iterator[None]:
+    """Call `stop` with the reason once the budget of the session denies a request, while the block runs."""
+    scope = trio.CancelScope()
+
+    async def watch() -> None:
+        with scope:
+            stop(str(await session.budget.wait_exceeded()))
+
+    nursery.start_soon(watch, name="greenroom budget")
+    try:
+        yield
+    finally:
+        scope.cancel("the work is done")
