@@ -23,7 +23,7 @@ BIN := .venv/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test check check-format check-async check-types check-architecture bench bench-kernel bench-agents mutants soak crowd fire format exports docs lock clean python setup setup-dev
+.PHONY: help swarm test check check-format check-async check-types check-architecture bench bench-kernel bench-agents mutants soak crowd fire house format exports docs lock clean python setup setup-dev
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -81,6 +81,9 @@ crowd: setup-dev ## 1,000 agents at once, 10 rounds each, over real sockets; the
 
 fire: setup-dev ## every kind of work, everything that can happen to it: what came of it, beside what was expected
 	@$(BIN)/python -m tests.agents.crew.fire $(ARGS)
+
+house: setup-dev ## figures of the source tree (structure, size, language, tests) beside those of an earlier commit (ARGS="--places")
+	@$(BIN)/python -m tools.house $(ARGS)
 
 format: setup-dev ## format, and fix what can be fixed safely
 	@$(BIN)/python -m ruff check --quiet --fix-only $(CODE)
