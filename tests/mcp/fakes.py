@@ -89,6 +89,8 @@ class FakeServer:
 
 
 class FakePeer:
+    left_out: tuple[str, ...] = ()
+
     def __init__(self, server: FakeServer, ending: Ending) -> None:
         self.server = server
         self.ending = ending
