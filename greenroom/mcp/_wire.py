@@ -27,7 +27,7 @@ _EDGE_BYTES: Final = 4_096
 """How much of each end of a line that is too long is looked at for whose answer it is."""
 _WHY_CHARS: Final = 200
 _INTERNAL_ERROR: Final = -32603
-_KEPT: Final = 8
+_KEPT: Final = 4
 """How many notifications of one kind, and about one call, count of those that are read at once."""
 _SHAPES: Final = (b'"method"', b'"result"', b'"error"')
 _ID: Final = re.compile(r'"id"\s*:\s*(-?\d+(?![\d.eE])|"[^"\\]*")')
@@ -192,7 +192,7 @@ class Lines:
         return self._size > LINE_BYTES
 
     def feed(self, chunk: bytes) -> list[Said]:
-        """Return what has been said completely; of notifications that repeat each other in one chunk the last 8 count."""
+        """Return what has been said completely; of notifications that repeat each other in one chunk the last 4 count."""
         *lines, last = chunk.split(b"\n")
         said: list[Said] = []
         for line in _without_repeated(lines):

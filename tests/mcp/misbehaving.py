@@ -75,9 +75,8 @@ def leave(_: Request) -> None:
 
 def flood(request: Request) -> None:
     token = request["params"]["_meta"]["progressToken"]
-    line = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token}}
-    lines = [json.dumps({**line, "params": {**line["params"], "progress": at}}) for at in range(100_000)]
-    put(*lines, text(request))
+    start = f'{{"jsonrpc": "2.0", "method": "notifications/progress", "params": {{"progressToken": {token}, "progress": '
+    put("\n".join(f"{start}{at}}}}}" for at in range(100_000)), text(request))
 
 
 def hears(request: Request) -> None:
@@ -188,7 +187,7 @@ def main(way: str) -> None:
             case "initialize":
                 about = {"name": way, "version": "0"}
                 version = request["params"]["protocolVersion"]
-                offers = {"tools": {}, "prompts": {}}
+                offers: Request = {"tools": {}, "prompts": {}}
                 put(answer(request, {"protocolVersion": version, "capabilities": offers, "serverInfo": about}))
             case "tools/list":
                 put(answer(request, {"tools": [GOOD]}))
