@@ -75,7 +75,9 @@ def leave(_: Request) -> None:
 
 def flood(request: Request) -> None:
     token = request["params"]["_meta"]["progressToken"]
-    start = f'{{"jsonrpc": "2.0", "method": "notifications/progress", "params": {{"progressToken": {token}, "progress": '
+    start = (
+        f'{{"jsonrpc": "2.0", "method": "notifications/progress", "params": {{"progressToken": {token}, "progress": '
+    )
     put("\n".join(f"{start}{at}}}}}" for at in range(100_000)), text(request))
 
 
