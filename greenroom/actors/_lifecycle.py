@@ -195,12 +195,18 @@ def text_of(error: BaseException) -> str:
         return f"(no text: its str() raised {type(broken).__name__})"
 
 
+# What was raised because nothing is there yet, and is waited for while it is handled: that it is cancelled then hides no error.
+# By name, because streams of other libraries have classes of their own.
+_NOT_YET: Final = frozenset(("BlockingIOError", "WouldBlock", "SSLWantReadError", "SSLWantWriteError"))
+
+
 def masked_error(error: BaseException) -> str:
     """Say what an exception hides: the error behind a `Cancelled`, or `Cancelled` behind an error; empty for nothing."""
     leaves = list(_leaves(error))
     behind = [one for leaf in leaves for one in _contexts(leaf)]
     if all(isinstance(leaf, trio.Cancelled) for leaf in leaves):
-        return next((describe(one) for one in behind if isinstance(one, Exception | BaseExceptionGroup)), "")
+        hidden = (one for one in behind if type(one).__name__ not in _NOT_YET)
+        return next((describe(one) for one in hidden if isinstance(one, Exception | BaseExceptionGroup)), "")
     return "Cancelled" if any(isinstance(one, trio.Cancelled) for one in behind) else ""
 
 

@@ -1,6 +1,6 @@
 """Agents: actors whose turns are rounds of a model request and tool calls, with a conversation that is always valid."""
 
-from greenroom.agents._agent import Agent
+from greenroom.agents._agent import Agent, agent_spec
 from greenroom.agents._blocks import INTERRUPTED, decode_message, encode_message, open_calls, results_for
 from greenroom.agents._compaction import (
     Compact,
@@ -131,6 +131,7 @@ __all__ = [
     "ToolBegan",
     "ToolEnded",
     "Work",
+    "agent_spec",
     "checked_schema",
     "compaction_from_environment",
     "compose_system_prompt",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar, Literal
 
 import trio
@@ -16,6 +17,7 @@ from greenroom.agents._services import AgentHome
 from greenroom.agents._turns import AgentTurn
 from greenroom.core import InternalError, Level
 from greenroom.inbox import AUTO_CONTINUATION
+from greenroom.supervisor import ChildSpec, Restart
 
 
 class Agent(Behavior[Input]):
@@ -116,3 +118,16 @@ class Agent(Behavior[Input]):
             if home.hooking is not None:  # others run hooks through it when no turn runs
                 home.hooking.prompt_id = None
         home.is_cut = False
+
+
+def agent_spec(restart: Restart, as_id: str | None = None) -> ChildSpec:
+    """Return how an agent is supervised: as other children are, but without one limit for all of its start.
+
+    What an agent waits for before its first turn (MCP servers, hooks, commands of its skills) has a limit each, and goes on
+    without what did not come in time. A limit around all of them would end the agent just when one of theirs is due.
+
+    Args:
+        restart: When it comes back.
+        as_id: The id of an agent of an earlier process, which this one goes on as.
+    """
+    return ChildSpec(restart=restart, as_id=as_id, start_timeout_s=math.inf)

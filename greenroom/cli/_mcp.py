@@ -297,6 +297,7 @@ def _row(one: ServerState, config: ServerConfig) -> dict[str, Any]:
         "source": config.source,
         "tools": list(one.tools),
         "prompts": list(one.prompts),
+        "left_out": list(one.left_out),
     }
 
 
@@ -315,7 +316,8 @@ def _table(states: tuple[ServerState, ...], configs: dict[str, ServerConfig]) ->
 
 
 def _reasons(states: tuple[ServerState, ...]) -> list[str]:
-    return [f"{one.name}: {one.why}" for one in states if one.status is not ServerStatus.CONNECTED and one.why]
+    why = [f"{one.name}: {one.why}" for one in states if one.status is not ServerStatus.CONNECTED and one.why]
+    return [*why, *(f"{one.name}: {line}" for one in states for line in one.left_out)]
 
 
 def _where(way: Way) -> str:

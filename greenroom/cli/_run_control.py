@@ -445,4 +445,6 @@ def _server(one: ServerState) -> Line:
         line["serverInfo"] = {"name": one.info.name, "version": one.info.version}
     if one.why:
         line["error"] = one.why
+    if one.left_out:
+        line["leftOut"] = list(one.left_out)
     return line | {"tools": [{"name": name} for name in one.tools]}

@@ -1,38 +1,36 @@
 """Reading what a handler answered: exit codes, text, JSON, HTTP bodies, a model's verdict. Nothing here ever raises.
 
 Rule 1: exit code 2 blocks whatever was printed. Rule 2: any other exit code blocks nothing by itself: JSON alone decides.
-Rule 3: what cannot be understood is a problem on record and decides nothing; an allow whose rewritten input cannot be
-used is no allow.
+Rule 3: what cannot be understood is a problem on record and decides nothing, unless it says that something is refused; an allow whose
+rewritten input cannot be used is no allow.
 Must not know: how the answer came here.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
 
 from greenroom.hooks._catalog import CATALOG, EventRow, Exit, HookEvent, Refusal
+from greenroom.hooks._objects import Objects, objects_in
 from greenroom.hooks._outcomes import Extras, HookAnswer, Permission, PermissionDecision, Reply, ReplyAction
 
 NON_BLOCKING: Final = "Failed with non-blocking status code:"
 _LEGACY: Final = {"approve": Permission.ALLOW, "block": Permission.DENY}
 _BLOCKING_EXIT: Final = 2
-_MAX_DEPTH: Final = 100
 
 
 def read_command(event: HookEvent, exit_code: int, stdout: str, stderr: str) -> HookAnswer:
     """Read how a process ended and what it printed."""
     row = CATALOG[event]
-    values, problem = _object_in(stdout)
+    printed = objects_in(stdout)
+    values = printed.values
     if exit_code == _BLOCKING_EXIT or (exit_code and row.exits is Exit.MUST_SUCCEED):
         return _read_blocking_exit(event, row, values, stderr.strip())
-    if values is not None:
-        answer = read_object(event, values)
-    elif problem:
-        answer = HookAnswer(problems=(problem,))
+    if values is not None or printed.problem:
+        answer = _read_objects(event, printed)
     else:
         answer = _read_text(event, row, stdout) if not exit_code else HookAnswer()
     if exit_code and values is None:
@@ -47,18 +45,19 @@ def read_http(event: HookEvent, status: int, body: str) -> HookAnswer:
         return HookAnswer(problems=(f"{NON_BLOCKING} {status}",))
     if not body.strip():
         return HookAnswer()
-    values, problem = _object_in(body)
-    if values is None:
-        return HookAnswer(problems=(problem or "the reply is text; only a JSON object can say something",))
-    return read_object(event, values)
+    found = objects_in(body)
+    if found.values is None and not found.problem:
+        return HookAnswer(problems=("the reply is text; only a JSON object can say something",))
+    return _read_objects(event, found)
 
 
 def read_verdict(event: HookEvent, text: str, *, continue_on_block: bool, on_idle: bool = False) -> HookAnswer:
     """Read a model's `{ok, reason, impossible?}`, which may stand in a code fence."""
     begin, end = text.find("{"), text.rfind("}")
-    values, problem = _object_in(text[begin : end + 1]) if 0 <= begin < end else (None, "")
+    found = objects_in(text[begin : end + 1]) if 0 <= begin < end else Objects()
+    values = found.values
     if values is None or not isinstance(values.get("ok"), bool):
-        return HookAnswer(problems=(problem or "the model did not answer {'ok': true or false, 'reason': ...}",))
+        return HookAnswer(problems=(found.problem or "the model did not answer {'ok': true or false, 'reason': ...}",))
     if values["ok"]:
         return HookAnswer()
     reason = _Taker(values).text("reason") or "the model said no"
@@ -113,6 +112,22 @@ def _read_blocking_exit(event: HookEvent, row: EventRow, values: Mapping[str, An
 
 
 # --- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def _read_objects(event: HookEvent, found: Objects) -> HookAnswer:
+    """Read what a text holds of JSON; what cannot be read and says that something is refused, refuses."""
+    if found.values is not None:
+        answer = read_object(event, found.values)
+    elif not found.refuses:
+        answer = HookAnswer()
+    elif event is HookEvent.PRE_TOOL_USE:
+        answer = HookAnswer(permission=Permission.DENY, permission_reason=found.problem)
+    elif event is HookEvent.PERMISSION_REQUEST:
+        answer = HookAnswer(decision=PermissionDecision(is_allowed=False, message=found.problem))
+    else:
+        blocks = CATALOG[event].decides
+        answer = HookAnswer(blocks=blocks, block_reason=found.problem if blocks else "")
+    return attrs.evolve(answer, problems=(*answer.problems, found.problem)) if found.problem else answer
 
 
 def read_object(event: HookEvent, values: Mapping[str, Any]) -> HookAnswer:
@@ -269,27 +284,3 @@ class _Taker:
         self.problems.append(f"`{key}` is not {words}")
         self.refused.add(key)
         return None
-
-
-def _object_in(text: str) -> tuple[dict[str, Any] | None, str]:
-    """Return the JSON object that a text is, or None and what is wrong with it; text that does not try is not wrong."""
-    if not text.lstrip().startswith("{"):
-        return None, ""
-    try:
-        found = _clean(json.loads(text), _MAX_DEPTH)
-    except (ValueError, RecursionError) as error:
-        return None, f"it printed JSON that cannot be read ({str(error)[:80]})"
-    return (found, "") if isinstance(found, dict) else (None, "it printed JSON that is no object")
-
-
-def _clean(value: Any, depth: int) -> Any:
-    """Return a value without lone surrogates, which no transcript and no provider takes."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode(errors="replace").decode()
-    if not isinstance(value, dict | list):
-        return value
-    if not depth:
-        raise ValueError(f"more than {_MAX_DEPTH} levels")
-    if isinstance(value, list):
-        return [_clean(inner, depth - 1) for inner in value]
-    return {_clean(key, depth): _clean(inner, depth - 1) for key, inner in value.items()}

@@ -32,7 +32,7 @@ from greenroom.hooks._asking import (
     fill_prompt,
 )
 from greenroom.hooks._catalog import HookEvent
-from greenroom.hooks._command import KILL_GRACE_S, Finished, run_command, shell_line
+from greenroom.hooks._command import KILL_GRACE_S, Finished, Running, run_command, shell_line
 from greenroom.hooks._configuration import Hook, HookSet, SourceKind
 from greenroom.hooks._events import COMPLETED, FAILED, KILLED, TIMED_OUT, HookRan
 from greenroom.hooks._handlers import (
@@ -46,6 +46,7 @@ from greenroom.hooks._handlers import (
 )
 from greenroom.hooks._http import post
 from greenroom.hooks._inputs import HookContext, HookInput, as_json
+from greenroom.hooks._objects import async_limit_s, says_async
 from greenroom.hooks._outcomes import HookAnswer, HookOutcome, Permission, fold_answers
 from greenroom.hooks._overflow import cap_answer
 from greenroom.hooks._watching import OnHook, WatchedRun
@@ -184,7 +185,13 @@ class HookRunner:
     # --- one of them ----------------------------------------------------------------------------------------------
 
     async def _run_one(
-        self, hook: Hook, told: HookInput, context: HookContext, encoded: Mapping[str, Any], limit_s: float
+        self,
+        hook: Hook,
+        told: HookInput,
+        context: HookContext,
+        encoded: Mapping[str, Any],
+        limit_s: float,
+        running: Running | None = None,
     ) -> HookAnswer:
         handler = hook.handler
         now = self._services.ports.clock.bind()
@@ -194,7 +201,10 @@ class HookRunner:
         watched = self._watched(told)
         try:
             with trio.move_on_after(limit_s) as scope:
-                answer = await self._ask(hook, told, context, encoded, limit_s, watched)
+                if running is None:
+                    answer = await self._ask(hook, told, context, encoded, limit_s, watched)
+                else:
+                    answer = await _ended(running, told.event, watched)
                 state = COMPLETED
             # Out here: a verdict that is there must not get lost because its text takes long to write.
             answer = await cap_answer(answer, lambda text: self._keep(text, context))
@@ -235,9 +245,10 @@ class HookRunner:
         if isinstance(handler, CommandHandler):
             exported = {**self._exported(context), **dict(hook.source.variables)}
             done = await self._run_command(handler, context, encoded, exported, watched)
-            answer = read_command(told.event, done.exit_code, done.stdout, done.stderr)
-            note = ("it printed more than 1 MiB; the rest was dropped",) if done.was_cut else ()
-            return attrs.evolve(answer, problems=(*answer.problems, *note)) if note else answer
+            if isinstance(done, Running):  # nothing may be waited for until somebody has it
+                self._run_later(hook, told, context, encoded, done)
+                return HookAnswer()
+            return _read_finished(told.event, done)
         text, answer = await self._ask_other(handler, told, context, encoded, limit_s)
         if watched is not None:
             watched.replied(text)
@@ -288,8 +299,9 @@ class HookRunner:
         encoded: Mapping[str, Any],
         exported: Mapping[str, str],
         watched: WatchedRun | None,
-    ) -> Finished:
+    ) -> Finished | Running:
         services = self._services
+        may_leave = not handler.is_async and services.start_soon is not None
         environment = {**services.environment, **exported}
         try:
             done = await run_command(
@@ -299,10 +311,11 @@ class HookRunner:
                 environment=environment,
                 kill_grace_s=services.kill_grace_s,
                 on_output=None if watched is None else watched.printed,
+                leaves=says_async if may_leave else None,
             )
         except (OSError, ValueError) as error:
             raise HandlerFailed(f"it could not be started: {error}") from error
-        if watched is not None:
+        if watched is not None and isinstance(done, Finished):
             watched.exited(done.exit_code)
         return done
 
@@ -346,14 +359,25 @@ class HookRunner:
 
     # --- asynchronous ---------------------------------------------------------------------------------------------
 
-    def _run_later(self, hook: Hook, told: HookInput, context: HookContext, encoded: Mapping[str, Any]) -> HookAnswer:
+    def _run_later(
+        self,
+        hook: Hook,
+        told: HookInput,
+        context: HookContext,
+        encoded: Mapping[str, Any],
+        running: Running | None = None,
+    ) -> HookAnswer:
+        """Run a handler that nobody waits for; or go on with a process that has said so itself."""
         services = self._services
         label = hook.handler.label
+        limit_s = hook.handler.limit_s(told.event)
+        if running is not None:
+            limit_s = async_limit_s(running.printed, limit_s)
         if services.start_soon is None:
             return HookAnswer(hook=label, problems=("it is asynchronous, and nobody here can own its task",))
 
         async def later() -> None:
-            answer = await self._run_one(hook, told, context, encoded, hook.handler.limit_s(told.event))
+            answer = await self._run_one(hook, told, context, encoded, limit_s, running)
             refused = answer.blocks or _decision(answer) == "deny"
             reason = answer.block_reason or answer.permission_reason
             wakes = isinstance(hook.handler, CommandHandler) and hook.handler.wakes and refused
@@ -364,6 +388,20 @@ class HookRunner:
 
         services.start_soon(later)
         return HookAnswer(hook=label)
+
+
+async def _ended(running: Running, event: HookEvent, watched: WatchedRun | None) -> HookAnswer:
+    """Wait for a process that nobody waited for, and read what it has printed."""
+    done = await running.to_end(on_output=None if watched is None else watched.printed)
+    if watched is not None:
+        watched.exited(done.exit_code)
+    return _read_finished(event, done)
+
+
+def _read_finished(event: HookEvent, done: Finished) -> HookAnswer:
+    answer = read_command(event, done.exit_code, done.stdout, done.stderr)
+    note = ("it printed more than 1 MiB; the rest was dropped",) if done.was_cut else ()
+    return attrs.evolve(answer, problems=(*answer.problems, *note)) if note else answer
 
 
 def _timed_out(handler: Handler, event: HookEvent, why: str) -> HookAnswer:

@@ -36,6 +36,7 @@ from greenroom.mcp._settings import McpSettings
 _WHY_CHARS: Final = 500
 _PROMPTS_S: Final = 5.0
 """How long a server may take to list its prompts, in seconds, before it counts as connected without any."""
+_MOST_LEFT_OUT: Final = 20
 _OPEN: Final = frozenset({ServerStatus.PENDING, ServerStatus.CONNECTED})
 
 
@@ -165,7 +166,10 @@ class McpConnection(Behavior[Never]):
         server.open(peer, tools, prompts or ())
         says = f"{info.name} {info.version}".strip()[:_WHY_CHARS]
         count = len(server.prompts)
-        server.move(ctx, McpConnected, says=says, protocol=info.protocol, tools=len(tools), prompts=count)
+        left_out = _shown_of(peer.left_out)
+        server.move(
+            ctx, McpConnected, says=says, protocol=info.protocol, tools=len(tools), prompts=count, left_out=left_out
+        )
         if prompts is None:
             server.move(ctx, McpPromptsChanged, prompts=0, error=problem)
 
@@ -202,7 +206,7 @@ class McpConnection(Behavior[Never]):
             return
         if tools != server.tools:
             server.open(peer, tools, server.prompts)
-            server.move(ctx, McpToolsChanged, tools=len(tools))
+            server.move(ctx, McpToolsChanged, tools=len(tools), left_out=_shown_of(peer.left_out))
 
     async def _read_prompts(self, ctx: Context, peer: Peer) -> None:
         server = self._server
@@ -212,3 +216,7 @@ class McpConnection(Behavior[Never]):
         elif prompts != server.prompts:
             server.open(peer, server.tools, prompts)
             server.move(ctx, McpPromptsChanged, prompts=len(prompts))
+
+
+def _shown_of(left_out: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(line[:_WHY_CHARS] for line in left_out[:_MOST_LEFT_OUT])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from greenroom.core import PeerError
 
@@ -66,9 +66,32 @@ class MissingServers(McpError):
         self.why = why
 
 
+# By the names of classes, because they are those of libraries that may not be imported yet; the nearest one of an error counts.
+_IN_WORDS: Final = {
+    "ConnectTimeout": "it took too long to connect",
+    "ConnectError": "it cannot be reached",
+    "TimeoutException": "it did not answer in time",
+    "ProtocolError": "its answer breaks the protocol of the network",
+    "NetworkError": "the connection broke off",
+    "InvalidURL": "its address cannot be used",
+    "UnsupportedProtocol": "its address cannot be used",
+    "TooManyRedirects": "it redirects without an end",
+    "TooSlowError": "it did not answer in time",
+    "ClosedResourceError": "the connection is closed",
+    "BrokenResourceError": "the connection broke off",
+    "EndOfStream": "the connection broke off",
+    "ValidationError": "what it says does not fit the protocol",
+    "JSONDecodeError": "what it says is not JSON",
+}
+
+
 def told(error: BaseException) -> str:
-    """Return what an error says, on one line; of a group, what its first leaf says."""
+    """Return what an error says, on one line and without the names of classes; of a group, what its first leaf says."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    text = error.why if isinstance(error, ServerDown | LoginFailed) else str(error)
-    return text if isinstance(error, OSError | PeerError) and text else f"{type(error).__name__}: {text}".rstrip(": ")
+    text = " ".join((error.why if isinstance(error, ServerDown | LoginFailed) else str(error)).split())
+    kinds = (_IN_WORDS[one.__name__] for one in type(error).__mro__ if one.__name__ in _IN_WORDS)
+    words = next(kinds, "")
+    if words and text:
+        return f"{words}: {text}"
+    return words or text or "something went wrong that says nothing of itself"

@@ -43,6 +43,8 @@ class McpConnected(McpEvent):
     """How many tools it has."""
     prompts: int = 0
     """How many prompts it has."""
+    left_out: tuple[str, ...] = ()
+    """What it lists and nobody can use, a line each with the reason; 20 at most."""
 
 
 @final
@@ -56,6 +58,8 @@ class McpToolsChanged(McpEvent):
     """How many tools it has now."""
     error: str = ""
     """Why they could not be read, so that those from before hold."""
+    left_out: tuple[str, ...] = ()
+    """What it lists and nobody can use, a line each with the reason; 20 at most."""
 
 
 @final

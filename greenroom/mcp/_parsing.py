@@ -112,6 +112,8 @@ class _Reader:
         self._name = name
         self._source = source
         self._environ = environ
+        self._unset: dict[str, dict[str, None]] = {}
+        """Variables that are not set, and where they stand."""
         self.found: list[Diagnostic] = []
 
     def read(self, entry: object, scope: ServerScope, cwd: Path | None) -> ServerConfig:
@@ -124,6 +126,11 @@ class _Reader:
         kind = self._kind(entry)
         way: Way = self._stdio(entry, cwd) if kind == "stdio" else self._http(entry, kind)
         self._note_unknown(entry, _KEYS[kind])
+        for variable, places in self._unset.items():
+            where = ", ".join(places)
+            self._note(
+                f"{where}: ${{{variable}}} is not set and stays as it is written; set it, or write ${{{variable}:-...}}"
+            )
         return ServerConfig(
             name=self._name,
             way=way,
@@ -252,7 +259,7 @@ class _Reader:
                 return self._environ[name]
             if default is not None:
                 return default
-            self._note(f"{place}: {match[0]} is not set and stays as it is written; set it, or write ${{{name}:-...}}")
+            self._unset.setdefault(name, {})[place] = None
             return match[0]
 
         return _VARIABLE.sub(fill, text)

@@ -168,6 +168,11 @@ class Peer(Protocol):
         """What it says of itself."""
         ...
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What is left out of its last lists because it cannot be used, a line each."""
+        ...
+
     async def list_tools(self) -> tuple[ToolInfo, ...]:
         """Return all of its tools.
 

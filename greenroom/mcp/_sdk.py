@@ -21,6 +21,7 @@ import trio
 
 from greenroom._version import __version__
 from greenroom.core import Ports
+from greenroom.mcp._answers import Answers, with_answers
 from greenroom.mcp._configs import Hosted, Http, ServerConfig, Stdio
 from greenroom.mcp._elicitation import Elicit
 from greenroom.mcp._errors import ServerDown
@@ -30,9 +31,10 @@ from greenroom.mcp._peer import Ending, Peer
 from greenroom.mcp._sdk_asking import answering
 from greenroom.mcp._sdk_pages import Pages
 from greenroom.mcp._sdk_peer import Changes, SdkPeer
-from greenroom.mcp._stdio import MESSAGE_BYTES, Programs, talk
+from greenroom.mcp._stdio import Programs, talk
 from greenroom.mcp._tokens import BadTokens, token_file
 from greenroom.mcp._websocket import reach_websocket
+from greenroom.mcp._wire import MESSAGE_BYTES
 from greenroom.tools import PipedProcess
 
 if TYPE_CHECKING:
@@ -109,13 +111,14 @@ class SdkPeers:
                 pages.note_done(asked)
             self._on_elicited(config.name, asked)
 
-        changes = Changes(note_done)
+        changes, answers = Changes(note_done), Answers()
         async with (
             opened as transport,
-            self._make_client(config, transport, changes) as client,
+            self._make_client(config, with_answers(transport, answers), changes) as client,
             trio.open_nursery() as nursery,
         ):
-            peer = SdkPeer(config.name, client, changes, ending, lost, pages)
+            answers.version = client.protocol_version
+            peer = SdkPeer(config.name, client, changes, ending, lost, answers, pages)
             nursery.start_soon(peer.listen)
             yield peer
             nursery.cancel_scope.cancel("the connection is closed")

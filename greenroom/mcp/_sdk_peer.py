@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 import trio
 
 from greenroom.core.sources import thawed
+from greenroom.mcp._answers import UNREADABLE, Answers, why_unreadable
 from greenroom.mcp._errors import CallFailed, ServerDown
 from greenroom.mcp._peer import (
     BinaryPart,
@@ -30,7 +31,9 @@ from greenroom.mcp._peer import (
     TextPart,
     ToolInfo,
 )
+from greenroom.mcp._schemas import fault_of
 from greenroom.mcp._sdk_pages import Pages
+from greenroom.mcp._wire import shown
 
 if TYPE_CHECKING:
     import mcp_types
@@ -41,6 +44,7 @@ T = TypeVar("T")
 MOST_PAGES: Final = 100
 """A list with more pages is taken for one without an end."""
 _LISTEN_AGAIN_S: Final = 30.0
+_NAME_CHARS: Final = 60
 _CONNECTION_CLOSED: Final = -32000
 _NEEDS_USER: Final = ("requiresUserInteraction", "anthropic/requiresUserInteraction")
 _OUTPUT_CHARS: Final = "anthropic/maxResultSizeChars"
@@ -95,8 +99,10 @@ class SdkPeer:
         changes: Changes,
         ending: Ending,
         lost: trio.Event,
+        answers: Answers,
         pages: Pages | None = None,
     ) -> None:
+        self._answers = answers
         self._pages = pages
         self._name = name
         self._client = client
@@ -159,7 +165,8 @@ class SdkPeer:
             listed = await self._client.list_tools(cursor=cursor)
             return map(_tool_info, listed.tools), listed.next_cursor
 
-        return await self._whole_list("tools", page, lambda one: one.name)
+        tools = await self._whole_list("tools", page, lambda one: one.name)
+        return tuple(one for one in tools if self._is_of_use(one))
 
     async def list_prompts(self) -> tuple[PromptInfo, ...]:
         """As of every peer."""
@@ -194,10 +201,25 @@ class SdkPeer:
             for _ in range(MOST_PAGES):
                 listed, cursor = await page(cursor)
                 for one in listed:
-                    found.setdefault(key(one), one)
+                    if found.setdefault(key(one), one) is not one:
+                        self._leave_out(what, key(one), f"there are two {what} of this name; the first counts")
                 if not cursor:
                     return tuple(found.values())
         raise CallFailed(f"{self._name} listed its {what} on more than {MOST_PAGES} pages")
+
+    def _is_of_use(self, tool: ToolInfo) -> bool:
+        fault = fault_of(tool.name, tool.input_schema)
+        if fault:
+            self._leave_out("tools", tool.name, fault)
+        return not fault
+
+    def _leave_out(self, what: str, name: str, why: str) -> None:
+        self._answers.left_out.setdefault(f"{what}/list", []).append(f"{shown(name, _NAME_CHARS)} is left out: {why}")
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """As of every peer."""
+        return tuple(line for lines in self._answers.left_out.values() for line in lines)
 
     # --- what is asked for ------------------------------------------------------------------------------------------
 
@@ -210,7 +232,7 @@ class SdkPeer:
             on_progress(f"{message} ({share})" if message else share)
 
         with self._in_our_words(
-            f"{tool} of {self._name} failed", broken=f"{tool} of {self._name} gave a result that cannot be used"
+            f"{tool} of {self._name} failed", broken=f"{tool} of {self._name} gave an answer that cannot be read"
         ):
             result = await self._call_tool(
                 partial(self._client.call_tool, tool, thawed(values), progress_callback=report)
@@ -251,9 +273,10 @@ class SdkPeer:
         except MCPError as problem:
             if problem.code == _CONNECTION_CLOSED or self._ending.needs_auth:
                 raise ServerDown(self._name, self._ending.why or problem.message) from problem
-            raise CallFailed(f"{failed}: {problem.message}") from problem
+            why = broken if broken and problem.code == UNREADABLE else failed
+            raise CallFailed(f"{why}: {problem.message}") from problem
         except (RuntimeError, ValueError) as problem:
-            raise CallFailed(f"{broken or failed}: {problem}") from problem
+            raise CallFailed(f"{broken or failed}: {why_unreadable(problem)}") from problem
 
 
 def _tool_info(tool: mcp_types.Tool) -> ToolInfo:
@@ -262,11 +285,16 @@ def _tool_info(tool: mcp_types.Tool) -> ToolInfo:
     return ToolInfo(
         name=tool.name,
         description=tool.description or tool.title or "",
-        input_schema=tool.input_schema,
+        input_schema=_as_object(tool.input_schema),
         is_read_only=bool(tool.annotations is not None and tool.annotations.read_only_hint),
         needs_user=any(meta.get(key) is True for key in _NEEDS_USER),
         output_chars=most if isinstance(most, int) and not isinstance(most, bool) and most > 0 else None,
     )
+
+
+def _as_object(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a schema that says that it is one of an object, as providers want it."""
+    return {"type": "object", **schema} if schema and schema.get("type") is None else schema
 
 
 def _prompt_info(prompt: mcp_types.Prompt) -> PromptInfo:

@@ -81,6 +81,8 @@ class ServerState:
     """Its own names of its tools."""
     prompts: tuple[str, ...] = ()
     """Its own names of its prompts."""
+    left_out: tuple[str, ...] = ()
+    """What it lists and nobody can use, a line each with the reason."""
     info: PeerInfo = _NOTHING
     calls: int = 0
     """Calls that are on their way."""
@@ -130,6 +132,7 @@ class Server:
             why=self.why,
             tools=tuple(one.name for one in self.tools),
             prompts=tuple(one.name for one in self.prompts),
+            left_out=() if self._peer is None else self._peer.left_out,
             info=self.info,
             calls=len(self._calls),
         )

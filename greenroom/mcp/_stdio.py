@@ -3,7 +3,7 @@
 The SDK could start programs as well; ours are known to the session's reaper, so that they end with it whatever happens, and
 what they complain about lands in a file instead of on the terminal.
 Rule 1: a program that ends is noticed at once, also where others hold its output open. Rule 2: a line that is no message is
-remembered and passed over; one that is too long ends the connection.
+remembered and passed over; one without an end ends the connection.
 """
 
 from __future__ import annotations
@@ -16,18 +16,16 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, final
 import trio
 
 from greenroom.mcp._peer import Ending
+from greenroom.mcp._wire import LINE_BYTES, Lines, Said
 from greenroom.tools import PipedProcess, ToolError
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
-MESSAGE_BYTES: Final = 16 * 1024**2
-"""A message with more ends the connection."""
 _WAITING: Final = 64
 """Messages to a program that does not read them; more wait in their senders."""
 _DRAIN_S: Final = 0.2
 """How long what a program printed last is read, once it has ended."""
-_NOISE_CHARS: Final = 200
 
 
 class Programs(Protocol):
@@ -91,20 +89,14 @@ class _Pipes:
         """Hand on what the program says; returns whether it says no more, as opposed to nobody listening."""
         import anyio
 
-        rest = bytearray()
+        lines, ending = Lines(), self._ending
         try:
             while chunk := await self._process.stdout.receive_some():
-                *lines, last = bytes(chunk).split(b"\n")
-                if lines:
-                    lines[0] = bytes(rest) + lines[0]
-                    rest.clear()
-                rest += last
-                for line in lines:
-                    message = parsed(line, self._ending)
-                    if message is not None:
-                        await inward.send(message)
-                if len(rest) > MESSAGE_BYTES:
-                    self._ending.why = f"it sent a message of more than {MESSAGE_BYTES} bytes"
+                for message in lines.feed(bytes(chunk)):
+                    await inward.send(as_item(message))
+                ending.said = ending.said or lines.noise
+                if lines.is_endless:
+                    ending.why = f"it sent a line of more than {LINE_BYTES} bytes"
                     break
         except trio.BrokenResourceError:
             pass  # it is gone, as at the end of its output
@@ -123,17 +115,8 @@ class _Pipes:
         return False
 
 
-def parsed(said: bytes, ending: Ending) -> Any:
-    """Return what a server said as a message for the SDK; None for a blank line, and for what is none, which is remembered."""
-    import mcp_types
+def as_item(said: Said) -> Any:
+    """Return what the streams of the SDK carry of something that a server said."""
     from mcp.shared.message import SessionMessage
 
-    if not said.strip():
-        return None
-    try:
-        return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(said, by_name=False))
-    except ValueError:
-        if not ending.said:
-            noise = said[: 4 * _NOISE_CHARS].decode(errors="replace").strip()[:_NOISE_CHARS]
-            ending.said = f"{noise!r}, which is no message"
-        return None
+    return said if isinstance(said, Exception) else SessionMessage(said)

@@ -20,7 +20,8 @@ from greenroom.core import Blocking, open_bare_nursery
 from greenroom.mcp._configs import Http
 from greenroom.mcp._errors import ServerDown
 from greenroom.mcp._peer import Ending
-from greenroom.mcp._stdio import MESSAGE_BYTES, parsed
+from greenroom.mcp._stdio import as_item
+from greenroom.mcp._wire import MESSAGE_BYTES, noise_in, read
 
 if TYPE_CHECKING:
     from mcp.client._transport import Transport, TransportStreams
@@ -197,12 +198,15 @@ class _Frames:
             except ConnectionClosed as closed:
                 self._note(closed)
                 return True
-            message = parsed(frame.encode() if isinstance(frame, str) else frame, self._ending)
-            if message is not None:
-                try:
-                    await inward.send(message)
-                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                    return False
+            content = frame.encode(errors="replace") if isinstance(frame, str) else frame
+            said = read(content)
+            if not said:
+                self._ending.said = self._ending.said or noise_in(content)
+            try:
+                for message in said:
+                    await inward.send(as_item(message))
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return False
 
     async def write(self, outward: Any) -> bool:
         """Hand on what is said to the server; returns whether it cannot be told any more, as opposed to nothing left."""

@@ -61,7 +61,10 @@ async def reach_servers(
 
     stop = mine.on_change(follow)
     ctx.ref.watch(lambda _: stop())
-    return had, [str(one) for one in mine.diagnostics if one.is_problem]
+    problems = [str(one) for one in mine.diagnostics if one.is_problem]
+    if not home.is_child:  # once, not for every agent
+        problems += [f"MCP server {one.name!r}: {line}" for one in session.states() for line in one.left_out]
+    return had, problems
 
 
 _SAYS_ALL: Final = frozenset((ServerStatus.CONNECTED, ServerStatus.DISABLED))

@@ -9,7 +9,19 @@ from pathlib import Path
 from typing import Any, final
 
 from greenroom.actors import Ref
-from greenroom.agents import Agent, AgentDefinition, AgentHome, Answer, Compact, Compacted, Denial, Loaded, Note, Prompt
+from greenroom.agents import (
+    Agent,
+    AgentDefinition,
+    AgentHome,
+    Answer,
+    Compact,
+    Compacted,
+    Denial,
+    Loaded,
+    Note,
+    Prompt,
+    agent_spec,
+)
 from greenroom.agents.definitions import Definitions
 from greenroom.agents.review import AutoModeStatistics
 from greenroom.core import Cause, Ports, TurnFailed, TurnKilled, UsageError
@@ -34,7 +46,7 @@ from greenroom.session._stream import EventStream, Streams
 from greenroom.session._teams import OfTeams, SessionTeams
 from greenroom.session._telling import tell_of_end, tell_of_start
 from greenroom.skills import Skills
-from greenroom.supervisor import ChildSpec, Restart, Runtime, Supervisor
+from greenroom.supervisor import Restart, Runtime, Supervisor
 from greenroom.tasks import MCP_CALL, SHELL
 
 
@@ -124,7 +136,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         home.deferred = await find_deferred(self.run_folder, loaded, self._ports.blocking)
         home.keeps_open = bool(unanswered) or home.deferred is not None
         home.on_said = None if self.checkpoints is None else self.checkpoints.begin
-        spec = ChildSpec(restart=Restart.TRANSIENT, as_id=(loaded.agent_id or None) if loaded is not None else None)
+        spec = agent_spec(Restart.TRANSIENT, (loaded.agent_id or None) if loaded is not None else None)
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)
         self._adopt(self._main, home)
         self.delegation.crew.main, self.delegation.crew.main_home = self._main, home
@@ -416,7 +428,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         try:
             home = self._composition.make_home(definition)
             home.loaded = await load_agent(self.run_folder, agent_id, self._ports.blocking)
-            spec = ChildSpec(restart=Restart.TEMPORARY, as_id=agent_id)
+            spec = agent_spec(Restart.TEMPORARY, agent_id)
             ref: Ref[Any] = await self._supervisor.spawn(Agent, home, spec=spec)
             self._adopt(ref, home)
         finally:

@@ -11,7 +11,7 @@ from typing import Any, Protocol, final
 import attrs
 
 from greenroom.actors import AbortResult, Down, Ref, State
-from greenroom.agents import AgentDefinition, AgentHome, Note
+from greenroom.agents import AgentDefinition, AgentHome, Note, agent_spec
 from greenroom.core import Event, UsageError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import Usage
@@ -267,7 +267,7 @@ class Team:
             JournalError: The spawn could not be put on record.
             Stopping: The team is closing.
         """
-        spec = ChildSpec(restart=restart)
+        spec = agent_spec(restart)
         former = self._parked.get(name) if name not in self._coming else None
         if former is None:
             check_name(name)

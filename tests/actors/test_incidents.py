@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 import trio
 from hypothesis import given
@@ -172,6 +174,42 @@ def test_an_error_that_a_cancel_hides_is_on_record(caplog: pytest.LogCaptureFixt
     assert (ended.state, ended.masked_error) == ("killed", "Oops: hidden")
     assert statistics.masked_errors == 1
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
+
+
+async def reads_a_pipe(ctx: Context) -> None:
+    read_end, write_end = os.pipe()
+    async with trio.lowlevel.FdStream(read_end) as stream, trio.lowlevel.FdStream(write_end):
+        await stream.receive_some()
+
+
+async def reads_a_stream_of_another_library(ctx: Context) -> None:
+    sender, receiver = anyio.create_memory_object_stream[int](0)
+    with sender, receiver:
+        await receiver.receive()
+
+
+async def waits_in_finally_for_a_pipe(ctx: Context) -> None:
+    try:
+        raise Oops("hidden")
+    finally:
+        await reads_a_pipe(ctx)  # noqa: ASYNC102 - what must not be done
+
+
+@pytest.mark.parametrize("waits", [reads_a_pipe, reads_a_stream_of_another_library])
+def test_a_wait_that_is_cancelled_hides_nothing(
+    waits: Callable[[Context], Awaitable[None]], caplog: pytest.LogCaptureFixture
+) -> None:
+    ended, statistics = ended_by_abort(waits)
+
+    assert (ended.state, ended.masked_error) == ("killed", "")
+    assert statistics.masked_errors == 0
+    assert not caplog.records
+
+
+def test_an_error_behind_a_wait_that_is_cancelled_is_on_record() -> None:
+    ended, _ = ended_by_abort(waits_in_finally_for_a_pipe)
+
+    assert ended.masked_error == "Oops: hidden"
 
 
 def test_a_cancel_that_an_error_hides_is_on_record() -> None:

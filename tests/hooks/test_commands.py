@@ -390,3 +390,74 @@ async def test_without_an_owner_an_asynchronous_command_does_not_run(scripts: Sc
 
     assert "nobody here can own its task" in outcome.problems[0]
     assert not (scripts.folder / "ran").exists()
+
+
+# --- into the background ---------------------------------------------------------------------------------------------
+
+LEAVES = "cat > /dev/null; echo '{\"async\": true%s}'; while ! [ -e go ]; do sleep 0.01; done; "
+SAYS = """echo '{"decision": "block", "reason": "later"}'"""
+
+
+@pytest.mark.parametrize("said", [f"{SAYS}", "echo later >&2; exit 2"], ids=["json", "exit code"])
+async def test_a_command_that_says_async_is_not_waited_for_and_heard_later(scripts: Scripts, said: str) -> None:
+    late: list[LateAnswer] = []
+
+    async with trio.open_nursery() as nursery:
+
+        def start_soon(function: Callable[[], Awaitable[object]], /) -> None:
+            nursery.start_soon(function)
+
+        handler = scripts.command(LEAVES % "" + said)
+        outcome = await run(scripts, handler, told=STOP, start_soon=start_soon, deliver=late.append)
+        assert (outcome.is_blocked, outcome.problems, late) == (False, (), [])
+        (scripts.folder / "go").touch()
+
+    assert [(answer.contexts, answer.system_messages, answer.wakes) for answer in late] == [(("later",), (), False)]
+
+
+async def test_one_that_says_async_and_ends_at_once_is_heard(scripts: Scripts) -> None:
+    late: list[LateAnswer] = []
+
+    async with trio.open_nursery() as nursery:
+
+        def start_soon(function: Callable[[], Awaitable[object]], /) -> None:
+            nursery.start_soon(function)
+
+        handler = scripts.command("""echo '{"async": true}'; """ + SAYS)
+        outcome = await run(scripts, handler, told=STOP, start_soon=start_soon, deliver=late.append)
+
+    assert outcome.is_blocked + len(late) == 1
+
+
+async def test_one_in_the_background_ends_with_the_time_that_it_asked_for(scripts: Scripts) -> None:
+    late: list[LateAnswer] = []
+
+    async with trio.open_nursery() as nursery:
+
+        def start_soon(function: Callable[[], Awaitable[object]], /) -> None:
+            nursery.start_soon(function)
+
+        handler = scripts.command("echo $$ > pid; " + LEAVES % ', "asyncTimeout": 200')
+        await run(scripts, handler, told=STOP, start_soon=start_soon, deliver=late.append, kill_grace_s=0.1)
+
+    assert "did not end within 0.2 s" in late[0].system_messages[0]
+    await wait_gone([int((scripts.folder / "pid").read_text())])
+
+
+async def test_one_in_the_background_ends_with_its_owner(scripts: Scripts) -> None:
+    async with trio.open_nursery() as nursery:
+
+        def start_soon(function: Callable[[], Awaitable[object]], /) -> None:
+            nursery.start_soon(function)
+
+        handler = scripts.command("echo $$ > pid; " + LEAVES % "")
+        await run(scripts, handler, told=STOP, start_soon=start_soon, kill_grace_s=0.1)
+        nursery.cancel_scope.cancel()
+
+    await wait_gone([int((scripts.folder / "pid").read_text())])
+
+
+async def test_without_an_owner_one_that_says_async_is_waited_for(scripts: Scripts) -> None:
+    (scripts.folder / "go").touch()
+
+    assert (await run(scripts, scripts.command(LEAVES % "" + SAYS), told=STOP)).is_blocked

@@ -71,6 +71,8 @@ class FakeServer:
         self.needs_auth = False
         self.prompts_fail: float | None = None
         """After how many seconds its list of prompts fails; None where it does not."""
+        self.silent_at = ""
+        """At which step it says nothing any more: `connect`, `tools`, `prompts` or `resources`; empty for none."""
         self.opened = 0
         self.open_now = 0
         self.cancelled = 0
@@ -87,6 +89,8 @@ class FakeServer:
 
 
 class FakePeer:
+    left_out: tuple[str, ...] = ()
+
     def __init__(self, server: FakeServer, ending: Ending) -> None:
         self.server = server
         self.ending = ending
@@ -101,19 +105,24 @@ class FakePeer:
             has_resources=has_resources,
         )
 
-    async def list_tools(self) -> tuple[ToolInfo, ...]:
+    async def _answer(self, step: str) -> None:
+        if self.server.silent_at == step:
+            await trio.sleep_forever()
         await trio.lowlevel.checkpoint()
+
+    async def list_tools(self) -> tuple[ToolInfo, ...]:
+        await self._answer("tools")
         return self.server.tools
 
     async def list_prompts(self) -> tuple[PromptInfo, ...]:
-        await trio.lowlevel.checkpoint()
+        await self._answer("prompts")
         if self.server.prompts_fail is not None:
             await trio.sleep(self.server.prompts_fail)
             raise CallFailed("no prompts today")
         return self.server.prompts
 
     async def list_resources(self) -> tuple[ResourceInfo, ...]:
-        await trio.lowlevel.checkpoint()
+        await self._answer("resources")
         return self.server.resources or ()
 
     async def get_prompt(self, prompt: str, values: Mapping[str, str]) -> tuple[PromptPart, ...]:
@@ -205,6 +214,12 @@ class FakePeers:
     async def __call__(self, config: ServerConfig, ending: Ending) -> AsyncIterator[Peer]:
         server = self.servers[config.name]
         server.opened += 1
+        if server.silent_at == "connect":
+            try:
+                await trio.sleep_forever()
+            finally:
+                with trio.CancelScope(shield=True):  # a program that does not end when it is asked to
+                    await trio.sleep(server.closes_in_s)
         await trio.sleep(server.connects_after_s)
         if server.needs_auth:
             ending.needs_auth, ending.why = True, "it wants a login"

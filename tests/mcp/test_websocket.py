@@ -17,7 +17,7 @@ import trio
 from trio_websocket import ConnectionClosed, WebSocketConnection, WebSocketRequest, serve_websocket
 
 from greenroom.mcp import Http, McpSettings, ServerConfig, ServerStatus
-from greenroom.mcp._stdio import MESSAGE_BYTES
+from greenroom.mcp._wire import MESSAGE_BYTES
 from greenroom.tools import ToolError
 from tests.mcp.real import BOUND_S, free_port, session, until
 from tests.mcp.test_http import answering

@@ -14,13 +14,14 @@ from typing import Final, final
 import trio
 
 from greenroom.actors import Context
-from greenroom.agents._agent import Agent
+from greenroom.agents._agent import Agent, agent_spec
 from greenroom.agents._hooking import Hooking
 from greenroom.agents._inputs import Input
 from greenroom.agents._services import AgentHome
 from greenroom.agents._turns import OutOfTurns
 from greenroom.agents.side import summaries
 from greenroom.hooks import HookEvent, SubagentStartInput
+from greenroom.supervisor import ChildSpec, Restart
 
 DRAIN_S: Final = 60.0
 """Seconds in which a run that has come to its end takes up what reached it before."""
@@ -88,3 +89,8 @@ class SummarizedChild(ChildAgent):
 def child_kind(home: AgentHome) -> type[ChildAgent]:
     """Return what kind of actor a sub-agent is."""
     return SummarizedChild if home.services.progress_summaries else ChildAgent
+
+
+def child_spec(as_id: str | None) -> ChildSpec:
+    """Return how the actor of a run is supervised; `as_id` is the id that its first run gets."""
+    return agent_spec(Restart.TEMPORARY, as_id)

@@ -23,7 +23,7 @@ from greenroom.agents._conversation import Appended
 from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
 from greenroom.agents._services import AgentHome, Lineage
-from greenroom.agents.crew._child import child_kind
+from greenroom.agents.crew._child import child_kind, child_spec
 from greenroom.agents.crew._fork import directive
 from greenroom.agents.crew._handoffs import AfterCare, HandOffs
 from greenroom.agents.crew._orders import DelegationSettings, Ground, Member, Order, record_path, stall_limit
@@ -35,7 +35,7 @@ from greenroom.agents.delegation._results import NO_OUTPUT
 from greenroom.agents.delegation._routing import SpawnRefused
 from greenroom.core import Cause, JournalBusy, JournalError, Ports, Stopping, actor_id
 from greenroom.store import encode_line
-from greenroom.supervisor import ChildSpec, Restart, Supervisor
+from greenroom.supervisor import Supervisor
 from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
 from greenroom.worktrees import Hold
 
@@ -271,7 +271,7 @@ class Crew:
             member.home,
             run == 1,
             partial(self._ready, member, member.task),
-            spec=ChildSpec(restart=Restart.TEMPORARY, as_id=member.id if run == 1 else None),
+            spec=child_spec(member.id if run == 1 else None),
         )
         member.ref = Ref(cell)
         self._running += not member.order.is_service

@@ -1,0 +1,151 @@
+"""A server that misbehaves in any way costs itself alone, at once: the tools of the one beside it are there, and no call is waited out."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Final
+
+import attrs
+import pytest
+import trio
+
+from greenroom.core import Ports
+from greenroom.mcp import McpServers, McpServices, ServerConfig, ServerState, ServerStatus, Stdio, start_servers
+from greenroom.supervisor import open_runtime
+from greenroom.tools import ToolContext, ToolError, open_processes
+from tests.mcp.misbehaving import WAYS
+from tests.mcp.real import BOUND_S
+
+pytestmark = pytest.mark.slow  # the SDK is imported, which takes a second
+SCRIPT: Final = Path(__file__).with_name("misbehaving.py")
+UNREADABLE: Final = "echo of bad gave an answer that cannot be read: "
+
+
+@attrs.frozen
+class Expected:
+    says: str = "hi"
+    """What its tool `echo` comes to, as an expression; empty where it has none."""
+    status: ServerStatus = ServerStatus.CONNECTED
+    left_out: str = ""
+    """The only thing that is left out of its lists, as an expression."""
+    why: str = ""
+    """Why it is not connected."""
+
+
+def failed(why: str) -> Expected:
+    return Expected(status=ServerStatus.FAILED, why=why, says="")
+
+
+def unreadable(why: str) -> Expected:
+    return Expected(says=re.escape(UNREADABLE) + why)
+
+
+SILENT: Final = Expected(status=ServerStatus.PENDING, says="")
+TOO_LONG: Final = "it is longer than 16777216 bytes"
+EXPECTED: Final = {
+    "silent-at-initialize": SILENT,
+    "silent-at-tools": SILENT,
+    "silent-at-prompts": Expected("echo of bad did not end within 0.5 s, and was cancelled"),
+    "silent-at-call": Expected("echo of bad did not end within 0.5 s, and was cancelled"),
+    "ends-at-initialize": failed("it ended with exit code 3"),
+    "ends-at-tools": failed("it ended with exit code 3"),
+    "ends-at-call": Expected(".* it was lost while it ran echo: it ended with exit code 3"),
+    "schema-null": Expected(left_out='"bad" is left out: .*inputSchema: .*'),
+    "schema-text": Expected(left_out='"bad" is left out: .*inputSchema: .*'),
+    "schema-missing": Expected(left_out='"bad" is left out: .*inputSchema: .*'),
+    "schema-list": Expected(left_out='"bad" is left out: .*inputSchema: .*'),
+    "schema-of-a-text": Expected(left_out='"bad" is left out: .*'),
+    "schema-with-a-reference-to-nothing": Expected(left_out="\"bad\" is left out: .* refers to '#/\\$defs/no'.*"),
+    "schema-of-a-megabyte": Expected(
+        left_out='"bad" is left out: its inputSchema must have at most 100000 characters.*'
+    ),
+    "schema-too-deep": Expected(left_out='"bad" is left out: .*dep.*'),
+    "schema-deep": Expected(left_out='"bad" is left out: its inputSchema must be nested at most 100 levels deep'),
+    "schema-that-holds-itself": Expected(),
+    "name-twice": Expected(left_out='"echo" is left out: there are two tools of this name; the first counts'),
+    "name-blank": Expected(left_out='" " is left out: its name must not be blank'),
+    "name-a-number": Expected(left_out=".* is left out: .*name: .*"),
+    "tool-a-text": Expected(left_out='"echo" is left out: .*'),
+    "tools-not-a-list": failed("bad did not list its tools: tools: .*"),
+    "tools-on-endless-pages": failed("bad listed its tools on more than 100 pages"),
+    "prompt-broken": Expected(left_out='{"name": 5} is left out: .*name: .*'),
+    "content-of-unknown-type": unreadable('content.0 is of the type "chart", which is not known here'),
+    "content-not-a-list": unreadable("content: .*"),
+    "content-without-text": unreadable("content.0.text: Field required"),
+    "result-null": unreadable("its result must be an object, got null"),
+    "result-a-list": unreadable('its result must be an object, got \\["hi"\\]'),
+    "result-and-error": unreadable("it holds both a result and an error \\(odd\\)"),
+    "neither-result-nor-error": unreadable("it holds neither a result nor an error"),
+    "error-a-text": Expected("echo of bad failed: it broke"),
+    "error-without-an-id": unreadable("eh\\?"),
+    "id-of-nobody": unreadable("it has the id 999, which no request has"),
+    "id-a-list": unreadable("its id must be that of a request, got \\[1\\]"),
+    "json-cut-off": unreadable("it is not JSON: .*"),
+    "json-with-the-id-at-its-end": unreadable("it is not JSON: .*"),
+    "json-too-deep": unreadable("it is not JSON: .*"),
+    "message-of-17-mib": unreadable(TOO_LONG),
+    "line-of-17-mib-of-nothing": unreadable(TOO_LONG),
+    "bytes-that-are-no-text": Expected("hi\ufffd"),
+    "half-a-character": Expected("hi\\?"),
+    "requests-that-nobody-knows": Expected('\\[\\["x1", -32601\\], \\["x2", -32600\\]\\]'),
+}
+
+
+def test_every_way_is_one_of_forty_or_more() -> None:
+    assert set(EXPECTED) < set(WAYS)
+    assert len(WAYS) >= 40
+
+
+def program(name: str, way: str, timeout_s: float | None = None) -> ServerConfig:
+    command = Stdio(command=sys.executable, args=("-S", "-E", str(SCRIPT), way))
+    return ServerConfig(name=name, way=command, timeout_s=timeout_s)
+
+
+async def call(servers: McpServers, name: str, folder: Path) -> str:
+    """Return what the tool `echo` of a server comes to; empty where it has none."""
+    found = [one for one in servers.tools if one.name == f"mcp__{name}__echo"]
+    if not found:
+        return ""
+    context = ToolContext(cwd=folder, roots=(folder,), actor="a1", tool_use_id="t1", blocking=Ports().blocking)
+    try:
+        return await found[0].call({}, context)
+    except ToolError as problem:
+        return str(problem)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_server_that_misbehaves_costs_itself_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setattr("greenroom.mcp._connection._PROMPTS_S", 0.5)
+    expected, ports = EXPECTED.get(way, Expected()), Ports()
+    bad = program("bad", way, 0.5 if way in {"silent-at-call", "silent-at-prompts"} else None)
+    async with (
+        open_processes(
+            blocking=ports.blocking, ids=ports.ids, folder=tmp_path, mark="test-mcp", grace_s=0.1
+        ) as programs,
+        open_runtime(ports=ports) as runtime,
+    ):
+        services = McpServices(cwd=tmp_path, ports=ports, programs=programs, output_folder=tmp_path)
+        with trio.fail_after(BOUND_S):
+            servers = await start_servers(runtime.root, [bad, program("good", "")], services)
+            assert await servers.wait_settled(BOUND_S, ["good"])
+            good = await call(servers, "good", tmp_path)
+            if expected.status is not ServerStatus.PENDING:
+                assert await servers.wait_settled(BOUND_S)
+            state = next(one for one in servers.states() if one.name == "bad")
+            said = await call(servers, "bad", tmp_path)
+            again = "" if way.startswith(("silent", "ends")) else await call(servers, "bad", tmp_path)
+
+    assert good == "hi"
+    check(expected, state, said)
+    assert again in {"", said}  # it lives on
+
+
+def check(expected: Expected, state: ServerState, said: str) -> None:
+    assert (state.status, bool(re.fullmatch(expected.why, state.why))) == (expected.status, True), state.why
+    assert re.fullmatch(expected.left_out, "\n".join(state.left_out))
+    assert re.fullmatch(expected.says, said), said
+    assert "Error" not in said + state.why  # names of classes mean nothing to people
