@@ -1,7 +1,7 @@
 """Words that everything above shares: ids, errors, the event base, the recorder, ports, the settings loader."""
 
 from greenroom.core._collector import calm_collector
-from greenroom.core._control_characters import printable_text, without_control
+from greenroom.core._control_characters import printable_json, printable_text, without_control
 from greenroom.core._errors import (
     ActorEnded,
     AskCycle,
@@ -130,6 +130,7 @@ __all__ = [
     "is_uuid",
     "open_bare_nursery",
     "point",
+    "printable_json",
     "printable_text",
     "read_image",
     "read_settings",

@@ -35,3 +35,13 @@ def printable_text(text: str) -> str:
     Line feeds and tabs stay, and a carriage return before a line feed is dropped.
     """
     return _FOR_TERMINALS.sub(REPLACEMENT, text.replace("\r\n", "\n"))
+
+
+def printable_json(text: str) -> str:
+    """Return JSON text for a terminal: what `printable_text` would take out is written as an escape, so it stays the same JSON."""
+    return _FOR_TERMINALS.sub(_as_escape, text)
+
+
+def _as_escape(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
