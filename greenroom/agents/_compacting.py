@@ -24,9 +24,9 @@ from greenroom.agents._compaction import (
 )
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, CompactBegan, CompactEnded
 from greenroom.agents._forked import Asker, ForkFailed, run_forked
-from greenroom.agents._hooking import Hooking, reminder
+from greenroom.agents._hooking import Hooking
 from greenroom.agents.review import call_lines
-from greenroom.core import ProviderError, UsageError
+from greenroom.core import ProviderError, UsageError, escape_text, reminder
 from greenroom.hooks import HookEvent, HookInput, HookOutcome, PostCompactInput, PreCompactInput, SessionStartInput
 
 PURPOSE: Final = "compaction"
@@ -119,7 +119,7 @@ async def _summarize(turn: CompactingTurn, trigger: CompactionTrigger, focus: st
         outcome, contexts = await _ask_hooks(turn, told)
         if outcome.is_blocked:
             raise CompactionBlocked(outcome.reason)
-        wanted += contexts
+        wanted += map(escape_text, contexts)
     tokens = turn.home.services.compaction.summary_tokens
     result = await run_forked(turn, summary_directive(wanted), purpose=PURPOSE, max_tokens=tokens)
     summary = summary_in(result.text)

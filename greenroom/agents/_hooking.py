@@ -16,7 +16,7 @@ import attrs
 from greenroom.agents._events import AgentNoticed
 from greenroom.agents._inputs import Input, prompt_id_of
 from greenroom.agents._services import AgentHome
-from greenroom.core import PeerError, Recorder
+from greenroom.core import PeerError, Recorder, reminder
 from greenroom.hooks import BackgroundTask, HookContext, HookEvent, HookInput, HookOutcome
 from greenroom.permissions import ToolKind, traits_of
 
@@ -47,11 +47,6 @@ class PromptBlocked(PeerError):
     def __init__(self, reason: str) -> None:
         super().__init__(f"a hook refused the prompt: {reason}")
         self.reason = reason
-
-
-def reminder(text: str) -> str:
-    """Return text as the model reads what no person said."""
-    return f"<system-reminder>\n{text.strip()}\n</system-reminder>"
 
 
 @final

@@ -9,6 +9,7 @@ import attrs
 
 from greenroom.actors import Request
 from greenroom.agents._compaction import Compact
+from greenroom.core import frame
 from greenroom.inbox import HUMAN, UNCLASSIFIED, Entry, Item, Kind, Origin, OriginKind, peer
 from greenroom.models import ToolUseBlock, Usage
 from greenroom.skills import Rendered
@@ -134,12 +135,6 @@ def render(message: Note | Work | Prompt | Item) -> str:
     if not name:
         return message.text
     if isinstance(message, Item) and message.origin.kind is OriginKind.CHANNEL:
-        return f'<channel source="{escape(name)}">\n{escape(message.text)}\n</channel>'
+        return frame("channel", message.text, {"source": name})
     about = message.about if isinstance(message, Note) else {}
-    more = "".join(f' {key}="{escape(value)}"' for key, value in about.items() if value)
-    return f'<teammate-message teammate_id="{escape(name)}"{more}>\n{escape(message.text)}\n</teammate-message>'
-
-
-def escape(text: str) -> str:
-    """Keep text of somebody else from forging or closing a tag."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+    return frame("teammate-message", message.text, {"teammate_id": name, **about})

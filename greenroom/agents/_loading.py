@@ -10,6 +10,7 @@ import attrs
 from greenroom.agents._blocks import decode_known
 from greenroom.agents._conversation import AT_REST, PART, TURN_OPEN, TYPED
 from greenroom.agents._repair import repair
+from greenroom.core import REMINDER, begins_with
 from greenroom.models import Message, TextBlock, ToolResultBlock
 from greenroom.store import RESUMED_BYTES, Line, read_conversation
 
@@ -95,9 +96,7 @@ def _said(line: Line, message: Message) -> tuple[str, ...]:
     if isinstance(typed, str):
         return (typed,)
     texts = [block.text for block in message.content if isinstance(block, TextBlock)]
-    return tuple(text for text in texts if not text.startswith(_REMINDER))
+    return tuple(text for text in texts if not begins_with(text, REMINDER))
 
 
 _NOT_THE_USERS: Final = ("origin", "isMeta", "isCompactSummary", AT_REST)
-_REMINDER: Final = "<system-reminder>"
-"""What the runtime says begins so, also in a message of the user's."""

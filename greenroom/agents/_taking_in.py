@@ -18,10 +18,10 @@ from greenroom.agents._blocks import open_calls
 from greenroom.agents._calls import Caller, run_calls
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._grants import NOTHING_GRANTED
-from greenroom.agents._hooking import Hooking, PromptBlocked, reminder
-from greenroom.agents._inputs import Note, Prompt, Work, escape, is_meta, notices_of, origin_of, render
+from greenroom.agents._hooking import Hooking, PromptBlocked
+from greenroom.agents._inputs import Note, Prompt, Work, is_meta, notices_of, origin_of, render
 from greenroom.agents._services import AgentHome
-from greenroom.core import GreenroomError, JournalError, UsageError
+from greenroom.core import REMINDER, GreenroomError, JournalError, UsageError, fields, reminder, wrap
 from greenroom.hooks import HookEvent, UserPromptExpansionInput, UserPromptSubmitInput
 from greenroom.inbox import Entry, Item, Kind, plan_edge, plan_messages, plan_turn
 from greenroom.mailbox import Envelope
@@ -89,7 +89,7 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
         if origin.is_consent:  # else it is said first: an interrupt while hooks look at the others must not lose it
             others = await _admit(turn, lease.messages)
         quiet = _take_quiet(turn)
-        texts = [text, *turn.hooking.take_reminders(), *(reminder(one.text) for one in quiet)]
+        texts = [text, *turn.hooking.take_reminders(), *(wrap(REMINDER, one.text) for one in quiet)]
         typed = "" if _words(message) == text else _words(message)
         if home.definition.initial_prompt and not len(turn.conversation):
             texts.insert(0, home.definition.initial_prompt)
@@ -201,7 +201,7 @@ def say_results(turn: Taker, results: Sequence[ToolResultBlock]) -> None:
         turn.conversation.say(texts, results)
         return
     quiet = _take_quiet(turn)
-    texts += [reminder(one.text) for one in quiet]
+    texts += [wrap(REMINDER, one.text) for one in quiet]
     turn.conversation.say(texts, results, notices=notices_of(quiet))
 
 
@@ -316,7 +316,7 @@ async def _run_entry(turn: Taker, item: Item) -> None:
     finally:
         turn.home.activity = ""
         parts = {"bash-input": item.text, "bash-stdout": out, "bash-stderr": error}
-        text = "".join(f"<{name}>{escape(part)}</{name}>" for name, part in parts.items())
+        text = "".join(fields(parts))
         turn.conversation.say([text], origin=item.origin, uuid=item.uuid, is_at_rest=True)
 
 
@@ -341,7 +341,7 @@ async def run_skill(turn: Taker, message: Note | Work | Prompt | Item, rendered:
         home.activity, home.last_text = "", out
         parts = {"command-name": name, "command-args": rendered.arguments, "local-command-stdout": out}
         parts |= {"local-command-stderr": error} if error else {}
-        text = "".join(f"<{tag}>{escape(part)}</{tag}>" for tag, part in parts.items())
+        text = "".join(fields(parts))
         uuid = _uuid_of(turn, message)
         turn.conversation.say([text], origin=origin_of(message), uuid=uuid, is_at_rest=True)
     return out

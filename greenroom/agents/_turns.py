@@ -29,7 +29,7 @@ from greenroom.agents._events import AgentSpoke
 from greenroom.agents._fold import THINKING, retry_text
 from greenroom.agents._forked import make_request
 from greenroom.agents._guard import Deferred, Guard
-from greenroom.agents._hooking import Hooking, PromptBlocked, StoppedByHook, reminder, running_tasks
+from greenroom.agents._hooking import Hooking, PromptBlocked, StoppedByHook, running_tasks
 from greenroom.agents._inputs import Answer, Input, Prompt, origin_of, prompt_id_of
 from greenroom.agents._services import NO_USAGE, AgentHome
 from greenroom.agents._taking_in import (
@@ -42,7 +42,7 @@ from greenroom.agents._taking_in import (
     take_while_waiting,
 )
 from greenroom.agents.review import AutoModeEnded
-from greenroom.core import PeerError, ProviderError, UsageError
+from greenroom.core import PeerError, ProviderError, UsageError, reminder
 from greenroom.hooks import (
     BatchedCall,
     HookEvent,

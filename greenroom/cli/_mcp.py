@@ -27,7 +27,7 @@ from greenroom.cli._output import complain, note, print_table
 from greenroom.cli._replay_page import Page, counted
 from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._words import printable
-from greenroom.core import GreenroomError, Ports
+from greenroom.core import GreenroomError, Ports, printable_text
 from greenroom.core.sources import Places, find_places
 from greenroom.mcp import (
     TOKENS_FOLDER,
@@ -277,7 +277,7 @@ async def _log_in(
 
 async def _show(name: str, address: str) -> None:
     await trio.lowlevel.checkpoint()
-    print(f"Log in at {printable(name)}, here:\n\n{address}\n", flush=True)
+    print(f"Log in at {printable(name)}, here:\n\n{printable_text(address)}\n", flush=True)
 
 
 async def _show_and_open(name: str, address: str) -> None:

@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from greenroom.core import printable_json, printable_text
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -34,6 +36,16 @@ def is_terminal() -> bool:
     return sys.stdout is not None and sys.stdout.isatty()
 
 
+def for_reader(text: str) -> str:
+    """Return text as standard output gets it: as it is for a program, without control characters for a terminal."""
+    return printable_text(text) if is_terminal() else text
+
+
+def json_for_reader(text: str) -> str:
+    """Return JSON as standard output gets it: on a terminal control characters are written as escapes."""
+    return printable_json(text) if is_terminal() else text
+
+
 def drop_output() -> None:
     """Let what is held back, and all that follows, go nowhere: the interpreter flushes once more at its exit."""
     with suppress(OSError, ValueError, AttributeError):  # there may be no descriptor
@@ -47,7 +59,7 @@ def drop_output() -> None:
 def complain(text: str, *, code: int) -> int:
     """Say what went wrong in one line on standard error, without control characters, and return the exit code."""
     # Servers, hooks and files are quoted in it, and none of them is to write on the terminal as it likes.
-    line = "".join(one if one.isprintable() else "\ufffd" for one in " ".join(text.split()))
+    line = printable_text(" ".join(text.split()))
     with suppress(OSError):  # nobody is left to tell
         print(f"{PROGRAM}: {line}", file=sys.stderr, flush=True)
     return code
@@ -68,7 +80,7 @@ def noting_log() -> Iterator[None]:
             world = _WORLD.fullmatch(text)  # where the world is at fault, what it did says all that a person can use
             note(world["what"] if world is not None else text)
             if record.exc_info:
-                print(self.format(record).partition("\n")[2], file=sys.stderr, flush=True)
+                print(printable_text(self.format(record).partition("\n")[2]), file=sys.stderr, flush=True)
 
     log = logging.getLogger(PROGRAM)
     handler = Handler(logging.WARNING)

@@ -10,9 +10,9 @@ from typing import Any, Final, TypeVar, final
 
 import attrs
 
-from greenroom.cli._output import is_terminal
+from greenroom.cli._output import is_terminal, json_for_reader
 from greenroom.cli._words import Narrator, printable
-from greenroom.core import field_names
+from greenroom.core import field_names, printable_text
 from greenroom.trace import Entry, UnknownEvent
 
 T = TypeVar("T")
@@ -37,12 +37,13 @@ class Page:
         if is_json:
             import orjson
 
-            print(orjson.dumps(self.facts, default=str, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode())
+            found = orjson.dumps(self.facts, default=str, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS)
+            print(json_for_reader(found.decode()))
             return
         width = shutil.get_terminal_size().columns if is_terminal() else sys.maxsize
         for line in self.lines:
             # Names are text of a model or a user: they must not move the cursor.
-            safe = "".join(one if one.isprintable() else "\ufffd" for one in line)
+            safe = printable_text(line)
             print(safe if len(safe) <= width else safe[: width - 1] + "…")
 
 

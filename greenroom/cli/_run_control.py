@@ -46,7 +46,7 @@ from greenroom.hooks import HandlerFailed, HookSource, SourceKind, parse_callbac
 from greenroom.mcp import Elicitation, ElicitationAnswer, ServerState
 from greenroom.permissions import Allow, Deny
 from greenroom.session import Session
-from greenroom.store import encode_line, new_uuid
+from greenroom.store import new_uuid
 
 MOST_BYTES: Final = 10_000_000
 """Of one line."""
@@ -248,7 +248,7 @@ class Host:
         self._write(answer)
 
     def _write(self, line: Line) -> None:
-        self._writer.put(encode_line(line))
+        self._writer.put_line(line)
 
     # --- what it asks for ------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import attrs
 import trio
 
 from greenroom.agents import Appended
-from greenroom.cli._output import complain
+from greenroom.cli._output import complain, for_reader, is_terminal, json_for_reader
 from greenroom.cli._run_ending import Ending
 from greenroom.cli._run_lines import (
     Abandoned,
@@ -44,9 +44,14 @@ class Writer:
         self._ports = ports
         self._put, self._get = trio.open_memory_channel[bytes](float("inf"))
 
-    def put(self, content: bytes) -> None:
-        """Queue some bytes; never waits."""
-        self._put.send_nowait(content)
+    def put_text(self, text: str) -> None:
+        """Queue a text, without control characters where a person reads it on a terminal; never waits."""
+        self._put.send_nowait(for_reader(text).encode("utf-8", "replace"))
+
+    def put_line(self, line: Line) -> None:
+        """Queue a JSON object as a line of its own; never waits."""
+        content = encode_line(line)
+        self._put.send_nowait(json_for_reader(content.decode()).encode() if is_terminal() else content)
 
     def close(self) -> None:
         """Take nothing more; `run` returns when all is written."""
@@ -140,7 +145,7 @@ class TextPrinter:
         if origin is not None:
             return
         if ending.text.strip():
-            self._writer.put(ending.text.rstrip("\n").encode("utf-8", "replace") + b"\n")
+            self._writer.put_text(ending.text.rstrip("\n") + "\n")
         if ending.is_error:
             complain(ending.error, code=ending.exit_code)
 
@@ -189,7 +194,7 @@ class JsonPrinter:
         ending, before = self._held
         used = attrs.evolve(before, by_model=counts.by_model, cost_usd=counts.cost_usd)
         line = result_line(ending, used, session=self._session, uuid=self._new_id(), abandoned=abandoned)
-        self._writer.put(encode_line(line))
+        self._writer.put_line(line)
 
 
 @final
@@ -254,7 +259,7 @@ class StreamPrinter:
             self._print(result_line(self._answered, counts, **about, origin=TASK_NOTIFICATION, abandoned=abandoned))
 
     def _print(self, line: Line) -> None:
-        self._writer.put(encode_line(line))
+        self._writer.put_line(line)
 
 
 def make_printer(output_format: OutputFormat, writer: Writer, ports: Ports, *, with_text: bool = False) -> Printer:

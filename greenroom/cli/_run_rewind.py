@@ -7,7 +7,7 @@ from functools import partial
 
 import trio
 
-from greenroom.cli._output import complain
+from greenroom.cli._output import complain, for_reader
 from greenroom.cli._run_flags import RunFlags
 from greenroom.cli._run_protocol import rewound
 from greenroom.cli._swarm import prepared_runs
@@ -36,9 +36,8 @@ def rewind_command(flags: RunFlags, prompt: str | None) -> int:
     done = trio.run(partial(rewind_run, run_folder, flags.rewind_files))
     if flags.output_format == "text":
         gone = frozenset(done.removed)
-        content = "".join(f"{'removed' if path in gone else 'restored'} {path}\n" for path in done.files).encode(
-            errors="surrogateescape"
-        )
+        lines = "".join(f"{'removed' if path in gone else 'restored'} {path}\n" for path in done.files)
+        content = for_reader(lines).encode(errors="surrogateescape")
     else:
         content = encode_line(rewound(done))
     sys.stdout.buffer.write(content)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, final
 import attrs
 import trio
 
-from greenroom.cli._output import flush_output
+from greenroom.cli._output import flush_output, for_reader, json_for_reader
 from greenroom.cli._reading import Reading
 from greenroom.cli._words import Narrator, printable
 
@@ -198,7 +198,7 @@ class JsonView:
             if reading.newly_lost:
                 _print_json({"ev": "swarm.lost", "events": reading.newly_lost})
             record = (seq, reading.since_began(t), type(event), *field_values(event))
-            _print(codec.encode(record, 0.0).decode().rstrip("\n"))
+            _print(json_for_reader(codec.encode(record, 0.0).decode().rstrip("\n")))
 
     def show_team(self, team: Team) -> None:
         """Nothing: the board's own events tell."""
@@ -217,7 +217,7 @@ class JsonView:
 
 
 def _print(line: str) -> None:
-    print(line, flush=True)
+    print(for_reader(line), flush=True)
 
 
 def _print_transition(t_s: float, name: str, kind: str, details: str) -> None:
@@ -228,4 +228,4 @@ def _print_json(value: dict[str, Any]) -> None:
     """Print an object in the form that events have."""
     import json
 
-    _print(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    _print(json_for_reader(json.dumps(value, ensure_ascii=False, separators=(",", ":"))))

@@ -24,7 +24,7 @@ from greenroom.actors import (
     TurnEnded,
 )
 from greenroom.agents import AgentSpoke, ModelBegan, ModelEnded, ModelRetried, ToolBegan, ToolEnded
-from greenroom.core import Event
+from greenroom.core import Event, printable_text
 from greenroom.mailbox import MessageDied
 from greenroom.session import ElicitationAnswered, ElicitationAsked, SessionBegan, SessionEnded, SessionTitled
 from greenroom.supervisor import ChildRestarted, SupervisorEscalated, TreeNode
@@ -47,8 +47,7 @@ _ID: Final = re.compile(r"\ba[0-9a-f]{16}\b")
 
 def printable(text: str, most: int = 160) -> str:
     """Return text on one line, without control characters, cut where it is long."""
-    line = " ".join(text.split())
-    line = "".join(one if one.isprintable() else "\ufffd" for one in line)
+    line = printable_text(" ".join(text.split()))
     return line if len(line) <= most else line[: most - 1] + "…"
 
 

@@ -1,6 +1,7 @@
 """Words that everything above shares: ids, errors, the event base, the recorder, ports, the settings loader."""
 
 from greenroom.core._collector import calm_collector
+from greenroom.core._control_characters import printable_json, printable_text, without_control
 from greenroom.core._errors import (
     ActorEnded,
     AskCycle,
@@ -40,6 +41,7 @@ from greenroom.core._events import (
     field_names,
     field_values,
 )
+from greenroom.core._frames import FRAMES, NO_PERSON, REMINDER, begins_with, escape_text, fields, frame, reminder, wrap
 from greenroom.core._ids import Ids, SeededIds, SystemIds, actor_id, is_session_id, is_uuid, session_id, task_id
 from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
 from greenroom.core._nurseries import open_bare_nursery
@@ -62,7 +64,10 @@ from greenroom.core._switches import read_switch
 __all__ = [
     "CLASS",
     "FIELDS",
+    "FRAMES",
     "IMAGE_TYPES",
+    "NO_PERSON",
+    "REMINDER",
     "SEQ",
     "TIME",
     "ActorEnded",
@@ -113,17 +118,26 @@ __all__ = [
     "WorkEnded",
     "actor_id",
     "arm_points",
+    "begins_with",
     "calm_collector",
+    "escape_text",
     "event_of",
     "field_names",
     "field_values",
+    "fields",
+    "frame",
     "is_session_id",
     "is_uuid",
     "open_bare_nursery",
     "point",
+    "printable_json",
+    "printable_text",
     "read_image",
     "read_settings",
     "read_switch",
+    "reminder",
     "session_id",
     "task_id",
+    "without_control",
+    "wrap",
 ]

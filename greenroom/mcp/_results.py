@@ -16,7 +16,7 @@ from typing import Final, TypeAlias, final
 
 import attrs
 
-from greenroom.core import BadImage, Image, read_image
+from greenroom.core import BadImage, Image, escape_text, read_image
 from greenroom.mcp._errors import CallFailed
 from greenroom.mcp._peer import BinaryPart, CallResult, LinkPart, Part, ResourcePart, TextPart
 from greenroom.mcp._settings import CHARS_PER_TOKEN
@@ -66,7 +66,7 @@ async def render(result: CallResult, keep: Keep, most: int, *, may_show: bool = 
     lines = [await frame.line(part) for part in result.parts]
     if not any(lines) and result.structured is not None:
         lines = [json.dumps(result.structured, ensure_ascii=False, indent=2)]
-    text = await _cut(clean("\n".join(lines)).strip("\r\n"), most - (room - frame.room), keep)
+    text = await _cut(escape_text("\n".join(lines)).strip("\r\n"), most - (room - frame.room), keep)
     return Shown(text, tuple(frame.images))
 
 

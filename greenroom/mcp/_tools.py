@@ -11,7 +11,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import Ports, task_id
+from greenroom.core import Ports, escape_text, task_id
 from greenroom.mcp._calls import LinkedCall
 from greenroom.mcp._errors import McpError
 from greenroom.mcp._names import tool_name
@@ -171,5 +171,6 @@ def make_tools(
 
 
 def cut(text: str) -> str:
-    """Return a text with no more than a model should read of it."""
+    """Return a text of a server with no more than a model should read of it; what imitates the runtime is escaped."""
+    text = escape_text(text)
     return text if len(text) <= DESCRIPTION_CHARS else text[: DESCRIPTION_CHARS - 1] + "…"

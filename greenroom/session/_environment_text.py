@@ -13,6 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
+from greenroom.core import escape_text
 from greenroom.worktrees import clean_environment
 
 GIT: Final = "# Git"
@@ -54,7 +55,7 @@ def git_status(folder: Path, environ: Mapping[str, str]) -> str:
     commits = _ask(folder, environ, "log", "--oneline", "--no-decorate", f"-{MOST_COMMITS}")
     if commits:
         parts.append(f"Latest commits:\n{commits.rstrip()}")
-    return "\n".join(parts)
+    return escape_text("\n".join(parts))  # names of files and subjects of commits are anybody's
 
 
 def branch_in(git: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, final
 import attrs
 
 from greenroom.agents import AgentHome, Note
+from greenroom.core import reminder
 from greenroom.hooks import LateAnswer
 from greenroom.inbox import HOOK
 from greenroom.mailbox import Lane
@@ -56,7 +57,7 @@ def late_delivery(home: AgentHome) -> Callable[[LateAnswer], object]:
 
     def deliver(late: LateAnswer) -> None:
         if late.wakes and home.tell is not None and late.contexts:
-            home.tell(Note("\n".join(late.contexts), is_hidden=True, origin=HOOK), Lane.LATER)
+            home.tell(Note("\n".join(map(reminder, late.contexts)), is_hidden=True, origin=HOOK), Lane.LATER)
         else:
             home.reminders += late.contexts
 

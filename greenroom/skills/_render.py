@@ -15,7 +15,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import PeerError
+from greenroom.core import PeerError, escape_text, wrap
 from greenroom.core.sources import Scope
 from greenroom.skills._arguments import APPENDED, Arguments, replace_both, substitute, takes_all
 from greenroom.skills._ports import FileReader, MayRun, ShellCommand, ShellRunner
@@ -126,7 +126,7 @@ async def render_skill(skill: Skill, arguments: str, ports: RenderPorts) -> Rend
     body = "".join(made)
     if arguments.strip() and not takes_all(skill.body, given):
         body = f"{body}\n\n{APPENDED}{arguments}"
-    body += "".join(f'\n\n<file path="{path}">\n{content}\n</file>' for path, content in shown.items())
+    body += "".join(f"\n\n{wrap('file', escape_text(text, ('file',)), {'path': path})}" for path, text in shown.items())
     if len(body) > RENDERED_CHARACTERS:
         raise SkillFailed(skill.name, f"the skill {skill.name!r} comes to {len(body):,} characters, which is too long")
     head = "" if skill.is_command else f"Base directory for this skill: {skill.folder}\n\n"

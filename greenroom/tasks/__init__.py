@@ -18,7 +18,7 @@ from greenroom.tasks._events import (
     record_undelivered,
 )
 from greenroom.tasks._fold import FOLDS, TaskView, lost
-from greenroom.tasks._notice import TaskNotice, TaskUsage, escaped
+from greenroom.tasks._notice import TaskNotice, TaskUsage
 from greenroom.tasks._progress import Progress
 from greenroom.tasks._registry import RELEASE_S, Tasks, open_tasks
 from greenroom.tasks._task import AGENT, LOST, MCP_CALL, SHELL, TEAMMATE, Task, TaskInfo, describe_end
@@ -52,7 +52,6 @@ __all__ = [
     "TaskView",
     "Tasks",
     "describe_end",
-    "escaped",
     "lost",
     "open_tasks",
     "record_new",

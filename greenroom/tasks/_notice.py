@@ -6,15 +6,13 @@ tasks, never from what the task printed. Must not know: how it is delivered.
 
 from __future__ import annotations
 
-import html
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, final
 
 import attrs
 
-# What XML 1.0 has no way to write, escaped or not.
-_UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from greenroom.core import fields, wrap
+
 TAG: Final = "task-notification"
 
 
@@ -43,6 +41,8 @@ class TaskNotice:
     """One sentence for the reader."""
     result: str | None = None
     """What an agent said last, or what a call came to, whole or in part; None for what says nothing, such as a shell."""
+    is_marked: bool = False
+    """Whether what imitates the runtime in the result is marked already, as in the reports of agents; not part of the text."""
     usage: TaskUsage | None = None
     worktree: str = ""
     """The worktree that was kept."""
@@ -61,8 +61,8 @@ class TaskNotice:
 
     @property
     def xml(self) -> str:
-        """The text that the model gets, in the fields and the order of the reference (agents 6.20, 6.21)."""
-        return "\n".join([f"<{TAG}>", *self._lines(), f"</{TAG}>"])
+        """The text that the model gets, in the fields and the order of the leading coding agent's."""
+        return wrap(TAG, "\n".join(self._lines()))
 
     def _lines(self) -> Iterator[str]:
         texts = {
@@ -71,24 +71,24 @@ class TaskNotice:
             "output-file": self.output_file,
             "status": self.status,
             "summary": self.summary,
-            "result": self.result or "",
         }
-        for name, text in texts.items():
-            if text:
-                yield f"<{name}>{escaped(text)}</{name}>"
+        yield from self._fields(texts)
+        if self.result:
+            yield from self._fields({"result": self.result}, keeps_marks=self.is_marked)
         if self.usage is not None:
-            numbers = attrs.asdict(self.usage)
-            yield f"<usage>{''.join(f'<{name}>{number}</{name}>' for name, number in numbers.items())}</usage>"
-        for name, text in (("worktree", self.worktree), ("worktree-branch", self.worktree_branch)):
-            if text:
-                yield f"<{name}>{escaped(text)}</{name}>"
+            numbers = fields({name: str(number) for name, number in attrs.asdict(self.usage).items()})
+            yield from fields({"usage": "".join(numbers)})
+        yield from self._fields({"worktree": self.worktree, "worktree-branch": self.worktree_branch})
+
+    def _fields(self, texts: Mapping[str, str], *, keeps_marks: bool = False) -> list[str]:
+        return fields({key: text for key, text in texts.items() if text}, inside=_FIELDS, keeps_marks=keeps_marks)
+
+
+_FIELDS: Final = (
+    *("task-id", "tool-use-id", "output-file", "status", "summary", "result", "usage", "worktree", "worktree-branch"),
+)
 
 
 def name_notice(task_id: str, run: int) -> str:
     """Return what names the notice of the end of a run, in records too: `<task id>.<run>`."""
     return f"{task_id}.{run}"
-
-
-def escaped(text: str) -> str:
-    """Return text as it is written between two tags; what cannot be written is U+FFFD."""
-    return html.escape(_UNWRITABLE.sub("\ufffd", text), quote=False)

@@ -244,6 +244,7 @@ class Task:
             status=self.state,
             summary=f"{_name(info.kind, info.description)} {self.ending}",
             result=self.result or self.said_of_silence or None,
+            is_marked=info.kind == AGENT,
             usage=self.usage,
             worktree=self.worktree,
             worktree_branch=self.worktree_branch,

@@ -15,7 +15,7 @@ import attrs
 
 from greenroom.actors import Behavior, Context, Down, Ref, Request, Signal
 from greenroom.agents import Note, Work
-from greenroom.core import JournalError, Level
+from greenroom.core import JournalError, Level, escape_text
 from greenroom.mailbox import Delivery, Lane
 from greenroom.teams._board_state import BoardState
 from greenroom.teams._edits import Edit, Refused, plan_edit, refuse_metadata
@@ -441,7 +441,8 @@ class Board(Behavior[BoardMessage]):
         if ref is None:  # the lead, who reads the board by itself
             return
         whose = "is still yours" if is_cut else "is yours"
-        text = f"Task #{item.id} {whose}: {item.subject}\n\n{item.description}".rstrip()
+        said = f"{escape_text(' '.join(item.subject.split()))}\n\n{escape_text(item.description)}"
+        text = f"Task #{item.id} {whose}: {said}".rstrip()
         if is_cut:
             text += f"\n\n{_GO_ON}"
         delivery = ref.tell(Work(text, item.id), Lane.LATER, size_bytes=len(text))

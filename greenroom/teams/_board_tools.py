@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from greenroom.core import ActorEnded, AskTimedOut, JournalError, TurnFailed, TurnKilled, Undelivered
+from greenroom.core import ActorEnded, AskTimedOut, JournalError, TurnFailed, TurnKilled, Undelivered, escape_text
 from greenroom.hooks import HookEvent
 from greenroom.teams._board import CreateItem, Edited, EditItem, ReserveId
 from greenroom.teams._board_hooks import has_hooks, refuse_completion, refuse_creation
@@ -245,7 +245,8 @@ def _fields(edit: Edit, done: Edited) -> list[str]:
 
 def _answer(ctx: ToolContext, values: Mapping[str, Any], hint: str = "") -> str:
     ctx.attach(values)
-    return f"{_json(values)}\n\n{hint}" if hint else _json(values)
+    text = escape_text(_json(values))
+    return f"{text}\n\n{hint}" if hint else text
 
 
 _json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

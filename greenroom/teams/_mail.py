@@ -18,7 +18,7 @@ from greenroom.actors import Down
 from greenroom.agents import Note
 from greenroom.agents.crew import SendRefused, Told, not_recorded
 from greenroom.agents.delegation import Letter, shortened
-from greenroom.core import JournalError
+from greenroom.core import JournalError, escape_text
 from greenroom.inbox import AUTO_CONTINUATION
 from greenroom.mailbox import Delivery, Lane
 from greenroom.teams._mail_events import Mail, MailQuarantined, MailRead, MailReturned, MailSent
@@ -305,7 +305,7 @@ class TeamMail:
             if writer is None or writer.ref.is_gone:
                 continue
             said = "; ".join(one.summary for one in left if one.sender == sender)
-            text = f"{member.name} has ended, and has not read what you sent it: {said}"
+            text = f"{member.name} has ended, and has not read what you sent it: {escape_text(said)}"
             writer.ref.tell(Note(text, is_hidden=True, origin=AUTO_CONTINUATION), Lane.LATER, size_bytes=len(text))
 
     # --- what an earlier process left ------------------------------------------------------------------------------

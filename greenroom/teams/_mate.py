@@ -16,7 +16,7 @@ import trio
 
 from greenroom.actors import Context
 from greenroom.agents import Agent, Hooking, Input, Note, Prompt, StoppedByHook, Work
-from greenroom.core import InternalError
+from greenroom.core import InternalError, reminder
 from greenroom.hooks import HookEvent, HookOutcome, TeammateIdleInput
 from greenroom.inbox import AUTO_CONTINUATION, HOOK
 from greenroom.mailbox import Delivery, Envelope, Lane
@@ -202,7 +202,9 @@ class MateAgent(Agent):
         if verdict.warning:
             hooking.notice(HookEvent.TEAMMATE_IDLE.value, verdict.warning)
         if verdict.goes_on:
-            ctx.ref.tell(Note("\n".join(verdict.said), is_hidden=True, origin=HOOK), LANE_OF[Source.LEAD])
+            ctx.ref.tell(
+                Note("\n".join(map(reminder, verdict.said)), is_hidden=True, origin=HOOK), LANE_OF[Source.LEAD]
+            )
         return verdict.goes_on
 
     def _tell_board(self, message: Join | Idle | Busy | GiveBack | TurnOver) -> None:

@@ -137,7 +137,7 @@ async def test_notes_that_come_during_a_turn_reach_the_next_request(autojump_clo
 
     last = model.requests[-1].messages[-1]
     assert [type(block).__name__ for block in last.content] == ["ToolResultBlock", "TextBlock"]
-    assert last.text == '<teammate-message teammate_id="mate">\nby the &lt;way&gt;\n</teammate-message>'
+    assert last.text == '<teammate-message teammate_id="mate">\nby the <way>\n</teammate-message>'
 
 
 async def test_work_and_prompts_get_turns_of_their_own(autojump_clock: MockClock) -> None:

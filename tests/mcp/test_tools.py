@@ -16,7 +16,7 @@ import trio
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greenroom.core import IMAGE_TYPES, InlineBlocking
+from greenroom.core import IMAGE_TYPES, InlineBlocking, escape_text
 from greenroom.hooks import HookContext, HookRunner, HookServices, HookSource, StopInput, merge_hooks, parse_hooks
 from greenroom.mcp import (
     BinaryPart,
@@ -136,7 +136,7 @@ def test_text_is_shown_up_to_its_cap_and_kept_whole_beyond(text: str, most: int)
 
     shown.encode()  # neither a lone surrogate
     assert "\0" not in shown  # nor a NUL
-    clean = text.replace("\0", "\ufffd").encode(errors="replace").decode().strip("\r\n")
+    clean = escape_text(text).strip("\r\n")
     if len(clean) <= most:
         assert (shown, kept) == (clean, [])
     else:

@@ -6,7 +6,6 @@ roster, requests), what its members heard, transcripts and the record; none of t
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections import Counter
@@ -151,7 +150,7 @@ def check_last_notices(world: World) -> None:
 def _notices(world: World) -> list[dict[str, Any]]:
     """Return the notices that the lead has read, in order."""
     lead = world.session.main.id
-    return [json.loads(found) for text in world.texts_of(lead) for found in _IDLE.findall(html.unescape(text))]
+    return [json.loads(found) for text in world.texts_of(lead) for found in _IDLE.findall(text)]
 
 
 def check_deadlines(world: World) -> None:

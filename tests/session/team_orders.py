@@ -10,7 +10,6 @@ their reader makes of them.
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections import Counter
@@ -215,7 +214,7 @@ class ObedientMembers:
 
     def _answers(self, request: ModelRequest) -> Round:
         """Return what is said at once to requests, and to an item when all that is left is to be done."""
-        text = html.unescape(_said_last(request.messages))
+        text = _said_last(request.messages)
         asked = [*_PLAN.findall(text), *_SHUTDOWN.findall(text)]
         answers = [["answer", one, word] for one, word in asked if word != SILENT]
         if not answers and self._is_handed_enough(request):
@@ -296,7 +295,7 @@ class ObedientMembers:
 
 
 def _texts(message: Message) -> list[str]:
-    return [html.unescape(block.text) for block in message.content if isinstance(block, TextBlock)]
+    return [block.text for block in message.content if isinstance(block, TextBlock)]
 
 
 def _said_last(messages: Sequence[Message]) -> str:

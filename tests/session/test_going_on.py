@@ -40,7 +40,8 @@ async def test_what_is_sent_to_one_that_waits_for_a_place_is_read_with_its_task(
         assert str((await first.wait_finished()).state) == str((await second.wait_finished()).state) == "completed"
         assert second.task.info.run == 1
 
-    assert read == ["first", "second\n\nand quickly\n\nand well"]
+    framed = '<teammate-message teammate_id="main">\nand quickly\n</teammate-message>'
+    assert read == ["first", f"second\n\n{framed}\n\nand well"]
     assert violations(session) == []
 
 

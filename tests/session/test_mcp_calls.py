@@ -125,7 +125,7 @@ async def test_a_call_that_takes_long_goes_on_and_its_result_comes_as_one_notice
         f"A notice brings its result, which is also written to: {status.output_file}"
     )
     (notice,) = notices(one.session)
-    assert result_of(notice) == "&lt;found it&gt;"
+    assert result_of(notice) == "<found it>"
     assert '<summary>MCP call "work of far" completed</summary>' in notice
     assert await trio.Path(status.output_file).read_text() == "<found it>"
     assert (task.state, task.exit_code) == ("completed", None)

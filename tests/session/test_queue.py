@@ -234,8 +234,8 @@ async def test_a_command_line_waits_for_the_end_of_the_turn_and_its_output_is_re
 
     entry, question = last_texts(model.requests[-1])
     assert question == "What did it say?"
-    assert entry.startswith("<bash-input>echo '&lt;b&gt;'; exit 3</bash-input><bash-stdout></bash-stdout><bash-stderr>")
-    assert "&lt;b&gt;" in entry.partition("<bash-stderr>")[2]
+    assert entry.startswith("<bash-input>echo '<b>'; exit 3</bash-input><bash-stdout></bash-stdout><bash-stderr>")
+    assert "<b>" in entry.partition("<bash-stderr>")[2]
 
 
 async def test_what_nobody_is_to_answer_is_no_turn_to_go_on_with(project: Path) -> None:

@@ -115,7 +115,7 @@ async def test_a_user_gets_what_the_skill_says_as_the_output_of_the_command(
     command, prompt = [getattr(block, "text", "") for block in asked(model, "main")[0].messages[0].content]
     assert command == (
         "<command-name>/audit-auth</command-name><command-args>login page</command-args>"
-        "<local-command-stdout>Use &lt;b&gt;.</local-command-stdout>"
+        "<local-command-stdout>Use <b>.</local-command-stdout>"
     )
     assert prompt == "And now?"
     assert "Audit login page." in asked(model, CHILD)[0].messages[0].text
@@ -163,9 +163,8 @@ async def test_an_assistant_waits_for_nothing_and_reads_a_hidden_prompt(
         assert trio.current_time() - began_s < 10.0
         await session.wait_quiet()
     texts = [one.messages[-1].text for one in asked(model, "main")]
-    assert texts[1] == (
-        '<command-result command="/audit-auth a" status="completed">\nOne &lt;/command-result&gt;.\n</command-result>'
-    )
+    assert texts[1].startswith('<command-result command="/audit-auth a" status="completed">\n[harness: ')
+    assert texts[1].endswith("\nOne \\&lt;/command-result>.\n</command-result>")
     assert "Two." in texts[2]
     assert "<task-notification>" not in str(said(session))
     lines = [json.loads(line) for line in (session.run_folder / "transcripts/main.jsonl").read_text().splitlines()]

@@ -71,9 +71,7 @@ async def test_members_write_to_each_other_and_to_the_lead_by_all_its_names(
     ]
     assert heard["ann"] == ['<teammate-message teammate_id="team-lead">\nLook at the lexer.\n</teammate-message>']
     assert [text.splitlines()[1] for text in heard[LEAD]] == ["by team-lead", "by lead", "by main", "by Lead@t"]
-    assert any("summary&quot;: &quot;to bob: parser&quot;" in text for text in idle), (
-        "what mates told each other (7.49)"
-    )
+    assert any('summary": "to bob: parser"' in text for text in idle), "what mates told each other (7.49)"
     assert [one.mail for one in sent] == [1, 2, 3, 4, 5, 6]
     assert sorted(one.mail for one in read) == [1, 2, 3, 4, 5, 6]
     assert violations(session) == []

@@ -46,7 +46,7 @@ class Scene:
     @property
     def lead_read(self) -> str:
         """All that the lead has read."""
-        return "\n".join(main_messages(self.session)).replace("&quot;", '"')
+        return "\n".join(main_messages(self.session))
 
     @property
     def notices(self) -> list[Mapping[str, Any]]:

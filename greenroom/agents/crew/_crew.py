@@ -33,7 +33,7 @@ from greenroom.agents.crew._stays import Stays
 from greenroom.agents.crew._telling import Telling
 from greenroom.agents.delegation._results import NO_OUTPUT
 from greenroom.agents.delegation._routing import SpawnRefused
-from greenroom.core import Cause, JournalBusy, JournalError, Ports, Stopping, actor_id
+from greenroom.core import Cause, JournalBusy, JournalError, Ports, Stopping, actor_id, escape_text
 from greenroom.store import encode_line
 from greenroom.supervisor import Supervisor
 from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
@@ -188,7 +188,7 @@ class Crew:
         self.members[agent_id] = member
         if not home.listeners:
             home.listeners = (partial(self._write_output, member),)
-        text = order.prompt
+        text = escape_text(order.prompt)
         if order.is_fork:
             place, parent = (str(home.place), str(order.caller.cwd)) if order.in_worktree and order.caller else ("", "")
             text = directive(text, place=place, parent=parent)

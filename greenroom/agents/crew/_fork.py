@@ -14,19 +14,22 @@ from typing import Final
 import attrs
 
 from greenroom.agents._services import AgentHome, Lineage
+from greenroom.core import begins_with, wrap
 from greenroom.models import Message, TextBlock, ToolResultBlock
 from greenroom.permissions import Mode, Policy
 from greenroom.tools import ToolSet, Workspace
 
 FORK: Final = "fork"
 PLACEHOLDER: Final = "Fork started — processing in background"
-TAG: Final = "<fork-boilerplate>"
-_BOILERPLATE: Final = f"""{TAG}
+TAG: Final = "fork-boilerplate"
+_BOILERPLATE: Final = wrap(
+    TAG,
+    """\
 You are a fork: a worker that begins with this whole conversation. You are not the agent that wrote it.
 - Do the work yourself, with your own tools. Do not start agents and do not fork: that is refused here.
 - Do what the directive says and nothing beyond it; ask nobody anything.
-- End with a short report of what you did or found. Only the report is read, by the agent whose conversation this is.
-</fork-boilerplate>"""
+- End with a short report of what you did or found. Only the report is read, by the agent whose conversation this is.""",
+)
 _TRANSLATE: Final = (
     "You work in a worktree of your own, {place}: a separate checkout of the same repository. Paths in the conversation "
     "belong to the parent's folder, {parent}; translate them to yours, and read a file again before you change it."
@@ -48,7 +51,7 @@ def directive(prompt: str, *, place: str = "", parent: str = "") -> str:
 def is_told_to_be_a_fork(messages: Sequence[Message]) -> bool:
     """Whether the conversation is a fork's, by what it was told; what tools printed and models said does not count."""
     return any(
-        isinstance(block, TextBlock) and block.text.startswith(TAG)
+        isinstance(block, TextBlock) and begins_with(block.text, TAG)
         for message in messages
         if message.role == "user"
         for block in message.content

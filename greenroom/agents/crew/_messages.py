@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, final
 import attrs
 
 from greenroom.agents._definition import AgentDefinition
-from greenroom.agents._inputs import Note
+from greenroom.agents._inputs import Note, render
 from greenroom.agents._loading import Loaded
 from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.crew._agent_tool import is_one_shot
@@ -213,7 +213,7 @@ class Post:
         member = crew.members.get(agent_id)
         if member is not None and member.is_running:
             if member.ref is None:
-                member.first = f"{member.first}\n\n{text}"
+                member.first = f"{member.first}\n\n{render(self._note(text, sender))}"
                 return Sent(to=agent_id, has_resumed=False)
             delivery = member.ref.tell(self._note(text, sender), Lane.LATER, size_bytes=len(text))
             if delivery is not Delivery.CLOSED:

@@ -16,7 +16,6 @@ import attrs
 
 from greenroom.agents._calls import summarize
 from greenroom.agents._definition import INHERIT, AgentDefinition
-from greenroom.agents._inputs import escape
 from greenroom.agents._services import AgentHome, Lineage
 from greenroom.agents.crew._agent_tool import denied_types, limits_of
 from greenroom.agents.crew._crew import Crew
@@ -26,7 +25,7 @@ from greenroom.agents.crew._waiting import wait_linked
 from greenroom.agents.delegation._carriers import Carrier, SkillSituation, choose_carrier
 from greenroom.agents.delegation._results import NO_OUTPUT, worktree_lines
 from greenroom.agents.delegation._routing import Caller, Situation, SpawnRefused, route_skill
-from greenroom.core import PeerError, UsageError
+from greenroom.core import PeerError, UsageError, frame
 from greenroom.inbox import SCHEDULE
 from greenroom.skills import Rendered
 from greenroom.tasks import Task, TaskState
@@ -197,11 +196,11 @@ class SkillForks:
     # --- telling ---------------------------------------------------------------------------------------------------
 
     def _tell(self, task: Task) -> bool:
-        said, command = task.result or "", escape(task.info.description)
+        said = task.result or ""
         if task.state is not TaskState.COMPLETED:
             said = f"{said}\n(The agent {task.ending}.)".lstrip()
-        text = escape(_with_worktree(task, said))
-        return self.hand_in(f'<command-result command="{command}" status="{task.state}">\n{text}\n</command-result>')
+        about = {"command": task.info.description, "status": task.state}
+        return self.hand_in(frame("command-result", _with_worktree(task, said), about, keeps_marks=True))
 
 
 def _with_worktree(task: Task, text: str) -> str:

@@ -8,19 +8,17 @@ holds nobody up. Must not know: how runs end, what notices say.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias, final
+from typing import Any, TypeAlias, final
 
 from greenroom.actors import Ref
 from greenroom.agents._inputs import Note
 from greenroom.agents._services import AgentHome
 from greenroom.agents.crew._orders import Ground, Member
+from greenroom.core import NO_PERSON
 from greenroom.hooks import NotificationInput
 from greenroom.inbox import TASK_NOTIFICATION
 from greenroom.mailbox import Delivery, Lane
 from greenroom.tasks import AGENT, TaskNotice, Tasks
-
-NO_PERSON: Final = "(A notice of the runtime; no person has written this.)"
-"""Stands before a notice, for the model: it is nobody's consent to anything (agents 6.25)."""
 
 Reader: TypeAlias = tuple[Ref[Any], AgentHome]
 

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
+from greenroom.core import fields
 from greenroom.models import Usage
 
 NO_OUTPUT: Final = "(Subagent completed but returned no output.)"
@@ -208,11 +209,12 @@ def _completed(result: Completed, *, is_one_shot: bool) -> str:
     hint = "" if is_one_shot else f" (use SendMessage with to: {result.agent_id!r} to continue this agent)"
     lines = [f"agentId: {result.agent_id}{hint}"]
     lines += worktree_lines(result.worktree_path, result.worktree_branch)
-    lines += [
-        f"<usage>total_tokens: {result.total_tokens}",
-        f"tool_uses: {result.total_tool_use_count}",
-        f"duration_ms: {result.total_duration_ms}</usage>",
-    ]
+    used = {
+        "total_tokens": result.total_tokens,
+        "tool_uses": result.total_tool_use_count,
+        "duration_ms": result.total_duration_ms,
+    }
+    lines += fields({"usage": "\n".join(f"{name}: {number}" for name, number in used.items())})
     return f"{report}\n\n" + "\n".join(lines)
 
 

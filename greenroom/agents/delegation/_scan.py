@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from greenroom.core import FRAMES
+
 _TAGS: Final = (
-    *("system-reminder", "task-notification", "teammate-message", "cross-session-message", "fork-boilerplate"),
-    *("command-name", "command-message", "command-args", "local-command-stdout", "local-command-stderr"),
-    *("bash-input", "bash-stdout", "bash-stderr", "user-prompt-submit-hook", "persisted-output", "channel"),
+    *FRAMES,
     *("function_calls", "function_results", "invoke", "tool_use", "tool_result", "tool_use_error", "usage"),
     *("system", "human", "assistant"),
 )

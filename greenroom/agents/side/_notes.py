@@ -17,11 +17,10 @@ import trio
 
 from greenroom.agents._beside import Beside, Emit, beside
 from greenroom.agents._forked import ForkFailed, run_forked
-from greenroom.agents._hooking import reminder
 from greenroom.agents._services import AgentHome
 from greenroom.agents.memory import MEMORY_FILE, NOTES_LINES, MemoryFolder, hold_notes
 from greenroom.agents.side._confined import Confined, can_write
-from greenroom.core import UsageError
+from greenroom.core import UsageError, reminder
 from greenroom.models import Message
 
 EXTRACTION: Final = "memory extraction"

@@ -9,8 +9,7 @@ from typing import Final
 
 from greenroom.agents._beside import Beside
 from greenroom.agents._forked import run_forked
-from greenroom.agents._hooking import reminder
-from greenroom.core import UsageError
+from greenroom.core import UsageError, reminder
 
 QUESTION: Final = "side question"
 _ABOUT: Final = (

@@ -11,7 +11,7 @@ from typing import Final
 
 from greenroom.agents._beside import Beside
 from greenroom.agents._forked import run_forked
-from greenroom.agents._hooking import reminder
+from greenroom.core import reminder
 from greenroom.models import Message
 
 SUGGESTION: Final = "prompt suggestion"

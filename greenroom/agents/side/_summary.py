@@ -14,8 +14,8 @@ import trio
 from greenroom.agents._beside import Beside, Emit, beside, notice
 from greenroom.agents._events import AgentSummarized
 from greenroom.agents._forked import run_forked
-from greenroom.agents._hooking import reminder
 from greenroom.agents._services import AgentHome
+from greenroom.core import reminder
 from greenroom.models import Message
 
 SUMMARY: Final = "progress summary"

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import trio
 
-from greenroom.core import Cause
+from greenroom.core import Cause, escape_text, fields, wrap
 from greenroom.tools import Arg, BackgroundTask, ToolContext, ToolError, read_output, tool
 from greenroom.tools.builtin._files import on_one_line
 
@@ -48,7 +48,7 @@ async def task_output_tool(
         output = task.result
         if output is None:
             output = (await ctx.blocking(read_output, task.info.output_file)).text
-        fields = {
+        told = {
             "retrieval_status": status,
             "task_id": task.info.id,
             "task_type": task.info.kind,
@@ -57,10 +57,10 @@ async def task_output_tool(
             "error": on_one_line(task.error),
             "attention": on_one_line(task.attention),
         }
-        lines = [f"<{name}>{text}</{name}>" for name, text in fields.items() if text]
+        lines = fields({name: text for name, text in told.items() if text}, inside=("output",))
         if is_finished:
             ctx.tell_end(task)
-    return "\n".join([*lines, f"<output>\n{output}\n</output>"])
+    return "\n".join([*lines, wrap("output", escape_text(output, ("output", *told)))])
 
 
 @tool(name="TaskStop")

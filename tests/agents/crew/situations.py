@@ -9,7 +9,6 @@ message or after a resume. What it was told last counts; when that is done, or l
 
 from __future__ import annotations
 
-import html
 import itertools
 import json
 import re
@@ -194,7 +193,7 @@ def next_round(messages: Sequence[Message]) -> Round:
                 continue
             if "<summary>" in block.text and one is messages[-1]:  # asked for by a compaction
                 return [say("<summary>Much was done.</summary>")]
-            found = _ORDER.search(html.unescape(block.text))
+            found = _ORDER.search(block.text)
             if found is not None:
                 rounds: list[Round] = json.loads(found[1])
                 return rounds[said] if said < len(rounds) else [say(f"Done after {said}.")]
