@@ -10,7 +10,6 @@ Rule 3: what is in doubt is asked.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from typing import Final
 
@@ -18,6 +17,7 @@ import attrs
 
 from greenroom.core import Blocking
 from greenroom.permissions._findings import Findings, Need, tool_findings, whole_tool_rule
+from greenroom.permissions._look import matches_of, real_paths
 from greenroom.permissions._modes import Mode
 from greenroom.permissions._path_patterns import normal
 from greenroom.permissions._place import Place
@@ -28,13 +28,16 @@ from greenroom.permissions._shell_findings import MAX_SUGGESTED, shell_findings
 from greenroom.permissions._traits import HANDS_ON, OTHER_SESSION, ToolKind, canonical_name
 from greenroom.permissions._updates import Update
 
+_MAX_LOOKS: Final = 3
+"""What patterns match is looked up first, and where that leads after it."""
 _ACCEPTS_EDITS: Final = frozenset((Mode.ACCEPT_EDITS, Mode.AUTO))
 
 
 def decide(request: Request) -> Verdict:
     """Return what is to happen to a call: run, ask, or refuse.
 
-    Links are followed as far as `request.links` tells; `check` fills it.
+    Pure: links are followed as far as `request.links` tells, and patterns stand for what `request.matches` tells. `check` looks both
+    up; without, a link is what it says, and so is a pattern.
     """
     found = _find(request, Place(request))
     verdict = _decide(request, found)
@@ -50,28 +53,34 @@ def paths_of(request: Request) -> tuple[str, ...]:
     return tuple(place.asked)
 
 
-def real_paths(paths: Iterable[str]) -> dict[str, str]:
-    """Return where paths lead, for those that lead elsewhere than they say. Looks at the disk; blocks."""
-    found = {}
-    for path in paths:
-        try:
-            real = os.path.realpath(path)
-        except (OSError, ValueError):
-            continue
-        if real != path:
-            found[path] = real
-    return found
+def _looked_up(request: Request) -> Request:
+    """Return the request with what the disk says about its paths and patterns. Blocks."""
+    for _ in range(_MAX_LOOKS):
+        place = Place(request)
+        _find(request, place)
+        patterns = [pattern for pattern in place.patterns if pattern not in request.matches]
+        paths = [path for path in place.asked if path not in request.links]
+        if not patterns and not paths:
+            break
+        wants_all = place.has_path_rules()
+        matches = {pattern: matches_of(pattern, wants_all=wants_all) for pattern in patterns}
+        links = dict.fromkeys(paths, "") | real_paths(paths)
+        request = attrs.evolve(
+            request, matches={**request.matches, **matches}, links={**request.links, **{k: v or k for k, v in links.items()}}
+        )
+    return request
 
 
 async def check(request: Request, blocking: Blocking) -> Verdict:
-    """Look up where the paths of a call lead, and decide. What an engine calls before each tool call.
+    """Look up where the paths of a call lead and what its patterns match, and decide. What an engine calls before each tool call.
 
     A cancelled caller still waits for the look-up, which reads only. Where the decision depends on no path, nothing is
     waited for.
     """
-    paths = paths_of(request)
-    if paths:
-        request = attrs.evolve(request, links=await blocking.run(real_paths, paths))
+    place = Place(request)
+    _find(request, place)
+    if place.asked or place.patterns:
+        request = await blocking.run(_looked_up, request)
     return decide(request)
 
 

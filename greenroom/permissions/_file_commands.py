@@ -1,6 +1,6 @@
 """What the commands that everybody uses do with files: which only read, which edit, and which paths they name.
 
-Rule 1: a command counts as one of these only in the forms that are known; an option that could run or write something makes
+Rule 1: a command counts as one of these only if every option of it is listed in a table; one that could run or write something makes
 it a command like any other. Rule 2: a word is a path unless it is known to be none.
 Must not know: rules, modes, the disk.
 """
@@ -13,6 +13,11 @@ from typing import Final, final
 
 import attrs
 
+from greenroom.permissions._expansions import is_harmless
+from greenroom.permissions._filter_programs import is_harmless_awk, is_harmless_jq, is_harmless_sed
+from greenroom.permissions._git_commands import git_use
+from greenroom.permissions._options import Spec, Use, read_options, read_spec
+from greenroom.permissions._reader_table import FIND_FLAGS, FIND_PATHS, FIND_TEXTS, READERS, VERSIONS
 from greenroom.permissions._shell_words import Word
 
 
@@ -26,93 +31,118 @@ class FileUse:
         paths: The words that name files; a glob stands for what it may become.
         is_git: Whether it looks at a repository, and so depends on the folder that it runs in.
         searches: Whether it reads files that it does not name, below the folders that it does.
+        opens: Whether it reads what lies in a folder that it is given, also what a link in there leads to.
     """
 
     is_edit: bool
     paths: tuple[Word, ...] = ()
     is_git: bool = False
     searches: bool = False
+    opens: bool = False
 
 
 def file_use(words: Sequence[Word]) -> FileUse | None:
     """Return what a command does with files, or None where that is not known for certain."""
-    if not words or words[0].value is None or words[0].has_gap:
+    if not words or words[0].value is None or (words[0].has_gap and words[0].raw != "["):
         return None
     name, rest = words[0].value, words[1:]
-    if name in _SILENT:
-        return FileUse(is_edit=False)
-    refused = _REFUSED.get(name)
-    if refused is not None and any(word.value is None or refused.match(word.value) for word in rest):
+    if not all(map(is_harmless, rest)):
         return None
+    if name in VERSIONS and [word.value for word in rest] == ["--version"]:
+        return FileUse(is_edit=False)
     read = _SPECIAL.get(name)
     if read is not None:
         return read(rest)
-    if name in _READERS:
-        use = _with_paths(rest, is_edit=False)
-        return attrs.evolve(use, searches=True) if use and name == "diff" and _is_recursive(rest) else use
-    if name in _EDITORS:
-        return _with_paths(rest, is_edit=True)
-    return None
+    if name in _SILENT:
+        return _silent(rest)
+    spec = READERS.get(name)
+    is_edit = spec is None
+    spec = spec or _EDITORS.get(name)
+    use = None if spec is None else read_options(rest, spec)
+    if use is None or any(word.value is None and not word.is_process for word in use.paths):
+        return None
+    paths = tuple(word for word in use.paths if word.value != "-")
+    check = _CHECKS.get(name)
+    if check is not None and not check(use):
+        return None
+    return FileUse(is_edit, (*paths, *_patterns(use.texts)), searches=_searches(name, use), opens=name == "diff")
 
 
-_SILENT: Final = frozenset(("echo", "pwd", "which", "true", "false", ":", "test", "[", "[["))
-_READERS: Final = frozenset(("ls", "cat", "head", "tail", "wc", "diff", "stat", "du"))
-_EDITORS: Final = frozenset(("mkdir", "touch", "rm", "rmdir", "mv", "cp"))
-_REFUSED: Final[Mapping[str, re.Pattern[str]]] = {
-    "find": re.compile(r"-exec|-ok|-delete|-fprint|-fls|-files0-from"),
-    "wc": re.compile(r"--files0-from"),
-    "du": re.compile(r"--files0-from|-X|--exclude-from"),
-}
+# --- programs that are not told by options alone ------------------------------------------------------------------------
+
+_SILENT: Final = frozenset("echo true false : for case (( exit return break continue".split())
+"""Builtins that only print what they are given, and heads of the shell's grammar."""
 
 
-def _with_paths(words: Sequence[Word], *, is_edit: bool) -> FileUse | None:
-    paths: list[Word] = []
-    only_paths = False
-    for word in words:
-        if word.value is None:
-            return None
-        if only_paths or not word.value.startswith("-") or word.value == "-":
-            paths.append(word)
-        elif word.value == "--":
-            only_paths = True
-        elif word.has_gap:
-            return None
-        elif "=" in word.value:
-            after = word.value.partition("=")[2]
-            paths.append(Word(after, after, (after,)))
-        elif "/" in word.value or "~" in word.value:
-            return None
-    return FileUse(is_edit, tuple(word for word in paths if word.value != "-"))
+def _silent(words: Sequence[Word]) -> FileUse | None:
+    """Return what a builtin uses that opens no file: the shell looks for those that a pattern of its words names."""
+    if any(word.has_pattern and word.value is None for word in words):
+        return None
+    return FileUse(is_edit=False, paths=_patterns(words))
 
 
-def _grep(words: Sequence[Word]) -> FileUse | None:
-    has_pattern = any(re.match(r"-[A-Za-z]*[ef]|--regexp|--file", word.value or "") for word in words)
-    rest = list(words)
-    if not has_pattern:
-        first = next((at for at, word in enumerate(rest) if not (word.value or "").startswith("-")), None)
-        if first is None:
-            return None
-        del rest[first]
-    use = _with_paths(rest, is_edit=False)
-    return attrs.evolve(use, searches=True) if use and _is_recursive(words) else use
+def _patterns(words: Sequence[Word]) -> tuple[Word, ...]:
+    return tuple(word for word in words if word.has_pattern)
 
 
-def _is_recursive(words: Sequence[Word]) -> bool:
-    return any(_RECURSIVE.match(word.value or "") for word in words)
+def _printf(words: Sequence[Word]) -> FileUse | None:
+    if words and (words[0].value is None or (words[0].value.startswith("-") and words[0].value != "--")):
+        return None  # `-v` sets a variable
+    return _silent(words)
 
 
-_RECURSIVE: Final = re.compile(r"-[A-Za-z]*[rR]|--recursive|--dereference-recursive|-d|--directories")
+def _test(words: Sequence[Word]) -> FileUse | None:
+    compared = any(re.fullmatch(r"-(?:eq|ne|lt|le|gt|ge)", word.value or "") for word in words)
+    if compared and any(re.fullmatch(r"[A-Za-z_]\w*(?:[^\w].*)?", word.value or "") for word in words):
+        return None  # in `[[`, a name that is compared as a number is a variable, and its text may be told in an error
+    if any(word.has_pattern and word.value is None for word in words):
+        return None
+    paths = (word for word in words if word.has_pattern or (word.value or "").startswith(("/", "~", "..")))
+    return FileUse(is_edit=False, paths=tuple(word for word in paths if word.raw not in ("[", "[[")))
+
+
+def _read(words: Sequence[Word]) -> FileUse | None:
+    values = [word.value for word in words]
+    names = values[1:] if values[:1] == ["-r"] else values
+    is_plain = all(name is not None and re.fullmatch(r"[a-z_][a-z0-9_]*", name) for name in names)
+    return FileUse(is_edit=False) if is_plain else None
+
+
+def _command(words: Sequence[Word]) -> FileUse | None:
+    is_question = len(words) > 1 and words[0].value in ("-v", "-V")
+    is_plain = all(word.value is not None and "/" not in word.value for word in words)
+    return FileUse(is_edit=False) if is_question and is_plain else None
 
 
 def _find(words: Sequence[Word]) -> FileUse | None:
     paths: list[Word] = []
-    for word in words:
-        value = word.value or ""
-        if value in ("-H", "-L", "-P") and not paths:
-            continue
-        if value.startswith(("-", "(", "!")):
+    at = 0
+    while at < len(words):
+        value = words[at].value
+        if value is None or not value.startswith(("-", "(", "!", ",", ")")):
+            if value is None:
+                return None
+            paths.append(words[at])
+        elif paths or not re.fullmatch(r"-[HP]|-O[0-3]", value):
             break
-        paths.append(word)
+        at += 1
+    while at < len(words):
+        word, value = words[at], words[at].value
+        at += 1
+        if value in FIND_FLAGS:
+            continue
+        if value in FIND_TEXTS and at < len(words) and not words[at].has_pattern:
+            at += 1
+        elif value in FIND_TEXTS and at < len(words):
+            paths.append(words[at])  # the shell itself looks for files of that name first
+            at += 1
+        elif value in FIND_PATHS and at < len(words) and words[at].value is not None:
+            paths.append(words[at])
+            at += 1
+        else:
+            return None
+        if word.has_gap:
+            return None
     return FileUse(is_edit=False, paths=tuple(paths))
 
 
@@ -123,7 +153,7 @@ def _cd(words: Sequence[Word]) -> FileUse | None:
 
 def cd_target(words: Sequence[Word]) -> Word | None:
     """Return where `cd` goes, given its arguments; None where only the shell could tell."""
-    rest = [word for word in words if word.value not in ("-L", "-P", "--")]
+    rest = [word for word in words if word.value not in ("-L", "--")]
     if not rest:
         return Word("~", "~", ("~",))
     if len(rest) > 1 or rest[0].has_gap or rest[0].value in (None, "", "-") or str(rest[0].value).startswith("-"):
@@ -131,86 +161,103 @@ def cd_target(words: Sequence[Word]) -> Word | None:
     return rest[0]
 
 
-_SED_SCRIPT: Final = re.compile(
-    r"(?:[0-9]+|\$)?(?:,(?:[0-9]+|\$))?(?:[pd]|s([/|#,:@])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gIip0-9]*)"
+_SED: Final = read_spec(
+    "paths",
+    "-nErsuz -e: -i? --quiet --silent --regexp-extended --expression= --in-place --separate --unbuffered --null-data --debug "
+    "--posix --version --help",
 )
-_SED_OPTIONS: Final = re.compile(r"-[nErsi]+|--in-place|--quiet|--silent|--regexp-extended|--expression")
 
 
 def _sed(words: Sequence[Word]) -> FileUse | None:
     """Read `sed` with scripts that print, delete or substitute: others can write files or run programs."""
-    scripts: list[Word] = []
-    paths: list[Word] = []
-    takes_script = False
-    for word in words:
-        value = word.value
-        if value is None:
-            return None
-        if takes_script:
-            scripts.append(word)
-            takes_script = False
-        elif value in ("-e", "--expression"):
-            takes_script = True
-        elif value.startswith("-"):
-            if not _SED_OPTIONS.fullmatch(value):
-                return None
-        else:
-            paths.append(word)
-    if not scripts:
-        scripts, paths = paths[:1], paths[1:]
-    if not scripts or any(word.has_gap or not _SED_SCRIPT.fullmatch(word.value or "") for word in scripts):
+    use = read_options(words, _SED)
+    if use is None or any(use.options.get("-i", [])):  # the suffix of a copy may lead elsewhere
         return None
-    return FileUse(is_edit=True, paths=tuple(paths))
+    scripts = [*use.options.get("-e", []), *use.options.get("--expression", [])]
+    paths = list(use.operands)
+    if not scripts and paths:
+        first = paths.pop(0)
+        scripts = [first.value or ""] if not first.has_gap else []
+    if not scripts or not all(map(is_harmless_sed, scripts)) or any(word.value is None for word in paths):
+        return None
+    return FileUse(is_edit=use.has("-i", "--in-place"), paths=tuple(word for word in paths if word.value != "-"))
 
 
-_GIT_READS: Final[Mapping[str, re.Pattern[str] | None]] = {
-    # None: any arguments, save what _GIT_REFUSED names; else the first argument, or none at all.
-    **dict.fromkeys(
-        ("status", "log", "diff", "show", "blame", "rev-parse", "ls-files", "ls-tree", "describe", "shortlog", "grep"),
-        None,
-    ),
-    **dict.fromkeys(
-        ("rev-list", "merge-base", "name-rev", "for-each-ref", "cat-file", "diff-tree", "whatchanged"), None
-    ),
-    "branch": re.compile(r"-a|-r|-v|-vv|--list|--all|--remotes|--show-current|--verbose"),
-    "tag": re.compile(r"-l|--list"),
-    "remote": re.compile(r"-v|--verbose|get-url"),
-    "stash": re.compile(r"list|show"),
-    "config": re.compile(r"--get|--get-all|--list|-l"),
-    "worktree": re.compile(r"list"),
-}
-_GIT_REFUSED: Final = re.compile(
-    r"--output|--ext-diff|--textconv|--filters|-O|--open-files|--no-index|--upload-pack|--exec|--edit"
+_AWK: Final = read_spec("paths", "-F: -v: --field-separator= --assign= --version")
+_JQ: Final = read_spec(
+    "paths",
+    "-nrjacCMSsRe --null-input --raw-output --join-output --ascii-output --compact-output --color-output --monochrome-output "
+    "--sort-keys --slurp --raw-input --exit-status --tab --indent= --stream --seq --version --help",
 )
-_GIT_NEEDS_ARGUMENT: Final = frozenset(("stash", "config", "worktree"))
-_GIT_LISTS: Final = frozenset(("branch", "tag"))
+
+
+def _filter(spec: Spec, is_harmless_program: Callable[[str], bool]) -> Callable[[Sequence[Word]], FileUse | None]:
+    def read(words: Sequence[Word]) -> FileUse | None:
+        use = read_options(words, spec)
+        if use is None or not use.operands:
+            return FileUse(is_edit=False) if use is not None and use.has("--version", "--help") else None
+        first, *paths = use.operands
+        if first.value is None or first.has_gap or not is_harmless_program(first.value):
+            return None
+        if any(word.value is None for word in paths):
+            return None
+        return FileUse(is_edit=False, paths=tuple(word for word in paths if word.value != "-"))
+
+    return read
 
 
 def _git(words: Sequence[Word]) -> FileUse | None:
-    rest = [word for word in words if word.value != "--no-pager"]
-    if not rest or any(word.value is None for word in rest):
-        return None
-    values = [word.value or "" for word in rest]
-    command, arguments = values[0], values[1:]
-    if command not in _GIT_READS or any(_GIT_REFUSED.match(one) for one in arguments):
-        return None
-    form = _GIT_READS[command]
-    if form is not None:
-        if not arguments:
-            return None if command in _GIT_NEEDS_ARGUMENT else FileUse(is_edit=False, is_git=True)
-        if not form.fullmatch(arguments[0]):
-            return None
-        if command in _GIT_LISTS and arguments[0] not in ("-l", "--list") and not all(map(form.fullmatch, arguments)):
-            return None
-        return FileUse(is_edit=False, is_git=True)
-    paths = tuple(word for word in rest[1:] if (word.value or "").startswith(("/", "~", "..")))
-    return FileUse(is_edit=False, paths=paths, is_git=True, searches=command == "grep")
+    found = git_use(words)
+    return None if found is None else FileUse(is_edit=False, paths=found.paths, is_git=True, searches=found.shows)
 
 
 _SPECIAL: Final[Mapping[str, Callable[[Sequence[Word]], FileUse | None]]] = {
-    "grep": _grep,
     "find": _find,
     "cd": _cd,
     "sed": _sed,
     "git": _git,
+    "printf": _printf,
+    "read": _read,
+    "command": _command,
+    "jq": _filter(_JQ, is_harmless_jq),
+    **dict.fromkeys(("[", "[[", "test"), _test),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _filter(_AWK, is_harmless_awk)),
+}
+
+# --- programs that are told by their options ----------------------------------------------------------------------------
+
+_EDITORS: Final[Mapping[str, Spec]] = {
+    "mkdir": read_spec("paths", "-pv -m: --parents --verbose --mode="),
+    "touch": read_spec("paths", "-acfhm -d: -t: -r@ --no-create --date= --reference=@ --time= --no-dereference"),
+    "rm": read_spec(
+        "paths",
+        "-dfiIrRv --dir --force --recursive --verbose --interactive=? --one-file-system --preserve-root",
+    ),
+    "rmdir": read_spec("paths", "-pv --parents --verbose --ignore-fail-on-non-empty"),
+    "mv": read_spec(
+        "paths",
+        "-bfinTuv -S: -t@ --force --interactive --no-clobber --no-target-directory --target-directory=@ --update=? --verbose "
+        "--backup=? --suffix= --strip-trailing-slashes",
+    ),
+    "cp": read_spec(
+        "paths",
+        "-abdfilnpPrRTuvx -S: -t@ --archive --backup=? --force --interactive --link --no-clobber --no-dereference --preserve=? "
+        "--no-preserve= --parents --recursive --suffix= --target-directory=@ --no-target-directory --update=? --verbose "
+        "--one-file-system --reflink=? --sparse= --strip-trailing-slashes --attributes-only",
+    ),
+}
+
+
+def _searches(name: str, use: Use) -> bool:
+    if name in ("rg", "diff"):
+        return name == "rg" or use.has("-r", "--recursive")
+    return name in ("grep", "egrep", "fgrep") and use.has("-r", "--recursive", "-d", "--directories")
+
+
+_CHECKS: Final[Mapping[str, Callable[[Use], bool]]] = {
+    # Comparing folders, it follows every link in them.
+    "diff": lambda use: not use.has("-r", "--recursive") or use.has("--no-dereference"),
+    # Without a plus, an operand sets the clock.
+    "date": lambda use: all((word.value or "").startswith("+") for word in use.operands),
+    "strings": lambda use: not any((word.value or "").startswith("@") for word in use.operands),
 }

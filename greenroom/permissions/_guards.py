@@ -14,8 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from greenroom.permissions._path_patterns import absolute_path, is_within, normal
-from greenroom.permissions._shell_words import Word
-from greenroom.permissions._unwrap import program
+from greenroom.permissions._shell_words import Word, program
 
 _FOLDERS: Final = frozenset(
     (".git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude", ".greenroom")

@@ -21,12 +21,16 @@ from greenroom.permissions._traits import EDIT_TOOLS, READ_TOOLS, ToolKind
 
 @final
 class Place:
-    """The paths of one request. `asked` collects every absolute path that it was asked about, `..` not resolved."""
+    """The paths of one request.
+
+    `asked` collects every absolute path that it was asked about, `..` not resolved, and `patterns` every absolute pattern.
+    """
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self.policy = request.policy
         self.asked: dict[str, None] = {}
+        self.patterns: dict[str, None] = {}
 
     @cached_property
     def folders(self) -> list[str]:
@@ -44,6 +48,14 @@ class Place:
         target = self.request.links.get(path)
         names = (normal(path),) if target is None else (normal(path), normal(target))
         return tuple(dict.fromkeys(names))
+
+    def matches_of(self, pattern: str) -> tuple[str, ...] | None:
+        """Return what an absolute pattern of the shell matches, as far as it matters; None where that is too much to tell.
+
+        Nothing where nobody has looked.
+        """
+        self.patterns[pattern] = None
+        return self.request.matches.get(pattern, ())
 
     def is_at_home(self, path: str) -> bool:
         """Whether a path lies in a working directory, by both its names."""
@@ -84,13 +96,13 @@ class Place:
             searches=searches,
         )
 
-    def has_path_rules(self) -> bool:
+    def has_path_rules(self, *effects: Effect) -> bool:
         """Whether any path is denied or asked, so that a glob has to be looked at by a person."""
         kinds = READ_TOOLS | EDIT_TOOLS
         return any(
             rule.content is not None and rule.tool in kinds
             for rule in self.policy.rules
-            if rule.effect is not Effect.ALLOW
+            if rule.effect in (effects or (Effect.DENY, Effect.ASK))
         )
 
 

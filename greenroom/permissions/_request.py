@@ -27,7 +27,8 @@ class Request:
         policy: What holds for that agent.
         traits: What is known about the tool; by default what its name says.
         hook: What PreToolUse hooks decided, if they did.
-        links: Where paths lead that are or go through symbolic links; see `paths_of`.
+        links: Where paths lead that are or go through symbolic links; see `check`.
+        matches: What patterns of a shell command match on the disk, by absolute pattern; None for too much. See `check`.
     """
 
     tool: str
@@ -37,6 +38,7 @@ class Request:
     traits: ToolTraits = attrs.Factory(lambda self: traits_of(self.tool), takes_self=True)
     hook: Effect | None = None
     links: Mapping[str, str] = attrs.field(factory=dict)
+    matches: Mapping[str, tuple[str, ...] | None] = attrs.field(factory=dict)
 
 
 @final

@@ -1,176 +1,234 @@
 """Which commands a shell script would run: a reader of bash's grammar, for rules, that runs nothing.
 
 Rule 1: every simple command that bash could run from the script is found, wherever it stands: in lists, pipes, loops,
-functions, substitutions, here-documents. The structure around it is not kept. Rule 2: what is not understood for certain
-raises `Unparsable`; whoever asks then takes the script as one that needs a person. Rule 3: a script that bash would refuse
-may be accepted; one that bash would run is never read as fewer commands.
+functions, substitutions, here-documents. The structure around it is not kept; the heads of loops and of `case`, `[[`
+and `((` count as commands of these names. Rule 2: what is not understood for certain raises `Unparsable`, and so does
+everything that bash would refuse.
 Must not know: rules, modes, tools.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final, final
 
-import attrs
-
-from greenroom.permissions._shell_lexer import MAX_DEPTH, META, Builder, Lexer
-from greenroom.permissions._shell_words import Command, Redirect, Unparsable, Word
+from greenroom.permissions._shell_commands import CommandReader, Draft, is_plain
+from greenroom.permissions._shell_lexer import MAX_DEPTH, META, Builder
+from greenroom.permissions._shell_words import Command, Unparsable, Word
 
 MAX_CHARS: Final = 10_000
-"""A longer script is not read (agents 1.127)."""
+"""A longer script is not read."""
 
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[A-Za-z0-9_]*\])?\+?=")
-_ODD_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[.*\]\+?=", re.DOTALL)
-_DESCRIPTOR_NAME: Final = re.compile(r"\{[A-Za-z_][A-Za-z0-9_\[\]]*\}")
-_DESCRIPTOR: Final = re.compile(r"[0-9]+-?|-")
+MAX_NESTING: Final = 30
+"""How many compound commands may stand in each other."""
+
+HIDDEN: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+"""Characters that a person does not see, or sees in another order: they disguise a script, or are no text at all."""
+_CONTINUED: Final = re.compile(r"(?<![ \t\n])\\\n")
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LATE_EXPANSION: Final = re.compile(r"\[.*(?:\$[({]|`)", re.DOTALL)
 # What these are given may be a subscript, and a subscript is expanded once more.
 _EVALUATE_SUBSCRIPTS: Final = frozenset(
-    (
-        "[",
-        "[[",
-        "declare",
-        "export",
-        "let",
-        "local",
-        "mapfile",
-        "printf",
-        "read",
-        "readonly",
-        "test",
-        "typeset",
-        "unset",
-    )
+    "[ [[ (( declare export getopts let local mapfile printf read readarray readonly test typeset unset wait".split()
 )
-_REDIRECTS: Final = ("<<-", "<<<", "<<", "<>", "<&", "<", "&>>", "&>", ">>", ">&", ">|", ">")
-_SKIPPED: Final = frozenset(("if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}", "!"))
-
-
-@final
-@attrs.frozen
-class _HereDocument:
-    delimiter: str
-    is_literal: bool
-    strips_tabs: bool
-    texts: list[Word]
-
-
-@final
-@attrs.define
-class _Draft:
-    """A command whose here-documents may still have to be read."""
-
-    assignments: list[Word] = attrs.field(factory=list)
-    words: list[Word] = attrs.field(factory=list)
-    redirects: list[Redirect] = attrs.field(factory=list)
-    texts: list[Word] = attrs.field(factory=list)
-
-    def finished(self) -> Command:
-        return Command(
-            assignments=tuple(self.assignments),
-            words=tuple(self.words),
-            redirects=tuple(self.redirects),
-            texts=tuple(self.texts),
-        )
+_ENDS: Final = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}", ")", ";;", ";&", ";;&"))
+"""What ends a list, if it is what the list is in waits for."""
+_RESERVED_WORDS: Final = frozenset(
+    ("!", "[[", "case", "coproc", "for", "function", "if", "in", "select", "time", "until", "while", "{", *_ENDS)
+)
+_BEGUN: Final = re.compile(r"[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*=(?!=)")
+_GRAMMAR_WORD: Final = re.compile(r"[a-z]+|[!{}]|\[\[")
+_UNARY: Final = re.compile(r"-[a-zA-Z]")
+_BINARY: Final = frozenset(
+    ("=", "==", "!=", "=~", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef")
+)
 
 
 def parse_script(text: str) -> tuple[Command, ...]:
     """Return every simple command of a script, in the order of the text; commands within words come first.
 
     Raises:
-        Unparsable: It is too long, nested too deeply, or not understood for certain.
+        Unparsable: It is empty, too long, nested too deeply, or not understood for certain.
     """
     if len(text) > MAX_CHARS:
         raise Unparsable(f"it has more than {MAX_CHARS} characters")
-    if _CONTROL.search(text):
+    if HIDDEN.search(text):
         raise Unparsable("it has control characters")
+    if _CONTINUED.search(text):
+        raise Unparsable("a line goes on in the next in the middle of a word")
     parser = _Parser(text, 0)
-    parser.read_list(None)
+    parser.read_script()
+    if not parser.drafts:
+        raise Unparsable("it is empty")
     commands = tuple(draft.finished() for draft in parser.drafts)
-    if parser.has_arithmetic or any(one.words and one.words[0].value in _EVALUATE_SUBSCRIPTS for one in commands):
+    if parser.has_arithmetic or any(
+        command.words and command.words[0].value in _EVALUATE_SUBSCRIPTS for command in commands
+    ):
         _refuse_late_expansion(commands)
     return commands
 
 
 def _refuse_late_expansion(commands: tuple[Command, ...]) -> None:
     """Refuse quoted text that arithmetic could run: it evaluates the value of a variable, subscripts included."""
-    for one in commands:
-        for word in (*one.assignments, *one.words, *one.texts):
+    for command in commands:
+        for word in (*command.assignments, *command.words, *command.texts):
             if _LATE_EXPANSION.search("".join(piece or "" for piece in word.pieces)):
                 raise Unparsable("a text in it may be expanded by arithmetic")
 
 
 @final
-class _Parser(Lexer):
+class _Parser(CommandReader):
     def __init__(self, text: str, depth: int) -> None:
         super().__init__(text, depth)
-        self.drafts: list[_Draft] = []
-        self._here: list[_HereDocument] = []
+        self.nesting = 0
 
     # --- nesting -------------------------------------------------------------------------------------------------
+
+    def new_reader(self, text: str) -> _Parser:
+        inner = _Parser(text, self.depth + 1)
+        inner.origins = dict(self.origins)
+        inner.nesting = self.nesting
+        return inner
 
     def script_until_paren(self) -> None:
         if self.depth >= MAX_DEPTH:
             raise Unparsable("it is nested too deeply")
-        here, self._here = self._here, []
+        here, self.here = self.here, []
+        origins, self.origins = self.origins, dict(self.origins)
         first = self.at
         self.depth += 1
-        self.read_list(")")
+        self._list(frozenset((")",)), may_be_empty=True)
+        self.at += 1
         self.depth -= 1
-        if self._here or (here and "\n" in self.text[first : self.at]):
+        if self.here or (here and "\n" in self.text[first : self.at]):
             raise Unparsable("it is not clear where a here-document begins")
-        self._here = here
+        self.here, self.origins = here, origins
 
     def nested_script(self, text: str) -> None:
-        inner = _Parser(text, self.depth + 1)
-        inner.read_list(None)
+        inner = self.new_reader(text)
+        inner.read_script()
         self.drafts += inner.drafts
         self.has_arithmetic = self.has_arithmetic or inner.has_arithmetic
 
+    def read_script(self) -> None:
+        """Read the whole text as a list of commands."""
+        self._list(frozenset(), may_be_empty=True)
+        if self.here:
+            raise Unparsable("a here-document has no end")
+
     # --- lists ---------------------------------------------------------------------------------------------------
 
-    def read_list(self, closer: str | None) -> None:
-        """Read commands up to the end of the text, `)`, or the end of a branch of `case` (`;;` or `esac`)."""
+    def _list(self, ends: frozenset[str], *, may_be_empty: bool = False) -> str:
+        """Read commands up to one of the ends, which is not stepped over, and return it; "" for the end of the text."""
+        is_empty = True
         while True:
-            self._skip_to_command()
-            if self.at >= self.end:
-                if closer is not None:
-                    raise Unparsable(f"{closer!r} is missing")
-                self._read_here_documents()
-                return
-            if self.peek(")"):
-                if closer != ")":
-                    raise Unparsable("a parenthesis was not opened")
-                self.at += 1
-                return
-            if closer == "esac" and self._ends_branch():
-                return
+            self._newlines()
+            end = self._end()
+            if end is not None:
+                if end not in ends and (end or ends):
+                    raise Unparsable(f"{end!r} stands where a command should" if end else f"{min(ends)!r} is missing")
+                if is_empty and not may_be_empty:
+                    raise Unparsable("a list of commands is empty")
+                return end
+            self._and_or()
+            is_empty = False
+            if not self._separator() and self._end() is None:
+                raise Unparsable("text stands behind a command")
+
+    def _end(self) -> str | None:
+        """Return what ends a list here, "" at the end of the text; None where a command may begin."""
+        self.skip_blanks()
+        if self.at >= self.end:
+            return ""
+        for mark in (";;&", ";;", ";&", ")"):
+            if self.peek(mark):
+                return mark
+        word = self._grammar_word()
+        return word if word in _ENDS else None
+
+    def _grammar_word(self) -> str:
+        """Return the word of the shell's grammar that stands here; empty for none."""
+        found = _GRAMMAR_WORD.match(self.text, self.at)
+        if found is None or (found.end() < self.end and self.text[found.end()] not in META):
+            return ""
+        return found[0] if found[0] in _RESERVED_WORDS else ""
+
+    def _separator(self) -> bool:
+        self.skip_blanks()
+        if self.peek("#"):
+            self._comment()
+        if self.peek("\n"):
+            self._newlines()
+            return True
+        if self.peek(";") and not self.peek(";;") and not self.peek(";&"):
+            self.at += 1
+            return True
+        if self.peek("&") and not self.peek("&>"):
+            self.at += 1
+            return True
+        return False
+
+    def _and_or(self) -> None:
+        place, origins = len(self.drafts), dict(self.origins)
+        is_alone = self._pipeline()
+        self.skip_blanks()
+        is_background = self.peek("&") and not self.peek("&&")
+        # What a pipe or a command in the background sets, it sets in a shell of its own.
+        if is_background or not is_alone:
+            self.origins = origins
+        elif len(self.drafts) > place:
+            self.note_origins(self.drafts[-1])
+        origins = dict(self.origins)
+        while self.peek("&&") or self.peek("||"):
+            self.at += 2
+            self._newlines()
+            self._pipeline()
+            self.origins = dict(origins)
+            self.skip_blanks()
+
+    def _pipeline(self) -> bool:
+        """Read a pipeline; True if it is a single command."""
+        self._prefixes()
+        is_simple = self._command()
+        self.skip_blanks()
+        is_alone = True
+        while self.peek("|") and not self.peek("||"):
+            self.at += 2 if self.peek("|&") else 1
+            self._newlines()
             self._command()
+            self.skip_blanks()
+            is_alone = False
+        return is_alone and is_simple
 
-    def _ends_branch(self) -> bool:
-        for separator in (";;&", ";;", ";&"):
-            if self.peek(separator):
-                self.at += len(separator)
-                return True
-        return self._is_word("esac")
+    def _prefixes(self) -> None:
+        while True:
+            self.skip_blanks()
+            if self._is_word("!"):
+                self.at += 1
+            elif self._is_word("time"):
+                self.at += 4
+                for option in ("-p", "--"):
+                    self.skip_blanks()
+                    if self._is_word(option):
+                        self.at += 2
+            else:
+                return
 
-    def _skip_to_command(self) -> None:
-        while self.at < self.end:
+    def _comment(self) -> None:
+        stop = self.text.find("\n", self.at)
+        self.at = self.end if stop < 0 else stop
+
+    def _newlines(self) -> None:
+        while True:
             self.skip_blanks()
             if self.peek("#"):
-                stop = self.text.find("\n", self.at)
-                self.at = self.end if stop < 0 else stop
+                self._comment()
             elif self.peek("\n"):
                 self.at += 1
-                self._read_here_documents()
-            elif self.peek(";") and not self.peek(";;") and not self.peek(";&"):
-                self.at += 1
-            elif self.peek("&") and not self.peek("&>"):
-                self.at += 2 if self.peek("&&") else 1
-            elif self.peek("|"):
-                self.at += 2 if self.text[self.at + 1 : self.at + 2] in ("|", "&") else 1
+                self.read_here_documents()
             else:
                 return
 
@@ -178,268 +236,352 @@ class _Parser(Lexer):
         after = self.text[self.at + len(name) : self.at + len(name) + 1]
         return self.peek(name) and (not after or after in META)
 
+    def _expect(self, name: str) -> None:
+        self._newlines()
+        if not self._is_word(name):
+            raise Unparsable(f"{name!r} is missing")
+        self.at += len(name)
+
     # --- commands ------------------------------------------------------------------------------------------------
 
-    def _command(self) -> None:
-        char = self.text[self.at]
-        if char == "(":
+    def _command(self) -> bool:
+        """Read a command; True if it is a simple one."""
+        if self._end() is not None:
+            raise Unparsable("a command is missing")
+        if self._compound():
+            self._redirects()
+            return False
+        if self._grammar_word():
+            raise Unparsable("a word of the shell's grammar stands where a command should")
+        if self.simple_command() is None:
+            self._body()
+            return False
+        return True
+
+    def _compound(self) -> bool:
+        self._nest(1)
+        is_compound = self._compound_here()
+        self._nest(-1)
+        return is_compound
+
+    def _nest(self, step: int) -> None:
+        self.nesting += step
+        if self.nesting > MAX_NESTING:
+            raise Unparsable("it is nested too deeply")
+
+    def _compound_here(self) -> bool:
+        if self.peek("(("):
             self.at += 1
-            if self.peek("("):
-                self._arithmetic_command()
-            else:
-                self.script_until_paren()
-            return
-        for name, read in self._RESERVED.items():
-            if self._is_word(name):
-                self.at += len(name)
-                read(self)
-                return
-        self._simple_command()
+            self._arithmetic_command()
+            return True
+        if self.peek("("):
+            self.at += 1
+            before = len(self.drafts)
+            self.script_until_paren()
+            if len(self.drafts) == before:
+                raise Unparsable("a list of commands is empty")
+            return True
+        name = self._grammar_word()
+        if name not in self._COMPOUND:
+            return False
+        self.at += len(name)
+        self._COMPOUND[name](self)
+        return True
+
+    def _redirects(self) -> None:
+        draft = Draft()
+        while True:
+            self.skip_blanks()
+            first = self.at
+            while self.at < self.end and self.text[self.at].isdecimal():
+                self.at += 1
+            if not self.redirect(draft):
+                self.at = first
+                break
+        if draft.redirects or draft.texts or self.here:
+            self.drafts.append(draft)
+
+    def _body(self) -> None:
+        """Read the body of a function; it may run later, when what is set here no longer is."""
+        origins, self.origins = self.origins, {}
+        self._newlines()
+        if not self._compound():
+            raise Unparsable("a function has no body")
+        self._redirects()
+        self.origins = origins
+
+    def _head(self, *words: Word) -> None:
+        self.drafts.append(Draft(words=list(words)))
 
     def _arithmetic_command(self) -> None:
         """Read `((...))`: arithmetic for bash, and two subshells for a plain `sh`, whose commands count as well."""
         self.at += 1
         first = self.at
         self.arithmetic()
+        text = self.text[first : self.at - 2]
+        built = Builder()
+        built.gap(*self.names_in(text))
+        self._head(_literal("(("), built.word(text))
         try:
-            self.nested_script(self.text[first : self.at - 2])
+            self.nested_script(text)
         except Unparsable:
             return  # no shell runs it as commands
-
-    def _skip(self) -> None:
-        """Step behind a word after which a command may begin."""
-
-    def _time(self) -> None:
-        self.skip_blanks()
-        if self._is_word("-p"):
-            self.at += 2
 
     def _refuse(self) -> None:
         raise Unparsable("it has a coprocess")
 
+    def _if(self) -> None:
+        self._list(frozenset(("then",)))
+        self.at += len("then")
+        while True:
+            end = self._list(frozenset(("elif", "else", "fi")))
+            self.at += len(end)
+            if end == "fi":
+                return
+            if end == "else":
+                self._list(frozenset(("fi",)))
+                self.at += len("fi")
+                return
+            self._list(frozenset(("then",)))
+            self.at += len("then")
+
+    def _while(self) -> None:
+        origins = dict(self.origins)
+        self._list(frozenset(("do",)))
+        self._do()
+        self.origins = origins
+
+    def _do(self) -> None:
+        self._expect("do")
+        self._list(frozenset(("done",)))
+        self.at += len("done")
+
+    def _braces(self) -> None:
+        self._list(frozenset(("}",)))
+        self.at += 1
+
     def _for(self) -> None:
         self.skip_blanks()
         if self.peek("(("):
-            self.at += 2
-            while self.at < self.end and not self.peek("))"):
-                self._arithmetic_part()
-            if not self.peek("))"):
-                raise Unparsable("a loop is not closed")
-            self.at += 2
+            self._counting_loop()
             return
-        self.word()
-        self._skip_newlines()
+        name = _NAME.match(self.text, self.at)
+        if name is None or self.text[name.end() : name.end() + 1] not in ("", *META):
+            raise Unparsable("the variable of a loop has no plain name")
+        self.at = name.end()
+        words = self._loop_words()
+        self._head(_literal("for"), _literal(name[0]), *words)
+        origins = dict(self.origins)
+        is_plain_list = all(is_plain(word) or not word.expansions for word in words)
+        has_pattern = any("*" in text or "?" in text or "[" in text for text in map(_quoted_text, words))
+        self.origins[name[0]] = "plain" if is_plain_list and not has_pattern else "any"
+        if self._is_word("{"):
+            self.at += 1
+            self._braces()
+        else:
+            self._do()
+        self.origins = origins
+
+    def _loop_words(self) -> list[Word]:
+        words: list[Word] = []
+        self._newlines()
         if self._is_word("in"):
             self.at += 2
-            self._words_until(";\n")
+            while True:
+                self.skip_blanks()
+                if self.at >= self.end:
+                    raise Unparsable("a loop is not closed")
+                if self.text[self.at] in ";\n#":
+                    break
+                if self.text[self.at] in META and not self.text.startswith(("<(", ">("), self.at):
+                    raise Unparsable(f"{self.text[self.at]!r} stands where a word should")
+                words.append(self.word())
+        if self.peek(";") and not self.peek(";;") and not self.peek(";&"):
+            self.at += 1
+        self._newlines()
+        return words
+
+    def _counting_loop(self) -> None:
+        self.at += 2
+        first, parts = self.at, 1
+        begun = _BEGUN.match(self.text, first)
+        origins = dict(self.origins)
+        if begun is not None:
+            self.origins[begun[1]] = "plain"
+        while self.at < self.end and not self.peek("))"):
+            parts += self.peek(";")
+            self._arithmetic_part()
+        if not self.peek("))") or parts != 3:
+            raise Unparsable("a loop is not closed, or has no three parts")
+        built = Builder()
+        built.gap(*self.names_in(self.text[first : self.at]))
+        self._head(_literal("(("), built.word(self.text[first : self.at]))
+        self.at += 2
+        self.skip_blanks()
+        if self.peek(";") and not self.peek(";;") and not self.peek(";&"):
+            self.at += 1
+        self._newlines()
+        if self._is_word("{"):
+            self.at += 1
+            self._braces()
+        else:
+            self._do()
+        self.origins = origins
 
     def _arithmetic_part(self) -> None:
         self.has_arithmetic = True
         char = self.text[self.at]
-        if char in "'\"\\[]":
+        if char in "'\"\\[]\n":
             raise Unparsable("its arithmetic is not plain")
         if char == "(":
             self.at += 1
+            self._nest(1)
             while self.at < self.end and not self.peek(")"):
                 self._arithmetic_part()
+            self._nest(-1)
             self.at += 1
+        elif char == ")":
+            raise Unparsable("its arithmetic is not plain")
         elif char in "$`":
             self.quoted(char, Builder(), escapes="")
         else:
             self.at += 1
 
-    def _words_until(self, ends: str) -> None:
-        while True:
-            self.skip_blanks()
-            if self.at >= self.end or self.text[self.at] in ends:
-                return
-            if self.text[self.at] in META or self.text[self.at] == "#":
-                raise Unparsable(f"{self.text[self.at]!r} stands where a word should")
-            self.word()
-
-    def _skip_newlines(self) -> None:
-        self.skip_blanks()
-        while self.peek("\n") or self.peek("#"):
-            self._skip_to_newline_or_comment()
-            self.skip_blanks()
-
-    def _skip_to_newline_or_comment(self) -> None:
-        if self.peek("#"):
-            stop = self.text.find("\n", self.at)
-            self.at = self.end if stop < 0 else stop
-        else:
-            self.at += 1
-            self._read_here_documents()
-
     def _function(self) -> None:
         self.skip_blanks()
-        self.word()
+        if self.at >= self.end or self.text[self.at] in META or self.word().has_gap:
+            raise Unparsable("a function has no plain name")
         self.skip_blanks()
         if self.peek("("):
-            self._empty_parentheses()
-
-    def _empty_parentheses(self) -> None:
-        self.at += 1
-        self.skip_blanks()
-        if not self.peek(")"):
-            raise Unparsable("a parenthesis stands where none can")
-        self.at += 1
+            self.empty_parentheses()
+        self._body()
 
     def _case(self) -> None:
         self.skip_blanks()
-        if self.at >= self.end:
-            raise Unparsable("a case is not closed")
-        self.word()
-        self._skip_newlines()
-        if not self._is_word("in"):
-            raise Unparsable("a case has no 'in'")
-        self.at += 2
+        if self.at >= self.end or self.text[self.at] in META:
+            raise Unparsable("a case has no word")
+        words = [self.word()]
+        place = len(self.drafts)
+        self._expect("in")
         while True:
-            self._skip_newlines()
-            if self.at >= self.end:
-                raise Unparsable("a case is not closed")
+            self._newlines()
             if self._is_word("esac"):
-                self.at += 4
+                self.at += len("esac")
+                self.drafts.insert(place, Draft(words=[_literal("case"), *words]))
                 return
-            self._patterns()
-            self.read_list("esac")
+            words += self._patterns()
+            origins = dict(self.origins)
+            end = self._list(frozenset((";;", ";&", ";;&", "esac")), may_be_empty=True)
+            self.origins = origins
+            if end != "esac":
+                self.at += len(end)
 
-    def _patterns(self) -> None:
+    def _patterns(self) -> list[Word]:
+        words: list[Word] = []
         if self.peek("("):
             self.at += 1
         while True:
             self.skip_blanks()
             before = self.at
-            self.word()
+            word = self.word()
             self.skip_blanks()
-            if self.at == before or not (self.peek("|") or self.peek(")")):
+            if self.at == before or not word.raw or not (self.peek("|") or self.peek(")")):
                 raise Unparsable("a pattern of a case is not understood")
+            words.append(Word(word.raw, word.value, (word.value,) if word.value is not None else (None,), word.expansions))
             self.at += 1
             if self.text[self.at - 1] == ")":
-                return
+                return words
+
+    # --- tests ---------------------------------------------------------------------------------------------------
 
     def _test(self) -> None:
         """Read `[[ ... ]]` as one command whose words are what is compared."""
-        words = [Word("[[", "[[", ("[[",))]
-        self.drafts.append(_Draft(words=words))
+        words = [_literal("[[")]
+        self._test_or(words)
+        if not self._is_word("]]"):
+            raise Unparsable("a test is not understood")
+        self.at += 2
+        self._head(*words)
+
+    def _test_or(self, words: list[Word]) -> None:
         while True:
-            self._skip_newlines()
-            if self.at >= self.end:
-                raise Unparsable("a test is not closed")
-            if self._is_word("]]"):
-                self.at += 2
+            self._test_term(words)
+            self._newlines()
+            if not (self.peek("||") or self.peek("&&")):
                 return
-            char = self.text[self.at]
-            if char in "<>" and self.text.startswith("(", self.at + 1):
-                words.append(self.word())
-            elif char in "()<>|&":
-                self.at += 1
-            elif char in META:
+            self.at += 2
+
+    def _test_term(self, words: list[Word]) -> None:
+        self._newlines()
+        while self._is_word("!"):
+            self.at += 1
+            self._newlines()
+        if self.peek("("):
+            self.at += 1
+            self._nest(1)
+            self._test_or(words)
+            self._nest(-1)
+            if not self.peek(")"):
                 raise Unparsable("a test is not understood")
-            else:
-                words.append(self.word())
-
-    # --- simple commands -----------------------------------------------------------------------------------------
-
-    def _simple_command(self) -> None:
-        draft, first = _Draft(), self.at
-        while True:
-            self.skip_blanks()
-            if self.at >= self.end or self.peek("#"):
-                break
-            if self._redirect(draft):
-                continue
-            if self.peek("("):
-                if len(draft.words) != 1 or draft.assignments or draft.redirects:
-                    raise Unparsable("a parenthesis stands where none can")
-                self._empty_parentheses()  # a function: its body is read as what comes next
-                return
-            if self.text[self.at] in META and not self.text.startswith(("<(", ">("), self.at):
-                break
-            self._take(self.word(), draft)
-        if self.at == first:
-            raise Unparsable(f"{self.text[self.at]!r} stands where a command should")
-        self.drafts.append(draft)
-
-    def _take(self, word: Word, draft: _Draft) -> None:
-        is_redirected = self.peek("<") or self.peek(">")
-        if is_redirected and not self.text.startswith(("<(", ">("), self.at):
-            if word.raw.isdecimal():
-                return  # the number of a descriptor
-            if _DESCRIPTOR_NAME.fullmatch(word.raw):
-                raise Unparsable("a descriptor has a name")
-        if draft.words or _ASSIGNMENT.match(word.raw) is None:
-            if not draft.words and _ODD_ASSIGNMENT.match(word.raw):
-                raise Unparsable("an assignment has an unusual subscript")
-            draft.words.append(word)
-        else:
-            draft.assignments.append(word)
-
-    def _redirect(self, draft: _Draft) -> bool:
-        if self.text.startswith(("<(", ">("), self.at):
-            return False
-        operator = next((one for one in _REDIRECTS if self.peek(one)), None)
-        if operator is None:
-            return False
-        self.at += len(operator)
+            self.at += 1
+            return
+        first = self._test_word(words)
         self.skip_blanks()
-        if self.at >= self.end or (self.text[self.at] in META and not self.text.startswith(("<(", ">("), self.at)):
-            raise Unparsable("a redirection has no target")
-        target = self.word()
-        if operator in ("<<", "<<-"):
-            is_literal = any(char in target.raw for char in "'\"\\")
-            if (target.value is None and not is_literal) or "$" in target.raw or "`" in target.raw:
-                raise Unparsable("the end of a here-document is not plain")
-            delimiter = target.value if target.value is not None else target.raw
-            self._here.append(_HereDocument(delimiter, is_literal, operator == "<<-", draft.texts))
-        elif operator == "<<<":
-            draft.texts.append(target)
-        elif operator not in ("<&", ">&") or not _DESCRIPTOR.fullmatch(target.raw):
-            draft.redirects.append(Redirect(operator, target))
-        return True
+        if _UNARY.fullmatch(first.raw) and not self.peek("]]"):
+            self._test_word(words)
+            return
+        operator = next((known for known in _BINARY if self._is_word(known)), None)
+        if operator is not None:
+            self.at += len(operator)
+            words.append(_literal(operator))
+            self.skip_blanks()
+            self._test_word(words, is_pattern=operator in ("=", "==", "!=", "=~"), is_regex=operator == "=~")
 
-    def _read_here_documents(self) -> None:
-        waiting, self._here = self._here, []
-        for one in waiting:
-            one.texts.append(self._here_document(one))
-
-    def _here_document(self, one: _HereDocument) -> Word:
-        lines: list[str] = []
+    def _test_word(self, words: list[Word], *, is_pattern: bool = False, is_regex: bool = False) -> Word:
+        if self.at >= self.end or self._is_word("]]"):
+            raise Unparsable("a test is not understood")
+        first, built, parts = self.at, Builder(), 0
         while self.at < self.end:
-            stop = self.text.find("\n", self.at)
-            stop = self.end if stop < 0 else stop
-            line = self.text[self.at : stop]
-            self.at = min(stop + 1, self.end)
-            line = line.lstrip("\t") if one.strips_tabs else line
-            if line == one.delimiter:
+            char = self.text[self.at]
+            if is_regex and char in "()|":
+                parts += (char == "(") - (char == ")")
+                if parts < 0:
+                    break
+                self.at += 1
+                built.literal(char)
+            elif char in META and not self.text.startswith(("<(", ">("), self.at):
                 break
-            # In a substitution bash also takes a line that only begins with the delimiter; the reading must not differ.
-            if self.depth and line.startswith(one.delimiter) and ")" in line:
-                raise Unparsable("a here-document may end in the middle of a line")
-            if not one.is_literal and line.endswith("\\"):
-                raise Unparsable("a line of a here-document goes on in the next")
-            lines.append(line)
-        body = "\n".join(lines) + "\n"
-        if one.is_literal:
-            return Word(body, body, (body,))
-        return self._expanded(body)
+            else:
+                read = self.word()
+                built.pieces += read.pieces
+                built.text.append(read.value or "")
+                built.expansions += read.expansions
+                built.has_expansion = built.has_expansion or read.value is None
+        if self.at == first or parts > 0:
+            raise Unparsable("a test is not understood")
+        word = built.word(self.text[first : self.at])
+        if is_pattern or word.value is not None:  # no word of a test means files
+            word = Word(word.raw, word.value, (word.value,), word.expansions)
+        words.append(word)
+        return word
 
-    def _expanded(self, body: str) -> Word:
-        inner = _Parser(body, self.depth + 1)
-        built = Builder()
-        while inner.at < inner.end:
-            inner.quoted(body[inner.at], built, escapes="$`\\\n")
-        self.drafts += inner.drafts
-        self.has_arithmetic = self.has_arithmetic or inner.has_arithmetic
-        return built.word(body)
-
-    _RESERVED: Final = {
-        **dict.fromkeys(_SKIPPED, _skip),
-        "time": _time,
+    _COMPOUND: Final[dict[str, Callable[[_Parser], None]]] = {
         "coproc": _refuse,
         "for": _for,
         "select": _for,
         "function": _function,
         "case": _case,
         "[[": _test,
+        "if": _if,
+        "while": _while,
+        "until": _while,
+        "{": _braces,
     }
+
+
+def _literal(text: str) -> Word:
+    return Word(text, text, (text,))
+
+
+def _quoted_text(word: Word) -> str:
+    return "".join(piece or "" for piece in word.pieces)

@@ -8,20 +8,26 @@ Must not know: modes.
 
 from __future__ import annotations
 
+import itertools
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, final
 
 import attrs
 
+from greenroom.permissions._dangers import unnamed_dangers
+from greenroom.permissions._expansions import is_harmless
 from greenroom.permissions._file_commands import FileUse, cd_target, file_use
 from greenroom.permissions._findings import Findings, Need, parameter_matches, path_need, whole_tool_rule
 from greenroom.permissions._guards import critical_removal
 from greenroom.permissions._place import Place, files_hidden_from
 from greenroom.permissions._request import Request
 from greenroom.permissions._rules import Effect, Rule, Scope, is_parameter, names_tool
-from greenroom.permissions._shell_words import Redirect, Unparsable, Word
+from greenroom.permissions._git_commands import shown_paths
+from greenroom.permissions._reader_table import READERS
+from greenroom.permissions._shell import HIDDEN
+from greenroom.permissions._shell_words import Command, Redirect, Unparsable, Word, program
 from greenroom.permissions._text_patterns import TextPattern, command_pattern
 from greenroom.permissions._unwrap import (
     Part,
@@ -30,15 +36,23 @@ from greenroom.permissions._unwrap import (
     parts_of,
     pieces_of,
     plain_texts,
-    program,
     raw_text,
 )
 from greenroom.permissions._updates import Update
 
 MAX_DIRS: Final = 16
 MAX_SUGGESTED: Final = 5
+MAX_PIECES: Final = 100
+"""How many pieces of a script that cannot be read are taken for commands."""
 
+_SEPARATORS: Final = re.compile(r"[;&|\n\r(){}`]+|\$\(")
+_GRAMMAR: Final = frozenset("if then elif else while until do time ! { -p --".split())
 _NO_PREFIX: Final = frozenset(("watch", "setsid", "ionice", "flock"))
+_PRINTERS: Final = frozenset(
+    (*READERS, *"sed gsed awk gawk mawk nawk jq less more most bat batcat base64 base32 zcat bzcat xzcat zless zgrep pr split dd".split())
+) - {"basename", "dirname", "type", "which", "tr", "date", "id", "groups", "seq"}
+"""Programs that print what the files hold which they are given."""
+_LOCAL: Final = re.compile(r"([a-z_][a-z0-9_]*)=")
 _FREE_TARGETS: Final = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
 _SUBCOMMAND: Final = re.compile(r"[a-z][a-z0-9-]*")
 _HAVE_SUBCOMMANDS: Final = frozenset(
@@ -90,11 +104,42 @@ def _scoped(request: Request, effect: Effect) -> list[Rule]:
 
 
 def _look_at_text(script: str, request: Request, found: Findings) -> None:
-    """Hold rules against a script that cannot be read, as it stands: what matches so is denied all the same."""
-    for effect in (Effect.DENY, Effect.ASK):
-        for rule in _scoped(request, effect):
-            if command_pattern(rule.content or "").matches(" ".join(script.split())):
+    """Hold rules against a script that cannot be read: what stands in plain sight in it is denied all the same.
+
+    No shell may run it so, but a person is asked about it, and a yes must not run what a rule denies.
+    """
+    rules = {effect: _scoped(request, effect) for effect in (Effect.DENY, Effect.ASK)}
+    if not any(rules.values()):
+        return
+    texts = dict.fromkeys((" ".join(script.split()), *_plain_commands(script)))
+    for effect, listed in rules.items():
+        for rule in listed:
+            pattern = command_pattern(rule.content or "")
+            if any(pattern.matches(text) for text in texts):
                 found.note(effect, script, rule)
+
+
+def _plain_commands(script: str) -> Iterator[str]:
+    """Yield what may be commands of a script that no shell would read so: between what separates commands, without disguise."""
+    pieces: dict[str, None] = {}
+    for filler in ("", " ", "\n"):
+        plain = re.sub(r"[^\S \t\n]", " ", HIDDEN.sub(filler, script))
+        pieces |= dict.fromkeys(_SEPARATORS.split(plain))
+    for piece in itertools.islice(pieces, MAX_PIECES):
+        words = piece.split()
+        while words and words[0] in _GRAMMAR:
+            del words[0]
+        if not words:
+            continue
+        text = " ".join(words)
+        yield text
+        try:
+            parts = parts_of(text)
+        except Unparsable:
+            continue
+        for part in parts:
+            for reached in part.reached:
+                yield from plain_texts(reached)
 
 
 @final
@@ -107,13 +152,15 @@ class _Finder:
     dirs: list[str] | None = attrs.field(init=False)
     """The folders that the next command may run in; None once that cannot be told."""
     changes_dir: bool = attrs.field(init=False)
+    changes_shell: bool = attrs.field(init=False)
+    """Whether an option of the shell may be another when a pattern is resolved."""
     whole: Rule | None = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.dirs = [self.request.cwd]
-        self.changes_dir = any(
-            program(words) in ("cd", "pushd", "popd") for part in self.parts for words in part.reached
-        )
+        names = {program(words) for part in self.parts for words in part.reached}
+        self.changes_dir = bool(names & {"cd", "pushd", "popd"})
+        self.changes_shell = bool(names & {"shopt", "set", "enable"})
         self.whole = whole_tool_rule(self.request, Effect.ALLOW)
 
     def find(self) -> None:
@@ -127,6 +174,8 @@ class _Finder:
             removed = critical_removal(part.reached, dirs=self.dirs or (self.request.cwd,), home=self.place.policy.home)
             if removed is not None:
                 self.found.doubts.append(f"it may delete a critical folder: {removed}")
+            self._hidden(part)
+            self._shown(part)
             self._command(part, patterns[Effect.ALLOW])
             for redirect in part.command.redirects:
                 self._redirect(redirect)
@@ -142,15 +191,49 @@ class _Finder:
                     does = "denies" if effect is Effect.DENY else "asks about"
                     self.found.doubts.append(f"{raw_text(words)!r} may become what {rule} {does}")
 
+    def _hidden(self, part: Part) -> None:
+        """Note a doubt about a text that no rule reads, where any rule denies something."""
+        if part.is_hidden and not self.found.doubts:
+            rule = next(iter(self.place.policy.of(Effect.DENY)), None)
+            if rule is not None:
+                text = part.command.raw or "a text"
+                self.found.doubts.append(f"{text!r} runs a text that no rule reads, and {rule} denies something")
+
+    def _shown(self, part: Part) -> None:
+        """Note what rules say about files that a command prints, however it is wrapped and whatever else it is told."""
+        if not self.place.has_path_rules():
+            return
+        for words in part.reached:
+            name, is_open = program(words), False
+            texts: list[str] = []
+            if name == "git":
+                texts, is_open = shown_paths(words)
+                dirs = [folder for at in self.dirs or (self.request.cwd,) for folder in (at, *_parents(at))]
+            elif name in _PRINTERS:
+                use = file_use(words)
+                listed = use.paths if use is not None else words[1:]
+                texts = [word.value for word in listed if word.value and not word.value.startswith("-")]
+                is_open = any(word.value is None and not word.is_process for word in listed)
+                dirs = self.dirs or [self.request.cwd]
+            else:
+                continue
+            for text in texts:
+                for path in self.place.absolute(text, dirs) or ():
+                    for effect in (Effect.DENY, Effect.ASK):
+                        self.found.note(effect, text, self.place.speaks(effect, path, {"Read"}))
+            if is_open and self.place.has_path_rules(Effect.DENY):
+                self.found.doubts.append(f"{raw_text(words)!r} may show a file that a rule keeps from being read")
+
     # --- commands ------------------------------------------------------------------------------------------------
 
     def _command(self, part: Part, rules: Sequence[tuple[Rule, TextPattern]]) -> None:
         command = part.command
-        if not command.words and all(map(is_safe_assignment, command.assignments)):
+        if not command.words and all(map(_is_plain_assignment, command.assignments)) and _all_harmless(command):
             return
         forms = allowed_forms(command)
         rule = self.whole or next((rule for rule, pattern in rules if _covers(pattern, forms)), None)
-        use = file_use(forms[-1])
+        is_fed = any(program(words) == "xargs" for words in forms)  # it reads the names of files that it does not name
+        use = file_use(forms[-1]) if not is_fed and _all_harmless(command) else None
         is_home, blocked = self._paths(use) if use is not None else (False, None)
         self.found.needs.append(
             Need(
@@ -170,18 +253,34 @@ class _Finder:
             is_free = False  # it may show a file that a rule keeps from being read
         blocked: str | None = None
         for word in use.paths:
+            if word.is_process:
+                continue
             value = word.value
             places = self._places(value)
             if value is None or places is None:
                 is_free = False
                 continue
-            if word.has_gap and (self.place.has_path_rules() or (use.is_edit and _may_be_hidden(value))):
-                is_free = False
             for path in places:
-                need = self._file(value, path, is_edit=use.is_edit)
-                if not (need.is_read or need.is_edit or (need.rule is not None and not use.is_edit)):
-                    is_free, blocked = False, blocked or need.blocked_path
+                if word.has_pattern and not self._pattern(value, path, use):
+                    is_free = False
+                matches = self.place.matches_of(path) if word.has_pattern else ()
+                inside = self.place.matches_of(f"{path}/*") if use.opens else ()
+                is_free = is_free and inside is not None
+                for name in (path, *(matches or ()), *(inside or ())):
+                    need = self._file(value, name, is_edit=use.is_edit)
+                    if not (need.is_read or need.is_edit or (need.rule is not None and not use.is_edit)):
+                        is_free, blocked = False, blocked or need.blocked_path
         return is_free, blocked
+
+    def _pattern(self, value: str, path: str, use: FileUse) -> bool:
+        """Return whether it is known for certain which files a pattern stands for, and that none is taken for an option."""
+        if self.changes_shell or (use.is_edit and _may_be_hidden(value)):
+            return False
+        matches = self.place.matches_of(path)
+        if matches is None or (path not in self.request.matches and self.place.has_path_rules()):
+            return False
+        folder = path[: len(path) - len(value)]
+        return not (value[:1] in "*?[" and any(match[len(folder) :].startswith("-") for match in matches))
 
     def _places(self, value: str | None) -> list[str] | None:
         if value is None or not value:
@@ -248,14 +347,30 @@ def _may_be_hidden(path: str) -> bool:
     return any(part.startswith((".", "[")) and set(part) & set("*?[") for part in path.split("/"))
 
 
+def _is_plain_assignment(word: Word) -> bool:
+    """Whether it sets a variable of the script alone, or one that does not change what a program does."""
+    if is_safe_assignment(word):
+        return True
+    name = _LOCAL.match(word.raw)
+    return name is not None and not name[1].endswith("_proxy") and "(" not in word.raw.replace("$(", "")
+
+
+def _all_harmless(command: Command) -> bool:
+    return all(map(is_harmless, (*command.assignments, *command.words, *command.texts)))
+
+
+def _parents(folder: str) -> Iterator[str]:
+    while folder not in ("/", ""):
+        folder = posixpath.dirname(folder)
+        yield folder
+
+
 def _covers(pattern: TextPattern, forms: Sequence[Sequence[Word]]) -> bool:
     """Whether an allow rule covers one of the forms of a command."""
     for words in forms:
         if not pattern.matches(raw_text(words)):
             continue
-        name = program(words)
-        runs_others = name in _NO_PREFIX or (name == "find" and file_use(words) is None)
-        if pattern.is_exact or not runs_others:
+        if pattern.is_exact or not (program(words) in _NO_PREFIX or unnamed_dangers(words, pattern.text)):
             return True
     return False
 

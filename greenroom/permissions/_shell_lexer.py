@@ -9,9 +9,9 @@ Must not know: rules, modes, tools, and the grammar of commands.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
-from greenroom.permissions._shell_words import Unparsable, Word
+from greenroom.permissions._shell_words import Expansion, Unparsable, Word
 
 MAX_DEPTH: Final = 12
 META: Final = frozenset(" \t\n;&|()<>")
@@ -19,18 +19,24 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ARITHMETIC: Final = re.compile(r"[A-Za-z0-9_+\-*/%<>=!&|^~?:,() \t\n$#{}]")
 _PARAMETER: Final = re.compile(r"[#]?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[*@#?$!-])(?:\[(?:[@*]|[0-9]+)\])?")
 _OPERATORS: Final = ("}", ":", "-", "=", "+", "?", "#", "%", "/", "^", ",")
-_FUNCTION_OR_ARRAY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_ARRAY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+
+_GLOB: Final = re.compile(r"[*?\[]")
+
+Origin: TypeAlias = Literal["", "plain", "any"]
 
 
 class Builder:
     """Collects one word."""
 
-    __slots__ = ("brace", "has_expansion", "pieces", "text")
+    __slots__ = ("brace", "expansions", "has_expansion", "has_pattern", "pieces", "text")
 
     def __init__(self) -> None:
         self.text: list[str] = []
         self.pieces: list[str | None] = []
+        self.expansions: list[Expansion] = []
         self.has_expansion = False
+        self.has_pattern = False
         self.brace = 0  # 1: an unquoted brace is open; 2: and what makes it expand came after it
 
     def literal(self, text: str) -> None:
@@ -38,17 +44,20 @@ class Builder:
         self.pieces.append(text)
 
     def glob(self, char: str) -> None:
+        self.has_pattern = True
         self.text.append(char)
         self.pieces.append(None)
 
-    def gap(self) -> None:
+    def gap(self, *expansions: Expansion) -> None:
         self.has_expansion = True
+        self.expansions += expansions
         self.pieces.append(None)
 
     def word(self, raw: str) -> Word:
         if self.brace == 2:
-            return Word(raw, None, (None,))
-        return Word(raw, None if self.has_expansion else "".join(self.text), tuple(self.pieces))
+            return Word(raw, None, (None,), tuple(self.expansions), self.has_pattern)
+        value = None if self.has_expansion else "".join(self.text)
+        return Word(raw, value, tuple(self.pieces), tuple(self.expansions), self.has_pattern)
 
 
 class Lexer:
@@ -62,6 +71,9 @@ class Lexer:
         self.at = 0
         self.end = len(text)
         self.has_arithmetic = False
+        self.origins: dict[str, Origin] = {}
+        """The variables that the script certainly has set at this position."""
+        self.is_quoted = False
 
     def script_until_paren(self) -> None:
         """Parse commands up to the closing parenthesis, and step behind it."""
@@ -92,8 +104,10 @@ class Lexer:
                 self.at += 2
                 self.script_until_paren()
                 built.gap()
-            elif char == "(" and _FUNCTION_OR_ARRAY.fullmatch(self.text, first, self.at):
+            elif char == "(" and _ARRAY.fullmatch(self.text, first, self.at):
                 self._array(built)
+                if self.at < self.end and self.text[self.at] not in META:
+                    raise Unparsable("text stands right behind an array")
             elif char in META:
                 break
             else:
@@ -133,7 +147,7 @@ class Lexer:
             elif char in META or char == "#":
                 raise Unparsable(f"{char!r} stands in an array")
             else:
-                self.word()
+                built.expansions += self.word().expansions
 
     def _escape(self, built: Builder) -> None:
         escaped = self.text[self.at + 1 : self.at + 2]
@@ -153,10 +167,12 @@ class Lexer:
     def _double_quotes(self, built: Builder) -> None:
         self.at += 1
         built.literal("")
+        was_quoted, self.is_quoted = self.is_quoted, True
         while self.at < self.end:
             char = self.text[self.at]
             if char == '"':
                 self.at += 1
+                self.is_quoted = was_quoted
                 return
             self.quoted(char, built, escapes='$`"\\\n')
         raise Unparsable("a quote is not closed")
@@ -185,36 +201,49 @@ class Lexer:
             raise Unparsable("a backtick is not closed")
         self.nested_script("".join(inner))
         self.at = at + 1
-        built.gap()
+        built.gap(Expansion("command", "".join(inner), self.is_quoted))
 
     def _dollar(self, built: Builder) -> None:
+        first, is_quoted = self.at, self.is_quoted
         after = self.text[self.at + 1 : self.at + 2]
         if self.peek("$(("):
             self.at += 3
             self.arithmetic()
+            built.gap(*self.names_in(self.text[first + 3 : self.at - 2]))
         elif after == "(":
             self.at += 2
+            self.is_quoted = False
             self.script_until_paren()
+            self.is_quoted = is_quoted
+            built.gap(Expansion("command", self.text[first + 2 : self.at - 1], is_quoted))
         elif after == "{":
             self.at += 2
-            self._parameter()
+            self._parameter(built)
         elif after == "[":
             raise Unparsable("it has the old form of arithmetic")
         elif after == "'":
             self._ansi_quotes(built)
-            return
         elif after == '"':
             self.at += 1
             self._double_quotes(built)
         elif (name := _NAME.match(self.text, self.at + 1)) is not None:
             self.at = name.end()
+            built.gap(self.variable(name[0]))
         elif after and after in "*@#?$!-0123456789":
             self.at += 2
+            built.gap(self.variable(after))
         else:
             self.at += 1
             built.literal("$")
-            return
-        built.gap()
+
+    def variable(self, name: str) -> Expansion:
+        """Return the expansion of a variable at this position."""
+        return Expansion("variable", name, self.is_quoted, self.origins.get(name, ""))
+
+    def names_in(self, expression: str) -> list[Expansion]:
+        """Return what an arithmetic expression reads: variables by name, with or without `$`; expansions count by themselves."""
+        names = dict.fromkeys(_NAME.findall(re.sub(r"\b0[xX][0-9A-Fa-f]+\b", "0", expression)))
+        return [Expansion("expression", name, True, self.origins.get(name, "")) for name in names]
 
     def _ansi_quotes(self, built: Builder) -> None:
         self.at += 2
@@ -250,28 +279,41 @@ class Lexer:
             self.at += 1
         raise Unparsable("an arithmetic expression is not closed")
 
-    def _parameter(self) -> None:
+    def _parameter(self, built: Builder) -> None:
         named = _PARAMETER.match(self.text, self.at)
         if named is None:
             raise Unparsable("it has an unusual parameter expansion")
         self.at = named.end()
         if not self.text.startswith(_OPERATORS, self.at):
             raise Unparsable("it has an unusual parameter expansion")
-        if self.peek(":") and self.text[self.at + 1 : self.at + 2] not in ("-", "=", "+", "?"):
-            self.has_arithmetic = True
-        ignored = Builder()
+        is_part = self.peek(":") and self.text[self.at + 1 : self.at + 2] not in ("-", "=", "+", "?")
+        self.has_arithmetic = self.has_arithmetic or is_part
+        name = named[0].partition("[")[0]
+        operator = self.text[self.at : self.at + 2].lstrip(":")[:1]
+        name, first, place = name.removeprefix("#") or name, self.at, len(built.expansions)
+        built.gap(self.variable(name))
         while self.at < self.end:
             char = self.text[self.at]
             if char == "}":
+                text = self.text[first : self.at]
+                if operator == "=" or (operator and operator in "-+?/" and not self.is_quoted and _GLOB.search(text)):
+                    # It sets the variable, or what is put in is a pattern: no list of harmless names holds such a name.
+                    built.expansions[place] = Expansion("variable", name + operator)
+                if is_part:
+                    built.expansions += self.names_in(text)
                 self.at += 1
                 return
             if char in "'\"":
                 # Whether a quote in here means one depends on the quotes around: what could be either is refused.
                 raise Unparsable("a parameter expansion has quotes in it")
+            if char in "<>" and self.text.startswith("(", self.at + 1):
+                raise Unparsable("a parameter expansion has another process in it")
+            inner = Builder()
             if char == "\\":
-                self._escape(ignored)
+                self._escape(inner)
             else:
-                self.quoted(char, ignored, escapes="")
+                self.quoted(char, inner, escapes="")
+            built.expansions += inner.expansions
         raise Unparsable("a parameter expansion is not closed")
 
     _QUOTES: Final = {

@@ -1,9 +1,9 @@
 """What a command amounts to behind its wrappers: `sudo`, `timeout 5`, `env A=1`, `xargs`, `bash -c '...'`, `find -exec`.
 
 Rule 1: for deny and ask rules every command that could be reached counts, so a word that may be an argument of the wrapper
-or the program itself is taken for both. Rule 2: for allow rules only the wrappers of agents 1.127 are taken off, and only in
-forms that are known. Rule 3: a script that is handed over as text is parsed like the script around it; one that nobody can
-read beforehand is a gap, which any deny or ask rule may match.
+or the program itself is taken for both. Rule 2: for allow rules only a few wrappers are taken off, and only in forms that are
+known. Rule 3: a script that is handed over as text is parsed like the script around it; one that nobody can read beforehand,
+or that is in another language, is a gap, which any deny or ask rule may match.
 Must not know: rules, modes, paths.
 """
 
@@ -16,11 +16,13 @@ from typing import Final, final
 
 import attrs
 
+from greenroom.permissions._hidden_texts import hides_text
 from greenroom.permissions._shell import parse_script
-from greenroom.permissions._shell_words import Command, Pieces, Unparsable, Word
+from greenroom.permissions._shell_words import Command, Pieces, Unparsable, Word, git_command, program
+from greenroom.permissions._wrapper_table import ANYWHERE, COMMAND_OPTION, JOIN_WORDS, SHELLS, WRAPPERS
 
 MAX_NESTED: Final = 6
-MAX_REACHED: Final = 64
+MAX_REACHED: Final = 128
 
 GAP: Final = Word("...", None, (None,))
 """A command that only shows when it runs."""
@@ -30,43 +32,25 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# How many words of its own a wrapper takes before the command, options apart.
-_WRAPPERS: Final = {
-    **dict.fromkeys(
-        _names(
-            "time nice nohup stdbuf command builtin noglob exec env xargs sudo doas watch setsid ionice strace ltrace unshare "
-            "nsenter busybox toybox parallel systemd-run unbuffer prlimit caffeinate"
-        ),
-        0,
-    ),
-    **dict.fromkeys(_names("timeout flock chrt taskset chroot runuser setarch gosu su-exec ssh"), 1),
-}
-_SHELLS: Final = _names("sh bash dash zsh ksh mksh ash rbash yash fish")
-_JOIN_WORDS: Final = frozenset(("watch", "parallel", "ssh"))
-_COMMAND_OPTION: Final = frozenset(("su", "runuser", "script", "flock", "sg"))
+_LINKER: Final = re.compile(r"ld(?:-linux|-musl)?[\w.-]*\.so(?:\.[0-9]+)*")
 _FIND_EXEC: Final = frozenset(("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"))
-_GIT_VALUES: Final = frozenset(
-    (
-        "-C",
-        "-c",
-        "--git-dir",
-        "--work-tree",
-        "--namespace",
-        "--super-prefix",
-        "--config-env",
-        "--attr-source",
-    )
-)
 _STDIN: Final = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _SPLIT_STRING: Final = re.compile(r"(?:-[A-Za-z0-9]*S|--split-string=?)(.*)", re.DOTALL)
 _DURATION: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?")
+_GIT_SCRIPTS: Final = {
+    "rebase": _names("-x --exec"),
+    "difftool": _names("-x --extcmd"),
+    "submodule": _names("foreach --recursive"),
+    "bisect": _names("run"),
+    "filter-branch": _names("--tree-filter --index-filter --env-filter --msg-filter --commit-filter"),
+}
 
 SAFE_VARIABLES: Final = _names(
     "LANG LANGUAGE LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME TZ TERM COLORTERM NO_COLOR FORCE_COLOR CLICOLOR "
     "CI NODE_ENV RUST_LOG RUST_BACKTRACE GOOS GOARCH CGO_ENABLED PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE COLUMNS LINES"
 )
-"""Variables that change how a program speaks, not what it does (agents 1.127)."""
+"""Variables that change how a program speaks, not what it does."""
 
 
 @final
@@ -81,6 +65,11 @@ class Part:
 
     command: Command
     reached: tuple[tuple[Word, ...], ...]
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it may run a text that no rule can read."""
+        return (GAP,) in self.reached
 
 
 def parts_of(script: str) -> tuple[Part, ...]:
@@ -110,38 +99,41 @@ def _reach(command: Command, texts: list[str]) -> tuple[tuple[Word, ...], ...]:
     if command.assignments:
         reached.append((*command.assignments, *command.words))
     waiting = [command.words] if command.words else []
+    seen: set[tuple[int, ...]] = set()
     while waiting:
         words = waiting.pop()
-        if words in reached:
+        key = tuple(map(id, words))  # the words of a command are told apart by where they stand
+        if key in seen:
             continue
-        if len(reached) > MAX_REACHED:
-            raise Unparsable("it has too many wrappers")
+        seen.add(key)
         reached.append(words)
-        waiting += _behind(words, command, texts)
+        for behind in _behind(words, command, texts):
+            waiting.append(behind)
+            if len(waiting) + len(reached) > MAX_REACHED:
+                return (*reached, *waiting, (GAP,))
+    if (GAP,) not in reached and any(hides_text(words, command) for words in (*reached, ())):
+        reached.append((GAP,))
     return tuple(reached)
-
-
-def program(words: Sequence[Word]) -> str:
-    """Return the name of the program without its folder; empty where only the shell could tell."""
-    first = words[0].value if words else None
-    return posixpath.basename(first) if first and not words[0].has_gap else ""
 
 
 def _behind(words: tuple[Word, ...], command: Command, texts: list[str]) -> Iterator[tuple[Word, ...]]:
     name = program(words)
     if len(words) > 1 and (words[0].has_gap or _ASSIGNMENT.match(words[0].raw)):
         yield words[1:]  # it may stand for nothing, or for a wrapper
-    if name in _SHELLS:
+    if name in SHELLS:
         yield from _shell(words, command, texts)
     elif name in _READERS_OF_TEXT:
         yield from _READERS_OF_TEXT[name](words, texts)
-    if name in _COMMAND_OPTION:
+    if name in COMMAND_OPTION:
         yield from _command_option(words, texts)
-    if name in _WRAPPERS:
-        for start in _starts(words, _WRAPPERS[name]):
+    own = ANYWHERE if _LINKER.fullmatch(name) else WRAPPERS.get(name)
+    if own is not None:
+        for start in _starts(words, own):
             yield words[start:]
-            if name in _JOIN_WORDS:
+            if name in JOIN_WORDS:
                 yield from _text(words[start:], texts)
+                if re.search(r"[\s;&|]", words[start].value or ""):
+                    yield from _text(words[start : start + 1], texts)
 
 
 def _starts(words: Sequence[Word], own: int) -> Iterator[int]:
@@ -232,19 +224,16 @@ def _find(words: tuple[Word, ...], _texts: list[str]) -> Iterator[tuple[Word, ..
                 yield rest[:stop]
 
 
-def _git(words: tuple[Word, ...], _texts: list[str]) -> Iterator[tuple[Word, ...]]:
-    index = 1
-    while index < len(words):
-        value = words[index].value
-        if value is None or not value.startswith("-"):
-            break
-        if value == "-c" or value.startswith("--config-env"):
-            setting = words[index + 1].value if index + 1 < len(words) else ""
-            if setting is None or setting.lower().startswith("alias.") or value != "-c":
-                yield (GAP,)
-        index += 2 if value in _GIT_VALUES else 1
-    if 1 < index < len(words):
-        yield (words[0], *words[index:])
+def _git(words: tuple[Word, ...], texts: list[str]) -> Iterator[tuple[Word, ...]]:
+    at = git_command(words)
+    if 1 < at < len(words):
+        yield (words[0], *words[at:])
+    scripts = _GIT_SCRIPTS.get(words[at].value or "", frozenset()) if at < len(words) else frozenset()
+    for index in range(at, len(words) - 1):
+        if words[index].value in scripts:
+            yield words[index + 1 :]
+            if words[index].value != "run":
+                yield from _text(words[index + 1 : index + 2], texts)
 
 
 def _command_option(words: tuple[Word, ...], texts: list[str]) -> Iterator[tuple[Word, ...]]:

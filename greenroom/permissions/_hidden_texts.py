@@ -1,0 +1,228 @@
+"""Commands that run a text which no rule can read: in another language, later, or by way of a variable.
+
+Rule 1: literal shell texts (`bash -c`, `eval`) are not hidden: they are parsed elsewhere. Rule 2: what a program runs from files of its own
+(`python x.py`, `make`) is not hidden either: nothing about it stands in the command.
+Must not know: rules, modes, paths.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from greenroom.permissions._filter_programs import is_harmless_awk, is_harmless_sed
+from greenroom.permissions._git_table import GIT_RUNS
+from greenroom.permissions._options import is_option
+from greenroom.permissions._shell_words import Command, Word, git_command, program
+from greenroom.permissions._wrapper_table import (
+    ALWAYS_CODE,
+    CODE,
+    GIT_CONFIG_RUNS,
+    HARMLESS_VALUES,
+    RUN_LATER,
+    STDIN_CODE,
+)
+
+_VERSIONED: Final = re.compile(r"((?:python|pypy|perl|ruby|node|php|lua|julia|guile|tclsh|vim)[a-z]*?)-?[0-9][0-9.]*")
+_ASSIGNED: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^]]*\])?\+?=(.*)", re.DOTALL)
+_STDIN: Final = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
+_EDITORS: Final = frozenset("vim vi nvim view gvim rvim vimdiff less more most gdb nano".split())
+_SET_NAMES: Final = frozenset("read mapfile readarray getopts for select printf unset".split())
+_SET_VALUES: Final = frozenset("env export declare typeset local readonly sudo doas eval command".split())
+_GIT_HARMLESS: Final = frozenset(("--output", "--no-index", "--contents", "--template", "--separate-git-dir", "--edit-description"))
+_CODE: Final[Mapping[str, Mapping[str, None]]] = {
+    name: dict.fromkeys(options.split()) for name, options in CODE.items()
+}
+_GIT_OPTIONS: Final = {
+    command: dict.fromkeys(option for option in options.split() if option not in _GIT_HARMLESS)
+    for command, options in GIT_RUNS.items()
+}
+_CONFIG: Final = re.compile(GIT_CONFIG_RUNS, re.IGNORECASE)
+
+
+def hides_text(words: Sequence[Word], command: Command) -> bool:
+    """True if what a command comes down to runs a text that no rule can read.
+
+    Args:
+        words: What it comes down to; nothing for what its assignments alone do.
+        command: The command itself, with its assignments and the texts that it is given.
+    """
+    if not words:
+        return any(_sets_later(word) for word in command.assignments) or _sets_by_expansion(command)
+    name = program(words)
+    versioned = _VERSIONED.fullmatch(name)
+    name = versioned[1] if versioned else name
+    values = [word.value for word in words]
+    if name in ALWAYS_CODE:
+        return len(words) > 1 or bool(command.texts or command.redirects) or name not in ("alias", "enable", "complete")
+    if name in _SET_NAMES and any(_is_later(value or "") for value in values[1:]):
+        return True
+    if name in _SET_VALUES and any(_sets_later(word) for word in words[1:]):
+        return True
+    own = _OWN.get(name)
+    if own is not None and own(words):
+        return True
+    return _has_code(name, words) or _reads_code(name, words)
+
+
+def _has_code(name: str, words: Sequence[Word]) -> bool:
+    options = _CODE.get(name)
+    if options is None:
+        return False
+    for word in words[1:]:
+        value = word.value or ""
+        if value == "--":
+            return False
+        if name in _EDITORS and value.startswith("+") and value != "+":
+            return True
+        if value in options or (value.startswith("-") and is_option(value, options)):
+            return True
+    return False
+
+
+def _reads_code(name: str, words: Sequence[Word]) -> bool:
+    """True if an interpreter reads its program from its input, because no file is named."""
+    if name not in STDIN_CODE:
+        return False
+    operands = [word for word in words[1:] if word.value is None or not word.value.startswith("-") or word.value in _STDIN]
+    if any(word.value in _STDIN or word.value is None for word in operands):
+        return True
+    informs = any((word.value or "") in ("--version", "-V", "-v", "--help", "-h", "-m") for word in words[1:])
+    return not operands and not informs
+
+
+# --- variables --------------------------------------------------------------------------------------------------------
+
+
+def _is_later(name: str) -> bool:
+    name = name.partition("[")[0]
+    return name in RUN_LATER or name.startswith("BASH_FUNC_")
+
+
+def _sets_later(word: Word) -> bool:
+    found = _ASSIGNED.match(word.raw)
+    if found is None:
+        return False
+    if not _is_later(found[1]):
+        return False
+    value = None if word.value is None else word.value.partition("=")[2]
+    return value not in HARMLESS_VALUES and value != ""
+
+
+def _sets_by_expansion(command: Command) -> bool:
+    texts = (*command.assignments, *command.words, *command.texts, *(one.target for one in command.redirects))
+    for word in texts:
+        for part in word.expansions:
+            if (part.kind == "expression" or part.text.endswith("=")) and _is_later(part.text.rstrip("=")):
+                return True
+    return False
+
+
+# --- programs with rules of their own -----------------------------------------------------------------------------------
+
+
+def _git(words: Sequence[Word]) -> bool:
+    at = git_command(words)
+    values = [word.value or "" for word in words]
+    if any(_is_run(value, _GIT_OPTIONS[""]) for value in _git_settings(words[1:at])):
+        return True
+    command = values[at] if at < len(values) else ""
+    if command == "config":
+        operands = [value for value in values[at + 1 :] if not value.startswith("-") and value != "set"]
+        return len(operands) > 1 and _CONFIG.fullmatch(operands[0]) is not None
+    known = _GIT_OPTIONS["*"] | _GIT_OPTIONS.get(command, {})
+    for value in values[at + 1 :]:
+        if value == "--":
+            return False
+        if value in known or (value.startswith("-") and is_option(value, known)) or value.startswith(("ext::", "fd::")):
+            return True
+    return False
+
+
+def _git_settings(words: Sequence[Word]) -> Iterator[str]:
+    """Yield the options of git itself, without settings (`-c`) that run nothing."""
+    at = 0
+    while at < len(words):
+        value = words[at].value or ""
+        at += 1
+        if value == "-c" and at < len(words):
+            setting = words[at].value
+            at += 1
+            name, _, text = (setting or "").partition("=")
+            if setting is not None and (not _CONFIG.fullmatch(name) or text in HARMLESS_VALUES):
+                continue
+        yield value
+
+
+def _is_run(value: str, options: Mapping[str, None]) -> bool:
+    return value not in ("-p", "--paginate") and value.startswith("-") and bool(is_option(value, options))
+
+
+def _sed(words: Sequence[Word]) -> bool:
+    scripts: list[Word] = []
+    has_option = False
+    operands: list[Word] = []
+    at = 1
+    while at < len(words):
+        value = words[at].value
+        if value in ("-e", "--expression") and at + 1 < len(words):
+            scripts.append(words[at + 1])
+            at += 1
+        elif value is not None and value.startswith("--expression="):
+            scripts.append(Word(value[13:], value[13:], (value[13:],)))
+        elif value in ("-f", "--file") or (value or "").startswith("--file="):
+            has_option = True  # a script of its own
+            at += 1
+        elif value is not None and re.fullmatch(r"-[nErsuz]*e.+", value):
+            text = value.partition("e")[2]
+            scripts.append(Word(text, text, (text,)))
+        elif value is None or not value.startswith("-"):
+            operands.append(words[at])
+        at += 1
+    if not scripts and not has_option:
+        scripts = operands[:1]
+    return any(word.value is None or not is_harmless_sed(word.value) for word in scripts)
+
+
+def _awk(words: Sequence[Word]) -> bool:
+    at = 1
+    while at < len(words):
+        value = words[at].value
+        if value in ("-F", "-v", "--field-separator", "--assign"):
+            at += 2
+            continue
+        if value is not None and value.startswith(("-f", "--file")):
+            return False  # a file of its own
+        if value is None or re.match(r"-[eilED]|--(?:source|include|load|exec|debug)", value):
+            return True
+        if not value.startswith("-") or value == "-":
+            return not is_harmless_awk(value)
+        if value == "--":
+            return at + 1 >= len(words) or not is_harmless_awk(words[at + 1].value or "@")
+        at += 1
+    return False
+
+
+def _make(words: Sequence[Word]) -> bool:
+    values = [word.value or "" for word in words[1:]]
+    reads = any(
+        value in ("-f", "--file", "--makefile") and after in _STDIN for value, after in itertools.pairwise(values)
+    )
+    sets = any("=" in value and ("$" in value or value.startswith(("SHELL=", ".SHELLFLAGS="))) for value in values)
+    return reads or sets or any(value in ("-f-", "--file=-", "--makefile=-") for value in values)
+
+
+def _names_later(words: Sequence[Word]) -> bool:
+    """True if `printf -v`, `wait -p` and their like write a variable whose text is run."""
+    return any(_is_later(word.value or "") for word in words[1:])
+
+
+_OWN: Final[Mapping[str, Callable[[Sequence[Word]], bool]]] = {
+    "git": _git,
+    **dict.fromkeys(("sed", "gsed"), _sed),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
+    **dict.fromkeys(("make", "gmake"), _make),
+    **dict.fromkeys(("wait", "unset", "let", "export", "readonly"), _names_later),
+}

@@ -1,0 +1,117 @@
+"""The look at the disk that decisions depend on: where paths lead, and what patterns of the shell match.
+
+Rule 1: a pattern is matched at least as widely as bash would, so what is not found here is not read by a command either. Rule 2: a look
+is bounded; what is too much to look at is told as such.
+Must not know: rules, modes, requests.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+MAX_ENTRIES: Final = 20_000
+"""How many entries of folders one pattern looks at, at most."""
+MAX_MATCHES: Final = 1_000
+
+_PATTERN: Final = re.compile(r"[*?\[]")
+
+
+class _TooMuch(Exception):
+    """A pattern would look at more entries than one may."""
+
+
+def real_paths(paths: Iterable[str]) -> dict[str, str]:
+    """Return where paths lead, for those that lead elsewhere than they say. Looks at the disk; blocks."""
+    found = {}
+    for path in paths:
+        try:
+            real = os.path.realpath(path)
+        except (OSError, ValueError):
+            continue
+        if real != path:
+            found[path] = real
+    return found
+
+
+def matches_of(pattern: str, *, wants_all: bool = False) -> tuple[str, ...] | None:
+    """Return the absolute paths that a pattern of the shell matches and that matter. Looks at the disk; blocks.
+
+    Args:
+        pattern: An absolute pattern. `*` and `?` stand for what they do in bash, also for a leading dot where the pattern has one;
+            `[` and all behind it, up to the next slash, stand for anything.
+        wants_all: Whether every match matters; else those that are or go through a link, and those that a program
+            takes for an option, because their name begins with a dash.
+
+    Returns:
+        The matches; None where there are too many, or too much to look at.
+    """
+    first = _PATTERN.search(pattern)
+    if first is None:
+        return ()
+    fixed = pattern[: first.start()].rpartition("/")[0]
+    parts = [part for part in pattern[len(fixed) + 1 :].split("/") if part]
+    budget = [MAX_ENTRIES]
+    found: list[str] = []
+    try:
+        for path, matters in _walk(fixed or "/", parts, budget, is_first=True):
+            if matters or wants_all:
+                found.append(path)
+                if len(found) > MAX_MATCHES:
+                    return None
+    except _TooMuch:
+        return None
+    return tuple(found)
+
+
+def _walk(folder: str, parts: list[str], budget: list[int], *, is_first: bool = False) -> Iterator[tuple[str, bool]]:
+    """Yield what matches below a folder, with whether it is a link, goes through one, or looks like an option."""
+    part, rest = parts[0], parts[1:]
+    if not _PATTERN.search(part):
+        path = posixpath.join(folder, part)
+        if os.path.lexists(path):
+            is_link = part == ".." or os.path.islink(path)
+            for match, matters in _walk(path, rest, budget) if rest else [(path, False)]:
+                yield match, matters or is_link
+        return
+    matcher = _matcher(part)
+    for name, is_link in _entries(folder, budget):
+        if name.startswith(".") and not part.startswith("."):
+            continue  # a leading dot is only matched by itself
+        if matcher.fullmatch(name) is None or (name == ".." and not _means_parent(part)):
+            continue
+        path = posixpath.join(folder, name)
+        odd = is_link or (is_first and name.startswith("-")) or name == ".."
+        if not rest:
+            yield path, odd
+        elif os.path.isdir(path):
+            for match, matters in _walk(path, rest, budget):
+                yield match, matters or odd
+
+
+def _entries(folder: str, budget: list[int]) -> Iterator[tuple[str, bool]]:
+    yield "..", False  # shells before bash 5.2 match it with `.*`
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                budget[0] -= 1
+                if budget[0] < 0:
+                    raise _TooMuch
+                yield entry.name, entry.is_symlink()
+    except (OSError, ValueError):
+        return
+
+
+def _means_parent(part: str) -> bool:
+    return "[[" in part or fnmatch.fnmatchcase("..", part.replace("[^", "[!"))
+
+
+def _matcher(part: str) -> re.Pattern[str]:
+    """Return what matches at least what a part of a pattern does."""
+    known, bracket, _ = part.partition("[")
+    text = "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in known)
+    return re.compile(text + (".*" if bracket else ""), re.DOTALL)
