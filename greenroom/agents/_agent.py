@@ -130,4 +130,4 @@ def agent_spec(restart: Restart | str, as_id: str | None = None) -> ChildSpec:
         restart: When it comes back.
         as_id: The id of an agent of an earlier process, which this one goes on as.
     """
-    return ChildSpec(restart=Restart(restart), as_id=as_id, start_timeout_s=math.inf)
+    return ChildSpec(restart=restart, as_id=as_id, start_timeout_s=math.inf)
