@@ -120,7 +120,7 @@ class Agent(Behavior[Input]):
         home.is_cut = False
 
 
-def agent_spec(restart: Restart, as_id: str | None = None) -> ChildSpec:
+def agent_spec(restart: Restart | str, as_id: str | None = None) -> ChildSpec:
     """Return how an agent is supervised: as other children are, but without one limit for all of its start.
 
     What an agent waits for before its first turn (MCP servers, hooks, commands of its skills) has a limit each, and goes on

@@ -101,6 +101,8 @@ class ServerConfig:
     """How long a call may take, in seconds; None for the session's setting."""
     always_load: bool = False
     """Whether its tools are to stand in every request, also where others are looked up first."""
+    offers_roots: bool = True
+    """Whether it is told which folder is worked on; some servers then forget the folders of their arguments."""
 
     @property
     def type(self) -> str:

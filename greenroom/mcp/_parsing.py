@@ -25,7 +25,7 @@ RESERVED: Final = frozenset({"greenroom", "workspace"})
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _ADDRESS: Final = re.compile(r"https?://[^\s/?#]")
 _SOCKET_ADDRESS: Final = re.compile(r"wss?://[^\s/?#]")
-_COMMON: Final = frozenset({"type", "timeout", "alwaysLoad"})
+_COMMON: Final = frozenset({"type", "timeout", "alwaysLoad", "roots"})
 _STDIO_KEYS: Final = _COMMON | {"command", "args", "env", "cwd"}
 _SOCKET_KEYS: Final = _COMMON | {"url", "headers", "headersHelper"}
 _HTTP_KEYS: Final = _SOCKET_KEYS | {"oauth"}
@@ -138,6 +138,7 @@ class _Reader:
             source=self._source,
             timeout_s=self._timeout(entry.get("timeout")),
             always_load=self._flag(entry, "alwaysLoad"),
+            offers_roots=self._flag(entry, "roots", usual=True),
         )
 
     def _kind(self, entry: Mapping[str, Any]) -> _Kind:
@@ -245,11 +246,11 @@ class _Reader:
             return None
         return value / 1000
 
-    def _flag(self, entry: Mapping[str, Any], key: str) -> bool:
-        value = entry.get(key, False)
+    def _flag(self, entry: Mapping[str, Any], key: str, *, usual: bool = False) -> bool:
+        value = entry.get(key, usual)
         if not isinstance(value, bool):
             self._note(f"{key} takes true or false, not {_shown(value)}; it has no effect")
-            return False
+            return usual
         return value
 
     def _expand(self, place: str, text: str) -> str:

@@ -142,7 +142,7 @@ class SdkPeers:
             mode="legacy" if is_older else "auto",
             client_info=mcp_types.Implementation(name="greenroom", version=__version__),
             message_handler=changes.hear,
-            list_roots_callback=list_roots,
+            list_roots_callback=list_roots if config.offers_roots else None,
             elicitation_callback=None if self._elicit is None else answering(config.name, self._elicit),
             cache=None,
         )

@@ -91,6 +91,16 @@ def hears(request: Request) -> None:
     put(answer(request, {"content": [{"type": "text", "text": json.dumps(codes)}]}))
 
 
+def offers(request: Request) -> bool:
+    """Remember what the client offers, and answer a call with it."""
+    if request["method"] == "initialize":
+        SEEN.update(request["params"]["capabilities"])
+    if request["method"] != "tools/call":
+        return False
+    put(answer(request, {"content": [{"type": "text", "text": json.dumps("roots" in SEEN)}]}))
+    return True
+
+
 def schema(value: Any) -> Way:
     return listing({"name": "bad", "inputSchema": value})
 
@@ -106,6 +116,7 @@ NOTES = [
     {"jsonrpc": "2.0", "method": f"notifications/{name}", "params": {"level": "info", "data": "x"}}
     for name in ("message", "nobody/knows", "tools/list_changed", "cancelled")
 ]
+SEEN: Request = {}
 WAYS: dict[str, Way] = {
     # --- it says nothing -----------------------------------------------------------------------------------------------
     "silent-at-initialize": at("initialize", hang),
@@ -172,6 +183,7 @@ WAYS: dict[str, Way] = {
     "requests-that-nobody-knows": at("tools/call", hears),
     "progress-100000-times": at("tools/call", flood),
     "errors-for-notifications": lambda _: False,
+    "tells-what-it-is-offered": offers,
     "": lambda _: False,
 }
 

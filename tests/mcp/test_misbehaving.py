@@ -16,7 +16,7 @@ from greenroom.mcp import McpServers, McpServices, ServerConfig, ServerState, Se
 from greenroom.supervisor import open_runtime
 from greenroom.tools import ToolContext, ToolError, open_processes
 from tests.mcp.misbehaving import WAYS
-from tests.mcp.real import BOUND_S
+from tests.mcp.real import BOUND_S, session
 
 pytestmark = pytest.mark.slow  # the SDK is imported, which takes a second
 SCRIPT: Final = Path(__file__).with_name("misbehaving.py")
@@ -89,6 +89,7 @@ EXPECTED: Final = {
     "line-of-17-mib-of-nothing": unreadable(TOO_LONG),
     "bytes-that-are-no-text": Expected("hi\ufffd"),
     "half-a-character": Expected("hi\\?"),
+    "tells-what-it-is-offered": Expected("true"),
     "requests-that-nobody-knows": Expected('\\[\\["x1", -32601\\], \\["x2", -32600\\]\\]'),
 }
 
@@ -142,6 +143,13 @@ async def test_a_server_that_misbehaves_costs_itself_alone(
     assert good == "hi"
     check(expected, state, said)
     assert again in {"", said}  # it lives on
+
+
+@pytest.mark.parametrize("offered", [True, False])
+async def test_roots_are_offered_unless_an_entry_says_no(tmp_path: Path, *, offered: bool) -> None:
+    config = attrs.evolve(program("one", "tells-what-it-is-offered"), offers_roots=offered)
+    async with session(tmp_path, config) as one:
+        assert await one.call("echo") == str(offered).lower()
 
 
 def check(expected: Expected, state: ServerState, said: str) -> None:
