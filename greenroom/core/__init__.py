@@ -58,6 +58,7 @@ from greenroom.core._ports import (
 from greenroom.core._recorder import Listener, Recorder, RecorderStatistics
 from greenroom.core._settings import read_settings
 from greenroom.core._switches import read_switch
+from greenroom.core._transport import transport_words
 
 __all__ = [
     "CLASS",
@@ -126,4 +127,5 @@ __all__ = [
     "read_switch",
     "session_id",
     "task_id",
+    "transport_words",
 ]
