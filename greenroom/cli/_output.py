@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PROGRAM = "greenroom"
-_WORLD = re.compile(r"actor \S+ failed: (?P<what>.+)", re.DOTALL)
+_WORLD = re.compile(r"actor (?P<who>\S+) failed: (?P<what>.+)", re.DOTALL)
 
 
 def flush_output() -> None:
@@ -66,7 +66,7 @@ def noting_log() -> Iterator[None]:
         def emit(self, record: logging.LogRecord) -> None:
             text = record.getMessage()
             world = _WORLD.fullmatch(text)  # where the world is at fault, what it did says all that a person can use
-            note(world["what"] if world is not None else text)
+            note(f"agent {world['who'].rpartition('/')[2]} failed: {world['what']}" if world is not None else text)
             if record.exc_info:
                 print(self.format(record).partition("\n")[2], file=sys.stderr, flush=True)
 

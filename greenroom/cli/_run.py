@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -338,7 +338,7 @@ async def _run(options: RunOptions, runs: Path) -> int:
     host = _host_of(run, writer, ports, options)
     approver = _approver_of(host, options)
     watch = Watch(
-        on_stream=run.streamed if options.flags.include_partial_messages else None,
+        on_stream=_on_stream(run, options.flags),
         on_hook=run.hooked if options.flags.include_hook_events else None,
         on_taken=host.taken if host is not None and run.repeats else None,
         on_elicited=run.elicited,
@@ -382,6 +382,13 @@ async def _run(options: RunOptions, runs: Path) -> int:
     if run.ending is None:  # a program that says nothing wants nothing
         return NOT_DONE if host is None and not options.flags.init_only else 0
     return NOT_DONE if run.abandoned else run.ending.exit_code
+
+
+def _on_stream(run: Run, flags: RunFlags) -> Callable[[str, Mapping[str, Any]], object] | None:
+    """Return what gets the pieces of answers: the stream that shows them, or the watch over silent requests."""
+    if flags.include_partial_messages:
+        return run.streamed
+    return None if flags.output_format == "stream-json" else run.moved
 
 
 def _host_of(run: Run, writer: Writer, ports: Ports, options: RunOptions) -> Host | None:

@@ -37,7 +37,9 @@ from greenroom.models import (
 )
 from tests.agents.situations import Stage, assert_acceptable, open_stage
 
-POLICY = RetryPolicy(attempts=6, first_wait_s=10.0, longest_wait_s=10.0, jitter=0.0)
+POLICY = RetryPolicy(
+    attempts=6, first_wait_s=10.0, longest_wait_s=10.0, jitter=0.0, by_kind={"cut": KindPolicy(attempts=6)}
+)
 E = TypeVar("E", bound=Event)
 
 
