@@ -20,6 +20,7 @@ from greenroom.mailbox import Lane
 from greenroom.models import (
     Answer,
     AnswerLike,
+    KindPolicy,
     Model,
     ModelRequest,
     PlaybookModel,
