@@ -73,6 +73,7 @@ from greenroom.tools import ToolContext
 
 EMPTY: Final = "Your answer was empty. Give your answer now, as text; if all is done, say so in a sentence."
 """What the model is told once in a turn that somebody waits for, when it ends without a word."""
+NOT_RUN: Final = "This call was not run: the answer that made it was not complete."
 TOOL_DEFERRED: Final = "tool_deferred"
 """The `stop_reason` of a turn whose only call a hook has put off."""
 TOOL_UNAVAILABLE: Final = "tool_deferred_unavailable"
@@ -262,6 +263,8 @@ class AgentTurn:
         if step is Next.SHRINK and await make_room(self):
             return False
         self.home.last_text = response.text or self.home.last_text
+        not_run = {call.id: ToolResultBlock(call.id, NOT_RUN, is_error=True) for call in response.tool_uses}
+        self.conversation.close_open_calls(not_run)
         raise fault_of(response)
 
     async def _run_skill(self, message: Input, rendered: Rendered) -> Answer:

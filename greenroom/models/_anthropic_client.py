@@ -98,7 +98,12 @@ class AnthropicClient:
 
     def _pool(self, size: int) -> anthropic.DefaultAsyncHttpxClient:
         limits = httpx2.Limits(max_connections=size, max_keepalive_connections=size, keepalive_expiry=KEPT_S)
-        return anthropic.DefaultAsyncHttpxClient(limits=limits, timeout=self._timeout, verify=self._tls)
+        return anthropic.DefaultAsyncHttpxClient(
+            limits=limits,
+            timeout=self._timeout,
+            verify=self._tls,
+            follow_redirects=False,  # the key would go along
+        )
 
 
 def _check_address(url: str) -> None:
@@ -297,6 +302,9 @@ def _said(error: anthropic.APIStatusError) -> str:
     """Return what a refusal says in words: the provider's own, the title of an HTML page, or what the status means."""
     if isinstance(error.api_message, str) and error.api_message.strip():
         return error.api_message
+    location = error.response.headers.get("location")
+    if error.status_code < 400 and location:
+        return f"redirected to {location}, which is not followed; set ANTHROPIC_BASE_URL to the right address"
     body = error.body
     if isinstance(body, str) and body.lstrip()[:1] == "<":
         title = _TITLE.search(body)

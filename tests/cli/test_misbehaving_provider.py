@@ -214,7 +214,8 @@ REFUSALS: dict[str, Case] = {
         replies=(RawReply(status=500, headers={}, body=b""),), requests=2, error="HTTP 500: Internal Server Error"
     ),
     "redirect": Case(
-        replies=(RawReply(status=302, headers={"location": "http://127.0.0.1:1/"}),), requests=2, error="no"
+        replies=(RawReply(status=302, headers={"location": "http://127.0.0.1:1/"}),),
+        error="redirected to http://127.0.0.1:1/",
     ),
 }
 
