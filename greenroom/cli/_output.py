@@ -11,7 +11,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,23 +58,33 @@ def note(text: str) -> None:
     complain(f"note: {text}", code=0)
 
 
+class LogNotes(logging.Handler):
+    """Says what the runtime logs as all other notes are said."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.name_of: Callable[[str], str] = str
+        """Returns what people know an actor by; set by a run that knows."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say it; where the world is at fault, who failed and what it did says all that a person can use."""
+        text = record.getMessage()
+        world = _WORLD.fullmatch(text)
+        if world is not None:
+            text = f"agent {self.name_of(world['who'].rpartition('/')[2])} failed: {world['what'].rstrip('. ')}"
+        note(text)
+        if record.exc_info:
+            print(self.format(record).partition("\n")[2], file=sys.stderr, flush=True)
+
+
 @contextmanager
-def noting_log() -> Iterator[None]:
-    """Say what the runtime logs as all other notes are said, while the block lasts; a program that listens hears it besides."""
-
-    class Handler(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            text = record.getMessage()
-            world = _WORLD.fullmatch(text)  # where the world is at fault, what it did says all that a person can use
-            note(f"agent {world['who'].rpartition('/')[2]} failed: {world['what']}" if world is not None else text)
-            if record.exc_info:
-                print(self.format(record).partition("\n")[2], file=sys.stderr, flush=True)
-
+def noting_log() -> Iterator[LogNotes]:
+    """Say what the runtime logs while the block lasts; a program that listens hears it besides."""
     log = logging.getLogger(PROGRAM)
-    handler = Handler(logging.WARNING)
+    handler = LogNotes()
     log.addHandler(handler)
     try:
-        yield
+        yield handler
     finally:
         log.removeHandler(handler)
 

@@ -230,6 +230,10 @@ class Run:
         if isinstance(event, PermissionDenied | ModelRetried) and agent and not is_main:
             self._print(partial(self._printer.told, event, agent))
 
+    def name_of(self, actor: str) -> str:
+        """Return what people know an agent by."""
+        return self._tasks.name_of(actor)
+
     def moved(self, agent: str, event: Mapping[str, Any]) -> None:
         """Note that more of an agent's answer has come."""
         self._silences.moved(agent, now_s=trio.current_time())
@@ -355,7 +359,7 @@ class Run:
             await trio.sleep_until(min(self._beats.due_s, self._silences.due_s, trio.current_time() + _LOOK_S))
             for actor, quiet_s in self._silences.due(trio.current_time()):
                 is_main = self._session is None or actor == self._session.main.id
-                self._printer.waited(quiet_s, "" if is_main else self._tasks.agent_of(actor) or actor)
+                self._printer.waited(quiet_s, "" if is_main else self.name_of(actor))
             lines = self._beats.beat(trio.current_time())
             if lines:
                 self._print(partial(self._printer.lines, lines))

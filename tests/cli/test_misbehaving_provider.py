@@ -339,7 +339,7 @@ def test_one_session_survives_every_way_in_which_a_provider_misbehaves(place: Pl
 
     assert provider.found == []
     assert err == ""
-    wrong = {}
+    wrong: dict[str, Any] = {}
     for name, case in CASES.items():
         result, after = results[f"case {name}"], results[f"after {name}"]
         got = (result["is_error"], result.get("result"), result.get("terminal_reason"), provider.asked[name])
@@ -443,6 +443,23 @@ def test_a_window_that_is_full_is_compacted_and_the_answer_begun_anew(place: Pla
     assert done == Done(0, "It is 42.\n", "")
 
 
+def test_a_failed_sub_agent_is_named_with_what_it_was_started_for(place: Place) -> None:
+    def answer(request: ReceivedRequest) -> ReplyLike:
+        text = json.dumps(request.body["messages"])
+        if '"tool_result"' in text:
+            return "It failed."
+        if "look around" in text:
+            return refused(401, "authentication_error", "invalid x-api-key.")
+        return Call("Agent", {"prompt": "look around", "description": "Survey", "subagent_type": "Explore"})
+
+    done, _ = place.run(answer, "Go.")
+
+    assert (done.code, done.out) == (0, "It failed.\n")
+    assert re.fullmatch(
+        r'greenroom: note: agent a\w+ "Survey" \(Explore\) failed: HTTP 401: invalid x-api-key\n', done.err
+    )
+
+
 def test_attempts_are_the_total_of_a_run_also_after_a_timeout(place: Place) -> None:
     done, requests = place.run(lambda _: StreamReply(ending="stall", events=1), "Go.", *FAST)
 
@@ -463,7 +480,7 @@ def test_a_silent_connection_ends_at_its_own_limit(place: Place) -> None:
 
 
 def test_a_silence_is_told_after_a_minute_and_each_time_it_doubles() -> None:
-    place = {"actor": "a", "inc": 1, "turn": 1, "round": 1, "parent": 0}
+    place: dict[str, Any] = {"actor": "a", "inc": 1, "turn": 1, "round": 1, "parent": 0}
     silences = Silences()
     assert silences.due_s == float("inf")
 
