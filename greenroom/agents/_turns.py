@@ -223,12 +223,17 @@ class AgentTurn:
             if home.compactions.is_due(conversation.tokens, home.services.compaction):
                 await make_small(self)
             request = self._next_request(home.definition.max_tokens)
+            response: ModelResponse | ProviderError
             try:
                 response = await ask_model(self, request, self._keep, self.seq, renew=self._renew)
             except ProviderError as error:
-                if error.kind == "too_large" and await make_room(self):
-                    continue
-                raise
+                if error.kind != "too_large":
+                    raise
+                response = error
+            if isinstance(response, ProviderError):
+                if not await make_room(self):
+                    raise response
+                continue
             if self.unseen is not None:
                 await self._show()
             step = next_after(response)

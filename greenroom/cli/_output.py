@@ -71,7 +71,9 @@ class LogNotes(logging.Handler):
         text = record.getMessage()
         world = _WORLD.fullmatch(text)
         if world is not None:
-            text = f"agent {self.name_of(world['who'].rpartition('/')[2])} failed: {world['what'].rstrip('. ')}"
+            *above, name = world["who"].split("/")
+            is_server = "mcp" in above  # its errors name it
+            text = world["what"] if is_server else f"agent {self.name_of(name)} failed: {world['what'].rstrip('. ')}"
         note(text)
         if record.exc_info:
             print(self.format(record).partition("\n")[2], file=sys.stderr, flush=True)

@@ -52,7 +52,7 @@ REASONS: Final[Mapping[str, str]] = {
     "incomplete": "model_error",
 }
 """The `terminal_reason` of a `ProviderError` by its kind; `api_error` for all others."""
-_CLASS: Final = re.compile(r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*: ")
+_CLASS: Final = re.compile(r"^([A-Z]\w*): ")
 
 
 @final
@@ -130,8 +130,13 @@ def told(error: ProviderError) -> str:
 
 
 def without_class(text: str) -> str:
-    """Return the description of an error, as events have it, without the name of its class."""
-    return _CLASS.sub("", text)
+    """Return the description of an error, as events have it, without the name of its class; that of a bug keeps it."""
+    found = _CLASS.match(text)
+    return text[found.end() :] if found is not None and found[1] in _names_of(GreenroomError) else text
+
+
+def _names_of(kind: type[GreenroomError]) -> set[str]:
+    return {kind.__name__}.union(*map(_names_of, kind.__subclasses__()))
 
 
 def ended_badly(
