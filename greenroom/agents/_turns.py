@@ -246,9 +246,7 @@ class AgentTurn:
                     home.answer_tool.check()
                 continue
             await checkpoint_if_cancelled()
-            if not await self._is_over(response, step):
-                continue
-            if not await self._goes_on(response):
+            if await self._is_over(response, step) and not await self._goes_on(response):
                 return self._finish(response)
 
     async def _is_over(self, response: ModelResponse, step: Next) -> bool:
