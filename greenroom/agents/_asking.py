@@ -16,10 +16,21 @@ import attrs
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, ModelBegan, ModelEnded, ModelRetried
 from greenroom.agents._services import NO_USAGE, AgentHome
 from greenroom.agents._stalling import read_moving
-from greenroom.models import ModelRequest, ModelResponse, ModelStream, StreamRestarted, Usage
+from greenroom.models import (
+    ModelRequest,
+    ModelResponse,
+    ModelStream,
+    Next,
+    StreamRestarted,
+    Usage,
+    fault_of,
+    next_after,
+)
 
 Renew: TypeAlias = Callable[[ModelRequest, StreamRestarted], Awaitable[ModelRequest | None]]
 """Waits for the next attempt at a request, and returns one to be sent in its place, or None."""
+Keep: TypeAlias = Callable[[ModelResponse], ModelResponse]
+"""Takes what the model said, as far as it came, and returns it as it was kept: a call may have got another id."""
 NOTHING_SAID: Final = ModelResponse((), None, NO_USAGE, "")
 
 
@@ -39,14 +50,14 @@ class Asking(Protocol):
 async def ask_model(
     asking: Asking,
     request: ModelRequest,
-    keep: Callable[[ModelResponse], object],
+    keep: Keep,
     parent: int,
     *,
     renew: Renew | None = None,
 ) -> ModelResponse:
-    """Ask the model once; `keep` gets what it said, as far as it came.
+    """Ask the model once and return what it said, as `keep` kept it.
 
-    Cancelled, what came so far is kept and counted.
+    Cancelled, what came so far is kept and counted. Of a refused answer nothing is kept: it may not be passed back.
 
     Args:
         asking: Who asks.
@@ -56,7 +67,7 @@ async def ask_model(
         renew: May replace the request while it waits to be sent again; the attempts are counted on.
 
     Raises:
-        ProviderError: The model could not be asked, or stood still for too long.
+        ProviderError: The model could not be asked, refused to answer, or stood still for too long.
     """
     began = asking.emit(
         ModelBegan, asking.agent, asking.incarnation, parent, asking.turn, asking.round, len(request.messages)
@@ -78,8 +89,12 @@ async def ask_model(
                         response = await stream.wait_response(note)
                     else:
                         response = await read_moving(stream, note, limit_s=limit_s)
+                if next_after(response) is Next.REFUSE:
+                    fault = fault_of(response)
+                    response = attrs.evolve(response, content=())
+                    raise fault
                 state = COMPLETED
-                return response
+                break
             except _Renewed as news:
                 lost += NO_USAGE if stream is None else stream.so_far.usage
                 request, stream, response = news.request, None, None
@@ -88,9 +103,10 @@ async def ask_model(
         state, error = FAILED, f"{type(problem).__name__}: {problem}"
         raise
     finally:
-        said = response or (NOTHING_SAID if stream is None else stream.so_far)
+        said = response if response is not None else NOTHING_SAID if stream is None else stream.so_far
         _count(asking, said, said.usage if lost is NO_USAGE else lost + said.usage, state, error, began)
-        keep(attrs.evolve(said, usage=said.usage - sum(failed, NO_USAGE)) if failed else said)
+        kept = keep(attrs.evolve(said, usage=said.usage - sum(failed, NO_USAGE)) if failed else said)
+    return attrs.evolve(kept, usage=said.usage) if failed else kept
 
 
 async def _note(

@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar, final
 
 import attrs
 
-from greenroom.agents._asking import ask_model
+from greenroom.agents._asking import Keep, ask_model
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import AgentNoticed
 from greenroom.agents._hooking import NOTICE_CHARS
@@ -42,7 +42,7 @@ class Beside:
     began: int = 0
     """Number of the event with which the run began that asked last."""
 
-    async def ask(self, request: ModelRequest, keep: Callable[[ModelResponse], object], parent: int) -> ModelResponse:
+    async def ask(self, request: ModelRequest, keep: Keep, parent: int) -> ModelResponse:
         """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""
         self.began = parent
         self.round = _next_number(self.home)

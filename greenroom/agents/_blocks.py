@@ -7,8 +7,11 @@ Must not know: clock, disk, Trio.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, get_args
+
+import attrs
 
 from greenroom.core import IMAGE_TYPES, Image, UsageError
 from greenroom.models import (
@@ -23,6 +26,11 @@ from greenroom.models import (
 )
 
 ROLES: Final = get_args(Role)
+ID_RULE: Final = re.compile(r"[a-zA-Z0-9_-]+")
+"""What providers take as the id of a call."""
+NAME_RULE: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+"""What providers take as the name of a tool."""
+_NOT_ALLOWED: Final = re.compile(r"[^a-zA-Z0-9_-]")
 INTERRUPTED: Final = "[Request interrupted by user for tool use]"
 """What a model reads for a call that never got its result (the leading coding agent's text)."""
 
@@ -161,6 +169,25 @@ def _image(block: Mapping[str, Any]) -> Image | None:
     if media_type not in IMAGE_TYPES or not isinstance(data, str):
         return None
     return Image(media_type, data)
+
+
+def is_acceptable_call(call: ToolUseBlock) -> bool:
+    """True if a provider takes the id and the name of a call back."""
+    return ID_RULE.fullmatch(call.id) is not None and NAME_RULE.fullmatch(call.name) is not None
+
+
+def acceptable_call(call: ToolUseBlock, taken: set[str]) -> ToolUseBlock:
+    """Return a call under an id that no other one has, with an id and a name that providers take; `taken` gets the id."""
+    if call.id not in taken and is_acceptable_call(call):
+        taken.add(call.id)
+        return call
+    base = fresh = _NOT_ALLOWED.sub("_", call.id) or "call"
+    number = 1
+    while fresh in taken:
+        number += 1
+        fresh = f"{base}_{number}"
+    taken.add(fresh)
+    return attrs.evolve(call, id=fresh, name=_NOT_ALLOWED.sub("_", call.name)[:128] or "unnamed")
 
 
 def open_calls(messages: Sequence[Message]) -> tuple[ToolUseBlock, ...]:

@@ -23,13 +23,16 @@ from greenroom.agents._compaction import (
     summary_in,
 )
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, CompactBegan, CompactEnded
-from greenroom.agents._forked import Asker, ForkFailed, run_forked
+from greenroom.agents._forked import Asker, ForkedResult, ForkFailed, run_forked
 from greenroom.agents._hooking import Hooking
+from greenroom.agents._repair import repair
 from greenroom.agents.review import call_lines
 from greenroom.core import ProviderError, UsageError, escape_text, reminder
 from greenroom.hooks import HookEvent, HookInput, HookOutcome, PostCompactInput, PreCompactInput, SessionStartInput
 
 PURPOSE: Final = "compaction"
+LEAST_SUMMARIZED: Final = 4
+"""Messages below which a conversation that is too long to be summarized is not halved any more."""
 _MARKS: Final = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
 
 
@@ -54,6 +57,22 @@ async def make_small(turn: CompactingTurn) -> None:
         turn.hooking.notice(PURPOSE, f"the conversation could not be compacted: {error}")
     except CompactionBlocked as blocked:
         turn.hooking.notice(PURPOSE, str(blocked))
+
+
+async def make_room(turn: CompactingTurn) -> bool:
+    """Compact the conversation of a turn that the provider found too long, if it can be done; return whether it was.
+
+    It is not done twice without an answer in between. Cancelled, it leaves the conversation as it was, or compacted.
+
+    Raises:
+        StoppedByHook: A hook wants an end of everything.
+    """
+    record, settings = turn.home.compactions, turn.home.services.compaction
+    was_just_done = record.requests == 0
+    if not (settings.enabled and settings.auto) or was_just_done or len(turn.conversation) < 2:
+        return False
+    await make_small(turn)
+    return record.requests == 0
 
 
 async def compact(turn: CompactingTurn, trigger: CompactionTrigger, focus: str = "") -> Compacted:
@@ -121,13 +140,30 @@ async def _summarize(turn: CompactingTurn, trigger: CompactionTrigger, focus: st
             raise CompactionBlocked(outcome.reason)
         wanted += map(escape_text, contexts)
     tokens = turn.home.services.compaction.summary_tokens
-    result = await run_forked(turn, summary_directive(wanted), purpose=PURPOSE, max_tokens=tokens)
+    result = await _ask_for_summary(turn, summary_directive(wanted), tokens)
     summary = summary_in(result.text)
     if not summary:
         raise CompactionFailed("the model wrote no summary")
     if result.stop_reason == "max_tokens":
         raise CompactionFailed(f"the summary was cut off: it would have taken more than {tokens:,} tokens")
     return summary
+
+
+async def _ask_for_summary(turn: CompactingTurn, directive: str, tokens: int) -> ForkedResult:
+    """Ask for the summary of the conversation; of its newer half where all of it is too long, and so on.
+
+    Raises:
+        ProviderError: The model could not be asked.
+        ForkFailed: It went on calling tools.
+    """
+    messages = turn.conversation.messages
+    while True:
+        try:
+            return await run_forked(turn, directive, purpose=PURPOSE, max_tokens=tokens, messages=messages)
+        except ProviderError as error:
+            if error.kind != "too_large" or len(messages) < LEAST_SUMMARIZED:
+                raise
+        messages = repair(messages[len(messages) // 2 :], closes=False).messages
 
 
 async def _contexts_of(turn: CompactingTurn, told: HookInput) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.agents._blocks import encode_message, open_calls, results_for
+from greenroom.agents._blocks import acceptable_call, encode_message, open_calls, results_for
 from greenroom.inbox import UNCLASSIFIED, Origin
 from greenroom.models import (
     Block,
@@ -103,6 +103,8 @@ class Conversation:
         self._number = 0
         self._counted_tokens = 0
         self._uncounted_chars = 0
+        self._call_ids: set[str] | None = None
+        """Of the calls so far; None until the first new one."""
         self._measured = 0
         """Messages that either of both tells of; the rest is measured when somebody asks for the size."""
 
@@ -172,6 +174,21 @@ class Conversation:
         if origin is not None and not origin.is_consent and origin != UNCLASSIFIED:
             extra["origin"] = origin.to_json()
         self._append(Message("user", blocks), is_hidden=is_hidden, origin=origin, extra=extra)
+
+    def admit(self, response: ModelResponse) -> ModelResponse:
+        """Return an answer with ids and names of calls that can stand in this conversation: each call has an id of its own.
+
+        Providers before which a gateway stands give an id again, or one that they do not take back.
+        """
+        if not response.tool_uses:
+            return response
+        if self._call_ids is None:
+            self._call_ids = {call.id for message in self._messages for call in message.tool_uses}
+        taken = self._call_ids
+        content = tuple(
+            [acceptable_call(block, taken) if isinstance(block, ToolUseBlock) else block for block in response.content]
+        )
+        return response if content == response.content else attrs.evolve(response, content=content)
 
     def answer(self, response: ModelResponse, *, is_shown_later: bool = False) -> Appended | None:
         """Append what the model said, and return what is told of it; an empty message is left out: no provider accepts it.

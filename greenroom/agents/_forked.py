@@ -13,10 +13,11 @@ from typing import Final, Protocol, TypeAlias, final
 
 import attrs
 
-from greenroom.agents._asking import Asking
+from greenroom.agents._asking import Asking, Keep
 from greenroom.agents._blocks import open_calls
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, ForkBegan, ForkEnded
+from greenroom.agents._repair import is_sound, repair
 from greenroom.agents._services import AgentHome
 from greenroom.core import PeerError
 from greenroom.models import Message, ModelRequest, ModelResponse, TextBlock, ToolResultBlock, ToolUseBlock, Usage
@@ -35,7 +36,7 @@ class Asker(Asking, Protocol):
     conversation: Conversation
     seq: int
 
-    async def ask(self, request: ModelRequest, keep: Callable[[ModelResponse], object], parent: int) -> ModelResponse:
+    async def ask(self, request: ModelRequest, keep: Keep, parent: int) -> ModelResponse:
         """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""
         ...
 
@@ -69,6 +70,8 @@ class ForkFailed(PeerError):
 def make_request(home: AgentHome, messages: tuple[Message, ...], *, max_tokens: int | None = None) -> ModelRequest:
     """Return a request of an agent: all that its requests have in common is said here and nowhere else.
 
+    Messages that a provider would refuse are repaired; those that it takes are sent as they are.
+
     Args:
         home: The agent's.
         messages: What the model reads.
@@ -76,7 +79,7 @@ def make_request(home: AgentHome, messages: tuple[Message, ...], *, max_tokens: 
     """
     definition = home.definition
     return ModelRequest(
-        messages=messages,
+        messages=messages if is_sound(messages) else repair(messages).messages,
         system=definition.system_prompt,
         tools=home.schemas,
         max_tokens=definition.max_tokens if max_tokens is None else max_tokens,
@@ -96,6 +99,7 @@ async def run_forked(
     max_tokens: int | None = None,
     max_rounds: int = FORKED_ROUNDS,
     run_call: RunCall | None = None,
+    messages: tuple[Message, ...] | None = None,
 ) -> ForkedResult:
     """Let the model answer `directive` behind the conversation as it is now, and return the answer.
 
@@ -108,6 +112,7 @@ async def run_forked(
         max_tokens: The most that one answer may be; by default the definition's.
         max_rounds: Requests that it may take; in the last one, text counts as the answer whatever is called besides.
         run_call: Runs the calls that the model makes; by default each is refused, and the model asked for text.
+        messages: What the model reads in the place of the conversation; None for all of that.
 
     Raises:
         ProviderError: The model could not be asked.
@@ -117,7 +122,7 @@ async def run_forked(
     before = turn.usage
     place, number = (turn.agent, turn.incarnation), (turn.turn, turn.round)
     began = turn.emit(ForkBegan, *place, turn.seq, *number, purpose)
-    run = _Run(turn, began, max_tokens, run_call)
+    run = _Run(turn, began, max_tokens, run_call, turn.conversation.messages if messages is None else messages)
     state, error = KILLED, ""
     activity = home.activity
     if turn.turn:  # what an agent does is what its turn does
@@ -146,12 +151,13 @@ class _Run:
     began: int
     max_tokens: int | None
     run_call: RunCall | None
+    begins_with: tuple[Message, ...]
     rounds: int = 0
 
     async def until_text(self, directive: str, most: int) -> ModelResponse | None:
         """Return the first answer without calls, or what the last one says; None where it says nothing."""
         turn = self.turn
-        messages = _with_text(turn.conversation.messages, directive)
+        messages = _with_text(self.begins_with, directive)
         while self.rounds < most:
             self.rounds += 1
             request = make_request(turn.home, messages, max_tokens=self.max_tokens)
@@ -180,5 +186,6 @@ def _with_text(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
     return (*messages, Message("user", (block,)))
 
 
-def _drop(_: ModelResponse) -> None:
+def _drop(response: ModelResponse) -> ModelResponse:
     """Keep nothing: what a forked run says is for its caller."""
+    return response

@@ -2,18 +2,19 @@
 
 Rule 1: it begins with the user, roles alternate, no message and no text is empty. Rule 2: the calls of an answer have
 exactly one result each, all in the next message and in front of its text; there are no other results, and no two calls
-share an id. Rule 3: an answer does not end with thinking. Rule 4: what is sound already is returned as it is.
+share an id; ids and names have the characters that providers take. Rule 3: an answer does not end with thinking, and thinking has its signature. Rule 4: what is sound already is returned as it is.
 Must not know: clock, disk, Trio.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import is_
 from typing import Final, final
 
 import attrs
 
-from greenroom.agents._blocks import INTERRUPTED
+from greenroom.agents._blocks import INTERRUPTED, acceptable_call, is_acceptable_call
 from greenroom.models import Block, Message, Role, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
 LOST_BEGINNING: Final = "(The beginning of this conversation is lost.)"
@@ -31,51 +32,66 @@ class Repaired:
 
 def faults_of(messages: Sequence[Message]) -> list[str]:
     """Return what a provider would refuse in a conversation at rest, each in one sentence."""
-    faults = []
+    return [f"message {number}: {fault}" for number, fault in _faults(messages)]
+
+
+def is_sound(messages: Sequence[Message]) -> bool:
+    """True if a provider takes a conversation as it is."""
+    return next(_faults(messages), None) is None
+
+
+def _faults(messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
     seen: set[str] = set()
-    calls: list[str] = []
+    calls: tuple[ToolUseBlock, ...] = ()
     for number, message in enumerate(messages):
-        place = f"message {number}"
         expected = "assistant" if number % 2 else "user"
         if message.role != expected:
-            faults.append(f"{place} is the {message.role}'s and should be the {expected}'s")
+            yield number, f"it is the {message.role}'s and should be the {expected}'s"
         if not message.content:
-            faults.append(f"{place} is empty")
-        faults += [f"{place}: {one}" for one in _misplaced(message)]
+            yield number, "it is empty"
+        for fault in _misplaced(message):
+            yield number, fault
         results = [block.tool_use_id for block in message.content if isinstance(block, ToolResultBlock)]
-        if sorted(results) != sorted(calls):
-            faults.append(f"{place} holds the results {results}, and {calls} were asked for")
-        calls = [use.id for use in message.tool_uses]
-        faults += [f"{place}: two calls have the id {one!r}" for one in calls if one in seen]
-        seen.update(calls)
-        if len(set(calls)) < len(calls):
-            faults.append(f"{place}: two of the calls {calls} share an id")
+        if (results or calls) and sorted(results) != sorted([call.id for call in calls]):
+            yield number, f"it holds the results {results}, and {[call.id for call in calls]} were asked for"
+        calls = message.tool_uses
+        for call in calls:
+            if call.id in seen:
+                yield number, f"two calls have the id {call.id!r}"
+            if not is_acceptable_call(call):
+                yield (
+                    number,
+                    f"the call {call.id!r} of {call.name!r} has an id or a name with characters that are not allowed",
+                )
+            seen.add(call.id)
     if calls:
-        faults.append(f"the calls {calls} at the end have no results")
-    return faults
+        yield len(messages) - 1, f"its calls {[call.id for call in calls]} have no results"
 
 
-def _misplaced(message: Message) -> list[str]:
-    faults = []
+def _misplaced(message: Message) -> Iterator[str]:
     is_user, was_text = message.role == "user", False
     for block in message.content:
-        if isinstance(block, TextBlock) and not block.text.strip():
-            faults.append("a text is blank")
+        if isinstance(block, TextBlock):
+            was_text = True
+            if not block.text.strip():
+                yield "a text is blank"
+            continue
         if not _belongs(block, message.role):
-            faults.append(f"a {type(block).__name__} is not the {message.role}'s")
-        if is_user and isinstance(block, ToolResultBlock) and was_text:
-            faults.append("a result stands behind text")
-        was_text = was_text or isinstance(block, TextBlock)
+            yield f"a {type(block).__name__} is not the {message.role}'s"
+        if is_user and was_text and isinstance(block, ToolResultBlock):
+            yield "a result stands behind text"
+        if isinstance(block, ThinkingBlock) and not block.signature:
+            yield "thinking has no signature"
     if not is_user and message.content and isinstance(message.content[-1], ThinkingBlock):
-        faults.append("it ends with thinking")
-    return faults
+        yield "it ends with thinking"
 
 
 def repair(messages: Iterable[Message], *, closes: bool = True) -> Repaired:
     """Return a conversation that the provider accepts, as near to the given one as can be.
 
-    A call without a result gets an `interrupted` one; a result that nobody asked for is dropped, as is a second call with
-    the same id; what is empty goes; messages of the same role in a row become one.
+    A call without a result gets an `interrupted` one; a result that nobody asked for is dropped, as is a call that stands
+    there twice; another call with the same id, or with one that providers do not take, gets an id of its own, and so does its
+    result; what is empty goes; messages of the same role in a row become one.
 
     Args:
         messages: Anything that was read, in order.
@@ -83,19 +99,45 @@ def repair(messages: Iterable[Message], *, closes: bool = True) -> Repaired:
     """
     notes: list[str] = []
     sound: list[Message] = []
-    for group in _grouped(messages, notes):
+    calls_seen = _Calls()
+    for group in _grouped(messages, calls_seen, notes):
         if group.role == "user":
             calls = sound[-1].tool_uses if sound else ()
             if not (group.is_whole and _answers(calls, group.blocks)):
-                group.replace(_answered(calls, group.blocks, notes))
+                group.replace(_answered(calls, group.blocks, notes, calls_seen.former))
         if group.blocks:
             _join(sound, group)
     if sound and sound[0].role == "assistant":
         notes.append("the conversation began with an answer")
         sound.insert(0, Message.user(LOST_BEGINNING))
     if closes and sound and sound[-1].tool_uses:
-        _join(sound, _Group("user", _answered(sound[-1].tool_uses, [], notes)))
+        _join(sound, _Group("user", _answered(sound[-1].tool_uses, [], notes, {})))
     return Repaired(tuple(sound), tuple(notes))
+
+
+@final
+class _Calls:
+    """The calls that were read so far."""
+
+    __slots__ = ("former", "ids", "read")
+
+    def __init__(self) -> None:
+        self.ids: set[str] = set()
+        self.read: list[tuple[str, ToolUseBlock]] = []
+        self.former: dict[str, str] = {}
+        """By the id that a call got, the one that it had."""
+
+    def admit(self, call: ToolUseBlock, notes: list[str]) -> ToolUseBlock | None:
+        """Return a call as it may stand; None for one that was read before."""
+        if call.id in self.ids and any(call == other for _, other in self.read if other.id == call.id):
+            notes.append(f"a second call with the id {call.id!r} was dropped")
+            return None
+        admitted = acceptable_call(call, self.ids)
+        self.read.append((admitted.id, call))
+        if admitted is not call:
+            notes.append(f"the call {call.id!r} of {call.name!r} is {admitted.id!r} of {admitted.name!r} now")
+            self.former[admitted.id] = call.id
+        return admitted
 
 
 @final
@@ -121,10 +163,10 @@ class _Group:
         self.replace([*self.blocks, *blocks])
 
 
-def _grouped(messages: Iterable[Message], notes: list[str]) -> Iterator[_Group]:
+def _grouped(messages: Iterable[Message], calls: _Calls, notes: list[str]) -> Iterator[_Group]:
     """Yield the blocks that may stand where they are, alternately the user's and the model's; none is empty."""
     last: _Group | None = None
-    for run in _runs(messages, notes):
+    for run in _runs(messages, calls, notes):
         while run.role == "assistant" and run.blocks and isinstance(run.blocks[-1], ThinkingBlock):
             notes.append("thinking at the end of an answer was dropped")
             run.replace(run.blocks[:-1])
@@ -140,13 +182,12 @@ def _grouped(messages: Iterable[Message], notes: list[str]) -> Iterator[_Group]:
         yield last
 
 
-def _runs(messages: Iterable[Message], notes: list[str]) -> Iterator[_Group]:
+def _runs(messages: Iterable[Message], calls: _Calls, notes: list[str]) -> Iterator[_Group]:
     """Yield the blocks of messages of one role in a row, without those that may stay nowhere."""
-    seen: set[str] = set()
     run: _Group | None = None
     for message in messages:
         role, content = message.role, message.content
-        blocks = [block for block in content if _may_stay(block, role, seen, notes)]
+        blocks = [kept for block in content if (kept := _kept(block, role, calls, notes)) is not None]
         if not content:
             notes.append("an empty message was dropped")
         if not blocks:
@@ -157,26 +198,31 @@ def _runs(messages: Iterable[Message], notes: list[str]) -> Iterator[_Group]:
             continue
         if run is not None:
             yield run
-        run = _Group(role, blocks, message if len(blocks) == len(content) else None)
+        run = _Group(role, blocks, message if _are_same(blocks, content) else None)
     if run is not None:
         yield run
 
 
-def _may_stay(block: Block, role: Role, seen: set[str], notes: list[str]) -> bool:
+def _kept(block: Block, role: Role, calls: _Calls, notes: list[str]) -> Block | None:
+    """Return a block as it may stand in a message of this role; None for one that may not."""
     if isinstance(block, TextBlock):  # the kind that there are most of comes first
         if not block.text.strip():
             notes.append("a blank text was dropped")
-            return False
-        return True
+            return None
+        return block
     if not _belongs(block, role):
         notes.append(f"a {type(block).__name__} of the {role} was dropped")
-        return False
+        return None
     if isinstance(block, ToolUseBlock):
-        if block.id in seen:
-            notes.append(f"a second call with the id {block.id!r} was dropped")
-            return False
-        seen.add(block.id)
-    return True
+        return calls.admit(block, notes)
+    if isinstance(block, ThinkingBlock) and not block.signature:
+        notes.append("thinking without a signature was dropped")
+        return None
+    return block
+
+
+def _are_same(blocks: Sequence[Block], content: Sequence[Block]) -> bool:
+    return len(blocks) == len(content) and all(map(is_, blocks, content))
 
 
 def _belongs(block: Block, role: Role) -> bool:
@@ -196,18 +242,32 @@ def _answers(calls: Sequence[ToolUseBlock], blocks: Sequence[Block]) -> bool:
     return not any(isinstance(block, ToolResultBlock) for block in blocks[count:])
 
 
-def _answered(calls: Sequence[ToolUseBlock], blocks: Sequence[Block], notes: list[str]) -> list[Block]:
-    """Return exactly one result for each call, then what else there is."""
+def _answered(
+    calls: Sequence[ToolUseBlock], blocks: Sequence[Block], notes: list[str], former: Mapping[str, str]
+) -> list[Block]:
+    """Return exactly one result for each call, then what else there is.
+
+    Args:
+        calls: They were asked for.
+        blocks: What came.
+        notes: Gets what was done.
+        former: By the id of a call, the one that its result was written with, where that is another one.
+    """
     missing = {call.id: call for call in calls}
     results: list[Block] = []
     others: list[Block] = []
     for block in blocks:
         if not isinstance(block, ToolResultBlock):
             others.append(block)
-        elif missing.pop(block.tool_use_id, None) is not None:
-            results.append(block)
-        else:
+            continue
+        asked = next((call for call in missing if call == block.tool_use_id), None) or next(
+            (call for call in missing if former.get(call) == block.tool_use_id), None
+        )
+        if asked is None:
             notes.append(f"a result of {block.tool_use_id!r}, which nobody had asked for, was dropped")
+            continue
+        del missing[asked]
+        results.append(block if asked == block.tool_use_id else attrs.evolve(block, tool_use_id=asked))
     for call in missing.values():
         notes.append(f"{call.name} got an interrupted result")
         results.append(ToolResultBlock(call.id, INTERRUPTED, is_error=True))

@@ -134,5 +134,6 @@ async def _ask(place: Beside, auto: AutoMode, definition: str, system: str, text
         place.emit(ForkEnded, place.agent, place.incarnation, began, *at, purpose, state, 1, place.usage.total, error)
 
 
-def _drop(_: ModelResponse) -> None:
+def _drop(response: ModelResponse) -> ModelResponse:
     """Keep nothing: an answer of a reviewer is no part of any conversation."""
+    return response

@@ -18,10 +18,10 @@ import trio
 from trio.lowlevel import checkpoint_if_cancelled
 
 from greenroom.actors import Context
-from greenroom.agents._asking import ask_model
+from greenroom.agents._asking import Keep, ask_model
 from greenroom.agents._blocks import open_calls
 from greenroom.agents._calls import run_calls
-from greenroom.agents._compacting import compact, make_small
+from greenroom.agents._compacting import compact, make_room, make_small
 from greenroom.agents._compaction import Compact, CompactionTrigger
 from greenroom.agents._conversation import Appended, Conversation
 from greenroom.agents._displaying import is_shown_later, show
@@ -59,15 +59,21 @@ from greenroom.models import (
     LongAnswer,
     ModelRequest,
     ModelResponse,
+    Next,
     StreamRestarted,
     ToolResultBlock,
     ToolUseBlock,
     Usage,
     error_category,
+    fault_of,
+    next_after,
 )
 from greenroom.skills import Rendered
 from greenroom.tools import ToolContext
 
+EMPTY: Final = "Your answer was empty. Give your answer now, as text; if all is done, say so in a sentence."
+"""What the model is told once in a turn that somebody waits for, when it ends without a word."""
+NOT_RUN: Final = "This call was not run: the answer that made it was not complete."
 TOOL_DEFERRED: Final = "tool_deferred"
 """The `stop_reason` of a turn whose only call a hook has put off."""
 TOOL_UNAVAILABLE: Final = "tool_deferred_unavailable"
@@ -113,6 +119,8 @@ class AgentTurn:
     """Whether it ends with a call that is put off, and stays open."""
     unseen: Appended | None = attrs.field(init=False, default=None)
     """The message that hooks have to look at before it is shown."""
+    is_awaited: bool = attrs.field(init=False, default=False)
+    """Whether somebody waits for its answer, and the model was not asked for one yet."""
     waits_cut: int = attrs.field(init=False, default=0)
     """How many waits of the request that runs were made shorter by mail."""
 
@@ -158,6 +166,7 @@ class AgentTurn:
         if isinstance(message, Entry) and message.is_expired(trio.current_time()):
             return
         self.hooking.prompt_id = prompt_id_of(message)
+        self.is_awaited = isinstance(message, Prompt)
         work = await self._begin(message)
         if work is None:
             return
@@ -207,25 +216,59 @@ class AgentTurn:
 
         Raises:
             ContextRefilled: The conversation was full again right after each of the last compactions.
+            ProviderError: The model could not be asked, or its answer is not whole.
         """
         home, conversation = self.home, self.conversation
         while True:
             if home.compactions.is_due(conversation.tokens, home.services.compaction):
                 await make_small(self)
             request = self._next_request(home.definition.max_tokens)
-            response = await ask_model(self, request, self._keep, self.seq, renew=self._renew)
+            response: ModelResponse | ProviderError
+            try:
+                response = await ask_model(self, request, self._keep, self.seq, renew=self._renew)
+            except ProviderError as error:
+                if error.kind != "too_large":
+                    raise
+                response = error
+            if isinstance(response, ProviderError):
+                if not await make_room(self):
+                    raise response
+                continue
             if self.unseen is not None:
                 await self._show()
-            if response.stop_reason == "max_tokens":
+            step = next_after(response)
+            if step is Next.CONTINUE or step is Next.RESUME:
                 response = await self._ask_for_the_rest(response)
-            if calls := response.tool_uses:
-                await self._run_tools(calls)
+                step = next_after(response)
+            if step is Next.RUN_CALLS:
+                await self._run_tools(response.tool_uses)
                 if home.answer_tool is not None:
                     home.answer_tool.check()
                 continue
             await checkpoint_if_cancelled()
-            if not await self._goes_on(response):
+            if await self._is_over(response, step) and not await self._goes_on(response):
                 return self._finish(response)
+
+    async def _is_over(self, response: ModelResponse, step: Next) -> bool:
+        """Return whether the model has come to its end; else it is to be asked again.
+
+        Raises:
+            ProviderError: Its answer is not whole, and nothing makes it so.
+        """
+        if step is Next.FINISH:
+            return True
+        if step is Next.REMIND:
+            if not self.is_awaited or self.home.answer_tool is not None:
+                return True
+            self.is_awaited = False
+            self.conversation.say([reminder(EMPTY)], is_hidden=True)
+            return False
+        if step is Next.SHRINK and await make_room(self):
+            return False
+        self.home.last_text = response.text or self.home.last_text
+        not_run = {call.id: ToolResultBlock(call.id, NOT_RUN, is_error=True) for call in response.tool_uses}
+        self.conversation.close_open_calls(not_run)
+        raise fault_of(response)
 
     async def _run_skill(self, message: Input, rendered: Rendered) -> Answer:
         """Let a skill run in the place of the model."""
@@ -334,12 +377,13 @@ class AgentTurn:
         self.waits_cut += trio.current_time() < until_s
         return self._request(request.max_tokens)
 
-    async def ask(self, request: ModelRequest, keep: Callable[[ModelResponse], object], parent: int) -> ModelResponse:
+    async def ask(self, request: ModelRequest, keep: Keep, parent: int) -> ModelResponse:
         """Ask the model once, on record and counted; `keep` gets what it said, as far as it came."""
         return await ask_model(self, request, keep, parent)
 
-    def _keep(self, response: ModelResponse) -> None:
-        """Append what the model said, as far as it came."""
+    def _keep(self, response: ModelResponse) -> ModelResponse:
+        """Append what the model said, as far as it came, and return it as it was appended."""
+        response = self.conversation.admit(response)
         if response.content:
             self.home.last_text = response.text or self.home.last_text
             is_later = self.home.hooks is not None and is_shown_later(self, response)
@@ -348,6 +392,7 @@ class AgentTurn:
         if response.stop_reason is not None:
             self.conversation.note_tokens(response.usage.total)
             self.home.compactions.note_request()
+        return response
 
     async def _show(self) -> None:
         """Show a message at which hooks have to look first."""

@@ -11,7 +11,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PROGRAM = "greenroom"
-_WORLD = re.compile(r"actor \S+ failed: (?P<what>.+)", re.DOTALL)
+_WORLD = re.compile(r"actor (?P<who>\S+) failed: (?P<what>.+)", re.DOTALL)
 
 
 def flush_output() -> None:
@@ -70,23 +70,35 @@ def note(text: str) -> None:
     complain(f"note: {text}", code=0)
 
 
+class LogNotes(logging.Handler):
+    """Says what the runtime logs as all other notes are said."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.name_of: Callable[[str], str] = str
+        """Returns what people know an actor by; set by a run that knows."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say it; where the world is at fault, who failed and what it did says all that a person can use."""
+        text = record.getMessage()
+        world = _WORLD.fullmatch(text)
+        if world is not None:
+            *above, name = world["who"].split("/")
+            is_server = "mcp" in above  # its errors name it
+            text = world["what"] if is_server else f"agent {self.name_of(name)} failed: {world['what'].rstrip('. ')}"
+        note(text)
+        if record.exc_info:
+            print(printable_text(self.format(record).partition("\n")[2]), file=sys.stderr, flush=True)
+
+
 @contextmanager
-def noting_log() -> Iterator[None]:
-    """Say what the runtime logs as all other notes are said, while the block lasts; a program that listens hears it besides."""
-
-    class Handler(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            text = record.getMessage()
-            world = _WORLD.fullmatch(text)  # where the world is at fault, what it did says all that a person can use
-            note(world["what"] if world is not None else text)
-            if record.exc_info:
-                print(printable_text(self.format(record).partition("\n")[2]), file=sys.stderr, flush=True)
-
+def noting_log() -> Iterator[LogNotes]:
+    """Say what the runtime logs while the block lasts; a program that listens hears it besides."""
     log = logging.getLogger(PROGRAM)
-    handler = Handler(logging.WARNING)
+    handler = LogNotes()
     log.addHandler(handler)
     try:
-        yield
+        yield handler
     finally:
         log.removeHandler(handler)
 

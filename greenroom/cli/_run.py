@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -23,7 +23,7 @@ import trio
 from greenroom.agents import AgentDefinition
 from greenroom.agents.crew import AGENT_TOOLS, WORKTREE_TOOLS
 from greenroom.agents.definitions import Definitions
-from greenroom.cli._output import complain, note, noting_log, program, typed
+from greenroom.cli._output import LogNotes, complain, note, noting_log, program, typed
 from greenroom.cli._run_approver import STDIO, ToolApprover, tool_of
 from greenroom.cli._run_control import Host
 from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag, setup_of, sources_of
@@ -178,8 +178,8 @@ def run_command(
         with_text=flags.forward_subagent_text or bool(read_switch(os.environ, FORWARD_VARIABLE)),
         ceiling_s=read_ceiling(),
     )
-    with calm_collector(), noting_log(), _runs_of(flags) as runs:
-        return trio.run(_run, options, runs)
+    with calm_collector(), noting_log() as notes, _runs_of(flags) as runs:
+        return trio.run(_run, options, runs, notes)
 
 
 def _model_name(flags: RunFlags) -> str | None:
@@ -328,17 +328,18 @@ def _kept(earlier: str, found: Definitions) -> AgentDefinition:
         return MAIN
 
 
-async def _run(options: RunOptions, runs: Path) -> int:
+async def _run(options: RunOptions, runs: Path, notes: LogNotes) -> int:
     ports = Ports()
     writer = Writer(ports)
     printer = make_printer(options.flags.output_format, writer, ports, with_text=options.with_text)
     run = Run(printer, trio.current_time(), wall=ports.clock.wall, ceiling_s=options.ceiling_s)
+    notes.name_of = run.name_of
     run.repeats = options.flags.replay_user_messages
     run.goes_on = bool(read_switch(os.environ, GOES_ON_VARIABLE))
     host = _host_of(run, writer, ports, options)
     approver = _approver_of(host, options)
     watch = Watch(
-        on_stream=run.streamed if options.flags.include_partial_messages else None,
+        on_stream=_on_stream(run, options.flags),
         on_hook=run.hooked if options.flags.include_hook_events else None,
         on_taken=host.taken if host is not None and run.repeats else None,
         on_elicited=run.elicited,
@@ -382,6 +383,13 @@ async def _run(options: RunOptions, runs: Path) -> int:
     if run.ending is None:  # a program that says nothing wants nothing
         return NOT_DONE if host is None and not options.flags.init_only else 0
     return NOT_DONE if run.abandoned else run.ending.exit_code
+
+
+def _on_stream(run: Run, flags: RunFlags) -> Callable[[str, Mapping[str, Any]], object] | None:
+    """Return what gets the pieces of answers: the stream that shows them, or the watch over silent requests."""
+    if flags.include_partial_messages:
+        return run.streamed
+    return None if flags.output_format == "stream-json" else run.moved
 
 
 def _host_of(run: Run, writer: Writer, ports: Ports, options: RunOptions) -> Host | None:

@@ -7,6 +7,7 @@ Must not know: clock, disk, Trio, what the result looks like.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, final
@@ -40,8 +41,18 @@ HINTS: Final[Mapping[str, str]] = {
     "billing": "check the account that the key belongs to",
     "not_found": "check --model",
     "connection": "check the network, and ANTHROPIC_BASE_URL where that is set",
+    "too_large": "the prompt /compact shortens the conversation of a run that is resumed",
+    "truncated": "ask for less at a time, or raise max_tokens",
 }
 """What to do, for each kind of `ProviderError` about which a user can do something."""
+REASONS: Final[Mapping[str, str]] = {
+    "too_large": "prompt_too_long",
+    "refused": "model_error",
+    "truncated": "model_error",
+    "incomplete": "model_error",
+}
+"""The `terminal_reason` of a `ProviderError` by its kind; `api_error` for all others."""
+_CLASS: Final = re.compile(r"^([A-Z]\w*): ")
 
 
 @final
@@ -66,6 +77,12 @@ class Ending:
     """The call that a hook has put off (agents 3.36)."""
     category: str = ""
     """Of the provider's error (agents 13.18)."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the agent came to its end and said nothing."""
+        is_answered = self.structured is not None or self.deferred is not None
+        return not self.is_error and not self.text.strip() and not is_answered
 
     @property
     def is_error(self) -> bool:
@@ -106,12 +123,31 @@ def folder_added(folder: Path) -> Ending:
     return Ending(subtype=SUCCESS, text=f"Agents may work in {folder} until the session ends.", reason="completed")
 
 
-def ended_badly(error: TurnFailed | TurnKilled, *, was_in_tools: bool = False) -> Ending:
+def told(error: ProviderError) -> str:
+    """Return what happened to a request and what to do about it, in one sentence."""
+    text = str(error).rstrip(". ")
+    return f"{text}; {HINTS[error.kind]}" if error.kind in HINTS else text
+
+
+def without_class(text: str) -> str:
+    """Return the description of an error, as events have it, without the name of its class; that of a bug keeps it."""
+    found = _CLASS.match(text)
+    return text[found.end() :] if found is not None and found[1] in _names_of(GreenroomError) else text
+
+
+def _names_of(kind: type[GreenroomError]) -> set[str]:
+    return {kind.__name__}.union(*map(_names_of, kind.__subclasses__()))
+
+
+def ended_badly(
+    error: TurnFailed | TurnKilled, *, was_in_tools: bool = False, stop_reason: str | None = None
+) -> Ending:
     """Return how a turn ended that was not answered.
 
     Args:
         error: What `session.run` raised.
         was_in_tools: Whether its calls ran when it was ended.
+        stop_reason: Why the model stopped last; None if its last answer did not come to its end.
     """
     if isinstance(error, TurnKilled):
         reason = "aborted_tools" if was_in_tools else "aborted_streaming"
@@ -131,8 +167,9 @@ def ended_badly(error: TurnFailed | TurnKilled, *, was_in_tools: bool = False) -
             return Ending(
                 subtype=FAILED,
                 text=error.partial,
-                error=f"{cause}; {HINTS[cause.kind]}" if cause.kind in HINTS else str(cause),
-                reason="prompt_too_long" if cause.kind == "too_large" else "api_error",
+                error=told(cause),
+                reason=REASONS.get(cause.kind, "api_error"),
+                stop_reason=stop_reason if cause.kind in REASONS else None,
                 api_status=cause.status,
                 category=error_category(cause.kind),
             )

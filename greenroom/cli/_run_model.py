@@ -31,6 +31,7 @@ from greenroom.models import (
     ModelSettings,
     PlaybookModel,
     ToolResultBlock,
+    budgeted,
     choose_main_model,
     family_of,
     with_events,
@@ -86,7 +87,10 @@ def model_for(asked: str | None, *, max_usd: Decimal | None = None, managed: str
             return with_events(PlaybookModel({main.name: play_search}, name=PLAYBOOK))
         _check(choice.name)
         budget = None if max_usd is None else Budget(Limits(usd=max_usd), name="the run")
-        return with_settings(AnthropicModel(choice.name), ModelSettings(), budget=budget)
+        model = AnthropicModel(choice.name)
+        if models is None:
+            return with_settings(model, ModelSettings(), budget=budget)
+        return model if budget is None else budgeted(model, budget)  # the session puts what settings want around it
 
     return make
 

@@ -13,8 +13,8 @@ from typing import Any, Literal, Protocol, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.agents import Appended
-from greenroom.cli._output import complain, for_reader, is_terminal, json_for_reader
+from greenroom.agents import Appended, ModelRetried
+from greenroom.cli._output import complain, for_reader, is_terminal, json_for_reader, note
 from greenroom.cli._run_ending import Ending
 from greenroom.cli._run_lines import (
     Abandoned,
@@ -31,6 +31,7 @@ from greenroom.cli._run_lines import (
 )
 from greenroom.core import Ports
 from greenroom.inbox import TASK_NOTIFICATION, Origin
+from greenroom.models import failure_words
 from greenroom.store import encode_line, new_uuid
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
@@ -95,7 +96,11 @@ class Printer(Protocol):
         ...
 
     def told(self, event: Told, agent: str = "") -> None:
-        """A call was refused, or, of the main agent, a conversation compacted or a request tried again; `agent` is an id, empty for that."""
+        """A call was refused or a request is tried again, or, of the main agent, a conversation compacted; `agent` is an id, empty for that."""
+        ...
+
+    def waited(self, quiet_s: float, agent: str = "") -> None:
+        """A request has had no answer for some time; `agent` as in `told`."""
         ...
 
     def streamed(self, event: Mapping[str, Any], parent: str | None = None) -> None:
@@ -115,6 +120,31 @@ class Printer(Protocol):
         ...
 
 
+def note_retry(event: Told, agent: str) -> None:
+    """Say that a request is tried again, which attempt it is, and when; nothing of other events."""
+    if isinstance(event, ModelRetried):
+        attempts = f" of {event.attempts}" if event.attempts else ""
+        what = failure_words(event.error, event.status)
+        note(f"{_named(agent)}{what}; attempt {event.attempt}{attempts} in {event.delay_s:.1f} s")
+
+
+def note_silence(quiet_s: float, agent: str) -> None:
+    """Say that an answer is waited for."""
+    note(f"{_named(agent)}the model has sent nothing for {quiet_s:.0f} s; still waiting")
+
+
+def note_ending(ending: Ending) -> None:
+    """Say what went wrong in a turn, or that it ended without an answer."""
+    if ending.is_error:
+        complain(ending.error, code=ending.exit_code)
+    elif ending.is_empty:
+        note("the model ended its turn without an answer")
+
+
+def _named(agent: str) -> str:
+    return f"agent {agent}: " if agent else ""
+
+
 @final
 class TextPrinter:
     """Prints the answer; what went wrong goes to standard error."""
@@ -132,7 +162,12 @@ class TextPrinter:
         """Print nothing."""
 
     def told(self, event: Told, agent: str = "") -> None:
-        """Print nothing."""
+        """Say on standard error that a request is tried again."""
+        note_retry(event, agent)
+
+    def waited(self, quiet_s: float, agent: str = "") -> None:
+        """Say on standard error how long there was nothing."""
+        note_silence(quiet_s, agent)
 
     def streamed(self, event: Mapping[str, Any], parent: str | None = None) -> None:
         """Print nothing."""
@@ -146,8 +181,7 @@ class TextPrinter:
             return
         if ending.text.strip():
             self._writer.put_text(ending.text.rstrip("\n") + "\n")
-        if ending.is_error:
-            complain(ending.error, code=ending.exit_code)
+        note_ending(ending)
 
     def closed(self, abandoned: Sequence[Abandoned], counts: Counts) -> None:
         """Print nothing."""
@@ -174,7 +208,12 @@ class JsonPrinter:
         """Print nothing."""
 
     def told(self, event: Told, agent: str = "") -> None:
-        """Print nothing."""
+        """Say on standard error that a request is tried again."""
+        note_retry(event, agent)
+
+    def waited(self, quiet_s: float, agent: str = "") -> None:
+        """Say on standard error how long there was nothing."""
+        note_silence(quiet_s, agent)
 
     def streamed(self, event: Mapping[str, Any], parent: str | None = None) -> None:
         """Print nothing."""
@@ -186,6 +225,8 @@ class JsonPrinter:
         """Keep the result of the prompt until it is known what becomes of the tasks that it left."""
         if origin is None:
             self._held = ending, counts
+            if ending.is_empty:
+                note_ending(ending)
 
     def closed(self, abandoned: Sequence[Abandoned], counts: Counts) -> None:
         """Print the result."""
@@ -231,8 +272,12 @@ class StreamPrinter:
             self._print(line)
 
     def told(self, event: Told, agent: str = "") -> None:
-        """Print that a call was refused, the conversation is compacted, or a request tried again."""
-        self.lines(event_lines(event, agent=agent))
+        """Print that a call was refused, the conversation is compacted, or a request of the main agent tried again."""
+        if not (agent and isinstance(event, ModelRetried)):
+            self.lines(event_lines(event, agent=agent))
+
+    def waited(self, quiet_s: float, agent: str = "") -> None:
+        """Print nothing: who reads the stream sees that nothing comes."""
 
     def streamed(self, event: Mapping[str, Any], parent: str | None = None) -> None:
         """Print a piece of an answer, of sub-agents only where they are shown with what they say."""

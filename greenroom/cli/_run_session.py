@@ -26,19 +26,31 @@ from greenroom.agents import (
     Appended,
     CompactBegan,
     CompactEnded,
+    ModelBegan,
+    ModelEnded,
     ModelRetried,
     PermissionDenied,
 )
 from greenroom.cli._output import complain, note
 from greenroom.cli._run_beats import Beats
 from greenroom.cli._run_commands import COMPACT, OwnCall, commands_of, own_call
-from greenroom.cli._run_ending import FAILED, SUCCESS, Ending, compacted, ended_badly, ended_well, folder_added
+from greenroom.cli._run_ending import (
+    FAILED,
+    SUCCESS,
+    Ending,
+    compacted,
+    ended_badly,
+    ended_well,
+    folder_added,
+    without_class,
+)
 from greenroom.cli._run_lines import Abandoned, Counts, Line, Opening, abandoned_text, hook_line
 from greenroom.cli._run_meter import Meter
 from greenroom.cli._run_model import key_source
 from greenroom.cli._run_output import Printer
 from greenroom.cli._run_protocol import CAPABILITIES, UserSaid, elicited_line, replay_line
 from greenroom.cli._run_quiet import AWAITED, give_up, wait_background
+from greenroom.cli._run_silence import Silences
 from greenroom.cli._run_tasks import TaskLines
 from greenroom.cli._signals import EXIT_CODES
 from greenroom.core import CLASS, SEQ, Event, GreenroomError, Record, TurnFailed, TurnKilled, UsageError, event_of
@@ -50,6 +62,9 @@ _LOOK_S: Final = 5.0
 """Seconds after which it is looked whether a call runs that will have to be spoken of."""
 _NOTED: Final = frozenset((SETTINGS_NOTICE, HookEvent.ELICITATION.value))
 """Sources of notices that people are told of on standard error."""
+_OF_OTHERS: Final = frozenset((PermissionDenied, ModelRetried))
+"""Events that are told of sub-agents too."""
+_REQUESTS: Final = frozenset((ModelBegan, ModelRetried, ModelEnded))
 _TERMINATED: Final = EXIT_CODES[signal.SIGTERM]
 
 
@@ -79,6 +94,7 @@ class Run:
         self._meter = Meter("")
         self._tasks = TaskLines(Path())
         self._beats = Beats("")
+        self._silences = Silences()
         self._held: list[Callable[[], None]] = []
         """What was to be printed before the session is open."""
         self._drain = trio.CancelScope()
@@ -199,18 +215,28 @@ class Run:
         self._meter.see(record)
         if Beats.is_about(record[CLASS]):
             self._beats.see(event_of(record), now_s=trio.current_time())
-        if record[SEQ] > 0 and record[CLASS] is PermissionDenied:
-            self._refused(event_of(record))
+        if record[SEQ] > 0 and record[CLASS] in _OF_OTHERS:
+            self._told_of_other(event_of(record))
+        if record[CLASS] in _REQUESTS:
+            self._silences.see(event_of(record), now_s=trio.current_time())
         lines = self._lines_of(record)
         if lines:
             self._print(partial(self._printer.lines, lines))
 
-    def _refused(self, event: Event) -> None:
-        """Print that a call of another agent than the main one was refused."""
+    def _told_of_other(self, event: Event) -> None:
+        """Print that a call of another agent than the main one was refused, or its request tried again."""
         agent = self._tasks.agent_of(event.actor or "")
         is_main = self._session is None or event.actor == self._session.main.id
-        if isinstance(event, PermissionDenied) and agent and not is_main:
+        if isinstance(event, PermissionDenied | ModelRetried) and agent and not is_main:
             self._print(partial(self._printer.told, event, agent))
+
+    def name_of(self, actor: str) -> str:
+        """Return what people know an agent by."""
+        return self._tasks.name_of(actor)
+
+    def moved(self, agent: str, event: Mapping[str, Any]) -> None:
+        """Note that more of an agent's answer has come."""
+        self._silences.moved(agent, now_s=trio.current_time())
 
     def _lines_of(self, record: Record) -> list[Line]:
         seq, t, kind, *_ = record
@@ -330,7 +356,10 @@ class Run:
     async def beat(self) -> None:
         """Print signs of life of the main agent's calls; never returns."""
         while True:
-            await trio.sleep_until(min(self._beats.due_s, trio.current_time() + _LOOK_S))
+            await trio.sleep_until(min(self._beats.due_s, self._silences.due_s, trio.current_time() + _LOOK_S))
+            for actor, quiet_s in self._silences.due(trio.current_time()):
+                is_main = self._session is None or actor == self._session.main.id
+                self._printer.waited(quiet_s, "" if is_main else self.name_of(actor))
             lines = self._beats.beat(trio.current_time())
             if lines:
                 self._print(partial(self._printer.lines, lines))
@@ -349,7 +378,8 @@ class Run:
                 answer = await (session.run(text, message_id=message_id) if text else session.go_on())
                 ending = ended_well(answer)
         except (TurnFailed, TurnKilled) as error:
-            ending = ended_badly(error, was_in_tools=self._meter.was_in_tools)
+            stop_reason = self._meter.stop_reason or None
+            ending = ended_badly(error, was_in_tools=self._meter.was_in_tools, stop_reason=stop_reason)
         except GreenroomError as error:
             ending = Ending(subtype=FAILED, error=str(error))
         if exit_code() == _TERMINATED:
@@ -455,7 +485,7 @@ def follow_up(
     """Return how a turn ended that nobody asked for."""
     if event.state == "completed":
         return Ending(subtype=SUCCESS, text=text, reason="completed", stop_reason=stop_reason, structured=structured)
-    why = event.error or (event.cause.why if event.cause is not None else event.state)
+    why = without_class(event.error) or (event.cause.why if event.cause is not None else event.state)
     return Ending(subtype=FAILED, text=text, error=why)
 
 

@@ -84,6 +84,15 @@ class TaskLines:
         """Return the id of the agent that an actor is a run of; empty for an actor that is none."""
         return self._agents.get(actor, "")
 
+    def name_of(self, actor: str) -> str:
+        """Return what people know an agent by: its id, what it was started for, and of what type it is while it runs."""
+        agent = self.agent_of(actor) or actor
+        running = self._running.get(agent)
+        if running is None:
+            return agent
+        kind = f" ({running.began.agent})" if running.began.agent else ""
+        return f'{agent} "{" ".join(running.began.description.split())}"{kind}'
+
     def live(self) -> list[Line]:
         """Return what runs in the background now (agents 6.39)."""
         return [

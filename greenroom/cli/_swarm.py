@@ -22,6 +22,7 @@ import trio
 from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import builtin_definitions, load_definitions
 from greenroom.cli._output import is_terminal, program, typed
+from greenroom.cli._run_ending import told, without_class
 from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._swarm_budget import model_settings, stopping_at_budget
 from greenroom.cli._swarm_resume import Beginning, hand_out_again, lead_on, read_beginning
@@ -30,6 +31,7 @@ from greenroom.cli.recipes import BUILTINS, SURVEY, TOOL_NAMES, Recipe, find_rec
 from greenroom.core import (
     ActorEnded,
     GreenroomError,
+    ProviderError,
     StartFailed,
     Stopping,
     SystemDisk,
@@ -130,6 +132,8 @@ class _Run:
     cached_tokens: int = 0
     output_tokens: int = 0
     error: str = ""
+    began_s: float = 0.0
+    """When the session was open, on Trio's clock: loading modules and connecting is none of the swarm's work."""
 
     @property
     def has_report(self) -> bool:
@@ -328,7 +332,6 @@ async def _swarm(
     options: SwarmOptions, opening: Opening, model: Model, plan: Plan, runs: Path, settings: Mapping[str, Any]
 ) -> int:
     view = make_view(options)
-    began = trio.current_time()
     view.begin(opening)
     run = _Run()
     ladder = Ladder(view.say)
@@ -350,7 +353,7 @@ async def _swarm(
                 ) as session:
                     ladder.stop, ladder.kill = partial(_stop, session), session.kill
                     _start_view(watchers, view, session)
-                    run.folder = session.run_folder
+                    run.folder, run.began_s = session.run_folder, trio.current_time()
                     at_budget = stopping_at_budget(watchers, session, ladder.stop)
                     with _noted(run, session), _ended_by(ladder, session), at_budget:
                         await _work(session, options, plan, view, run)
@@ -359,7 +362,9 @@ async def _swarm(
     if run.folder is None:
         return ladder.exit_code or 1
     state = _state_of(run, ladder.exit_code)
-    view.end(_summary(state, run, opening, options, duration_s=trio.current_time() - began))
+    if ladder.exit_code is not None:
+        view.say(f"go on with: {program()} swarm --resume {_run_name(run.folder, options)}")
+    view.end(_summary(state, run, opening, options, duration_s=trio.current_time() - run.began_s))
     return ladder.exit_code if ladder.exit_code is not None else int(state != "done")
 
 
@@ -442,7 +447,9 @@ def _why(group: BaseExceptionGroup[BaseException], *, has_begun: bool) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, TurnFailed | TurnKilled) and has_begun:  # the lead's: no other turn is waited for
-        return f"the lead's turn did not end well: {error.why}"
+        cause = error.__cause__
+        why = told(cause) if isinstance(cause, ProviderError) else without_class(error.why)
+        return f"the lead's turn did not end well: {why}"
     if isinstance(error, GreenroomError) and has_begun:
         return str(error)
     raise error

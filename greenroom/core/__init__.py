@@ -60,6 +60,7 @@ from greenroom.core._ports import (
 from greenroom.core._recorder import Listener, Recorder, RecorderStatistics
 from greenroom.core._settings import read_settings
 from greenroom.core._switches import read_switch
+from greenroom.core._transport import transport_words
 
 __all__ = [
     "CLASS",
@@ -138,6 +139,7 @@ __all__ = [
     "reminder",
     "session_id",
     "task_id",
+    "transport_words",
     "without_control",
     "wrap",
 ]

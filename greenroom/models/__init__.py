@@ -15,9 +15,10 @@ from greenroom.models._choice import (
     choose_model,
     known_names,
 )
-from greenroom.models._continuation import GO_ON, ContinuationPolicy, GoOn, LongAnswer
+from greenroom.models._continuation import GO_ON, RESUME, ContinuationPolicy, GoOn, LongAnswer
 from greenroom.models._deadlines import Deadlines, Phase, phase_after, with_deadlines
-from greenroom.models._failures import RETRYABLE, error_category
+from greenroom.models._endings import Held, Next, fault_of, held_by, next_after
+from greenroom.models._failures import RETRYABLE, error_category, failure_words
 from greenroom.models._messages_api import request_body, result_content
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._names import CLAUDE_MODELS, DEFAULT_CLAUDE_MODEL, FAMILIES, family_of
@@ -66,6 +67,7 @@ __all__ = [
     "GO_ON",
     "INHERIT",
     "MODEL_FILE",
+    "RESUME",
     "RETRYABLE",
     "Answer",
     "AnswerLike",
@@ -84,6 +86,7 @@ __all__ = [
     "Faults",
     "GiveUp",
     "GoOn",
+    "Held",
     "KindPolicy",
     "Limited",
     "Limits",
@@ -96,6 +99,7 @@ __all__ = [
     "ModelResponse",
     "ModelSettings",
     "ModelStream",
+    "Next",
     "Notice",
     "OnEvent",
     "Part",
@@ -141,8 +145,12 @@ __all__ = [
     "choose_model",
     "error_category",
     "estimate_tokens",
+    "failure_words",
     "family_of",
+    "fault_of",
+    "held_by",
     "known_names",
+    "next_after",
     "phase_after",
     "plan_retry",
     "read_effort",

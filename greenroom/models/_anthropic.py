@@ -28,7 +28,8 @@ class AnthropicModel:
         base_url: None: `ANTHROPIC_BASE_URL`, else the provider's own.
         max_connections: Requests that may be in flight at once; more wait for their turn.
         connect_timeout_s: The longest that making a connection may take.
-        idle_timeout_s: The longest silence before and inside an answer, and the longest wait for a free connection.
+        idle_timeout_s: The longest silence of the connection before and inside an answer, and the longest wait for a free
+            connection, in seconds; for requests that name no limit of their own (`ModelRequest.silence_s`).
         extra_body: Fields added to every request, such as `{"service_tier": "auto"}`; they go before the request's own.
     """
 
@@ -91,7 +92,7 @@ class AnthropicModel:
         if self._client is None:
             raise UsageError(f"model {self._name!r} is not open: use `async with model.open()`")
         body = {"model": request.model or self._name, **request_body(request)}
-        return AnswerStream(self._client.ask(body, self._extra_body, request.on_event))
+        return AnswerStream(self._client.ask(body, self._extra_body, request.on_event, request.silence_s))
 
     def _connect(self) -> AnthropicClient:
         from greenroom.models._anthropic_client import AnthropicClient

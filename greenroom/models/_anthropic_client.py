@@ -7,9 +7,13 @@ chain of async generators that warns when it is left early.
 
 from __future__ import annotations
 
+import html
 import json
+import math
+import re
 from collections import deque
 from collections.abc import AsyncIterator
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import urlsplit
 
@@ -17,7 +21,7 @@ import anthropic
 import httpx2
 import trio
 
-from greenroom.core import ProviderError, UsageError
+from greenroom.core import ProviderError, UsageError, transport_words
 from greenroom.models._assembly import Assembly
 from greenroom.models._event_stream import EventParser
 from greenroom.models._failures import failure, kind_of_status, retry_after
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
 _NO_KEY: Final = "no Anthropic API key: set ANTHROPIC_API_KEY or pass api_key="
 _NOT_TOLD: Final = frozenset(("ping", "error"))
 """Events that are no part of an answer; the second is raised."""
+_TITLE: Final = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 _SENDING: Final = (anthropic.AnthropicError, httpx2.HTTPError)
 # What else goes wrong while an answer is read: bytes that are no UTF-8, data that is no JSON or too deep to be read.
 _READING: Final = (*_SENDING, ValueError, RecursionError)
@@ -50,7 +55,8 @@ class AnthropicClient:
         connect_timeout_s: float,
         idle_timeout_s: float,
     ) -> None:
-        self._timeout = httpx2.Timeout(idle_timeout_s, connect=connect_timeout_s)
+        self._connect_timeout_s = connect_timeout_s
+        self._timeout = self._limit(idle_timeout_s)
         self._tls = httpx2.create_ssl_context()  # one for all pools: reading the certificates takes 20 ms
         try:
             self._sdk = anthropic.AsyncAnthropic(
@@ -76,13 +82,28 @@ class AnthropicClient:
         await self._lines.close()
         await self._sdk.close()
 
-    def ask(self, body: JsonObject, extra_body: JsonObject, on_event: OnEvent | None = None) -> AnthropicSource:
+    def ask(
+        self,
+        body: JsonObject,
+        extra_body: JsonObject,
+        on_event: OnEvent | None = None,
+        silence_s: float | None = None,
+    ) -> AnthropicSource:
         """Return the answer to a request that is not sent yet."""
-        return AnthropicSource(self._lines, body, extra_body, on_event)
+        timeout = self._timeout if silence_s is None else self._limit(silence_s)
+        return AnthropicSource(self._lines, body, extra_body, on_event, timeout)
+
+    def _limit(self, silence_s: float) -> httpx2.Timeout:
+        return httpx2.Timeout(None if silence_s == math.inf else silence_s, connect=self._connect_timeout_s)
 
     def _pool(self, size: int) -> anthropic.DefaultAsyncHttpxClient:
         limits = httpx2.Limits(max_connections=size, max_keepalive_connections=size, keepalive_expiry=KEPT_S)
-        return anthropic.DefaultAsyncHttpxClient(limits=limits, timeout=self._timeout, verify=self._tls)
+        return anthropic.DefaultAsyncHttpxClient(
+            limits=limits,
+            timeout=self._timeout,
+            verify=self._tls,
+            follow_redirects=False,  # the key would go along
+        )
 
 
 def _check_address(url: str) -> None:
@@ -118,9 +139,18 @@ class AnthropicSource:
         "_on_event",
         "_parser",
         "_response",
+        "_timeout",
     )
 
-    def __init__(self, lines: Lines, body: JsonObject, extra_body: JsonObject, on_event: OnEvent | None) -> None:
+    def __init__(
+        self,
+        lines: Lines,
+        body: JsonObject,
+        extra_body: JsonObject,
+        on_event: OnEvent | None,
+        timeout: httpx2.Timeout,
+    ) -> None:
+        self._timeout = timeout
         self._lines = lines
         self._line: Line | None = None
         self._body = body
@@ -191,7 +221,7 @@ class AnthropicSource:
         self._line = self._lines.take()
         try:
             stream: anthropic.AsyncStream[RawMessageStreamEvent] = await self._line.sdk.messages.create(
-                **self._body, stream=True, extra_body=self._extra_body
+                **self._body, stream=True, extra_body=self._extra_body, timeout=self._timeout
             )
         except _SENDING as error:
             raise _failed_sending(error) from error
@@ -232,13 +262,13 @@ def _failed_sending(error: Exception) -> ProviderError:
         case anthropic.APITimeoutError() | httpx2.TimeoutException():
             return failure("timeout", "no answer came in time")
         case anthropic.APIConnectionError():
-            return failure("connection", _tell(error.__cause__ or error))
+            return failure("connection", transport_words(error.__cause__ or error))
         case anthropic.CredentialsError():
-            return failure("authentication", _tell(error))
+            return failure("authentication", transport_words(error))
         case anthropic.APIError():
-            return failure("protocol", _tell(error))
+            return failure("protocol", transport_words(error))
         case _:
-            return failure("connection", _tell(error))
+            return failure("connection", transport_words(error))
 
 
 def _failed_reading(error: Exception) -> ProviderError:
@@ -248,15 +278,15 @@ def _failed_reading(error: Exception) -> ProviderError:
         case httpx2.TimeoutException():
             return failure("timeout", "the answer stood still for too long")
         case httpx2.TransportError():
-            return failure("cut", f"the connection broke inside the answer: {_tell(error)}")
+            return failure("cut", f"the connection broke inside the answer: {transport_words(error)}")
         case _:
-            return failure("protocol", f"the answer is garbled: {_tell(error)}", is_retryable=True)
+            return failure("protocol", f"the answer is garbled: {transport_words(error)}", is_retryable=True)
 
 
 def _refused(error: anthropic.APIStatusError) -> ProviderError:
     headers = error.response.headers
     wish = headers.get("x-should-retry")  # the provider's own word goes before the table, as in the SDK
-    message = f"HTTP {error.status_code}: {error.api_message or error.message}"
+    message = f"HTTP {error.status_code}: {_said(error)}"
     if error.request_id is not None:
         message += f" (request {error.request_id})"
     return failure(
@@ -268,5 +298,22 @@ def _refused(error: anthropic.APIStatusError) -> ProviderError:
     )
 
 
-def _tell(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+def _said(error: anthropic.APIStatusError) -> str:
+    """Return what a refusal says in words: the provider's own, the title of an HTML page, or what the status means."""
+    if isinstance(error.api_message, str) and error.api_message.strip():
+        return error.api_message
+    location = error.response.headers.get("location")
+    if error.status_code < 400 and location:
+        return f"redirected to {location}, which is not followed; set ANTHROPIC_BASE_URL to the right address"
+    body = error.body
+    if isinstance(body, str) and body.lstrip()[:1] == "<":
+        title = _TITLE.search(body)
+        text = " ".join(html.unescape(title[1]).split()) if title is not None else ""
+        return f"an HTML page ({text})" if text else "an HTML page"
+    if isinstance(body, str) and body.strip():
+        return " ".join(body.split())
+    try:
+        meaning = HTTPStatus(error.status_code).phrase
+    except ValueError:
+        meaning = "no reason given"
+    return meaning if body in (None, "") else f"{meaning}: {json.dumps(body, default=str)}"

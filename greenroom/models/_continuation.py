@@ -1,4 +1,4 @@
-"""Answers that were cut at the limit of their length, and how they are gone on with: a pure plan, request by request.
+"""Answers that were cut at the limit of their length or paused by the provider, and how they are continued: a pure plan.
 
 Rule 1: only a cut answer is continued; one that asks for a tool is not, because its results continue it. Rule 2: what was
 said stays in the conversation as it was said, followed by a message that asks to go on: providers take no request that
@@ -13,13 +13,19 @@ from typing import Final, final
 
 import attrs
 
+from greenroom.models._endings import Next, next_after
 from greenroom.models._types import Block, ModelResponse, TextBlock, Usage
 
 GO_ON: Final = (
     "Your answer was cut off at the limit of its length. Go on exactly where it ends, without an apology and without "
     "repeating anything. If a tool call was cut off, make it again; break what is long into smaller pieces."
 )
-"""What the model is told."""
+"""What the model is told after a cut."""
+RESUME: Final = (
+    "Your answer was paused before it was complete. Go on exactly where it ends, without an apology and without repeating "
+    "anything."
+)
+"""What the model is told after a pause."""
 
 
 @final
@@ -33,6 +39,8 @@ class ContinuationPolicy:
     """By how much the limit of the length rises each time."""
     most_tokens: int = attrs.field(default=64_000, validator=attrs.validators.ge(1))
     """Where that ends; an agent whose own limit is higher keeps it."""
+    pauses: int = attrs.field(default=10, validator=attrs.validators.ge(0))
+    """Requests for one answer after the provider paused it (`pause_turn`), at most."""
 
     def raised(self, max_tokens: int) -> int:
         """Return the limit of the request that follows one with this limit."""
@@ -76,10 +84,11 @@ class LongAnswer:
         self._max_tokens = max_tokens
         self._policy = policy or _DEFAULTS
         self._times = 0
+        self._pauses = 0
         self._response: ModelResponse | None = None
 
     def __repr__(self) -> str:
-        return f"<LongAnswer continued {self._times} times>"
+        return f"<LongAnswer continued {self._times + self._pauses} times>"
 
     @property
     def max_tokens(self) -> int:
@@ -95,9 +104,26 @@ class LongAnswer:
         return ModelResponse((), None, Usage(), "") if self._response is None else self._response
 
     def add(self, response: ModelResponse) -> GoOn | None:
-        """Take the next part; return what to do, or None if this was the last one."""
+        """Take the next part; return what to do, or None if this was the last one.
+
+        An answer that is still cut or paused then has the stop reason that says so.
+        """
         self._response = response if self._response is None else _joined(self._response, response)
-        if response.stop_reason != "max_tokens" or response.tool_uses or self._times >= self._policy.times:
+        match next_after(response):
+            case Next.RESUME:
+                return self._resume(response)
+            case Next.CONTINUE:
+                return self._continue(response)
+        return None
+
+    def _resume(self, response: ModelResponse) -> GoOn | None:
+        if self._pauses >= self._policy.pauses:
+            return None
+        self._pauses += 1
+        return GoOn(self._max_tokens, RESUME if response.content else "")
+
+    def _continue(self, response: ModelResponse) -> GoOn | None:
+        if self._times >= self._policy.times:
             return None
         raised = self._policy.raised(self._max_tokens)
         if not response.content and raised == self._max_tokens:

@@ -3,7 +3,8 @@
 Rule 1: waiting for the first token, writing, and writing a tool's input stand still for different times, so each phase has a
 limit of its own. Rule 2: only progress counts as progress: a provider's `ping` keeps a connection alive, not an answer.
 Rule 3: a stall may pass, so it is retryable; an answer that used up its whole time would use it up again, so it is not.
-Rule 4: a limit is one scope around one read; nothing is left open between reads.
+Rule 4: a limit is one scope around one read; nothing is left open between reads. Rule 5: a connection without any sign of
+life is another matter than an answer without progress; the model itself looks at the connection, and is told the limit.
 Must not know: the machine's clock, only Trio's; tools that run, whose limits are the engine's.
 """
 
@@ -22,6 +23,7 @@ from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._types import (
     Delta,
+    ModelRequest,
     StreamRestarted,
     TextDelta,
     ThinkingDelta,
@@ -62,13 +64,16 @@ class Deadlines:
     """How long one request may take, in seconds of Trio's clock; `inf` for as long as it likes."""
 
     first_token_s: float = attrs.field(default=1200.0, validator=attrs.validators.gt(0))
-    """From sending the request to the first piece of the answer."""
+    """From sending the request to the first piece of text, thinking or a call; the head of the answer is not one of them."""
     streaming_s: float = attrs.field(default=300.0, validator=attrs.validators.gt(0))
-    """Between two pieces, and from the last piece to the end."""
+    """Between two pieces once the first has come, and from the last piece to the end."""
     tool_input_s: float = attrs.field(default=600.0, validator=attrs.validators.gt(0))
     """The same once a tool use has begun."""
     request_s: float = attrs.field(default=3600.0, validator=attrs.validators.gt(0))
     """The whole answer, from sending the request to its end."""
+    silence_s: float = attrs.field(default=300.0, validator=attrs.validators.gt(0))
+    """Without any sign of life of the connection, whatever the phase; a provider's `ping` is one. A model that works behind
+    a silent connection for longer needs a higher limit here as well as in its phase."""
 
     def limit_s(self, phase: Phase) -> float:
         """Return how long an answer may stand still in this phase."""
@@ -89,7 +94,11 @@ def with_deadlines(model: Model, deadlines: Deadlines | None = None) -> Model:
         deadlines: None for the defaults.
     """
     limits = deadlines or Deadlines()
-    return Layer(model, "with deadlines", lambda manager, _: _TimedSource(manager, limits, model.name))
+
+    def sent(request: ModelRequest) -> ModelRequest:
+        return attrs.evolve(request, silence_s=limits.silence_s)
+
+    return Layer(model, "with deadlines", lambda manager, _: _TimedSource(manager, limits, model.name), sent=sent)
 
 
 @final

@@ -5,6 +5,7 @@ Must not know: the SDK, sockets, the clock.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -25,11 +26,24 @@ RETRYABLE: Final[Mapping[str, bool]] = {
     "permission": False,
     "not_found": False,
     "too_large": False,
+    # These three are answers that came to their end and are not whole, see `greenroom.models._endings`.
+    "refused": False,
+    "truncated": False,
+    "incomplete": False,
     # Whoever answers with something else altogether does so again; a garbled stream is passed as retryable.
     "protocol": False,
 }
 """Every `kind` that a `ProviderError` of a model has, and whether the same request may succeed later."""
 
+_WORDS: Final[Mapping[str, str]] = {
+    "rate_limited": "the provider's limit of requests is reached",
+    "overloaded": "the provider is overloaded",
+    "server_error": "the provider had an error",
+    "timeout": "the provider did not answer in time",
+    "connection": "the provider could not be reached",
+    "cut": "the answer was cut off",
+    "protocol": "the answer could not be read",
+}
 _CATEGORIES: Final[Mapping[str, str]] = {
     "authentication": "authentication_failed",
     "permission": "authentication_failed",
@@ -38,6 +52,9 @@ _CATEGORIES: Final[Mapping[str, str]] = {
     "overloaded": "overloaded",
     "bad_request": "invalid_request",
     "too_large": "invalid_request",
+    "refused": "invalid_request",
+    "truncated": "max_output_tokens",
+    "incomplete": "server_error",
     "not_found": "model_not_found",
     "server_error": "server_error",
     "timeout": "server_error",
@@ -72,6 +89,15 @@ _KIND_OF_TYPE: Final[Mapping[str, str]] = {
     "timeout_error": "timeout",
 }
 
+_TOO_LONG: Final = re.compile(
+    r"(prompt|input|request|conversation|context) is too (long|large)"
+    r"|exceeds? (the )?(model'?s )?(maximum )?context (window|limit|length)"
+    r"|maximum context length|context_length_exceeded|context window exceeded|too many (input )?tokens in the (prompt|request)"
+    r"|request_too_large|exceeds the maximum (allowed )?(number of bytes|size|number of tokens)",
+    re.IGNORECASE,
+)
+"""Wordings of a refusal because the conversation is too long: Anthropic's own (`prompt is too long: 215000 tokens > 200000
+maximum`, ``input length and `max_tokens` exceed context limit``), and those of gateways before other providers."""
 _LONGEST_MESSAGE: Final = 500
 
 
@@ -84,7 +110,9 @@ def failure(
     is_retryable: bool | None = None,
 ) -> ProviderError:
     """Return the error of this kind; whether it is retryable says the table, unless the caller knows better."""
-    text = clean(message)
+    text = clean(message).rstrip()
+    if kind == "bad_request" and _TOO_LONG.search(text):
+        kind = "too_large"
     if len(text) > _LONGEST_MESSAGE:  # a proxy's whole error page
         text = text[:_LONGEST_MESSAGE] + "..."
     return ProviderError(
@@ -99,6 +127,12 @@ def failure(
 def error_category(kind: str) -> str:
     """Return what hooks and streams call a `kind` of `ProviderError` (agents 13.18); `unknown` for one that is none."""
     return _CATEGORIES.get(kind, "unknown")
+
+
+def failure_words(kind: str, status: int | None = None) -> str:
+    """Return what happened to a request, for people, by the `kind` of its `ProviderError` and the HTTP status."""
+    words = _WORDS.get(kind, f"the request failed ({kind})")
+    return words if status is None else f"{words} (HTTP {status})"
 
 
 def kind_of_status(status: int) -> str:

@@ -26,13 +26,23 @@ class Layer:
         text: The beginning of what it is shown as, such as `budgeted`.
         make: Makes the source of each answer.
         more: The end of what it is shown as.
+        sent: Returns the request that the inner model gets for the one that came; None: the same.
     """
 
-    def __init__(self, model: Model, text: str, make: MakeSource, *, more: str = "") -> None:
+    def __init__(
+        self,
+        model: Model,
+        text: str,
+        make: MakeSource,
+        *,
+        more: str = "",
+        sent: Callable[[ModelRequest], ModelRequest] | None = None,
+    ) -> None:
         self._model = model
         self._text = text
         self._make = make
         self._more = more
+        self._sent = sent
 
     def __repr__(self) -> str:
         return f"<{self._text} {self._model!r}{self._more}>"
@@ -48,6 +58,8 @@ class Layer:
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
         """Stream an answer through the layer."""
+        if self._sent is not None:
+            request = self._sent(request)
         manager = self._model.stream(request)  # here, so that a mistake of the caller's is raised by the call
         source = self._make(manager, request)
         return manager if source is None else AnswerStream(source)

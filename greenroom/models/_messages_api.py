@@ -48,6 +48,9 @@ def request_body(request: ModelRequest) -> JsonObject:
     """
     messages = [_message(message) for message in request.messages]
     messages = [message for message in messages if message["content"]]
+    if messages and messages[-1]["role"] == "assistant" and messages[-1]["content"][-1]["type"] == "text":
+        last = messages[-1]["content"][-1]
+        last["text"] = last["text"].rstrip()  # the provider refuses a last answer that ends with white space
     marked = _marked(messages)
     for block in marked:
         block["cache_control"] = _CACHE_UP_TO_HERE
@@ -146,7 +149,9 @@ def fold(assembly: Assembly, event: JsonObject) -> Delta | None:
         on_event = _ON_EVENT.get(event["type"])
         return None if on_event is None else on_event(assembly, event)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise failure("protocol", f"a malformed event: {error!r}", is_retryable=True) from error
+        kind = event.get("type")
+        what = f"an event of type {kind!r}" if isinstance(kind, str) else "an event"
+        raise failure("protocol", f"the answer is garbled: {what} is malformed", is_retryable=True) from error
 
 
 def _on_message_start(assembly: Assembly, event: JsonObject) -> Delta | None:
@@ -198,7 +203,9 @@ def _on_block_stop(assembly: Assembly, event: JsonObject) -> Delta | None:  # no
 def _on_message_delta(assembly: Assembly, event: JsonObject) -> Delta | None:
     stop_reason = event["delta"].get("stop_reason")
     if stop_reason is not None:
-        assembly.end(stop_reason)
+        if not isinstance(stop_reason, str):
+            raise TypeError("a stop reason must be a text")
+        assembly.end(clean(stop_reason))
     return assembly.use(_merged_usage(assembly.usage, event.get("usage") or {}))
 
 
@@ -223,7 +230,7 @@ def _merged_usage(usage: Usage, fields: Mapping[str, Any]) -> Usage:
 
     def newest(name: str) -> int:
         value = fields.get(name)
-        return getattr(usage, name) if value is None else int(value)
+        return getattr(usage, name) if value is None else max(0, int(value))
 
     return Usage(
         newest("input_tokens"),

@@ -98,7 +98,7 @@ def _changes(last: ModelRequest, now: ModelRequest, kept: int) -> JsonObject:
     changes: JsonObject = {"messages": plain(now.messages[kept:])}
     for field in attrs.fields(ModelRequest):
         before, after = getattr(last, field.name), getattr(now, field.name)
-        if field.name != "messages" and before is not after and before != after:
+        if field.eq and field.name != "messages" and before is not after and before != after:
             changes[field.name] = plain(after)
     return changes
 

@@ -34,11 +34,13 @@ class KindPolicy:
     )
 
 
-BY_KIND: Final[Mapping[str, KindPolicy]] = {
-    "timeout": KindPolicy(attempts=3),  # each of them may have waited for minutes
-    "protocol": KindPolicy(attempts=3),  # a provider that sends garbage three times will not mend while we wait
+FEWER_ATTEMPTS: Final[Mapping[str, int]] = {
+    "timeout": 3,  # each of them may have waited for minutes
+    "protocol": 3,  # a provider that sends garbage three times will not mend while we wait
+    "cut": 3,  # what had come until then is billed each time
 }
-"""Where a kind of error is retried otherwise than the others."""
+"""Attempts for kinds of errors that are retried less often than the others, unless a setting names the kind; never more than
+the attempts of all kinds."""
 
 
 def _check_kinds(_: object, attribute: attrs.Attribute[Any], value: Mapping[str, KindPolicy]) -> None:
@@ -52,7 +54,8 @@ class RetryPolicy:
     """When to try again."""
 
     attempts: int = attrs.field(default=8, validator=attrs.validators.ge(1))
-    """Requests in all, the first one included; with the defaults the last one starts about a minute after the first."""
+    """Requests in all, the first one included; with the defaults the last one starts about a minute after the first. After a
+    timeout, an answer that was cut, or one that cannot be read, at most three of them."""
     first_wait_s: float = attrs.field(default=0.5, validator=attrs.validators.ge(0))
     """Back-off before the second attempt, in seconds; it doubles from there."""
     longest_wait_s: float = attrs.field(default=30.0, validator=attrs.validators.ge(0))
@@ -61,17 +64,16 @@ class RetryPolicy:
     """The part of a back-off that chance may take away, so that a crowd does not come back at once."""
     longest_retry_after_s: float = attrs.field(default=60.0, validator=attrs.validators.ge(0))
     """The longest `retry-after` that is obeyed, in seconds; a longer one is given up."""
-    by_kind: Mapping[str, KindPolicy] = attrs.field(default=BY_KIND, validator=_check_kinds)
+    by_kind: Mapping[str, KindPolicy] = attrs.field(factory=dict, validator=_check_kinds)
     """What is different for a kind of error, see `RETRYABLE` for the kinds. It decides how often and how soon; whether a
     request may be sent again at all is the error's own `is_retryable`."""
 
     def for_kind(self, kind: str) -> RetryPolicy:
         """Return the policy for one kind of error."""
-        special = self.by_kind.get(kind)
-        if special is None:
-            return self
+        special = self.by_kind.get(kind) or KindPolicy()
         fields = attrs.asdict(special, filter=lambda _, value: value is not None)
-        return attrs.evolve(self, by_kind={}, **fields)
+        fewer = {"attempts": min(self.attempts, FEWER_ATTEMPTS.get(kind, self.attempts))}
+        return attrs.evolve(self, by_kind={}, **{**fewer, **fields})
 
 
 @final
@@ -232,6 +234,8 @@ class _RetryingSource:
             plan = self._plan(error)
             if isinstance(plan, GiveUp):
                 error.add_note(f"given up: {plan.why}")
+                if self._attempt > 1 and type(error) is ProviderError:
+                    raise _tried(error, self._attempt) from error
                 raise
             await self.close()
             return self._restart(error, plan.seconds)
@@ -275,6 +279,20 @@ class _RetryingSource:
             attempts=self._retries.policy.for_kind(error.kind).attempts,
             is_told=error.retry_after_s is not None,
         )
+
+
+def _tried(error: ProviderError, attempts: int) -> ProviderError:
+    """Return the error with how often the request was sent."""
+    told = ProviderError(
+        f"{str(error).rstrip('. ')} (tried {attempts} times)",
+        kind=error.kind,
+        status=error.status,
+        retry_after_s=error.retry_after_s,
+        is_retryable=error.is_retryable,
+    )
+    for note in getattr(error, "__notes__", ()):
+        told.add_note(note)
+    return told
 
 
 def _nothing(model: Model) -> ModelResponse:

@@ -226,6 +226,9 @@ class ModelRequest:
     """None: the model's own default."""
     attempt: int = 1
     """Which attempt at an answer it is; above 1 where the one before was given up, in its wait, for this one. Never sent."""
+    silence_s: float | None = attrs.field(default=None, eq=False, repr=False)
+    """Seconds without a sign of life of the connection, such as a `ping`, after which it is given up; None: as the model
+    does it. Never sent, and no part of what is recorded."""
     on_event: OnEvent | None = attrs.field(default=None, eq=False, repr=False)
     """Hears of the answer as it comes; see `OnEvent`. Never sent, and no part of what is recorded."""
 

@@ -70,7 +70,7 @@ def file_use(words: Sequence[Word]) -> FileUse | None:
 
 # --- programs that are not told by options alone ------------------------------------------------------------------------
 
-_SILENT: Final = frozenset("echo true false : for case (( exit return break continue".split())
+_SILENT: Final = frozenset(["echo", "true", "false", ":", "for", "case", "((", "exit", "return", "break", "continue"])
 """Builtins that only print what they are given, and heads of the shell's grammar."""
 
 

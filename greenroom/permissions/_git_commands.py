@@ -29,16 +29,56 @@ _MAGIC: Final = re.compile(r":(?:\(([^)]*)\)|([/!^]+):?)")
 _SIGNED: Final = re.compile(r"%G|%\((?i:signature)")
 _SECRETS: Final = re.compile(r"extraheader|password|token|secret|credential|cookie|smtppass", re.IGNORECASE)
 _LISTS_ONLY: Final = (
-    *("-s", "--no-patch", "--stat", "--numstat", "--shortstat", "--dirstat", "--summary", "--name-only", "--name-status"),
+    *(
+        "-s",
+        "--no-patch",
+        "--stat",
+        "--numstat",
+        "--shortstat",
+        "--dirstat",
+        "--summary",
+        "--name-only",
+        "--name-status",
+    ),
     *("--raw", "--quiet", "--compact-summary"),
 )
 _NO_CONTENT: Final = {
-    "grep": ("-l", "--files-with-matches", "--name-only", "-L", "--files-without-match", "-c", "--count", "-q", "--quiet"),
+    "grep": (
+        "-l",
+        "--files-with-matches",
+        "--name-only",
+        "-L",
+        "--files-without-match",
+        "-c",
+        "--count",
+        "-q",
+        "--quiet",
+    ),
     "cat-file": ("-t", "-s", "-e"),
 }
 _CONTENT: Final = (
-    *("-s", "--no-patch", "--stat", "--numstat", "--shortstat", "--dirstat", "--summary", "--name-only", "--name-status"),
-    *("--raw", "--quiet", "--compact-summary", "--count", "-l", "--files-with-matches", "-L", "--files-without-match", "-t"),
+    *(
+        "-s",
+        "--no-patch",
+        "--stat",
+        "--numstat",
+        "--shortstat",
+        "--dirstat",
+        "--summary",
+        "--name-only",
+        "--name-status",
+    ),
+    *(
+        "--raw",
+        "--quiet",
+        "--compact-summary",
+        "--count",
+        "-l",
+        "--files-with-matches",
+        "-L",
+        "--files-without-match",
+        "-t",
+    ),
 )
 _CONTENT: Final = (
     *("-p", "-u", "-U", "-W", "--patch", "--unified", "--cc", "--binary", "--word-diff", "--color-words"),
@@ -90,7 +130,9 @@ def _only_reads(command: str, use: Use) -> bool:
         return not use.operands or use.has(*LISTING)
     if command == "config":
         # A list holds the settings of the home folder, and passwords may be among them.
-        is_key = use.has("--get", "--get-all") and len(use.operands) == 1 and not _SECRETS.search(str(use.operands[0].value))
+        is_key = (
+            use.has("--get", "--get-all") and len(use.operands) == 1 and not _SECRETS.search(str(use.operands[0].value))
+        )
         return is_key or (use.has("--list", "-l") and use.has("--local"))
     return not (command == "reflog" and use.has("--expire"))
 

@@ -73,7 +73,11 @@ _TABLE: Final[tuple[tuple[str, Operands, str], ...]] = (
         "--no-empty-directory --eol --exclude= --exclude-standard --error-unmatch --full-name --abbrev=? --deduplicate "
         "--recurse-submodules --format=",
     ),
-    ("ls-tree", "paths", "-drtlz --name-only --name-status --object-only --full-name --full-tree --abbrev=? --long --format="),
+    (
+        "ls-tree",
+        "paths",
+        "-drtlz --name-only --name-status --object-only --full-name --full-tree --abbrev=? --long --format=",
+    ),
     (
         "describe",
         "paths",
@@ -107,7 +111,11 @@ _TABLE: Final[tuple[tuple[str, Operands, str], ...]] = (
     ("name-rev", "paths", "--tags --name-only --refs= --exclude= --all --always --no-undefined"),
     ("for-each-ref", "paths", "--count= --include-root-refs " + _REFS),
     ("show-ref", "paths", "-dqs? --heads --branches --tags --head --hash=? --dereference --verify --quiet --abbrev=?"),
-    ("show-branch", "paths", "-ar --all --remotes --current --topo-order --date-order --sparse --list --no-name --sha1-name"),
+    (
+        "show-branch",
+        "paths",
+        "-ar --all --remotes --current --topo-order --date-order --sparse --list --no-name --sha1-name",
+    ),
     ("count-objects", "none", "-vH --verbose --human-readable"),
     ("check-ignore", "paths", "-qvn --quiet --verbose --non-matching --no-index"),
     ("symbolic-ref", "path", "-q --quiet --short"),
@@ -139,12 +147,36 @@ LISTING: Final = (
     "--no-merged",
     "--points-at",
 )
-GIT_GLOBAL: Final = frozenset(("--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"))
+GIT_GLOBAL: Final = frozenset(
+    ("--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects")
+)
 """Options in front of the command that change nothing but how it shows what it reads."""
 
 GIT_SHOWS: Final = frozenset(
-    "annotate archive blame cat-file checkout-index diff diff-files diff-index diff-tree difftool fast-export format-patch grep "
-    "log merge-file range-diff reflog rev-list send-email show stash whatchanged".split()
+    [
+        "annotate",
+        "archive",
+        "blame",
+        "cat-file",
+        "checkout-index",
+        "diff",
+        "diff-files",
+        "diff-index",
+        "diff-tree",
+        "difftool",
+        "fast-export",
+        "format-patch",
+        "grep",
+        "log",
+        "merge-file",
+        "range-diff",
+        "reflog",
+        "rev-list",
+        "send-email",
+        "show",
+        "stash",
+        "whatchanged",
+    ]
 )
 """Commands that print what files hold, or held."""
 GIT_SHOWS_IF: Final[Mapping[str, tuple[str, ...]]] = dict.fromkeys(

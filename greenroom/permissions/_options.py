@@ -201,5 +201,7 @@ def _short_matches(text: str, names: Mapping[str, object]) -> Iterator[str]:
         if len(name) > 2:
             if text.partition("=")[0] == name:
                 yield name
-        elif text.startswith("-") and name[1] in text[1:] and re.fullmatch(r"-[A-Za-z0-9]*", text.partition(name[1])[0]):
+        elif (
+            text.startswith("-") and name[1] in text[1:] and re.fullmatch(r"-[A-Za-z0-9]*", text.partition(name[1])[0])
+        ):
             yield name

@@ -107,7 +107,11 @@ _TABLE: Final[tuple[tuple[str, Operands, str], ...]] = (
         "--no-dereference --version --help",
     ),
     ("df", "paths", "-ahHiklPT -B: -t: -x: --all --human-readable --inodes --local --print-type --total --si --type="),
-    ("file", "paths", "-0bhiknNpr -F: --brief --mime --mime-type --mime-encoding --extension --separator= --no-dereference"),
+    (
+        "file",
+        "paths",
+        "-0bhiknNpr -F: --brief --mime --mime-type --mime-encoding --extension --separator= --no-dereference",
+    ),
     (
         "tree",
         "paths",
@@ -153,7 +157,11 @@ _TABLE: Final[tuple[tuple[str, Operands, str], ...]] = (
         "-btz -a: -l: --binary --text --tag --zero --algorithm= --length=",
     ),
     ("xxd", "path", "-abeiEpuC -c: -g: -l: -o: -s:"),
-    ("od", "paths", "-abcdDefFhHiIlLoOsvxX -A: -j: -N: -t: -S: -w? --address-radix= --skip-bytes= --read-bytes= --format="),
+    (
+        "od",
+        "paths",
+        "-abcdDefFhHiIlLoOsvxX -A: -j: -N: -t: -S: -w? --address-radix= --skip-bytes= --read-bytes= --format=",
+    ),
     ("hexdump hd", "paths", "-bcCdovx -e: -n: -s:"),
     ("strings", "paths", "-afowU -# -n: -t: -e: --all --print-file-name --bytes= --radix= --encoding="),
     (
@@ -202,18 +210,85 @@ READERS: Final[Mapping[str, Spec]] = {
 """By program."""
 
 FIND_FLAGS: Final = frozenset(
-    "-daystart -depth -d -empty -executable -false -ignore_readdir_race -ls -mount -nogroup -noleaf -nouser -nowarn -print "
-    "-print0 -prune -quit -readable -true -warn -writable -xdev -o -or -a -and -not ! ( ) ,".split()
+    [
+        "-daystart",
+        "-depth",
+        "-d",
+        "-empty",
+        "-executable",
+        "-false",
+        "-ignore_readdir_race",
+        "-ls",
+        "-mount",
+        "-nogroup",
+        "-noleaf",
+        "-nouser",
+        "-nowarn",
+        "-print",
+        "-print0",
+        "-prune",
+        "-quit",
+        "-readable",
+        "-true",
+        "-warn",
+        "-writable",
+        "-xdev",
+        "-o",
+        "-or",
+        "-a",
+        "-and",
+        "-not",
+        "!",
+        "(",
+        ")",
+        ",",
+    ]
 )
 FIND_TEXTS: Final = frozenset(
-    "-amin -atime -cmin -ctime -fstype -gid -group -ilname -iname -inum -ipath -iregex -iwholename -links -lname -maxdepth "
-    "-mindepth -mmin -mtime -name -path -perm -printf -regex -regextype -size -type -uid -used -user -wholename -xtype".split()
+    [
+        "-amin",
+        "-atime",
+        "-cmin",
+        "-ctime",
+        "-fstype",
+        "-gid",
+        "-group",
+        "-ilname",
+        "-iname",
+        "-inum",
+        "-ipath",
+        "-iregex",
+        "-iwholename",
+        "-links",
+        "-lname",
+        "-maxdepth",
+        "-mindepth",
+        "-mmin",
+        "-mtime",
+        "-name",
+        "-path",
+        "-perm",
+        "-printf",
+        "-regex",
+        "-regextype",
+        "-size",
+        "-type",
+        "-uid",
+        "-used",
+        "-user",
+        "-wholename",
+        "-xtype",
+    ]
 )
-FIND_PATHS: Final = frozenset("-anewer -cnewer -newer -samefile".split())
+FIND_PATHS: Final = frozenset(["-anewer", "-cnewer", "-newer", "-samefile"])
 """The words of an expression of `find` (findutils 4.9, BSD): what it reads, beside the folders, are the files behind FIND_PATHS."""
 
-VERSIONS: Final = frozenset("python python3 node npm git gcc make docker java ruby perl bash".split())
+VERSIONS: Final = frozenset(
+    ["python", "python3", "node", "npm", "git", "gcc", "make", "docker", "java", "ruby", "perl", "bash"]
+)
 """Programs that take nothing from the project to print their version; those that change it by project (`cargo`, `yarn`) do."""
 
-NO_PATTERNS: Final = frozenset("arch basename date dirname hostname id nproc pwd seq uname uptime wc whoami".split())
+NO_PATTERNS: Final = frozenset(
+    ["arch", "basename", "date", "dirname", "hostname", "id", "nproc", "pwd", "seq", "uname", "uptime", "wc", "whoami"]
+)
 """Programs whose output holds no pattern of file names, unless they are told one."""

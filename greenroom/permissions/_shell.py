@@ -32,7 +32,25 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LATE_EXPANSION: Final = re.compile(r"\[.*(?:\$[({]|`)", re.DOTALL)
 # What these are given may be a subscript, and a subscript is expanded once more.
 _EVALUATE_SUBSCRIPTS: Final = frozenset(
-    "[ [[ (( declare export getopts let local mapfile printf read readarray readonly test typeset unset wait".split()
+    [
+        "[",
+        "[[",
+        "((",
+        "declare",
+        "export",
+        "getopts",
+        "let",
+        "local",
+        "mapfile",
+        "printf",
+        "read",
+        "readarray",
+        "readonly",
+        "test",
+        "typeset",
+        "unset",
+        "wait",
+    ]
 )
 _ENDS: Final = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}", ")", ";;", ";&", ";;&"))
 """What ends a list, if it is what the list is in waits for."""
@@ -487,7 +505,9 @@ class _Parser(CommandReader):
             self.skip_blanks()
             if self.at == before or not word.raw or not (self.peek("|") or self.peek(")")):
                 raise Unparsable("a pattern of a case is not understood")
-            words.append(Word(word.raw, word.value, (word.value,) if word.value is not None else (None,), word.expansions))
+            words.append(
+                Word(word.raw, word.value, (word.value,) if word.value is not None else (None,), word.expansions)
+            )
             self.at += 1
             if self.text[self.at - 1] == ")":
                 return words

@@ -20,6 +20,7 @@ from greenroom.mailbox import Lane
 from greenroom.models import (
     Answer,
     AnswerLike,
+    KindPolicy,
     Model,
     ModelRequest,
     PlaybookModel,
@@ -37,7 +38,9 @@ from greenroom.models import (
 )
 from tests.agents.situations import Stage, assert_acceptable, open_stage
 
-POLICY = RetryPolicy(attempts=6, first_wait_s=10.0, longest_wait_s=10.0, jitter=0.0)
+POLICY = RetryPolicy(
+    attempts=6, first_wait_s=10.0, longest_wait_s=10.0, jitter=0.0, by_kind={"cut": KindPolicy(attempts=6)}
+)
 E = TypeVar("E", bound=Event)
 
 

@@ -552,6 +552,14 @@ def test_a_recorded_run_is_run_again_without_a_model(place: Place) -> None:
     assert other.err.count("\n") == 1, "it is said once"
 
 
+def test_a_recorded_run_may_show_its_answers_while_they_come(place: Place) -> None:
+    flags = ("--record", "--include-partial-messages", "--output-format", "stream-json")
+
+    done, _ = place.run([Call("Glob", {"pattern": "*"}), "Nothing here."], "Look.", *flags)
+
+    assert (done.code, done.lines[-1]["result"]) == (0, "Nothing here.")
+
+
 def test_a_run_that_was_not_recorded_cannot_be_run_again(place: Place) -> None:
     place.run(["Hello."], "Say hello.")
     done, _ = place.run([], "Say hello.", "--recorded", "last")

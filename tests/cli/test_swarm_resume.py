@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -28,8 +29,12 @@ def test_a_swarm_that_was_cut_short_is_gone_on_with(moment: str, number: signal.
     with swarm(tmp_path, latency_s=0.2) as process:
         read_until(process.stdout, moment)
         process.send_signal(number)
-        process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=30)
 
+    if number is not signal.SIGKILL:
+        (folder,) = (tmp_path / "runs").glob("2*")
+        assert "go on with: " in out
+        assert re.search(rf"swarm --resume \S*{folder.name}", out)
     done = go_on(tmp_path)
 
     assert (done.returncode, done.stderr) == (0, ""), done.stdout

@@ -84,6 +84,26 @@ def test_a_provider_that_asks_for_more_than_a_minute_is_given_up() -> None:
     assert isinstance(plan_retry(provider_error("rate_limited", retry_after_s=61), 1, RetryPolicy(), Fixed(0)), GiveUp)
 
 
+@pytest.mark.parametrize("kind", sorted(kind for kind, is_retryable in RETRYABLE.items() if is_retryable))
+@pytest.mark.parametrize("attempts", [1, 2, 3, 8])
+def test_attempts_are_a_total_for_every_kind_of_error(kind: str, attempts: int) -> None:
+    policy = RetryPolicy(attempts=attempts)
+
+    sent = 1
+    while isinstance(plan_retry(provider_error(kind), sent, policy, Fixed(0)), Wait):
+        sent += 1
+
+    assert sent <= attempts
+    assert sent in {attempts, 3}
+
+
+def test_attempts_named_for_a_kind_go_before_those_for_all() -> None:
+    policy = RetryPolicy(attempts=2, by_kind={"timeout": KindPolicy(attempts=5)})
+
+    assert policy.for_kind("timeout").attempts == 5
+    assert policy.for_kind("cut").attempts == 2
+
+
 # --- carried out -----------------------------------------------------------------------------------------------------
 
 
@@ -119,7 +139,7 @@ async def test_a_cut_stream_starts_anew_and_says_so_before_it_waits(autojump_clo
         await anext(stream)
         assert await anext(stream) == TextDelta("Hello ")
         assert stream.so_far.text == "Hello "
-        assert await anext(stream) == StreamRestarted("cut", 2, 0.5, lost=Usage(9, 0), attempts=8)
+        assert await anext(stream) == StreamRestarted("cut", 2, 0.5, lost=Usage(9, 0), attempts=3)
         assert stream.so_far.content == ()
         assert stream.so_far.usage == Usage(9, 0)
         assert trio.current_time() == begin
@@ -195,7 +215,8 @@ async def test_the_last_error_comes_out_when_the_attempts_are_used_up(autojump_c
         with pytest.raises(ProviderError) as caught:
             await stream.wait_response()
 
-    assert caught.value is errors[-1]
+    assert caught.value.__cause__ is errors[-1]
+    assert str(caught.value).endswith("(tried 3 times)")
     assert caught.value.__notes__ == ["given up: 3 attempts have failed"]
 
 

@@ -1,0 +1,106 @@
+"""Whatever a history holds, what is sent for it is a request that the Messages API takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from greenroom.agents import AgentDefinition, AgentHome, AgentServices, faults_of, make_request, repair
+from greenroom.core import Image, InlineBlocking
+from greenroom.models import (
+    Block,
+    Message,
+    ScriptedModel,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    request_body,
+)
+from greenroom.tools import ToolSet
+from tests.agents.test_repair import damaged_conversations, sound_conversations
+from tests.api_rules import violations
+
+IDS = st.sampled_from(["a", "b", "a_2", "", " ", "call 1", "ü", "x" * 200, "a\n"])
+NAMES = st.sampled_from(["Look", "", "mcp__s__do it", "n" * 300, "тул", "a.b"])
+TEXTS = st.sampled_from(["", " \n", "text", "ends with a blank ", "\ud800"])
+BLOCKS: st.SearchStrategy[Block] = st.one_of(
+    st.builds(TextBlock, TEXTS),
+    st.builds(ThinkingBlock, TEXTS, st.sampled_from(["", "signed"]), st.booleans()),
+    st.builds(ToolUseBlock, IDS, NAMES, st.sampled_from([{}, {"a": 1}])),
+    st.builds(ToolResultBlock, IDS, TEXTS, st.booleans(), st.sampled_from([(), (Image("image/png", "AAAA"),)])),
+)
+ANYTHING = st.lists(
+    st.builds(Message, st.sampled_from(["user", "assistant"]), st.lists(BLOCKS, max_size=5).map(tuple)),
+    min_size=1,
+    max_size=8,
+)
+
+
+@st.composite
+def odd_rounds(draw: st.DrawFn) -> list[Message]:
+    """Draw whole rounds whose ids, names and texts are what a gateway may make of them."""
+    messages = []
+    for _ in range(draw(st.integers(1, 3))):
+        calls = draw(st.lists(st.builds(ToolUseBlock, IDS, NAMES, st.sampled_from([{}, {"a": 1}])), max_size=3))
+        messages.append(Message("assistant", (*draw(st.lists(st.builds(TextBlock, TEXTS), max_size=1)), *calls)))
+        results = [ToolResultBlock(call.id, draw(TEXTS), draw(st.booleans())) for call in calls]
+        if results or draw(st.booleans()):
+            messages.append(Message("user", (*results, *draw(st.lists(st.builds(TextBlock, TEXTS), max_size=1)))))
+    return messages
+
+
+HOME = AgentHome(
+    definition=AgentDefinition(name="tester", system_prompt="You test."),
+    services=AgentServices(model=ScriptedModel([]), cwd=Path("/"), roots=(Path("/"),), blocking=InlineBlocking()),
+    tools=ToolSet(()),
+)
+
+
+def sent(messages: tuple[Message, ...]) -> str:
+    return json.dumps(request_body(make_request(HOME, messages))["messages"])
+
+
+@given(ANYTHING | odd_rounds() | damaged_conversations())
+@example([Message("assistant", (TextBlock("It ends with a blank "),))])
+def test_a_request_of_any_history_keeps_the_rules_of_the_api(messages: list[Message]) -> None:
+    repaired = repair([Message.user("Go."), *messages]).messages
+
+    assert faults_of(repaired) == []
+    assert repair(repaired).messages == repaired
+    body = request_body(make_request(HOME, (Message.user("Go."), *messages)))
+    assert violations(body) == []
+
+
+@given(sound_conversations())
+def test_a_valid_history_is_sent_byte_for_byte_as_before(messages: list[Message]) -> None:
+    """What the provider has cached of it stays valid."""
+    request = make_request(HOME, tuple(messages))
+
+    assert all(mine is theirs for mine, theirs in zip(request.messages, messages, strict=True))
+    assert violations(request_body(request)) == []
+
+
+@given(sound_conversations(), sound_conversations())
+def test_a_valid_history_that_grows_keeps_the_beginning_of_its_request(
+    messages: list[Message], more: list[Message]
+) -> None:
+    if messages[-1].role == "user":
+        messages = [*messages, Message("assistant", (TextBlock("Done."),))]
+    longer = repair([*messages, *more]).messages
+
+    assert longer[: len(messages)] == tuple(messages)
+
+
+def test_calls_that_share_an_id_get_their_own_results() -> None:
+    calls = (ToolUseBlock("t", "Read", {"path": "a"}), ToolUseBlock("t", "Read", {"path": "b"}))
+    results = (ToolResultBlock("t", "of a"), ToolResultBlock("t", "of b"))
+
+    repaired = repair([Message.user("Go."), Message("assistant", calls), Message("user", results)]).messages
+
+    ids = [call.id for call in repaired[1].tool_uses]
+    assert ids == ["t", "t_2"]
+    assert repaired[2].content == (ToolResultBlock("t", "of a"), ToolResultBlock("t_2", "of b"))
