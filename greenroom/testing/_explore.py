@@ -96,7 +96,7 @@ def explore(
     scenario: Scenario,
     *,
     schedules: int = SCHEDULES,
-    strategy: Search | str = "random",
+    strategy: Search | str = "mixed",
     faults: Faults | None = None,
     seed: int = 0,
     quiet_after: int | None = None,
@@ -110,8 +110,8 @@ def explore(
     Args:
         scenario: An async function of a `Sim`. It makes everything anew, and raises if something is wrong.
         schedules: So many runs at most.
-        strategy: `"fifo"`, `"random"`, `pct(depth)`, `dfs(bound)`, `replay(choices)`, the same as text, or a search of
-            your own.
+        strategy: `"mixed"` (holds tasks at points, chance and priorities in turn), `"fifo"`, `"random"`, `"freezing"`,
+            `pct(depth)`, `dfs(bound)`, `replay(choices)`, the same as text, or a search of your own.
         faults: What may happen at fault points; by default up to 3 checkpoints.
         seed: What the strategy's chance starts from.
         quiet_after: Faults stop at this scheduler step, and the run has to be over `quiet_within` steps later.
