@@ -40,6 +40,7 @@ from greenroom.core._events import (
     field_names,
     field_values,
 )
+from greenroom.core._failures import MAX_ERROR_CHARACTERS, cut_text, error_text, message_of, stand_in
 from greenroom.core._ids import Ids, SeededIds, SystemIds, actor_id, is_session_id, is_uuid, session_id, task_id
 from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
 from greenroom.core._nurseries import open_bare_nursery
@@ -63,6 +64,7 @@ __all__ = [
     "CLASS",
     "FIELDS",
     "IMAGE_TYPES",
+    "MAX_ERROR_CHARACTERS",
     "SEQ",
     "TIME",
     "ActorEnded",
@@ -114,16 +116,20 @@ __all__ = [
     "actor_id",
     "arm_points",
     "calm_collector",
+    "cut_text",
+    "error_text",
     "event_of",
     "field_names",
     "field_values",
     "is_session_id",
     "is_uuid",
+    "message_of",
     "open_bare_nursery",
     "point",
     "read_image",
     "read_settings",
     "read_switch",
     "session_id",
+    "stand_in",
     "task_id",
 ]
