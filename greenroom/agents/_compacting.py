@@ -26,7 +26,7 @@ from greenroom.agents._events import COMPLETED, FAILED, KILLED, CompactBegan, Co
 from greenroom.agents._forked import Asker, ForkFailed, run_forked
 from greenroom.agents._hooking import Hooking, reminder
 from greenroom.agents.review import call_lines
-from greenroom.core import ProviderError, UsageError
+from greenroom.core import ProviderError, UsageError, error_text
 from greenroom.hooks import HookEvent, HookInput, HookOutcome, PostCompactInput, PreCompactInput, SessionStartInput
 
 PURPOSE: Final = "compaction"
@@ -103,7 +103,7 @@ async def compact(turn: CompactingTurn, trigger: CompactionTrigger, focus: str =
             await turn.hooking.run(PostCompactInput(trigger=trigger.value, compact_summary=summary))
     except Exception as problem:
         if state is KILLED:
-            state, error = FAILED, f"{type(problem).__name__}: {problem}"
+            state, error = FAILED, error_text(problem)
         raise
     finally:
         turn.emit(

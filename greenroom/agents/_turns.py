@@ -42,7 +42,7 @@ from greenroom.agents._taking_in import (
     take_while_waiting,
 )
 from greenroom.agents.review import AutoModeEnded
-from greenroom.core import PeerError, ProviderError, UsageError
+from greenroom.core import PeerError, ProviderError, UsageError, message_of
 from greenroom.hooks import (
     BatchedCall,
     HookEvent,
@@ -282,7 +282,9 @@ class AgentTurn:
             text = self.home.last_text
             await self.hooking.run(
                 StopFailureInput(
-                    error=error_category(error.kind), error_details=str(error), last_assistant_message=text or None
+                    error=error_category(error.kind),
+                    error_details=message_of(error),
+                    last_assistant_message=text or None,
                 )
             )
 

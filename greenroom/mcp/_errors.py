@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from greenroom.core import PeerError
+from greenroom.core import PeerError, cut_text, message_of
 
 
 class McpError(PeerError):
@@ -70,5 +70,5 @@ def told(error: BaseException) -> str:
     """Return what an error says, on one line; of a group, what its first leaf says."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    text = error.why if isinstance(error, ServerDown | LoginFailed) else str(error)
+    text = cut_text(error.why) if isinstance(error, ServerDown | LoginFailed) else message_of(error)
     return text if isinstance(error, OSError | PeerError) and text else f"{type(error).__name__}: {text}".rstrip(": ")
