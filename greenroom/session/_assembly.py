@@ -242,7 +242,12 @@ async def open_surroundings(
 
     async with (
         open_processes(
-            blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=environ
+            blocking=ports.blocking,
+            ids=ports.ids,
+            folder=folder,
+            mark=run_folder.name,
+            environ=environ,
+            max_output_bytes=plan.settings.scalars.limits.command_output_bytes,
         ) as processes,
         open_bare_nursery() as nursery,
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -60,10 +61,8 @@ async def test_run_folder_stays_small_whoever_fails(where: str, tmp_path: Path, 
             actor = await session.runtime.spawn(Crashes)
             for _ in range(3):
                 actor.tell("w")
-        try:
+        with suppress(TurnFailed):
             await session.run("Go.")
-        except TurnFailed as failed:
-            assert len(str(failed)) < MOST
         await session.wait_quiet()
 
     assert 1_000 < bytes_of(tmp_path / "runs") < MOST
