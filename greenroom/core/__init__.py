@@ -41,6 +41,7 @@ from greenroom.core._events import (
     field_values,
 )
 from greenroom.core._failures import MAX_ERROR_CHARACTERS, cut_text, error_text, message_of, stand_in
+from greenroom.core._hosts import address_of, canonical_host, is_loopback_host, is_private_address, is_private_host
 from greenroom.core._ids import Ids, SeededIds, SystemIds, actor_id, is_session_id, is_uuid, session_id, task_id
 from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
 from greenroom.core._nurseries import open_bare_nursery
@@ -114,13 +115,18 @@ __all__ = [
     "UsageError",
     "WorkEnded",
     "actor_id",
+    "address_of",
     "arm_points",
     "calm_collector",
+    "canonical_host",
     "cut_text",
     "error_text",
     "event_of",
     "field_names",
     "field_values",
+    "is_loopback_host",
+    "is_private_address",
+    "is_private_host",
     "is_session_id",
     "is_uuid",
     "message_of",
