@@ -450,6 +450,7 @@ def _services(
         continuation=models.continuation,
         compaction=plan.compaction,
         side_by_side=plan.limits.side_by_side,
+        repetition=plan.settings.scalars.limits.repetition,
         stop_blocks=plan.limits.stop_blocks,
         progress_summaries=plan.settings.scalars.agent_progress_summaries,
         processes=around.processes,

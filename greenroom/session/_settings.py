@@ -149,7 +149,7 @@ class SessionSettings:
     teams: TeamSettings = attrs.field(factory=TeamSettings)
     """Teams: `enabled`, `implicit`, `delegate_mode`, `agent_busy`, `teardown_s`, `shutdown_s`."""
     limits: LimitSettings = attrs.field(factory=LimitSettings)
-    """Bounds of what agents do: `command_output_bytes`."""
+    """Bounds of what agents do: `command_output_bytes`, `repeated_calls_noted`, `repeated_calls_end`."""
     neighbours: NeighbourSettings = attrs.field(factory=NeighbourSettings)
     """Other sessions: `listen` lets their main agents write to this one's; no, unless said."""
     child_permission: Literal["definition", "inherit", "clamped"] | None = None

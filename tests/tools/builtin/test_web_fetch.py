@@ -260,15 +260,7 @@ class Names(trio.abc.HostnameResolver):
         self.asked: list[str] = []
         self._answers = list(answers)
 
-    async def getaddrinfo(
-        self,
-        host: Any,
-        port: Any,
-        family: int = 0,
-        type: int = 0,
-        proto: int = 0,
-        flags: int = 0,  # noqa: A002 - its name
-    ) -> Any:
+    async def getaddrinfo(self, host: Any, port: Any, *_: Any, **__: Any) -> Any:
         self.asked.append(host.decode() if isinstance(host, bytes) else host)
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         kind = {True: trio.socket.AF_INET6, False: trio.socket.AF_INET}
