@@ -32,7 +32,7 @@ help: ## list the targets
 swarm: setup ## set up, then let a team of agents survey this folder
 	@$(BIN)/greenroom swarm $(FOLDER) $(ARGS)
 
-test: setup-dev ## set up, then run all tests
+test: setup-dev ## set up, then run all tests, with the same examples and schedules each time
 	@$(BIN)/python -m pytest -n 4 --dist worksteal $(ARGS)
 
 # Side by side, each with its own output: the async rules and the types take nearly all the time.

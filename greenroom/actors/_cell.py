@@ -38,7 +38,7 @@ from greenroom.actors._owner import GONE, Owner, Surroundings, Verdict
 from greenroom.actors._signals import Down
 from greenroom.actors._waits import Wait
 from greenroom.actors._watch import Watch, note_down, tell_watchers
-from greenroom.core import ActorEnded, Cause, InternalError, Level, Recorder
+from greenroom.core import ActorEnded, Cause, InternalError, Level, Recorder, stand_in
 from greenroom.mailbox import DeadReason, Envelope, Mailbox
 from greenroom.waiting import NOTHING
 
@@ -223,13 +223,15 @@ class Cell(Generic[M]):
     def exit(self, outcome: Outcome) -> Verdict:
         """End this incarnation and return what the supervisor says comes next."""
         self.state = step(self.state, EDGE_TO[outcome.state])
-        self.failure = outcome.error
+        self.failure = None if self.was_ready else outcome.error  # for whoever still waits for its start
         self.exit_seq = self.recorder.emit_fields(
             ActorExited, self.id, self.incarnation, self.seq, *outcome.fields(self.stop_cause)
         )
         if self.context is not None:
             self.context.close()
         self.behavior = self.context = self.task = None  # a task holds its cell, in its context variables
+        if self.last_turn.error is not None:
+            self.last_turn = attrs.evolve(self.last_turn, error=stand_in(self.last_turn.error), reraise=None)
         note_down(self, outcome)
         verdict = self.owner.child_exited(self, outcome)
         for envelope in reversed(self.mailbox.leased):  # leased outside turns, and never acknowledged

@@ -16,7 +16,16 @@ from typing import Any, Final, final
 import attrs
 import trio
 
-from greenroom.core import Cause, IllegalTransition, InternalError, TurnFailed, TurnKilled
+from greenroom.core import (
+    Cause,
+    IllegalTransition,
+    InternalError,
+    TurnFailed,
+    TurnKilled,
+    cut_text,
+    error_text,
+    message_of,
+)
 
 
 class State(StrEnum):
@@ -178,21 +187,17 @@ def split(error: BaseException) -> tuple[BaseException | None, BaseException | N
 
 
 def describe(error: BaseException | None) -> str:
-    """Return one line about an error: its class and text; empty for none."""
+    """Return one line about an error: its class and text, cut; empty for none."""
     if error is None:
         return ""
     if isinstance(error, BaseExceptionGroup):
-        return "; ".join(describe(one) for one in error.exceptions)
-    text = text_of(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+        return cut_text("; ".join(describe(one) for one in error.exceptions))
+    return " ".join(error_text(error).split())
 
 
 def text_of(error: BaseException) -> str:
-    """Return what an error says, in one line; a class whose `str()` raises must not harm whoever reports it."""
-    try:
-        return " ".join(str(error).split())
-    except Exception as broken:  # noqa: BLE001 - users write these classes, and a dispatcher serves many of them
-        return f"(no text: its str() raised {type(broken).__name__})"
+    """Return what an error says, in one line, cut."""
+    return " ".join(message_of(error).split())
 
 
 # What was raised because nothing is there yet, and is waited for while it is handled: that it is cancelled then hides no error.

@@ -26,5 +26,6 @@ class Down(Signal):
     """The terminal state of its last incarnation."""
     cause: Cause | None
     error: BaseException | None
+    """Why it failed: of the class and with the attributes of what was raised; its traceback is a note of text."""
     seq: int
     """Number of the terminal event."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from greenroom.actors._events import WatchFailed
 from greenroom.actors._lifecycle import TERMINAL, Outcome, State, describe
 from greenroom.actors._signals import Down
-from greenroom.core import Cause
+from greenroom.core import Cause, stand_in
 from greenroom.mailbox import Delivery, Envelope, Lane, Mailbox
 from greenroom.waiting import TICK_S
 
@@ -115,7 +115,7 @@ def note_down(cell: Cell[Any], outcome: Outcome) -> None:
         incarnation=cell.incarnation,
         state=outcome.state,
         cause=outcome.cause or cell.stop_cause,
-        error=outcome.error,
+        error=outcome.error and stand_in(outcome.error),  # whoever keeps a ref must not keep its frames
         seq=cell.exit_seq,
     )
 

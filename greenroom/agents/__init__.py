@@ -50,6 +50,7 @@ from greenroom.agents._hooking import Hooking, PromptBlocked, StoppedByHook
 from greenroom.agents._inputs import Answer, Input, Note, Prompt, Work, render
 from greenroom.agents._loading import CONTINUE, Loaded, load_conversation
 from greenroom.agents._repair import Repaired, faults_of, repair
+from greenroom.agents._repetition import ENDED_AFTER, NOTED_AFTER, RepeatedCall, RepetitionLimits
 from greenroom.agents._servers import AgentServers, open_agent_servers
 from greenroom.agents._services import AgentHome, AgentServices, CanUseTool, Denial, Lineage, OnStream, Question
 from greenroom.agents._skill_tool import ForkSkill, Preloaded, SkillTool, preload_skills
@@ -59,12 +60,14 @@ from greenroom.agents._turns import TOOL_DEFERRED, TOOL_UNAVAILABLE, AgentTurn, 
 
 __all__ = [
     "CONTINUE",
+    "ENDED_AFTER",
     "EVENTS",
     "FOLDS",
     "INHERIT",
     "INTERRUPTED",
     "MAIN_NAME",
     "MAX_TURNS",
+    "NOTED_AFTER",
     "NOTICES",
     "STRUCTURED_OUTPUT",
     "TOOL_DEFERRED",
@@ -125,6 +128,8 @@ __all__ = [
     "PromptBlocked",
     "Question",
     "Repaired",
+    "RepeatedCall",
+    "RepetitionLimits",
     "RunCall",
     "SkillTool",
     "StoppedByHook",

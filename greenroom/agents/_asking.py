@@ -16,6 +16,7 @@ import attrs
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, ModelBegan, ModelEnded, ModelRetried
 from greenroom.agents._services import NO_USAGE, AgentHome
 from greenroom.agents._stalling import read_moving
+from greenroom.core import error_text
 from greenroom.models import (
     ModelRequest,
     ModelResponse,
@@ -100,7 +101,7 @@ async def ask_model(
                 request, stream, response = news.request, None, None
                 failed.clear()
     except Exception as problem:
-        state, error = FAILED, f"{type(problem).__name__}: {problem}"
+        state, error = FAILED, error_text(problem)
         raise
     finally:
         said = response if response is not None else NOTHING_SAID if stream is None else stream.so_far

@@ -17,7 +17,7 @@ from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import AgentNoticed
 from greenroom.agents._hooking import NOTICE_CHARS
 from greenroom.agents._services import AgentHome
-from greenroom.core import UsageError
+from greenroom.core import UsageError, error_text
 from greenroom.models import ModelRequest, ModelResponse, Usage
 
 T = TypeVar("T")
@@ -81,5 +81,5 @@ async def quietly(agent: str, emit: Emit, source: str, run: Callable[[], Awaitab
     try:
         return await run()
     except Exception as error:  # noqa: BLE001 - the boundary of a service: it ends nothing, and is on record
-        notice(agent, emit, source, f"{type(error).__name__}: {error}")
+        notice(agent, emit, source, error_text(error))
         return None

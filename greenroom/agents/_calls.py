@@ -20,7 +20,7 @@ from greenroom.agents._guard import Deferred, Guard
 from greenroom.agents._hooking import StoppedByHook
 from greenroom.agents._services import AgentHome
 from greenroom.agents.review import AutoModeEnded
-from greenroom.core import JournalError
+from greenroom.core import JournalError, error_text
 from greenroom.models import ToolResultBlock, ToolUseBlock
 from greenroom.permissions import canonical_name
 from greenroom.tools import Tool, ToolContext, ToolError, ToolSet, plan_batches, records_itself
@@ -120,7 +120,7 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
         state, error, text = FAILED, type(stopped).__name__, str(stopped)
         turn.stopped = stopped
     except Exception as bug:  # noqa: BLE001 - a tool is foreign code: its bug is an error result, and on record
-        state, error = FAILED, f"{type(bug).__name__}: {bug}"
+        state, error = FAILED, error_text(bug)
         text = _in_words(call.name, bug)
     finally:
         seen = images.pop(call.id, ()) if images else ()
@@ -179,7 +179,7 @@ async def _make_durable(call: ToolUseBlock, tool: Tool, wait_durable: Callable[[
 
 
 def _in_words(name: str, bug: BaseException) -> str:
-    return f"{name} failed because of a bug in it: {type(bug).__name__}: {bug}"
+    return f"{name} failed because of a bug in it: {error_text(bug)}"
 
 
 def summarize(values: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ from greenroom.agents._forked import Asker, ForkedResult, ForkFailed, run_forked
 from greenroom.agents._hooking import Hooking
 from greenroom.agents._repair import repair
 from greenroom.agents.review import call_lines
-from greenroom.core import ProviderError, UsageError, escape_text, reminder
+from greenroom.core import ProviderError, UsageError, error_text, escape_text, reminder
 from greenroom.hooks import HookEvent, HookInput, HookOutcome, PostCompactInput, PreCompactInput, SessionStartInput
 
 PURPOSE: Final = "compaction"
@@ -122,7 +122,7 @@ async def compact(turn: CompactingTurn, trigger: CompactionTrigger, focus: str =
             await turn.hooking.run(PostCompactInput(trigger=trigger.value, compact_summary=summary))
     except Exception as problem:
         if state is KILLED:
-            state, error = FAILED, f"{type(problem).__name__}: {problem}"
+            state, error = FAILED, error_text(problem)
         raise
     finally:
         turn.emit(

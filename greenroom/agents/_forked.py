@@ -19,7 +19,7 @@ from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, ForkBegan, ForkEnded
 from greenroom.agents._repair import is_sound, repair
 from greenroom.agents._services import AgentHome
-from greenroom.core import PeerError
+from greenroom.core import PeerError, error_text
 from greenroom.models import Message, ModelRequest, ModelResponse, TextBlock, ToolResultBlock, ToolUseBlock, Usage
 
 FORKED_ROUNDS: Final = 3
@@ -133,7 +133,7 @@ async def run_forked(
             raise ForkFailed(purpose, max_rounds)
         state = COMPLETED
     except Exception as problem:
-        state, error = FAILED, f"{type(problem).__name__}: {problem}"
+        state, error = FAILED, error_text(problem)
         raise
     finally:
         if turn.turn:

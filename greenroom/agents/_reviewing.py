@@ -27,6 +27,7 @@ from greenroom.agents.review import (
     handoff_text,
     read_review,
 )
+from greenroom.core import error_text, message_of
 from greenroom.models import Message, ModelRequest, ModelResponse, ToolUseBlock
 from greenroom.permissions import Mode
 
@@ -68,7 +69,7 @@ async def review_call(
     try:
         text = call_text(_history(home, auto, until=call.id), call.name, values)
     except Unreviewable as error:
-        review = Review(outcome=Outcome.FAILED, reason=str(error))
+        review = Review(outcome=Outcome.FAILED, reason=message_of(error))
     else:
         limit_s = auto.settings.timeout_s
         place = beside(home, agent, emit)
@@ -127,7 +128,7 @@ async def _ask(place: Beside, auto: AutoMode, definition: str, system: str, text
             return read_review(response.text)
         return Review(outcome=Outcome.FAILED, reason=f"the reviewer did not answer within {limit_s:g} s")
     except Exception as problem:  # noqa: BLE001 - the boundary of a service: what fails allows nothing, and is on record
-        state, error = FAILED, f"{type(problem).__name__}: {problem}"
+        state, error = FAILED, error_text(problem)
         return Review(outcome=Outcome.FAILED, reason=f"the reviewer could not be asked: {problem}")
     finally:
         auto.usage += place.usage

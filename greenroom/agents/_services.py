@@ -15,6 +15,7 @@ from greenroom.agents._definition import MAIN_NAME, AgentDefinition
 from greenroom.agents._grants import NOTHING_GRANTED, Grants
 from greenroom.agents._inputs import Note
 from greenroom.agents._loading import Loaded
+from greenroom.agents._repetition import RepetitionLimits
 from greenroom.agents._skill_tool import SkillTool
 from greenroom.agents._stay import Stay
 from greenroom.agents._structured import AnswerTool
@@ -125,6 +126,8 @@ class AgentServices:
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
     side_by_side: int = SIDE_BY_SIDE
     """How many read-only calls of one message run at once."""
+    repetition: RepetitionLimits = attrs.field(factory=RepetitionLimits)
+    """How often a call may fail in the same way."""
     stop_blocks: int = STOP_BLOCK_CAP
     """How often in a row stop hooks may keep a turn going; 0 for ever."""
     progress_summaries: bool = False

@@ -31,6 +31,7 @@ from greenroom.agents._forked import make_request
 from greenroom.agents._guard import Deferred, Guard
 from greenroom.agents._hooking import Hooking, PromptBlocked, StoppedByHook, running_tasks
 from greenroom.agents._inputs import Answer, Input, Prompt, origin_of, prompt_id_of
+from greenroom.agents._repetition import Repetition
 from greenroom.agents._services import NO_USAGE, AgentHome
 from greenroom.agents._taking_in import (
     WAITS_CUT,
@@ -42,7 +43,7 @@ from greenroom.agents._taking_in import (
     take_while_waiting,
 )
 from greenroom.agents.review import AutoModeEnded
-from greenroom.core import PeerError, ProviderError, UsageError, reminder
+from greenroom.core import PeerError, ProviderError, UsageError, message_of, reminder
 from greenroom.hooks import (
     BatchedCall,
     HookEvent,
@@ -115,6 +116,7 @@ class AgentTurn:
     guard: Guard | None = attrs.field(init=False, default=None)
     stopped: StoppedByHook | AutoModeEnded | None = attrs.field(init=False, default=None)
     stop_guard: StopGuard = attrs.field(init=False)
+    repetition: Repetition = attrs.field(init=False, factory=Repetition)
     has_put_off: bool = attrs.field(init=False, default=False)
     """Whether it ends with a call that is put off, and stays open."""
     unseen: Appended | None = attrs.field(init=False, default=None)
@@ -155,6 +157,7 @@ class AgentTurn:
             PromptBlocked: A hook refused the prompt; the conversation does not hold it.
             StoppedByHook: A hook wanted an end.
             AutoModeEnded: Auto mode did not allow too many calls, and nobody can be asked.
+            RepeatedCall: A call failed too often in the same way; its results are in the conversation.
         """
         home = self.home
         home.last_text = ""
@@ -325,7 +328,9 @@ class AgentTurn:
             text = self.home.last_text
             await self.hooking.run(
                 StopFailureInput(
-                    error=error_category(error.kind), error_details=str(error), last_assistant_message=text or None
+                    error=error_category(error.kind),
+                    error_details=message_of(error),
+                    last_assistant_message=text or None,
                 )
             )
 
@@ -449,10 +454,16 @@ class AgentTurn:
         in_order = [results[call.id] for call in calls]
         if self.hooking.has(HookEvent.POST_TOOL_BATCH):
             await self._tell_of_batch(calls, in_order)
+        text, too_often = self.repetition.note(zip(calls, in_order, strict=True), self.home.services.repetition)
+        if text:
+            self.hooking.reminders.append(text)
         if self.ctx.has_mail:
             await take_at_edge(self, in_order)
         else:
             say_results(self, in_order)
+        if too_often is not None:
+            self.hooking.notice("repetition", str(too_often))
+            raise too_often
 
     async def _tell_of_batch(self, calls: tuple[ToolUseBlock, ...], results: list[ToolResultBlock]) -> None:
         guard = self.guard

@@ -41,7 +41,9 @@ from greenroom.core._events import (
     field_names,
     field_values,
 )
+from greenroom.core._failures import MAX_ERROR_CHARACTERS, cut_text, error_text, message_of, stand_in
 from greenroom.core._frames import FRAMES, NO_PERSON, REMINDER, begins_with, escape_text, fields, frame, reminder, wrap
+from greenroom.core._hosts import address_of, canonical_host, is_loopback_host, is_private_address, is_private_host
 from greenroom.core._ids import Ids, SeededIds, SystemIds, actor_id, is_session_id, is_uuid, session_id, task_id
 from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
 from greenroom.core._nurseries import open_bare_nursery
@@ -67,6 +69,7 @@ __all__ = [
     "FIELDS",
     "FRAMES",
     "IMAGE_TYPES",
+    "MAX_ERROR_CHARACTERS",
     "NO_PERSON",
     "REMINDER",
     "SEQ",
@@ -118,17 +121,25 @@ __all__ = [
     "UsageError",
     "WorkEnded",
     "actor_id",
+    "address_of",
     "arm_points",
     "begins_with",
     "calm_collector",
+    "canonical_host",
+    "cut_text",
+    "error_text",
     "escape_text",
     "event_of",
     "field_names",
     "field_values",
     "fields",
     "frame",
+    "is_loopback_host",
+    "is_private_address",
+    "is_private_host",
     "is_session_id",
     "is_uuid",
+    "message_of",
     "open_bare_nursery",
     "point",
     "printable_json",
@@ -138,6 +149,7 @@ __all__ = [
     "read_switch",
     "reminder",
     "session_id",
+    "stand_in",
     "task_id",
     "transport_words",
     "without_control",

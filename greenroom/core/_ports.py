@@ -114,9 +114,14 @@ class SystemDisk:
     """The file system; keeps the descriptors open of the files that were appended to last.
 
     A session of many agents appends to many more files than a process may have open.
+
+    Args:
+        is_durable: Whether `sync` and `write` wait for the device. A disk that need not outlast the machine, such as
+            that of a test, does without.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_durable: bool = True) -> None:
+        self._is_durable = is_durable
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._most_open = MOST_OPEN if soft == resource.RLIM_INFINITY else max(1, min(MOST_OPEN, soft // 4))
         self._open: dict[Path, int] = {}
@@ -140,6 +145,8 @@ class SystemDisk:
 
     def sync(self, path: Path) -> None:
         """Flush a file that was appended to, to the device."""
+        if not self._is_durable:
+            return
         with suppress(FileNotFoundError):  # nothing was appended to it
             # One of its own, for another thread may append, and close what it has open, meanwhile.
             descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
@@ -156,7 +163,8 @@ class SystemDisk:
             rest = memoryview(content)
             while rest:
                 rest = rest[os.write(descriptor, rest) :]
-            os.fsync(descriptor)
+            if self._is_durable:
+                os.fsync(descriptor)
         except OSError:
             temporary.unlink(missing_ok=True)  # a part of it would keep a full disk full
             raise

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, final
 import attrs
 import trio
 
+from greenroom.core import error_text
 from greenroom.hooks._asking import HandlerFailed
 from greenroom.hooks._handlers import HttpHandler
 
@@ -69,7 +70,7 @@ async def post(handler: HttpHandler, told: str, environment: Mapping[str, str], 
                 with trio.CancelScope(shield=True), trio.move_on_after(1.0):
                     await response.aclose()
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError) as error:
-        raise HandlerFailed(f"{type(error).__name__}: {error}".rstrip(": ")) from error
+        raise HandlerFailed(error_text(error)) from error
 
 
 async def _read(response: httpx2.Response) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, final
 import attrs
 import trio
 
-from greenroom.core import GreenroomError, Ports
+from greenroom.core import GreenroomError, Ports, error_text, message_of
 from greenroom.hooks._answers import read_agent_verdict, read_command, read_http, read_object, read_verdict
 from greenroom.hooks._asking import (
     AGENT_INSTRUCTIONS,
@@ -214,11 +214,7 @@ class HookRunner:
             elif answer.problems:
                 state, error = FAILED, "; ".join(answer.problems)
         except Exception as problem:  # noqa: BLE001 - a hook is foreign code, and so is what the engine hands in
-            error = (
-                str(problem)
-                if isinstance(problem, HandlerFailed | GreenroomError)
-                else f"{type(problem).__name__}: {problem}"
-            )
+            error = message_of(problem) if isinstance(problem, HandlerFailed | GreenroomError) else error_text(problem)
             state, answer = FAILED, HookAnswer(problems=(error,))
         finally:
             place = (context.actor, context.incarnation, context.parent, told.event.value, told.subject)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from greenroom.core import PeerError
+from greenroom.core import PeerError, cut_text, message_of
 
 
 class McpError(PeerError):
@@ -89,7 +89,8 @@ def told(error: BaseException) -> str:
     """Return what an error says, on one line and without the names of classes; of a group, what its first leaf says."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    text = " ".join((error.why if isinstance(error, ServerDown | LoginFailed) else str(error)).split())
+    why = error.why if isinstance(error, ServerDown | LoginFailed) else message_of(error)
+    text = cut_text(" ".join(why.split()))
     kinds = (_IN_WORDS[one.__name__] for one in type(error).__mro__ if one.__name__ in _IN_WORDS)
     words = next(kinds, "")
     if words and text:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
+from greenroom.core import canonical_host, is_loopback_host, is_private_host
 from greenroom.permissions._guards import is_worktree
 from greenroom.permissions._modes import Mode
 from greenroom.permissions._path_patterns import normal
@@ -24,7 +25,6 @@ from greenroom.permissions._text_patterns import TextPattern
 from greenroom.permissions._traits import FILE_TOOLS, ToolKind, canonical_name
 from greenroom.permissions._updates import Update
 
-_HOST: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?")
 _PLAIN_FOLDER: Final = re.compile(r"(?:/(?!\s)[^*?\[\]!#\\\n\x00/]*(?<!\s))+")
 _PLAIN_URL: Final = re.compile(r"https?://[^\s\\]+", re.IGNORECASE)
 
@@ -88,8 +88,8 @@ def tool_findings(request: Request, place: Place) -> Findings:
     for effect in (Effect.DENY, Effect.ASK):
         found.note(effect, request.tool, whole_tool_rule(request, effect))
         found.note(effect, request.tool, _content_rule(request, effect))
-    if canonical_name(request.tool) == "WebFetch" and host_of(request.input.get("url")) is None:
-        found.doubts.append("the host of the URL cannot be told")
+    if canonical_name(request.tool) == "WebFetch":
+        _host_findings(request, found)
     paths = list(_paths(request))
     if paths:
         for path in paths:
@@ -100,6 +100,18 @@ def tool_findings(request: Request, place: Place) -> Findings:
         need = _place_need(request, place) if request.traits.kind is ToolKind.PLACE else None
         found.needs.append(need or _plain_need(request))
     return found
+
+
+def _host_findings(request: Request, found: Findings) -> None:
+    """Note a host that cannot be told, or that is on this machine or its network and no allow rule names."""
+    host = host_of(request.input.get("url"))
+    if host is None:
+        found.doubts.append("the host of the URL cannot be told")
+    elif is_private_host(host):
+        rule = _content_rule(request, Effect.ALLOW)
+        if rule is None or "*" in (rule.content or ""):
+            where = "this machine" if is_loopback_host(host) else "a private network"
+            found.doubts.append(f"{host} is an address of {where}, and no rule WebFetch(domain:{host}) names it")
 
 
 def _place_need(request: Request, place: Place) -> Need | None:
@@ -281,7 +293,7 @@ def _skill_matches(rule: Rule, name: str, arguments: Any) -> bool:
 
 
 def host_of(url: Any) -> str | None:
-    """Return the host of a URL in lower case; None where programs could differ about which it is."""
+    """Return the host of a URL in its canonical form; None where programs could differ about which it is."""
     if not isinstance(url, str):
         return None
     if "://" not in url:
@@ -292,13 +304,16 @@ def host_of(url: Any) -> str | None:
         host = urlsplit(url).hostname
     except ValueError:
         return None
-    host = (host or "").rstrip(".")
-    return host if _HOST.fullmatch(host) else None
+    return canonical_host(host or "")
 
 
 def _host_matches(content: str, url: Any) -> bool:
+    """Whether a rule is about the host of a URL, in whatever spelling; all names of this machine are one."""
     host = host_of(url)
     if host is None:
         return False
     domain = content.removeprefix("domain:").strip().lower().rstrip(".")
-    return host.endswith(domain[1:]) if domain.startswith("*.") else domain in ("*", host)
+    if domain.startswith("*."):
+        return host.endswith(domain[1:])
+    named = canonical_host(domain)
+    return domain == "*" or named == host or (named is not None and is_loopback_host(named) and is_loopback_host(host))

@@ -107,7 +107,7 @@ _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _NAME_PATTERN: Final = re.compile(r"[A-Za-z0-9_.*-]+")
 _LEADING_NAME: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9_-]*)")
 _MCP_ALLOW_PATTERN: Final = re.compile(r"mcp__(?:(?!__)[A-Za-z0-9_.-])+__[A-Za-z0-9_.*-]*")
-_DOMAIN: Final = re.compile(r"domain:(?:\*\.)?[A-Za-z0-9_.-]+|domain:\*")
+_DOMAIN: Final = re.compile(r"domain:(?:\*\.)?[A-Za-z0-9_.-]+|domain:(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:.]+)|domain:\*")
 PARAMETER: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):(.+)", re.DOTALL)
 
 

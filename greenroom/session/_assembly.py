@@ -257,7 +257,12 @@ async def open_surroundings(
 
     async with (
         open_processes(
-            blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=environ
+            blocking=ports.blocking,
+            ids=ports.ids,
+            folder=folder,
+            mark=run_folder.name,
+            environ=environ,
+            max_output_bytes=plan.settings.scalars.limits.command_output_bytes,
         ) as processes,
         open_bare_nursery() as nursery,
     ):
@@ -460,6 +465,7 @@ def _services(
         continuation=models.continuation,
         compaction=plan.compaction,
         side_by_side=plan.limits.side_by_side,
+        repetition=plan.settings.scalars.limits.repetition,
         stop_blocks=plan.limits.stop_blocks,
         progress_summaries=plan.settings.scalars.agent_progress_summaries,
         processes=around.processes,

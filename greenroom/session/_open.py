@@ -15,7 +15,7 @@ from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, 
 from greenroom import agents as agent_events
 from greenroom.actors import State
 from greenroom.agents import AgentDefinition, Loaded
-from greenroom.core import Cause, Event, Ports, UsageError, is_uuid
+from greenroom.core import Cause, Event, Ports, UsageError, error_text, is_uuid
 from greenroom.core import session_id as new_session_id
 from greenroom.hooks import HookEvent
 from greenroom.models import Limits, Model
@@ -221,7 +221,7 @@ async def _running(
             state = State.KILLED
             raise
         except BaseException as problem:
-            error = f"{type(problem).__name__}: {problem}"
+            error = error_text(problem)
             raise
         finally:
             await _leave_places(session)  # noqa: ASYNC102 - shielded and bounded inside

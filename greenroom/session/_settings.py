@@ -28,6 +28,7 @@ from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
 from greenroom.mcp import McpSettings, ServerRules, read_server_rules
 from greenroom.models import ModelSettings, read_effort
 from greenroom.permissions import PermissionSettings, Source, read_permissions
+from greenroom.session._limits import LimitSettings
 from greenroom.session._neighbours import NeighbourSettings
 from greenroom.teams import TeamSettings
 from greenroom.worktrees import BaseRef, WorktreeSettings
@@ -147,6 +148,8 @@ class SessionSettings:
     `append_system_prompt`, `initial_prompt_scope`, `release_s`, `shell_max_s`, `stall_s`, `report_chars`."""
     teams: TeamSettings = attrs.field(factory=TeamSettings)
     """Teams: `enabled`, `implicit`, `delegate_mode`, `agent_busy`, `teardown_s`, `shutdown_s`."""
+    limits: LimitSettings = attrs.field(factory=LimitSettings)
+    """Bounds of what agents do: `command_output_bytes`, `repeated_calls_noted`, `repeated_calls_end`."""
     neighbours: NeighbourSettings = attrs.field(factory=NeighbourSettings)
     """Other sessions: `listen` lets their main agents write to this one's; no, unless said."""
     child_permission: Literal["definition", "inherit", "clamped"] | None = None

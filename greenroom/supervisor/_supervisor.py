@@ -294,7 +294,8 @@ class Supervisor:
         if self._plans.is_settled(cell.id) and not cell.is_unwanted:
             return HELD
         if outcome.error is not None:
-            self._errors.append(outcome.error)
+            assert cell.down is not None and cell.down.error is not None  # noqa: PT018 - noted when it ended
+            self._errors.append(cell.down.error)
             # Where the world is at fault, a stack of ours would not say where to look.
             said, stack = (
                 (f": {text_of(outcome.error)}", None) if isinstance(outcome.error, PeerError) else ("", outcome.error)

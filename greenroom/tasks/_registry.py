@@ -18,7 +18,7 @@ import trio
 
 from greenroom.actors import Edge
 from greenroom.actors import State as TaskState
-from greenroom.core import Cause, InternalError, open_bare_nursery
+from greenroom.core import Cause, InternalError, message_of, open_bare_nursery
 from greenroom.tasks._notice import TaskNotice
 from greenroom.tasks._task import MCP_CALL, SHELL, Task, TaskInfo
 
@@ -296,7 +296,7 @@ async def _run(task: Task, work: Work) -> None:
             task.exit_code = await work()
             edge = Edge.FAIL if task.exit_code else Edge.COMPLETE
     except Exception as error:  # noqa: BLE001 - what it raises is how it ended
-        task.error = str(error) or type(error).__name__
+        task.error = message_of(error) or type(error).__name__
         edge = Edge.FAIL
     finally:
         task.ended_s = trio.current_time()

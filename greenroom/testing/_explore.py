@@ -6,9 +6,11 @@ simple by runs that fail with the same type of error. Rule 3: what is no failure
 
 from __future__ import annotations
 
+import gc
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final, TypeAlias, final
 
 import attrs
@@ -25,6 +27,8 @@ from greenroom.trace import diff_runs, entries_of
 SCHEDULES: Final = 200
 QUIET_WITHIN: Final = 1_000
 SHRINKS: Final = 500
+COLLECT_AFTER: Final = 100_000
+"""Objects of the collector's youngest generation, while an exploration runs."""
 
 Failures: TypeAlias = tuple[type[BaseException], ...]
 _Kind: TypeAlias = tuple[type[BaseException], frozenset[type[BaseException]]]
@@ -96,7 +100,7 @@ def explore(
     scenario: Scenario,
     *,
     schedules: int = SCHEDULES,
-    strategy: Search | str = "random",
+    strategy: Search | str = "mixed",
     faults: Faults | None = None,
     seed: int = 0,
     quiet_after: int | None = None,
@@ -110,8 +114,8 @@ def explore(
     Args:
         scenario: An async function of a `Sim`. It makes everything anew, and raises if something is wrong.
         schedules: So many runs at most.
-        strategy: `"fifo"`, `"random"`, `pct(depth)`, `dfs(bound)`, `replay(choices)`, the same as text, or a search of
-            your own.
+        strategy: `"mixed"` (holds tasks at points, chance and priorities in turn), `"fifo"`, `"random"`, `"freezing"`,
+            `pct(depth)`, `dfs(bound)`, `replay(choices)`, the same as text, or a search of your own.
         faults: What may happen at fault points; by default up to 3 checkpoints.
         seed: What the strategy's chance starts from.
         quiet_after: Faults stop at this scheduler step, and the run has to be over `quiet_within` steps later.
@@ -131,7 +135,20 @@ def explore(
         max_steps = min(max_steps, quiet_after + quiet_within)
     rules = Rules(faults=faults or Faults(), quiet_after=quiet_after, max_steps=max_steps)
     tries = _Tries(scenario, rules, failures, shrinks)
-    return tries.go_through(search_of(strategy), seed=seed, schedules=schedules)
+    with _rare_collections():
+        return tries.go_through(search_of(strategy), seed=seed, schedules=schedules)
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Let the collector look for cycles once in a few runs, not dozens of times in each."""
+    before = gc.get_threshold()
+    if before[0]:  # else it is off, which is somebody's wish
+        gc.set_threshold(max(before[0], COLLECT_AFTER), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 @final

@@ -33,12 +33,13 @@ class VirtualClock:
 def virtual_ports(seed: int = 0) -> Ports:
     """Return ports for one run of a test: the same seed gives the same ids, the same chance and the same times.
 
-    To be used under `trio.testing.MockClock`, as `run_virtual` does. The disk is the real one.
+    To be used under `trio.testing.MockClock`, as `run_virtual` does. The disk is the real one, and nobody waits for
+    its device.
     """
     return Ports(
         clock=VirtualClock(),
         ids=SeededIds(seed),
         chance=random.Random(seed),
-        disk=SystemDisk(),
+        disk=SystemDisk(is_durable=False),
         blocking=InlineBlocking(),
     )

@@ -40,7 +40,10 @@ class Chooser(Protocol):
         ...
 
     def fault(self, alternatives: int) -> int:
-        """Return which of so many things happens at a fault point; 0 is nothing."""
+        """Return which of so many things happens at a fault point; 0 is nothing.
+
+        1 holds the task there, unless the faults of the exploration allow no checkpoints.
+        """
         ...
 
 
@@ -86,6 +89,7 @@ class ChoiceRNG(random.Random):
     Attributes:
         log: The choices so far.
         widths: Of how many alternatives each of them was one.
+        points: How many of them were made at fault points.
         is_asking: Whether it asks at all; else tasks run first in, first out, and nothing is written down.
     """
 
@@ -94,6 +98,7 @@ class ChoiceRNG(random.Random):
         self._chooser: Chooser = Picks(pick) if callable(pick) else pick
         self.log: list[int] = []
         self.widths: list[int] = []
+        self.points = 0
         self.is_asking = True
 
     def random(self) -> float:
@@ -117,6 +122,7 @@ class ChoiceRNG(random.Random):
     def fault(self, alternatives: int) -> int:
         """Choose what happens at a fault point, in the same log as the order of tasks."""
         index = self._chooser.fault(alternatives)
+        self.points += 1
         self.log.append(index)
         self.widths.append(alternatives)
         return index

@@ -1,4 +1,5 @@
-"""How the schedules of a scenario are searched: in order, at random, by priorities, exhaustively, or one of them again.
+"""How the schedules of a scenario are searched: in order, at random, by priorities, by holding a task at a point,
+exhaustively, one of them again, or by several of these in turn.
 
 A search is a generator: it yields the chooser of the next run and is sent the trail which that run left; when it returns,
 there is nothing left to try. Rule 1: the same seed gives the same choosers; chance comes from a generator of the search's
@@ -9,7 +10,7 @@ Must not know: Trio, scenarios.
 from __future__ import annotations
 
 import random
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from typing import Final, Protocol, final
 
 import attrs
@@ -17,8 +18,10 @@ import attrs
 from greenroom.core import UsageError
 from greenroom.testing._scheduler import Chooser, Picks, first_in, replayed
 
-FORMS: Final = "fifo, random, pct(DEPTH), dfs(BOUND) or replay(CHOICES)"
+FORMS: Final = "mixed, fifo, random, pct(DEPTH), freezing, dfs(BOUND) or replay(CHOICES)"
 SEED_BITS: Final = 64
+HOLD: Final = 1
+"""The first alternative at a point: the task is held there until the others cannot run any more."""
 
 
 @final
@@ -29,6 +32,8 @@ class Trail:
     choices: tuple[int, ...]
     widths: tuple[int, ...]
     """Of how many alternatives each choice was one."""
+    points: int = 0
+    """Choices that were made at fault points."""
 
 
 class Search(Protocol):
@@ -87,6 +92,29 @@ class Priorities:
 
 
 @final
+class Freezing:
+    """A chooser that holds tasks at some points of a run and lets them pass all others; tasks run in order or by chance.
+
+    A race needs one task to stand still between two of its steps while another runs on, however far. A task that yields
+    a few times at a point is overtaken by a few steps only.
+    """
+
+    def __init__(self, chance: random.Random, held: Collection[int]) -> None:
+        self._held = held
+        self._tasks: Random | Picks = Random(chance) if chance.random() < 0.5 else Picks(first_in())
+        self._passed = 0
+
+    def task(self, runnable: Sequence[object]) -> int:
+        """Choose the first one, or any: one of both for the whole run."""
+        return self._tasks.task(runnable)
+
+    def fault(self, alternatives: int) -> int:
+        """Choose to hold the task at the points that were given, and nothing at others."""
+        place, self._passed = self._passed, self._passed + 1
+        return HOLD if place in self._held else 0
+
+
+@final
 @attrs.frozen
 class FifoSearch:
     """One run, first in, first out."""
@@ -138,6 +166,49 @@ class PctSearch:
         while True:
             longest = max(longest, len(trail.choices))
             trail = yield Priorities(random.Random(chance.getrandbits(SEED_BITS)), self.depth, longest)
+
+
+@final
+@attrs.frozen
+class FreezingSearch:
+    """Each run holds tasks at points, the first one at none; then at each point alone, and in turn at a few at once."""
+
+    def __str__(self) -> str:
+        return "freezing"
+
+    def choosers(self, seed: int) -> Generator[Chooser, Trail, None]:
+        """Yield choosers without end; the points are drawn from as many as any run so far has passed."""
+        chance = random.Random(seed)
+        trail = yield Picks(first_in())
+        points, known, alone = 1, 0, list[int]()
+        while True:
+            points = max(points, trail.points)
+            alone = [*range(known, points), *alone] or list(range(points))
+            known = points
+            held = {alone.pop(chance.randrange(len(alone)))}
+            trail = yield Freezing(random.Random(chance.getrandbits(SEED_BITS)), held)
+            some = {chance.randrange(points) for _ in range(chance.randint(2, max(2, points // 2)))}
+            trail = yield Freezing(random.Random(chance.getrandbits(SEED_BITS)), some)
+
+
+@final
+@attrs.frozen
+class MixedSearch:
+    """Half of the runs hold tasks at points, the others go by chance and by priorities: each reaches what the others miss."""
+
+    def __str__(self) -> str:
+        return "mixed"
+
+    def choosers(self, seed: int) -> Generator[Chooser, Trail, None]:
+        """Yield choosers without end, the first one in order; every search learns from the run before its own."""
+        freezing, by_chance, by_priority = (
+            search.choosers(seed) for search in (FreezingSearch(), RandomSearch(), PctSearch(3))
+        )
+        plain, _, _ = next(freezing), next(by_chance), next(by_priority)
+        trail = yield plain
+        while True:
+            for search in (freezing, by_chance, freezing, by_priority):
+                trail = yield search.send(trail)
 
 
 @final
@@ -203,7 +274,9 @@ def replay(choices: Sequence[int]) -> ReplaySearch:
 
 
 def search_of(strategy: Search | str) -> Search:
-    """Return the search that a strategy stands for: `"fifo"`, `"random"`, `"pct(3)"`, `"dfs(20)"`, `"replay(0,3,1)"`.
+    """Return the search that a strategy stands for.
+
+    `"mixed"`, `"fifo"`, `"random"`, `"pct(3)"`, `"freezing"`, `"dfs(20)"` or `"replay(0,3,1)"`.
 
     Raises:
         UsageError: It is none of these.
@@ -217,12 +290,16 @@ def search_of(strategy: Search | str) -> Search:
     except ValueError:
         name = ""
     match name, numbers:
+        case "mixed", []:
+            return MixedSearch()
         case "fifo", []:
             return FifoSearch()
         case "random", []:
             return RandomSearch()
         case "pct", [depth]:
             return PctSearch(depth)
+        case "freezing", []:
+            return FreezingSearch()
         case "dfs", [bound]:
             return DfsSearch(bound)
         case "replay", choices:

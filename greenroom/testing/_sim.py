@@ -30,6 +30,8 @@ RING: Final = 100_000
 FOR_EVER_S: Final = 100_000.0
 """After so much virtual time, in seconds, a run waits for something that never comes."""
 MAX_STEPS: Final = 100_000
+HELD_STEPS: Final = 500
+"""A task that is held at a point goes on after so many steps of others, which may be waiting for it in a loop."""
 
 Scenario: TypeAlias = "Callable[[Sim], Awaitable[object]]"
 Action: TypeAlias = Callable[[], Awaitable[object]]
@@ -41,7 +43,8 @@ class Faults:
     """What may happen at fault points; that nothing happens is always among it."""
 
     checkpoints: int = attrs.field(default=3)
-    """A point may let others run, up to so many times."""
+    """A point may let others run, up to so many times. Unless this is 0, it may also last: the task is held until no
+    other can run before time passes."""
     sleeps_s: tuple[float, ...] = ()
     """A point may sleep for one of these, in virtual seconds."""
     errors: Mapping[str, Callable[[], Exception]] = attrs.field(factory=dict)
@@ -84,6 +87,7 @@ class Sim:
         self._clock = _StepClock(rules.max_steps)
         self._strikes: dict[str | None, list[Strike]] = {}
         self._struck = 0
+        self._held: list[object] = []
         self._monitors: list[Monitor] = []
         self._followed: list[Recorder] = [self.recorder]
         self._passed: Counter[str] = Counter()
@@ -169,9 +173,10 @@ class Sim:
         return None if self._clock.is_over or now >= FOR_EVER_S else (self.steps, now)
 
     def _actions(self, name: str) -> list[Action]:
-        """Return what may happen at a point, the mildest first."""
+        """Return what may happen at a point: to be held comes first (see `HOLD`), then the milder the earlier."""
         faults = self._rules.faults
-        actions: list[Action] = [_yielding(times) for times in range(1, faults.checkpoints + 1)]
+        actions: list[Action] = [self._hold] if faults.checkpoints else []
+        actions += [_yielding(times) for times in range(1, faults.checkpoints + 1)]
         actions += [_sleeping(seconds) for seconds in faults.sleeps_s]
         if self._struck < faults.most:
             if name in faults.errors:
@@ -179,6 +184,23 @@ class Sim:
             strikes = [*self._strikes.get(None, ()), *self._strikes.get(name, ())]
             actions += [self._striking(strike) for strike in strikes]
         return actions
+
+    async def _hold(self) -> None:
+        with trio.CancelScope() as scope:
+            self._clock.cancel_at(scope, min(self.steps + HELD_STEPS, self._rules.quiet_after or MAX_STEPS))
+            await self._outlast_others()
+
+    async def _outlast_others(self) -> None:
+        """Wait until all others are blocked or were held before: of several that are held, the latest goes on first."""
+        held = object()
+        self._held.append(held)
+        try:
+            was_latest = False
+            while not (was_latest and self._held[-1] is held):
+                was_latest = self._held[-1] is held
+                await trio.testing.wait_all_tasks_blocked()
+        finally:
+            self._held.remove(held)
 
     def _raising(self, make: Callable[[], Exception]) -> Action:
         async def act() -> None:
@@ -224,15 +246,23 @@ class _StepClock(trio.abc.Instrument):
         self.count = 0
         self.scope = trio.CancelScope()
         self._max_steps = max_steps
+        self._cancels = {max_steps: self.scope}
 
     @property
     def is_over(self) -> bool:
         return self.count >= self._max_steps
 
+    def cancel_at(self, scope: trio.CancelScope, step: int) -> None:
+        """Cancel a scope before a step; where another is to be cancelled before the same one, before the next."""
+        while step in self._cancels:
+            step += 1
+        self._cancels[step] = scope
+
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
         self.count += 1
-        if self.count == self._max_steps:
-            self.scope.cancel("too many steps")
+        scope = self._cancels.pop(self.count, None)
+        if scope is not None:
+            scope.cancel("too many steps")
 
 
 @final
@@ -264,7 +294,7 @@ def run_sim(scenario: Scenario, chooser: Chooser, rules: Rules) -> SimRun:
             trio.run(_limited, scenario, sim, generator, clock=clock, instruments=[sim.clock])
         except BaseException as raised:  # noqa: BLE001, ASYNC103 - the caller says what is a failure, outside of Trio
             error = raised
-    trail = Trail(tuple(generator.log), tuple(generator.widths))
+    trail = Trail(tuple(generator.log), tuple(generator.widths), generator.points)
     return SimRun(trail, sim.steps, sim.records(), dict(sim.passed), error)
 
 

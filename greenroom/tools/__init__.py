@@ -9,6 +9,7 @@ from greenroom.tools._functions import FunctionTool, ToolFunction, tool, tool_sc
 from greenroom.tools._inputs import validate
 from greenroom.tools._outputs import INLINE_CHARACTERS, Output, read_output
 from greenroom.tools._processes import (
+    MAX_OUTPUT_BYTES,
     PipedProcess,
     ProcessEnd,
     Processes,
@@ -23,6 +24,7 @@ from greenroom.tools._workspace import Seen, SeenFiles, Stamp, Todo, Workspace
 
 __all__ = [
     "INLINE_CHARACTERS",
+    "MAX_OUTPUT_BYTES",
     "SIDE_BY_SIDE",
     "Arg",
     "AskUser",

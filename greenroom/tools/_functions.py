@@ -9,8 +9,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from enum import Enum
-from types import UnionType
+from functools import lru_cache
+from types import FunctionType, UnionType
 from typing import (
     Annotated,
     Any,
@@ -175,7 +177,41 @@ def tool(
 
 def tool_schema(function: ToolFunction) -> Schema:
     """Return the JSON schema of a function's arguments, as `tool` makes it."""
-    return _schema(_parameters(function))
+    return _schema(_read(function)[0])
+
+
+@final
+@attrs.frozen
+class _Definition:
+    """A function, equal to every other one that the same `def` made with the same defaults and annotations.
+
+    Sessions make their own tools from closures, each of which would be read anew: a tenth of a short session's price.
+    """
+
+    function: FunctionType = attrs.field(eq=False)
+    means: tuple[object, ...]
+
+    @classmethod
+    def of(cls, function: FunctionType) -> _Definition:
+        """Return the definition of a function."""
+        defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items())
+        names = id(function.__globals__), function.__name__, function.__doc__  # what annotations in quotes refer to
+        means = (function.__code__, *names, tuple(function.__annotations__.items()), defaults, *map(type, defaults))
+        return cls(function, means)
+
+
+def _read(function: ToolFunction) -> tuple[tuple[_Parameter, ...], bool]:
+    """Return the parameters of a function, and whether it takes the context."""
+    if isinstance(function, FunctionType) and not vars(function):  # else something such as `wraps` says otherwise
+        with suppress(TypeError):  # a default that cannot be hashed
+            return _read_once(_Definition.of(function))
+    return _parameters(function), _CONTEXT in inspect.signature(function).parameters
+
+
+@lru_cache(maxsize=1_024)
+def _read_once(definition: _Definition) -> tuple[tuple[_Parameter, ...], bool]:
+    function = definition.function
+    return _parameters(function), _CONTEXT in inspect.signature(function).parameters
 
 
 def _make(function: ToolFunction, name: str | None, description: str | None, *, is_read_only: bool) -> FunctionTool:
@@ -188,8 +224,7 @@ def _make(function: ToolFunction, name: str | None, description: str | None, *, 
     summary = description if description is not None else describe(function).summary
     if not summary.strip():
         raise UsageError(f"{written}: without a docstring no model knows what it is for")
-    parameters = _parameters(function)
-    takes_context = _CONTEXT in inspect.signature(function).parameters
+    parameters, takes_context = _read(function)
     return FunctionTool(called, summary, _schema(parameters), is_read_only, function, parameters, takes_context)
 
 

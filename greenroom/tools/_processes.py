@@ -27,9 +27,10 @@ from greenroom.tools._reaper import Reaper
 
 GRACE_S: Final = 2.0
 """Time between asking a group to end and killing it."""
-MAX_OUTPUT_BYTES: Final = 5 * 1024**3
-"""A process that prints more is ended; the reference's number."""
+MAX_OUTPUT_BYTES: Final = 64 * 1024**2
+"""A process that prints more is ended, unless a setting says otherwise."""
 _LOOK_S: Final = 0.25
+_FIRST_LOOK_S: Final = 0.01
 _POLL_S: Final = 0.01
 _KILL_S: Final = 5.0
 _CLOSED_S: Final = 1.0
@@ -162,9 +163,9 @@ def _runs(pid: int) -> bool:
         return False
 
 
-async def _wait_a_moment(group: _Group) -> None:
+async def _wait_a_moment(group: _Group, look_s: float = _LOOK_S) -> None:
     """Wait until the first process has ended, or it is time to look again."""
-    with trio.move_on_after(_LOOK_S if group.pidfd is not None else _POLL_S):
+    with trio.move_on_after(look_s if group.pidfd is not None else _POLL_S):
         if group.pidfd is not None:
             await trio.lowlevel.wait_readable(group.pidfd)
         else:
@@ -176,6 +177,12 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:  # somebody removed it
         return 0
+
+
+def _shorten(path: Path, limit: int) -> None:
+    """Leave no more in a file of output than the limit; a missing one is fine."""
+    if _size(path) > limit:
+        os.truncate(path, limit)
 
 
 @final
@@ -218,6 +225,7 @@ class SystemProcesses:
             # Not under the caller's deadline, and bounded by our own.
             with trio.CancelScope(shield=True):
                 exit_code = await self._end(group)
+                await self._blocking.run(_shorten, output, self._max_output_bytes)
         return ProcessEnd(exit_code, left_others)
 
     @asynccontextmanager
@@ -264,6 +272,7 @@ class SystemProcesses:
                             await _wait_a_moment(group)
                     ended_by_itself = group.has_first_ended()
                     exit_code = await self._end(group)
+                    await self._blocking.run(_shorten, complaints, self._max_output_bytes)
                     await process.stdout.aclose()
                     process.exit_code = exit_code if ended_by_itself else None
                     process.last_words = await self._blocking.run(read_tail, complaints, _LAST_WORDS)
@@ -309,11 +318,28 @@ class SystemProcesses:
             raise
 
     async def _wait_first(self, group: _Group, output: Path) -> None:
+        """Wait until the first process has ended.
+
+        The output is looked at often as long as it grows fast, or a second of it could be more than all that is allowed.
+
+        Raises:
+            ToolError: It printed more than the limit; the group was killed.
+        """
+        limit, size, look_s = self._max_output_bytes, 0, _FIRST_LOOK_S
         while not group.has_first_ended():
-            await _wait_a_moment(group)
-            if await self._blocking.run(_size, output) > self._max_output_bytes:
-                limit = f"{self._max_output_bytes} bytes"
-                raise ToolError(f"the command was ended because it printed more than {limit}; see {output}")
+            await _wait_a_moment(group, look_s)
+            before, size = size, await self._blocking.run(_size, output)
+            look_s = _FIRST_LOOK_S if size - before > limit // 64 else min(2 * look_s, _LOOK_S)
+            if size > limit:
+                break
+        else:
+            size = await self._blocking.run(_size, output)
+        if size > limit:
+            group.send(signal.SIGKILL)  # asked to end, it would go on printing for the whole grace
+            raise ToolError(
+                f"the command was ended because it printed more than {limit} bytes (the setting "
+                f"limits.command_output_bytes); the start is in {output}. Print less, or write to a file of your own."
+            )
 
     async def _end(self, group: _Group) -> int:
         is_alive = await self._blocking.run(group.is_alive)
@@ -356,7 +382,7 @@ async def open_processes(
         mark: What tells this session from all others of this machine: its id.
         environ: Variables for all of them, beside those of this program; looked at whenever one is started.
         grace_s: Seconds between asking a group to end and killing it.
-        max_output_bytes: A process that prints more is ended.
+        max_output_bytes: A process that prints more is killed with its group, and its file is cut to this.
     """
     reaper = Reaper(mark)
     try:

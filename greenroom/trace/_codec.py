@@ -12,7 +12,7 @@ import math
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import PurePath
 from typing import Any, Final, Union, final, get_args, get_origin, get_type_hints
 
@@ -76,6 +76,21 @@ class Header:
     """What whoever opened the journal wants to have said, such as the command line."""
 
 
+@cache
+def _converter() -> cattrs.Converter:
+    return cattrs.Converter(detailed_validation=False)
+
+
+@lru_cache(maxsize=8)
+def codec_of(events: tuple[type[Event], ...]) -> Codec:
+    """Return the codec of these classes, made once in a process.
+
+    Raises:
+        InternalError: Two classes have one kind, or a field has a name that the line needs itself.
+    """
+    return Codec(events)
+
+
 @final
 class Codec:
     """Writes records as lines and reads lines as entries.
@@ -95,7 +110,6 @@ class Codec:
         self._shapes: dict[type[Event], _Shape] = {}
         self._classes: dict[str, type[Event]] = {}
         self._blanks: dict[str, dict[str, Any]] = {}
-        self._converter = cattrs.Converter(detailed_validation=False)
         for event_class in events:
             if self._classes.setdefault(event_class.kind, event_class) is not event_class:
                 raise InternalError(
@@ -183,7 +197,7 @@ class Codec:
         if event_class is None:
             return Entry(seq, float(t), kind, _unknown(kind, line))
         try:
-            event = self._converter.structure({**self._blanks[kind], **line}, event_class)
+            event = _converter().structure({**self._blanks[kind], **line}, event_class)
         except Exception as error:  # noqa: BLE001 - whatever a converter raises, the line is what is wrong
             raise ValueError(f"{kind} does not fit its fields: {error}") from None
         return Entry(seq, float(t), kind, event)

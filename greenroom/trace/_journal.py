@@ -31,7 +31,7 @@ from trio.lowlevel import enable_ki_protection
 
 from greenroom._version import __version__
 from greenroom.core import CLASS, Event, JournalBusy, JournalError, Ports, Record, Recorder, UsageError
-from greenroom.trace._codec import Codec, Header
+from greenroom.trace._codec import Header, codec_of
 from greenroom.trace._files import JournalFiles, Places
 from greenroom.trace._leaving import Held, bare_interrupt
 from greenroom.trace._lock import hold_run
@@ -434,7 +434,7 @@ async def open_journal(
         InternalError: Two event classes have one kind.
     """
     _check(durability)
-    codec = Codec(catalogue)
+    codec = codec_of(tuple(catalogue))
     now = ports.clock.bind()
     header = Header(
         run=run or folder.name,

@@ -11,6 +11,7 @@ from greenroom.agents import CompactionSettings
 from greenroom.agents.crew import DelegationSettings
 from greenroom.agents.review import AutoModeSettings
 from greenroom.session import SessionSettings, WorktreeKeys
+from greenroom.session._limits import LimitSettings
 from greenroom.session._settings import AT_ONCE
 from greenroom.teams import TeamSettings
 from tests.docs.docstrings import field_docs, field_types
@@ -29,6 +30,7 @@ TAKES: Final = {
     "AutoModeSettings": "object",
     "CompactionSettings": "object",
     "DelegationSettings": "object",
+    "LimitSettings": "object",
     "NeighbourSettings": "object",
     "TeamSettings": "object",
     "WorktreeKeys": "object",
@@ -76,6 +78,7 @@ def insert(page: str) -> str:
         ("auto mode", AutoModeSettings),
         ("compaction", CompactionSettings),
         ("delegation", DelegationSettings),
+        ("limits", LimitSettings),
         ("teams", TeamSettings),
         ("worktree", WorktreeKeys),
     ):

@@ -110,7 +110,7 @@ def test_a_bounded_search_stops_at_the_number_of_schedules_and_says_that_there_i
     assert (done.runs, done.is_exhaustive) == (4, False)
 
 
-@pytest.mark.parametrize("strategy", ["random", pct(1), pct(3)])
+@pytest.mark.parametrize("strategy", ["mixed", "random", pct(1), pct(3)])
 def test_chance_reaches_every_order_too(strategy: Search | str) -> None:
     done = explore(three_in_a_row, strategy=strategy, schedules=80)
 
@@ -146,6 +146,8 @@ def test_more_depth_finds_what_plain_priorities_cannot() -> None:
         ("random", "random"),
         ("pct(3)", "pct(3)"),
         ("dfs( 20 )", "dfs(20)"),
+        ("mixed", "mixed"),
+        ("freezing", "freezing"),
         ("replay([0, 3])", "replay([0, 3])"),
         ("replay(0,3)", "replay([0, 3])"),
         ("replay()", "replay([])"),
@@ -173,7 +175,7 @@ async def test_it_is_called_from_a_plain_function() -> None:
 
 
 @pytest.mark.promise("I-46")
-@given(seed=st.integers(0, 2**32), strategy=st.sampled_from(["random", "pct(2)", "dfs(8)"]))
+@given(seed=st.integers(0, 2**32), strategy=st.sampled_from(["mixed", "random", "pct(2)", "freezing", "dfs(8)"]))
 def test_the_same_seed_explores_the_same(seed: int, strategy: str) -> None:
     def explored() -> list[str]:
         seen: list[str] = []

@@ -55,7 +55,7 @@ def test_a_failure_shows_the_choices_and_the_command_that_repeats_it(session: py
     shown.stdout.fnmatch_lines(
         [
             "*assert 10 == 20*",
-            "*found by greenroom in run * of strategy random, seed 0*",
+            "*found by greenroom in run * of strategy mixed, seed 0*",
             "*choices: [[]0, 1]*",
             "*to repeat it: pytest test_race.py::test_money --greenroom-replay 0,1*",
         ]

@@ -99,13 +99,25 @@ async def test_what_cannot_be_started_is_a_tool_error(tmp_path: Path) -> None:
         await context_of(tmp_path, None).run_process(["true"], timeout_s=1)
 
 
-async def test_a_program_that_prints_for_ever_is_ended(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        "exec yes",
+        "trap '' TERM; exec yes",
+        "yes & yes & wait",
+        "yes | head -c 3000000",
+        "exec 2>&1 >/dev/null; yes >&2",
+        "echo start; sleep 0.5; exec yes",
+    ],
+)
+async def test_command_that_prints_without_end_is_killed(tmp_path: Path, line: str) -> None:
     """RC-107."""
     async with system_processes(tmp_path, max_output_bytes=100_000) as processes:
-        with pytest.raises(ToolError, match="printed more than 100000 bytes"):
-            await run(tmp_path, processes, "sh", "-c", "echo $$ > number; exec yes")
+        with pytest.raises(ToolError, match=r"printed more than 100000 bytes.*limits\.command_output_bytes"):
+            await run(tmp_path, processes, "sh", "-c", f"echo $$ > number; {line}")
 
     assert members(numbers_in(tmp_path / "number")[0]) == []
+    assert [path.stat().st_size for path in (tmp_path / "tasks").iterdir()] == [100_000]
 
 
 @pytest.mark.parametrize("manners", ["polite", "deaf"])

@@ -33,7 +33,7 @@ from greenroom.agents.crew._stays import Stays
 from greenroom.agents.crew._telling import Telling
 from greenroom.agents.delegation._results import NO_OUTPUT
 from greenroom.agents.delegation._routing import SpawnRefused
-from greenroom.core import Cause, JournalBusy, JournalError, Ports, Stopping, actor_id, escape_text
+from greenroom.core import Cause, JournalBusy, JournalError, Ports, Stopping, actor_id, escape_text, message_of
 from greenroom.store import encode_line
 from greenroom.supervisor import Supervisor
 from greenroom.tasks import AGENT, SHELL, Progress, Task, TaskInfo, TaskNotice, Tasks, TaskUsage
@@ -434,7 +434,7 @@ class Crew:
                     self.tasks.beside(self._go_on_when_written)
                     return
                 except (Stopping, JournalError) as error:
-                    member.task.error = str(error)
+                    member.task.error = message_of(error)
                     self._settle(member, member.task, State.FAILED)
         finally:
             self._is_starting_next = False

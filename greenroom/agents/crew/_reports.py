@@ -10,7 +10,7 @@ from greenroom.agents._calls import summarize
 from greenroom.agents._services import Denial
 from greenroom.agents.delegation._results import REPORT_CHARACTERS, truncate_report
 from greenroom.agents.delegation._scan import scan_report
-from greenroom.core import GreenroomError, ProviderError, StartFailed
+from greenroom.core import GreenroomError, ProviderError, StartFailed, error_text, message_of
 from greenroom.models import Message, TextBlock, ToolUseBlock
 from greenroom.tasks import Task, TaskState
 from greenroom.tools import ToolError
@@ -56,8 +56,8 @@ def words_of(error: BaseException | None) -> str:
     if isinstance(error, StartFailed) and error.__cause__ is not None:
         return words_of(error.__cause__)
     if isinstance(error, ProviderError):
-        return f"{error.kind}: {error}"
-    return str(error) if isinstance(error, GreenroomError) else f"{type(error).__name__}: {error}"
+        return f"{error.kind}: {message_of(error)}"
+    return message_of(error) if isinstance(error, GreenroomError) else error_text(error)
 
 
 def readable(message: Message) -> str:

@@ -17,7 +17,7 @@ import attrs
 from greenroom.agents._beside import Beside
 from greenroom.agents._calls import summarize
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, ToolBegan, ToolEnded
-from greenroom.core import JournalError
+from greenroom.core import JournalError, error_text
 from greenroom.models import ToolResultBlock, ToolUseBlock
 from greenroom.permissions import Effect, Mode, Request, check
 from greenroom.tools import Tool, ToolContext, ToolError
@@ -64,7 +64,7 @@ class Confined:
         except ToolError as problem:
             state, error, text = FAILED, type(problem).__name__, str(problem)
         except Exception as bug:
-            state, error = FAILED, f"{type(bug).__name__}: {bug}"
+            state, error = FAILED, error_text(bug)
             raise
         finally:
             place.emit(ToolEnded, place.agent, 0, began, *at, state, len(text), error)

@@ -15,7 +15,7 @@ from greenroom.agents._beside import Beside, Emit, beside, notice
 from greenroom.agents._events import AgentSummarized
 from greenroom.agents._forked import run_forked
 from greenroom.agents._services import AgentHome
-from greenroom.core import reminder
+from greenroom.core import error_text, reminder
 from greenroom.models import Message
 
 SUMMARY: Final = "progress summary"
@@ -88,5 +88,5 @@ async def summaries(home: AgentHome, *, agent: str, emit: Emit, every_s: float =
             has_failed = False
         except Exception as error:  # noqa: BLE001 - the boundary of a service: it ends nothing, and is on record
             if not has_failed:
-                notice(agent, emit, SUMMARY, f"{type(error).__name__}: {error}")
+                notice(agent, emit, SUMMARY, error_text(error))
             has_failed = True

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final, final
+from urllib.parse import urlsplit
 
 import trio
 
+from greenroom.core import address_of, canonical_host, is_private_address, is_private_host
 from greenroom.tools import ToolError
 from greenroom.tools.builtin._web_fetch import Page
 
@@ -33,15 +35,64 @@ class HttpFetcher:
             with trio.fail_after(self._timeout_s):
                 # No environment: its proxies and .netrc are the user's, and the address is a model's.
                 async with httpx2.AsyncClient(timeout=_IDLE_S, trust_env=False, follow_redirects=False) as client:
-                    return await _ask(client, url, most_bytes)
+                    return await _ask_somewhere(client, url, most_bytes)
         except trio.TooSlowError:
             raise ToolError(f"{url} did not answer within {self._timeout_s:g} s") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise ToolError(f"{url} cannot be fetched: {str(error) or type(error).__name__}") from error
 
 
-async def _ask(client: httpx2.AsyncClient, url: str, most_bytes: int) -> Page:
-    async with client.stream("GET", url, headers={"User-Agent": "greenroom"}) as answer:
+async def _ask_somewhere(client: httpx2.AsyncClient, url: str, most_bytes: int) -> Page:
+    """Ask at the addresses of a host, one after the other until one of them takes the connection.
+
+    The host is looked up once, and only what was looked at is connected to: a second look-up could say something else.
+    """
+    import httpx2
+
+    addresses = await _addresses(url)
+    for address in addresses[:-1]:
+        try:
+            return await _ask(client, url, address, most_bytes)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout):
+            continue
+    return await _ask(client, url, addresses[-1], most_bytes)
+
+
+async def _addresses(url: str) -> list[str]:
+    """Return the addresses of a URL's host.
+
+    Raises:
+        ToolError: It has none, or its name leads to this machine or a private network. A URL that says so itself is for
+            the permission to decide about, and has been decided about.
+    """
+    parts = urlsplit(url)
+    host = canonical_host(parts.hostname or "")
+    if host is None:
+        raise ToolError(f"{url} cannot be fetched: its host is not valid")
+    if address_of(host) is not None:
+        return [host.strip("[]")]
+    try:
+        found = await trio.socket.getaddrinfo(host, parts.port or parts.scheme, type=trio.socket.SOCK_STREAM)
+    except OSError as error:
+        raise ToolError(f"{url} cannot be fetched: {(error.strerror or str(error)).lower()}") from None
+    addresses = list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+    private = next((one for one in addresses if (known := address_of(one)) is None or is_private_address(known)), None)
+    if private is not None and not is_private_host(host):
+        raise ToolError(
+            f"{url} is not fetched: {host} leads to {private}, an address of this machine or a private network; "
+            f"a rule WebFetch(domain:{private}) lets that address itself be fetched"
+        )
+    return addresses
+
+
+async def _ask(client: httpx2.AsyncClient, url: str, address: str, most_bytes: int) -> Page:
+    import httpx2
+
+    whole = httpx2.URL(url)
+    headers = {"User-Agent": "greenroom", "Host": whole.netloc.decode("ascii")}
+    # The certificate has to be that of the name, wherever the connection goes.
+    extensions = {"sni_hostname": whole.raw_host.decode("ascii")} if address_of(whole.host) is None else {}
+    async with client.stream("GET", whole.copy_with(host=address), headers=headers, extensions=extensions) as answer:
         location = answer.headers.get("location", "") if answer.is_redirect else ""
         content = bytearray()
         if not location:

@@ -248,3 +248,60 @@ async def test_a_server_that_is_too_slow_is_given_up() -> None:
     async with server(reply("200 OK\r\ncontent-type: text/plain"), is_endless=True) as url:
         with pytest.raises(ToolError, match=r"did not answer within 0.05 s"):
             await HttpFetcher(timeout_s=0.05).fetch(url, most_bytes=10**12)
+
+
+# --- names that lead somewhere else ------------------------------------------------------------------------------------
+
+
+class Names(trio.abc.HostnameResolver):
+    """Answers look-ups from a list, one after the other: the last answer stands for all that follow."""
+
+    def __init__(self, *answers: list[str]) -> None:
+        self.asked: list[str] = []
+        self._answers = list(answers)
+
+    async def getaddrinfo(self, host: Any, port: Any, *_: Any, **__: Any) -> Any:
+        self.asked.append(host.decode() if isinstance(host, bytes) else host)
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        kind = {True: trio.socket.AF_INET6, False: trio.socket.AF_INET}
+        return [(kind[":" in one], trio.socket.SOCK_STREAM, 6, "", (one, int(port))) for one in answer]
+
+    async def getnameinfo(self, sockaddr: Any, flags: int) -> Any:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ["127.0.0.1"],
+        ["10.0.0.7"],
+        ["169.254.169.254"],
+        ["::1"],
+        ["::ffff:127.0.0.1"],
+        ["8.8.8.8", "127.0.0.1"],
+        ["fe80::1%eth0"],
+    ],
+)
+async def test_public_name_that_leads_to_a_private_address_is_refused(answer: list[str]) -> None:
+    trio.socket.set_custom_hostname_resolver(Names(answer))
+    async with server(reply("200 OK", b"secret")) as url:
+        with pytest.raises(ToolError, match=r"leads to .* private network"):
+            await HttpFetcher().fetch(url.replace("127.0.0.1", "example.com"), most_bytes=100)
+
+
+async def test_connection_goes_to_the_address_that_was_looked_up() -> None:
+    names = Names(["127.0.0.1"], ["10.255.255.1"])
+    trio.socket.set_custom_hostname_resolver(names)
+    async with server(reply("200 OK", b"hello")) as url:
+        page = await HttpFetcher().fetch(url.replace("127.0.0.1", "localhost"), most_bytes=100)
+
+    assert page.content == b"hello"
+    assert names.asked == ["localhost"]
+
+
+async def test_next_address_is_tried_where_one_refuses() -> None:
+    trio.socket.set_custom_hostname_resolver(Names(["127.0.0.2", "127.0.0.1"]))
+    async with server(reply("200 OK", b"hello")) as url:
+        page = await HttpFetcher().fetch(url.replace("127.0.0.1", "localhost"), most_bytes=100)
+
+    assert page.content == b"hello"
