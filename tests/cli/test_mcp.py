@@ -212,7 +212,7 @@ def test_a_server_that_wants_no_login_or_is_not_there_is_said_so(mcp: Mcp) -> No
     assert code == 0
     assert text.startswith("free wants no login; it has ")
     assert gone == 1
-    assert error.startswith("greenroom: the MCP server 'gone' was not logged in at: ConnectError")
+    assert error.startswith("greenroom: the MCP server 'gone' was not logged in at: it cannot be reached")
     assert nobody == 1
     assert mcp.error == "greenroom: there is no MCP server 'nobody' here; there is: free, gone\n"
 
