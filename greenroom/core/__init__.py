@@ -42,7 +42,7 @@ from greenroom.core._events import (
 )
 from greenroom.core._ids import Ids, SeededIds, SystemIds, actor_id, is_session_id, is_uuid, session_id, task_id
 from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
-from greenroom.core._nurseries import open_bare_nursery
+from greenroom.core._nurseries import is_cancelled, open_bare_nursery, split_cancelled
 from greenroom.core._points import AtPoint, arm_points, point
 from greenroom.core._ports import (
     Blocking,
@@ -117,6 +117,7 @@ __all__ = [
     "event_of",
     "field_names",
     "field_values",
+    "is_cancelled",
     "is_session_id",
     "is_uuid",
     "open_bare_nursery",
@@ -125,5 +126,6 @@ __all__ = [
     "read_settings",
     "read_switch",
     "session_id",
+    "split_cancelled",
     "task_id",
 ]
