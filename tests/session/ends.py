@@ -213,11 +213,11 @@ class Run:
         if verb == "interrupt":
             session.interrupt()
         elif self.case.who == "main":
-            {"abort": lambda: session.main.abort_turn("asked"), "kill": session.kill, "stop": session.stop}[verb]()
+            {"abort": lambda: session.main.abort_turn(why="asked"), "kill": session.kill, "stop": session.stop}[verb]()
         else:
             ref = self._victim()
             if ref is not None:
-                {"abort": lambda: ref.abort_turn("asked"), "kill": ref.kill, "stop": ref.stop}[verb]()
+                {"abort": lambda: ref.abort_turn(why="asked"), "kill": ref.kill, "stop": ref.stop}[verb]()
 
     def _victim(self) -> Any:
         if self.team is not None:
