@@ -25,12 +25,13 @@ from greenroom.agents import faults_of, load_conversation
 from greenroom.core import ActorEnded, Record, Stopping, TurnFailed, TurnKilled
 from greenroom.hooks import HookSource, SourceKind, parse_callbacks
 from greenroom.models import AnswerLike, Call, ModelRequest, ToolResultBlock
-from greenroom.session import Session
+from greenroom.session import EVENTS, FOLDS, Session
 from greenroom.tasks import TEAMMATE
 from greenroom.teams import Team
 from greenroom.testing import run_virtual
 from greenroom.tools import Tool, tool
-from tests.session.teamwork import agent, kind, last_texts, notices, open_teamwork, violations
+from greenroom.trace import JOURNAL, Entry, check_journal, read_journal
+from tests.session.teamwork import agent, kind, last_texts, notices, open_teamwork
 
 LIMIT_S: Final = 10_000.0
 """Seconds of virtual time after which a run counts as hanging: the default limits of all that waits are shorter."""
@@ -196,6 +197,10 @@ class Run:
     count: int = 0
     """Events so far."""
     has_struck: bool = False
+    cut_turns: int = 0
+    """Turns that ended as killed."""
+    entries: list[Entry] = attrs.Factory(list)
+    """The journal, once the session has ended."""
     due: trio.Event = attrs.Factory(trio.Event)
     problems: list[str] = attrs.Factory(list)
 
@@ -278,7 +283,9 @@ class Run:
 
     def look_back(self) -> None:
         """Look at what is left on disk when the session has ended."""
-        self.problems += violations(self.session)
+        self.entries = read_journal(self.session.run_folder / JOURNAL, EVENTS).entries
+        self.problems += [f"{one.id}: {one.text}" for one in check_journal(self.entries, folds=FOLDS)]
+        self.cut_turns = sum(one.kind == "turn.end" and one["state"] == "killed" for one in self.entries)
         for path in sorted((self.session.run_folder / "transcripts").glob("*.jsonl")):
             self.problems += [f"{path.name}: {one}" for one in faults_of(load_conversation(path).messages)]
 
@@ -328,7 +335,9 @@ async def _call_back(_: str, __: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
-def strike(case: Case, event: int | None) -> Run:
-    """Carry out a case in virtual time and in a folder of its own."""
-    with tempfile.TemporaryDirectory(prefix="ends") as folder:
-        return run_virtual(carry_out, case, event, Path(folder)).result
+def strike(case: Case, event: int | None, folder: Path | None = None) -> Run:
+    """Carry out a case in virtual time, by default in a folder of its own that is removed afterwards."""
+    if folder is not None:
+        return run_virtual(carry_out, case, event, folder).result
+    with tempfile.TemporaryDirectory(prefix="ends") as own:
+        return run_virtual(carry_out, case, event, Path(own)).result
