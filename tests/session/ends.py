@@ -21,6 +21,7 @@ from typing import Any, Final, final
 import attrs
 import trio
 
+from greenroom.actors import Ref
 from greenroom.agents import faults_of, load_conversation
 from greenroom.core import ActorEnded, Record, Stopping, TurnFailed, TurnKilled
 from greenroom.hooks import HookSource, SourceKind, parse_callbacks
@@ -218,11 +219,17 @@ class Run:
         if verb == "interrupt":
             session.interrupt()
         elif self.case.who == "main":
-            {"abort": lambda: session.main.abort_turn(why="asked"), "kill": session.kill, "stop": session.stop}[verb]()
+            self._end(verb, session.main, session)
+        elif (ref := self._victim()) is not None:
+            self._end(verb, ref, ref)
+
+    def _end(self, verb: str, ref: Ref[Any], whole: Ref[Any] | Session) -> None:
+        if verb == "abort":
+            ref.abort_turn(why="asked")
+        elif verb == "kill":
+            whole.kill("asked")
         else:
-            ref = self._victim()
-            if ref is not None:
-                {"abort": lambda: ref.abort_turn(why="asked"), "kill": ref.kill, "stop": ref.stop}[verb]()
+            whole.stop(why="asked")
 
     def _victim(self) -> Any:
         if self.team is not None:

@@ -29,9 +29,10 @@ HISTORY: Final = Path(__file__).resolve().parents[1] / "histories" / "abandoned-
 
 
 @pytest.mark.promise("I-53", "I-54")
-def test_teammate_aborted_with_two_calls_loses_no_item() -> None:
-    case = Case("mate", "abort", 2)
-    runs = [strike(case, event) for event in range(20, strike(case, None).count - 16, 2)]
+@pytest.mark.parametrize("who", ["mate", "foreground"])
+def test_agent_aborted_with_two_calls_leaves_nothing_open(who: str) -> None:
+    case = Case(who, "abort", 2)
+    runs = [strike(case, event) for event in range(18, strike(case, None).count - 14, 2)]
 
     assert [problem for run in runs for problem in run.problems] == []
     assert sum(run.cut_turns > 0 for run in runs) >= 3, "the sweep strikes turns with calls in flight"
