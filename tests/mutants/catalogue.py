@@ -376,8 +376,8 @@ MUTANTS: Final = (
         "who gives up kills its children all at once",
         ("I-39",),
         "greenroom.supervisor._behavior",
-        "                    await self._supervisor.stop_children()\n",
-        "                    pass\n",
+        "                await self._supervisor.stop_children()\n                raise error\n",
+        "                raise error\n",
     ),
     Mutant(
         "whoever builds on a child stays when it is restarted",
