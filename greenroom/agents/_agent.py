@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from greenroom.actors import Behavior, Context, Outcome
+from greenroom.actors import Behavior, Context, Outcome, State
 from greenroom.agents._compaction import Compact
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import AgentDefined
@@ -109,5 +109,6 @@ class Agent(Behavior[Input]):
         home.is_cut = False
 
     def on_unfinished(self, message: Input, outcome: Outcome, ctx: Context) -> None:
-        """Leave the turn to the next incarnation if this one ends with it, and nobody asked for its end."""
-        self._home.is_cut = self._home.is_cut and outcome.must_crash and not ctx.turn.is_aborting
+        """Leave the turn to the next incarnation if this one crashes in it, or ends and nobody asked for that."""
+        was_asked = outcome.state is State.KILLED and ctx.turn.is_aborting
+        self._home.is_cut = self._home.is_cut and outcome.must_crash and not was_asked
