@@ -23,7 +23,7 @@ BIN := .venv/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test check check-format check-async check-types check-architecture bench bench-kernel bench-agents mutants soak crowd fire house format exports docs lock clean python setup setup-dev
+.PHONY: help swarm test check check-format check-async check-types check-architecture bench bench-kernel bench-agents mutants soak ends crowd fire house format exports docs lock clean python setup setup-dev
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -70,11 +70,15 @@ bench-agents: setup-dev ## run the benchmarks of agents, beside other frameworks
 mutants: setup-dev ## break the kernel in many small ways, and show which test notices each
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
-soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2"), then SOAK_SESSIONS of sessions, SOAK_TEAMS of teams and SOAK_CLAIMS of claims
+soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2"), then SOAK_SESSIONS of sessions, SOAK_TEAMS of teams and SOAK_CLAIMS of claims, and what ends does
 	@$(BIN)/python -m tests.soak $(ARGS)
 	@SOAK_SESSIONS=$(SOAK_SESSIONS) $(BIN)/python -m tests.soak.sessions
 	@SOAK_TEAMS=$(SOAK_TEAMS) $(BIN)/python -m tests.soak.teams
 	@SOAK_CLAIMS=$(SOAK_CLAIMS) $(BIN)/python -m tests.soak.claims
+	@$(BIN)/python -m tests.soak.ends
+
+ends: setup-dev ## cut agents at every event, by every verb, with 1 to 3 calls in flight (ARGS="--kinds look --calls 2")
+	@$(BIN)/python -m tests.soak.ends $(ARGS)
 
 crowd: setup-dev ## 1,000 agents at once, 10 rounds each, over real sockets; then nothing may be left (ARGS="--agents 200")
 	@$(BIN)/python -m tests.agents.crowd $(ARGS)

@@ -84,6 +84,13 @@ PROMISES: Final = {
     "I-50": Promise("The recorder's level changes no outcome and no order of tasks."),
     "I-51": Promise("Restart and back-off times use only the run's clock and its seeded chance."),
     "I-52": Promise("Under any plan of faults that ends, everything comes to rest or to a declared escalation."),
+    # teams
+    "I-53": Promise(
+        "The owner of an item that it was handed has a turn or mail, or somebody was told of the item.", "agents 7"
+    ),
+    "I-54": Promise(
+        "A teammate that is idle or has ended owns no item in progress that nobody was told of.", "agents 7"
+    ),
 }
 
 NOT_YET: Final[dict[str, str]] = {}

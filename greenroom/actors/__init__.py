@@ -39,6 +39,7 @@ from greenroom.actors._lifecycle import (
     Outcome,
     State,
     decide_outcome,
+    describe,
     step,
     text_of,
 )
@@ -109,6 +110,7 @@ __all__ = [
     "WatchFailed",
     "current_of",
     "decide_outcome",
+    "describe",
     "drain",
     "is_plain",
     "run_cell",

@@ -13,6 +13,7 @@ from greenroom.mailbox import MailboxPolicy
 
 if TYPE_CHECKING:
     from greenroom.actors._context import Context
+    from greenroom.actors._lifecycle import Outcome
     from greenroom.actors._signals import Signal
 
 M = TypeVar("M")
@@ -77,6 +78,18 @@ class Behavior(Generic[M]):
 
     async def on_stop(self, ctx: Context) -> None:
         """Clean up at the end of the incarnation, however it ends, within the kill grace. Not for plain behaviors."""
+
+    def on_unfinished(self, message: M, outcome: Outcome, ctx: Context) -> None:
+        """React to a turn that failed or was killed, in the step in which that is decided; it cannot wait.
+
+        The place for whatever depends on how a turn ended: an `except trio.Cancelled` in the handler misses the ends that
+        leave a nursery as a group. It is called once, after the turn's own clean-up and before its message is given up.
+        `ctx.turn` is still that turn. An error raised here fails the turn.
+
+        Args:
+            message: What the turn handled; a signal, too.
+            outcome: How it ended, as the outcome table decided.
+        """
 
     def snapshot(self) -> object:
         """Return what `ref.get_state()` shows of it; by default a dict of its public attributes.

@@ -18,7 +18,7 @@ import trio
 from trio.lowlevel import Task, checkpoint
 
 from greenroom.actors._behavior import Behavior, is_plain, is_simple
-from greenroom.actors._commit import commit_turn, give_up_turn
+from greenroom.actors._commit import commit_turn, give_up_turn, notify_unfinished
 from greenroom.actors._events import (
     AbortRequested,
     ActorBegan,
@@ -310,14 +310,19 @@ class Cell(Generic[M]):
         self.end_turn(COMPLETED)
         return self._now()
 
-    def end_turn(self, outcome: Outcome) -> None:
-        """End a turn that did not simply return: what it asked for is not committed, unless it finished all the same."""
+    def end_turn(self, outcome: Outcome) -> Outcome:
+        """End a turn that did not simply return: what it asked for is not committed, unless it finished all the same.
+
+        Returns:
+            How it ended, with what the behavior's `on_unfinished` made of it.
+        """
         envelope = self.envelope
         assert envelope is not None
         if outcome.state is State.COMPLETED:
             self.is_committing = True
             commit_turn(self, envelope)
         else:
+            outcome = notify_unfinished(self, envelope, outcome)
             give_up_turn(self, envelope, outcome)
         self.is_busy = self.is_committing = self.is_acked = False
         self.envelope = None
@@ -330,6 +335,7 @@ class Cell(Generic[M]):
         else:
             self._emit_turn_ended(envelope, outcome)
         self._settle_turn_end()
+        return outcome
 
     def _emit_turn_ended(self, envelope: Envelope[M], outcome: Outcome) -> None:
         self.recorder.emit_fields(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from greenroom.actors._behavior import Unfinished
 from greenroom.actors._lifecycle import Outcome, State
 from greenroom.core import StashFull, TurnFailed
@@ -39,6 +41,24 @@ def _answer(cell: Cell[Any], envelope: Envelope[Any]) -> None:
         reply.fail(TurnFailed(cell.id, f"it handled {type(envelope.message).__name__} without ctx.reply()"))
     elif not reply.answer(answer):
         cell.shared.directory.refused(cell, answer, envelope.lane, DeadReason.LATE_REPLY)
+
+
+def notify_unfinished(cell: Cell[Any], envelope: Envelope[Any], outcome: Outcome) -> Outcome:
+    """Let the behavior react to a turn that failed or was killed; returns the outcome, failed if that raised."""
+    behavior, context = cell.behavior, cell.context
+    assert behavior is not None
+    assert context is not None
+    try:
+        behavior.on_unfinished(envelope.message, outcome, context)
+    except Exception as error:  # noqa: BLE001 - the boundary of a turn: an error in here is an error of the turn
+        was_killed = outcome.state is State.KILLED
+        failure: BaseException = error
+        if outcome.error is not None:
+            failure = BaseExceptionGroup("the turn failed, and so did on_unfinished", [outcome.error, error])
+        outcome = attrs.evolve(
+            outcome, state=State.FAILED, error=failure, during_kill=was_killed or outcome.during_kill
+        )
+    return outcome
 
 
 def give_up_turn(cell: Cell[Any], envelope: Envelope[Any], outcome: Outcome) -> None:

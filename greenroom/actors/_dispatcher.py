@@ -15,7 +15,7 @@ from trio.lowlevel import Abort, Task, checkpoint, current_task, enable_ki_prote
 
 from greenroom.actors._cell import CURRENT, Cell
 from greenroom.actors._context import make_context
-from greenroom.actors._lifecycle import COMPLETED, TERMINAL, Outcome, State, decide_outcome, has_to_crash
+from greenroom.actors._lifecycle import COMPLETED, TERMINAL, Outcome, State, decide_outcome
 from greenroom.actors._looking import end_drained
 from greenroom.actors._owner import Verdict
 from greenroom.actors._signals import Signal
@@ -157,7 +157,7 @@ class PlainRunner:
             self._is_serving = False
             if outcome.error is not None:
                 behavior = cell.behavior
-                if behavior is None or behavior.on_failure == "crash" or has_to_crash(outcome):
+                if behavior is None or behavior.on_failure == "crash" or outcome.must_crash:
                     self._end(outcome)
                     if outcome.reraise is not None:
                         raise outcome.reraise
@@ -185,9 +185,7 @@ class PlainRunner:
                 _discard(waiting)
                 raise UsageError(f"{cell.behavior_name}.on_message is a plain function and returned an awaitable")
         except BaseException as error:  # noqa: BLE001, ASYNC103 - the boundary of a turn: the outcome table decides
-            outcome = decide_outcome(error, requested=None, was_caught=False)
-            cell.end_turn(outcome)
-            return outcome  # noqa: ASYNC104 - nothing waits here, so no Cancelled can be in it
+            return cell.end_turn(decide_outcome(error, requested=None, was_caught=False))  # noqa: ASYNC104 - nothing waits here, so no Cancelled can be in it
         cell.commit(envelope, began_t)
         return COMPLETED
 

@@ -25,6 +25,7 @@ from greenroom.core import (
     cut_text,
     error_text,
     message_of,
+    split_cancelled,
 )
 
 
@@ -105,6 +106,11 @@ class Outcome:
         ends = (self.state._value_, self.by, self.cause or cause, describe(self.error))
         return (*ends, self.late_cancel, self.during_kill, self.cleanup_cut, self.swallowed, self.masked_error)
 
+    @property
+    def must_crash(self) -> bool:
+        """True if a turn that ended so ends the incarnation, whatever its behavior says: our own errors, and what must leave."""
+        return self.reraise is not None or (self.error is not None and _holds(self.error, InternalError))
+
     def error_for(self, actor: str) -> Exception:
         """Return what whoever asked gets, when this is how the turn ended that was to answer."""
         if self.state is State.FAILED:
@@ -156,9 +162,7 @@ def decide_outcome(error: BaseException | None, *, requested: Cause | None, was_
         if requested is None:
             return COMPLETED
         return Outcome(state=State.COMPLETED, cause=requested, late_cancel=True)
-    if isinstance(error, trio.Cancelled):
-        return Outcome(state=State.KILLED, by="ancestor", cause=requested, reraise=error)
-    cancelled, rest = split(error)
+    cancelled, rest = split_cancelled(error)
     if rest is None:
         return Outcome(state=State.KILLED, by="ancestor", cause=requested, reraise=cancelled)
     reraise = rest if _must_leave(rest) else cancelled
@@ -169,21 +173,6 @@ def decide_outcome(error: BaseException | None, *, requested: Cause | None, was_
         during_kill=requested is not None or cancelled is not None,
         reraise=reraise,
     )
-
-
-def has_to_crash(outcome: Outcome) -> bool:
-    """Whether a turn's end takes the incarnation along, whatever the behavior says: our own errors, and what must leave."""
-    return outcome.reraise is not None or (outcome.error is not None and _holds(outcome.error, InternalError))
-
-
-def split(error: BaseException) -> tuple[BaseException | None, BaseException | None]:
-    """Part an error into what is `Cancelled` and the rest; a group of one becomes that one."""
-    if isinstance(error, trio.Cancelled):
-        return error, None
-    if not isinstance(error, BaseExceptionGroup):
-        return None, error
-    cancelled, rest = error.split(trio.Cancelled)
-    return cancelled, _single(rest)
 
 
 def describe(error: BaseException | None) -> str:
@@ -230,12 +219,6 @@ def _contexts(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(behind))
         yield from _leaves(behind)
         error = behind
-
-
-def _single(error: BaseException | None) -> BaseException | None:
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
 
 
 def _must_leave(error: BaseException) -> bool:

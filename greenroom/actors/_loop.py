@@ -20,7 +20,7 @@ from greenroom.actors._behavior import Behavior, Parent, overrides
 from greenroom.actors._cell import CURRENT, Cell
 from greenroom.actors._context import Context, make_context
 from greenroom.actors._incidents import note_incident
-from greenroom.actors._lifecycle import TERMINAL, Outcome, State, decide_outcome, has_to_crash, masked_error
+from greenroom.actors._lifecycle import TERMINAL, Outcome, State, decide_outcome, masked_error
 from greenroom.actors._links import end_links
 from greenroom.actors._looking import end_drained
 from greenroom.actors._signals import Signal
@@ -147,10 +147,10 @@ async def _serve(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> 
         requested = _requested(cell)
         outcome = decide_outcome(error, requested=requested, was_caught=scope.cancelled_caught)
         outcome = note_incident(cell, outcome, hidden=hidden)
-        cell.end_turn(outcome)
+        outcome = cell.end_turn(outcome)
         if outcome.reraise is not None:
             raise outcome.reraise
-        if outcome.error is not None and (behavior.on_failure == "crash" or has_to_crash(outcome)):
+        if outcome.error is not None and (behavior.on_failure == "crash" or outcome.must_crash):
             raise outcome.error
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Literal
 
-import trio
-
-from greenroom.actors import Behavior, Context
+from greenroom.actors import Behavior, Context, Outcome, State
 from greenroom.agents._compaction import Compact
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import AgentDefined
@@ -15,7 +13,7 @@ from greenroom.agents._inputs import Input, Note, Prompt
 from greenroom.agents._loading import CONTINUE
 from greenroom.agents._services import AgentHome
 from greenroom.agents._turns import AgentTurn
-from greenroom.core import InternalError, Level
+from greenroom.core import Level
 from greenroom.inbox import AUTO_CONTINUATION
 from greenroom.supervisor import ChildSpec, Restart
 
@@ -101,23 +99,21 @@ class Agent(Behavior[Input]):
 
     async def on_message(self, message: Input, ctx: Context) -> None:
         """Run one turn."""
-        conversation = self._home.conversation
+        home, conversation = self._home, self._home.conversation
         assert conversation is not None
-        home = self._home
-        # Whoever asked is told of the failure, and decides; nobody else would hear of a turn that was cut (DESIGN 12.4).
-        may_be_cut = home.is_cut = not isinstance(message, Prompt | Compact)
+        # The caller of an ask gets the error, and decides; a turn that nobody waits for would be lost.
+        home.is_cut = not isinstance(message, Prompt | Compact)
         try:
             await AgentTurn(home=home, ctx=ctx, conversation=conversation).run(message)
-        except Exception as error:
-            home.is_cut = may_be_cut and isinstance(error, InternalError)
-            raise
-        except trio.Cancelled:
-            home.is_cut = may_be_cut and not ctx.turn.is_aborting
-            raise
         finally:
             if home.hooking is not None:  # others run hooks through it when no turn runs
                 home.hooking.prompt_id = None
         home.is_cut = False
+
+    def on_unfinished(self, message: Input, outcome: Outcome, ctx: Context) -> None:
+        """Leave the turn to the next incarnation if this one crashes in it, or ends and nobody asked for that."""
+        was_asked = outcome.state is State.KILLED and ctx.turn.is_aborting
+        self._home.is_cut = self._home.is_cut and outcome.must_crash and not was_asked
 
 
 def agent_spec(restart: Restart | str, as_id: str | None = None) -> ChildSpec:

@@ -15,6 +15,7 @@ import attrs
 import trio
 from trio.lowlevel import checkpoint_if_cancelled
 
+from greenroom.actors import decide_outcome, describe
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, ToolBegan, ToolEnded
 from greenroom.agents._guard import Deferred, Guard
 from greenroom.agents._hooking import StoppedByHook
@@ -87,7 +88,7 @@ async def _collect(call: ToolUseBlock, turn: Caller, results: dict[str, ToolResu
 
 
 async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
-    emit, home, guard = turn.emit, turn.home, turn.guard
+    emit, home = turn.emit, turn.home
     images = home.workspace.images
     summary = summarize(call.input)
     agent, incarnation, number = turn.agent, turn.incarnation, turn.round
@@ -98,16 +99,7 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
     state, error = KILLED, ""
     text = ""
     try:
-        tool = home.tools.find(call.name)
-        if home.has_moved:
-            turn.tool_context, home.has_moved = home.tool_context(), False
-        context = turn.tool_context.for_call(call.id)
-        if guard is not None:
-            text = await _run_guarded(call, tool, context, guard, turn)
-        else:
-            if home.services.wait_durable is not None:
-                await _make_durable(call, tool, home.services.wait_durable)
-            text = await tool.call(call.input, context)
+        text = await _run_tool(call, turn)
         state = COMPLETED
         if home.progress is not None and call.name in _CHANGING:
             home.progress.note_change(call.input)
@@ -122,6 +114,10 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
     except Exception as bug:  # noqa: BLE001 - a tool is foreign code: its bug is an error result, and on record
         state, error = FAILED, error_text(bug)
         text = _in_words(call.name, bug)
+    except BaseExceptionGroup as group:  # cancelled; what failed beside that is on record, and does not fail the turn
+        outcome = decide_outcome(group, requested=None, was_caught=False)
+        state, error = outcome.state.value, describe(outcome.error)
+        raise outcome.reraise or group from None
     finally:
         seen = images.pop(call.id, ()) if images else ()
         if home.workspace.responses:
@@ -131,6 +127,19 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
     if state is FAILED:
         return ToolResultBlock(call.id, text or "(no output)", is_error=True)
     return ToolResultBlock(call.id, text or "(no output)", images=tuple(seen))
+
+
+async def _run_tool(call: ToolUseBlock, turn: Caller) -> str:
+    home = turn.home
+    tool = home.tools.find(call.name)
+    if home.has_moved:
+        turn.tool_context, home.has_moved = home.tool_context(), False
+    context = turn.tool_context.for_call(call.id)
+    if turn.guard is not None:
+        return await _run_guarded(call, tool, context, turn.guard, turn)
+    if home.services.wait_durable is not None:
+        await _make_durable(call, tool, home.services.wait_durable)
+    return await tool.call(call.input, context)
 
 
 async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, guard: Guard, turn: Caller) -> str:

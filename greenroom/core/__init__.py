@@ -46,7 +46,7 @@ from greenroom.core._frames import FRAMES, NO_PERSON, REMINDER, begins_with, esc
 from greenroom.core._hosts import address_of, canonical_host, is_loopback_host, is_private_address, is_private_host
 from greenroom.core._ids import Ids, SeededIds, SystemIds, actor_id, is_session_id, is_uuid, session_id, task_id
 from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
-from greenroom.core._nurseries import open_bare_nursery
+from greenroom.core._nurseries import is_cancelled, open_bare_nursery, split_cancelled
 from greenroom.core._points import AtPoint, arm_points, point
 from greenroom.core._ports import (
     Blocking,
@@ -134,6 +134,7 @@ __all__ = [
     "field_values",
     "fields",
     "frame",
+    "is_cancelled",
     "is_loopback_host",
     "is_private_address",
     "is_private_host",
@@ -149,6 +150,7 @@ __all__ = [
     "read_switch",
     "reminder",
     "session_id",
+    "split_cancelled",
     "stand_in",
     "task_id",
     "transport_words",

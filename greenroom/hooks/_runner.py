@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol, final
 import attrs
 import trio
 
+from greenroom.actors import decide_outcome, describe
 from greenroom.core import GreenroomError, Ports, error_text, message_of
 from greenroom.hooks._answers import read_agent_verdict, read_command, read_http, read_object, read_verdict
 from greenroom.hooks._asking import (
@@ -216,6 +217,12 @@ class HookRunner:
         except Exception as problem:  # noqa: BLE001 - a hook is foreign code, and so is what the engine hands in
             error = message_of(problem) if isinstance(problem, HandlerFailed | GreenroomError) else error_text(problem)
             state, answer = FAILED, HookAnswer(problems=(error,))
+        except (
+            BaseExceptionGroup
+        ) as group:  # cancelled; what failed beside that is on record, and does not fail the turn
+            outcome = decide_outcome(group, requested=None, was_caught=False)
+            state, error = outcome.state.value, describe(outcome.error)
+            raise outcome.reraise or group from None
         finally:
             place = (context.actor, context.incarnation, context.parent, told.event.value, told.subject)
             ran = (handler.label, hook.source.name, state, _decision(answer), round(now() - began, 6), error[:500])

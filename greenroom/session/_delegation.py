@@ -45,7 +45,7 @@ from greenroom.session._recovery import WHY_LOST, Due, Left, read_record
 from greenroom.session._resume import load_agent
 from greenroom.session._status import TaskStatus, status_of
 from greenroom.supervisor import StopOrder, Supervisor, SupervisorSpec
-from greenroom.tasks import AGENT, LOST, MCP_CALL, TEAMMATE, TaskInfo, TaskNotice, Tasks
+from greenroom.tasks import AGENT, LOST, MCP_CALL, SHELL, TEAMMATE, TaskInfo, TaskNotice, Tasks
 from greenroom.tools import Tool, ToolError
 
 BACKGROUND: Final = "background"
@@ -340,6 +340,11 @@ class Delegation:
     def is_quiet(self) -> bool:
         """Whether no agent runs, and the end of each was told."""
         return self.crew.is_quiet
+
+    @property
+    def has_commands(self) -> bool:
+        """True if a command or a call of an MCP server runs in the background, or its end has not been looked after."""
+        return any(one.info.kind in {SHELL, MCP_CALL} and not one.is_settled for one in self.tasks.all())
 
 
 class OfHost:

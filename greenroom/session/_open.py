@@ -13,9 +13,9 @@ import trio
 
 from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, teams, views, worktrees
 from greenroom import agents as agent_events
-from greenroom.actors import State
+from greenroom.actors import State, decide_outcome, describe
 from greenroom.agents import AgentDefinition, Loaded
-from greenroom.core import Cause, Event, Ports, UsageError, error_text, is_uuid
+from greenroom.core import Cause, Event, Ports, UsageError, is_uuid
 from greenroom.core import session_id as new_session_id
 from greenroom.hooks import HookEvent
 from greenroom.models import Limits, Model
@@ -217,11 +217,9 @@ async def _running(
                 async with door, _looked_after(session):
                     yield session
             state = State.KILLED if session.was_killed or session.was_stopped else State.COMPLETED
-        except trio.Cancelled:
-            state = State.KILLED
-            raise
-        except BaseException as problem:
-            error = error_text(problem)
+        except BaseException as leaving:
+            outcome = decide_outcome(leaving, requested=None, was_caught=False)
+            state, error = outcome.state, describe(outcome.error)
             raise
         finally:
             await _leave_places(session)  # noqa: ASYNC102 - shielded and bounded inside

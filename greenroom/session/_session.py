@@ -41,7 +41,7 @@ from greenroom.session._queue import Interrupted, SessionInbox, find_deferred, f
 from greenroom.session._recording import Recording, are_at_rest, wait_until
 from greenroom.session._resume import load_agent
 from greenroom.session._rewinding import OfFiles
-from greenroom.session._status import AgentStatus
+from greenroom.session._status import AgentStatus, status_of_agent
 from greenroom.session._stream import EventStream, Streams
 from greenroom.session._teams import OfTeams, SessionTeams
 from greenroom.session._telling import tell_of_end, tell_of_start
@@ -451,18 +451,8 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         return self._streams.open(from_start=from_start)
 
     def agents(self) -> list[AgentStatus]:
-        """Return what each agent is doing now, in the order in which they were spawned."""
-        return [
-            AgentStatus(
-                id=home.id or ref.id,
-                path=ref.path,
-                definition=home.definition.name,
-                activity=home.activity,
-                usage=home.usage,
-                summary="" if home.progress is None else home.progress.summary,
-            )
-            for ref, home in self._agents.values()
-        ]
+        """Return what each agent is doing now, in the order in which they were spawned; also of those that have ended."""
+        return [status_of_agent(ref, home) for ref, home in self._agents.values()]
 
     @property
     def usage(self) -> Usage:
@@ -470,11 +460,20 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         former = sum(self._former.values(), self.budget.earlier.usage)
         return sum((home.usage for _, home in self._agents.values()), former)
 
-    async def wait_quiet(self) -> None:
-        """Wait until no turn runs, no message waits, and no item waits for a teammate that could claim it."""
-        await wait_until(self.runtime.recorder, self._is_quiet)
+    async def wait_quiet(self, *, commands: bool = False) -> None:
+        """Wait until no turn runs, no message waits, and no item waits for a teammate that could claim it.
 
-    def _is_quiet(self) -> bool:
+        That includes sub-agents in the background and their notices. It does not include commands and calls of MCP servers
+        in the background, because a server that an agent started may never end. Cancelled, it only stops waiting.
+
+        Args:
+            commands: Wait for these, too, and until the agents have read how they ended; `kill_all` ends them.
+        """
+        await wait_until(self.runtime.recorder, partial(self._is_quiet, commands=commands))
+
+    def _is_quiet(self, *, commands: bool) -> bool:
+        if commands and self.delegation.has_commands:
+            return False
         refs = (ref for ref, _ in self._agents.values() if not ref.is_gone)
         is_idle = self.delegation.is_quiet and are_at_rest((*refs, *self.teams.boards, self.inbox.ref))
         return is_idle and not self.teams.working

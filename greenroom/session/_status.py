@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 import attrs
 
+from greenroom.actors import Ref, State
+from greenroom.agents import AgentHome
 from greenroom.models import Usage
 from greenroom.tasks import Task, TaskState
 
@@ -23,6 +25,10 @@ class AgentStatus:
     usage: Usage
     summary: str = ""
     """The same in 3 to 8 words of its own; empty where nobody keeps that up to date."""
+    state: State = State.RUNNING
+    """`pending`, `running`, `completed`, `failed` or `killed`, of its latest incarnation."""
+    has_ended: bool = False
+    """True if it ended and is not restarted, such as a teammate of a closed team."""
 
 
 @final
@@ -57,6 +63,20 @@ class TaskStatus:
     output_file: str
     color: str = ""
     """In which an agent is shown, as its definition says; empty where that says nothing."""
+
+
+def status_of_agent(ref: Ref[Any], home: AgentHome) -> AgentStatus:
+    """Return what an agent is doing now."""
+    return AgentStatus(
+        id=home.id or ref.id,
+        path=ref.path,
+        definition=home.definition.name,
+        activity=home.activity,
+        usage=home.usage,
+        summary="" if home.progress is None else home.progress.summary,
+        state=ref.state,
+        has_ended=ref.is_gone,
+    )
 
 
 def status_of(task: Task, *, color: str | None = None) -> TaskStatus:

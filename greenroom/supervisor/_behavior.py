@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 import attrs
-import trio
 
-from greenroom.actors import Context, Parent, Request
+from greenroom.actors import Context, Outcome, Parent, Request, State
 from greenroom.core import SupervisorFailed
 from greenroom.supervisor._plans import Batch
 
@@ -52,11 +51,7 @@ class SupervisorBehavior(Parent[object]):
         ctx.acknowledge()
         match message:
             case Escalation(error=error):
-                try:
-                    await self._supervisor.stop_children()
-                except trio.Cancelled:
-                    self._supervisor.go_on_with(message)
-                    raise
+                await self._supervisor.stop_children()
                 raise error
             case Batch():
                 await self._supervisor.carry_out(message)
@@ -65,6 +60,11 @@ class SupervisorBehavior(Parent[object]):
                 ctx.reply(None)
             case _:
                 self._supervisor.refuse(message)
+
+    def on_unfinished(self, message: object, outcome: Outcome, ctx: Context) -> None:
+        """Take an escalation again if its turn was aborted while the children were stopped."""
+        if isinstance(message, Escalation) and outcome.state is State.KILLED:
+            self._supervisor.go_on_with(message)
 
     async def stop_children(self) -> None:
         """End all children in order, at the supervisor's own end."""

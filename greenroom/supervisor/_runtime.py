@@ -29,7 +29,7 @@ from greenroom.actors import (
     Verdict,
     run_cell,
 )
-from greenroom.core import Cause, Ports, Recorder, RecorderStatistics, RuntimeFailed, actor_id
+from greenroom.core import Cause, Ports, Recorder, RecorderStatistics, RuntimeFailed, actor_id, is_cancelled
 from greenroom.mailbox import MailboxStatistics
 from greenroom.supervisor._behavior import SupervisorBehavior
 from greenroom.supervisor._house import House, always_open
@@ -261,13 +261,6 @@ def _node(cell: Cell[Any], supervisor: Supervisor | None) -> TreeNode:
     )
 
 
-def _is_cancel(error: BaseException) -> bool:
-    """Whether there is nothing in it but `Cancelled`."""
-    if isinstance(error, BaseExceptionGroup):
-        return error.split(trio.Cancelled)[1] is None
-    return isinstance(error, trio.Cancelled)
-
-
 @asynccontextmanager
 async def open_runtime(
     *,
@@ -314,7 +307,7 @@ async def open_runtime(
         runtime.fail(group)
     if (leaving := runtime.leaving) is not None:
         raise leaving
-    if body_error is not None and not _is_cancel(body_error):
+    if body_error is not None and not is_cancelled(body_error):
         if runtime.failure is not None:
             body_error.add_note(f"the runtime failed as well: {runtime.failure!r}")
             if body_error.__context__ is None:

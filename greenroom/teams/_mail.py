@@ -12,13 +12,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias, final
 
-import trio
-
 from greenroom.actors import Down
 from greenroom.agents import Note
 from greenroom.agents.crew import SendRefused, Told, not_recorded
 from greenroom.agents.delegation import Letter, shortened
-from greenroom.core import JournalError, escape_text
+from greenroom.core import JournalError, escape_text, is_cancelled
 from greenroom.inbox import AUTO_CONTINUATION
 from greenroom.mailbox import Delivery, Lane
 from greenroom.teams._mail_events import Mail, MailQuarantined, MailRead, MailReturned, MailSent
@@ -232,8 +230,8 @@ class TeamMail:
         """Return messages when they are on record for good; if they cannot be, or nobody waits any more, they go back."""
         try:
             await self.roster.wait_durable()
-        except (JournalError, trio.Cancelled) as error:
-            why = "it could not be put on record" if isinstance(error, JournalError) else "its sender was interrupted"
+        except BaseException as error:
+            why = "its sender was interrupted" if is_cancelled(error) else "it could not be put on record"
             for mail in mails:
                 self._return(mail, why)
             raise

@@ -12,11 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, final
 
 import attrs
-import trio
 
-from greenroom.actors import Context
-from greenroom.agents import Agent, Hooking, Input, Note, Prompt, StoppedByHook, Work
-from greenroom.core import InternalError, reminder
+from greenroom.actors import Context, Outcome, State
+from greenroom.agents import Agent, Hooking, Input, Note, StoppedByHook, Work
+from greenroom.core import reminder
 from greenroom.hooks import HookEvent, HookOutcome, TeammateIdleInput
 from greenroom.inbox import AUTO_CONTINUATION, HOOK
 from greenroom.mailbox import Delivery, Envelope, Lane
@@ -59,6 +58,10 @@ class MateAgent(Agent):
         self._admit = admit
         self._mate = member
         self._roster = roster
+        self._is_in_turn = False
+        """True from the step in which a turn takes its message until its end is settled with the board."""
+        self._calls_before = 0
+        """The tool calls that it had made when its turn began."""
 
     async def on_start(self, ctx: Context) -> None:
         """Start as an agent does, then say that there is nothing to do, unless something waits already."""
@@ -89,29 +92,31 @@ class MateAgent(Agent):
         if mate.answered:
             ctx.enter(mate.answered)  # what was postponed for the sake of a plan comes back when that was answered
         self._begin(message, source)
-        calls = self._calls
-        is_cut = not isinstance(message, Prompt)
-        try:
-            await super().on_message(message, ctx)
-            is_cut = False
-            mate.was_active = mate.was_active or self._calls != calls
-            if not await self._is_kept_going(ctx):
-                self._end_well(ctx)
-        except trio.Cancelled:
-            if ctx.is_ending:
-                self._home.is_cut = is_cut  # if this is a restart, the next incarnation goes on with it
-                raise
+        await super().on_message(message, ctx)
+        mate.was_active = mate.was_active or self._has_called
+        if not await self._is_kept_going(ctx):
+            self._end_well(ctx)
+        self._is_in_turn = False
+
+    def on_unfinished(self, message: Input, outcome: Outcome, ctx: Context) -> None:
+        """Give the item of a turn that failed or was aborted back to the board, and be idle."""
+        mate, was_cut = self._mate, self._home.is_cut
+        super().on_unfinished(message, outcome, ctx)
+        if not self._is_in_turn:
+            return
+        self._is_in_turn = False
+        if outcome.must_crash and outcome.reraise is None:
+            self._count_crash(outcome.error, ctx)
+        elif ctx.is_ending and (outcome.state is State.KILLED or outcome.during_kill):
+            self._home.is_cut = was_cut  # if this is a restart, the next incarnation goes on with it
+        elif outcome.state is State.KILLED:
             self._end_badly(Idling(reason=IdleReason.INTERRUPTED, item=mate.item), ctx)
-            raise
-        except Exception as error:
-            if _is_crash(error):
-                self._count_crash(error, ctx)
-                raise
-            idling = Idling(reason=IdleReason.FAILED, item=mate.item, failure=str(error) or type(error).__name__)
-            mate.was_active = mate.was_active or self._calls != calls
+        else:
+            failure = str(outcome.error) or type(outcome.error).__name__
+            idling = Idling(reason=IdleReason.FAILED, item=mate.item, failure=failure)
+            mate.was_active = mate.was_active or self._has_called
             tell_idling(self._roster, mate, idling)
             self._end_badly(idling, ctx)
-            raise
 
     # --- the turn ---------------------------------------------------------------------------------------------------
 
@@ -136,6 +141,7 @@ class MateAgent(Agent):
             mate.is_at_rest = False
             self._roster.emit(MateWoke(actor=mate.ref.id, team=self._roster.team, name=mate.name))
         mate.take(MateStep.TURN_TAKEN)
+        self._is_in_turn, self._calls_before = True, self._calls
 
     def _end_well(self, ctx: Context) -> None:
         mate, has_item = self._mate, self._is_done_with_item(ctx)
@@ -167,10 +173,14 @@ class MateAgent(Agent):
             takes_items = takes(self._mate.status, Source.ITEM)
             self._tell_board(Idle(member=self._mate.name, ref=ctx.ref, takes_items=takes_items))
 
-    def _count_crash(self, error: Exception, ctx: Context) -> None:
+    def _count_crash(self, error: BaseException | None, ctx: Context) -> None:
         crashes = self._mate.crashes
         if not crashes.spend(ctx.recorder.now()):
             ctx.ref.kill(f"it crashed more than {crashes.intensity} times in {crashes.period_s:g} s: {error}")
+
+    @property
+    def _has_called(self) -> bool:
+        return self._calls != self._calls_before
 
     @property
     def _calls(self) -> int:
@@ -224,9 +234,3 @@ def _mail(ctx: Context) -> list[object]:
         with ctx.pick(look):
             pass
     return found
-
-
-def _is_crash(error: Exception) -> bool:
-    if isinstance(error, ExceptionGroup):
-        return error.subgroup(InternalError) is not None
-    return isinstance(error, InternalError)

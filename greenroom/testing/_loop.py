@@ -15,7 +15,7 @@ import outcome
 import trio
 import trio.testing
 
-from greenroom.core import InternalError
+from greenroom.core import InternalError, is_cancelled
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -77,7 +77,7 @@ class VirtualLoop:
 
         self.start_soon(capture)
         self._pump(lambda: bool(results))
-        if isinstance(results[0], outcome.Error) and isinstance(results[0].error, trio.Cancelled):
+        if isinstance(results[0], outcome.Error) and is_cancelled(results[0].error):
             self._pump(lambda: False)  # a task in the background has failed: raise its error
         return results[0].unwrap()
 

@@ -30,7 +30,7 @@ import trio
 from trio.lowlevel import enable_ki_protection
 
 from greenroom._version import __version__
-from greenroom.core import CLASS, Event, JournalBusy, JournalError, Ports, Record, Recorder, UsageError
+from greenroom.core import CLASS, Event, JournalBusy, JournalError, Ports, Record, Recorder, UsageError, is_cancelled
 from greenroom.trace._codec import Header, codec_of
 from greenroom.trace._files import JournalFiles, Places
 from greenroom.trace._leaving import Held, bare_interrupt
@@ -472,14 +472,14 @@ async def _written(journal: Journal) -> AsyncIterator[None]:
             journal.begin_closing()
     except BaseExceptionGroup as group:  # from the writer: a bug; or a KeyboardInterrupt that landed in the nursery
         error = bare_interrupt(group) or group
-        error.__cause__ = None if isinstance(held.error, trio.Cancelled) else held.error
+        error.__cause__ = None if held.error is None or is_cancelled(held.error) else held.error
         held.error = error
     finally:
         stop_listening()
         try:
             journal.finish()
         except JournalError as error:
-            if held.error is None or isinstance(held.error, trio.Cancelled):  # nobody would see the note
+            if held.error is None or is_cancelled(held.error):  # nobody would see the note
                 raise
             held.error.add_note(str(error))
     if held.error is not None:

@@ -25,6 +25,7 @@ KERNEL_TESTS: Final = (
 )
 
 _CELL: Final = "greenroom.actors._cell"
+_ENDS: Final = ("tests/session/test_ends.py",)
 _INTAKE: Final = "greenroom.mailbox._intake"
 _LOOP: Final = "greenroom.actors._loop"
 _MAILBOX: Final = "greenroom.mailbox._mailbox"
@@ -101,8 +102,8 @@ MUTANTS: Final = (
         "an actor ends in the middle of its turn",
         ("I-5",),
         _LOOP,
-        "        cell.end_turn(outcome)\n",
-        "        if outcome.error is None:\n            cell.end_turn(outcome)\n",
+        "        outcome = cell.end_turn(outcome)\n",
+        "        if outcome.error is None:\n            outcome = cell.end_turn(outcome)\n",
     ),
     Mutant("every second number of a turn", ("I-6",), _LOOP, "cell.turn += 1", "cell.turn += 2"),
     Mutant(
@@ -375,8 +376,8 @@ MUTANTS: Final = (
         "who gives up kills its children all at once",
         ("I-39",),
         "greenroom.supervisor._behavior",
-        "                    await self._supervisor.stop_children()\n",
-        "                    pass\n",
+        "                await self._supervisor.stop_children()\n                raise error\n",
+        "                raise error\n",
     ),
     Mutant(
         "whoever builds on a child stays when it is restarted",
@@ -558,6 +559,56 @@ MUTANTS: Final = (
         "return not behavior_class.actor_tasks and behavior_class.on_stop is Behavior.on_stop",
         "return not behavior_class.actor_tasks",
         tests=("tests/actors",),
+    ),
+    # --- ends that leave a nursery as a group ----------------------------------------------------------------------
+    Mutant(
+        "a teammate's handler sees a bare cancel only",
+        ("I-53",),
+        "greenroom.teams._mate",
+        "        await super().on_message(message, ctx)\n",
+        "        try:\n            await super().on_message(message, ctx)\n        except BaseExceptionGroup:\n"
+        "            self._is_in_turn = False\n            raise\n",
+        tests=_ENDS,
+    ),
+    Mutant(
+        "a teammate keeps the item of a turn that ended badly",
+        ("I-54",),
+        "greenroom.teams._mate",
+        "            self._tell_board(GiveBack(",
+        "            str(GiveBack(",
+        tests=_ENDS,
+    ),
+    Mutant(
+        "a sub-agent outlives its aborted turn",
+        (),
+        "greenroom.agents.crew._child",
+        "if outcome.state is State.KILLED and outcome.cause is not None:",
+        "if False:",
+        tests=_ENDS,
+    ),
+    Mutant(
+        "a group of cancels is a failure",
+        (),
+        "greenroom.core._nurseries",
+        "    cancelled, rest = error.split(trio.Cancelled)\n",
+        "    cancelled, rest = None, error\n",
+        tests=("tests/actors/test_turn_ends.py",),
+    ),
+    Mutant(
+        "an escalation that was aborted is lost",
+        (),
+        "greenroom.supervisor._behavior",
+        "            self._supervisor.go_on_with(message)\n",
+        "            pass\n",
+        tests=("tests/supervisor/test_escalation.py",),
+    ),
+    Mutant(
+        "what fails while a call is cancelled fails the turn",
+        (),
+        "greenroom.agents._calls",
+        "        raise outcome.reraise or group from None\n",
+        "        raise\n",
+        tests=_ENDS,
     ),
 )
 """At least one for each promise that a running kernel can break."""

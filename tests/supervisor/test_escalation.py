@@ -11,7 +11,15 @@ from trio.testing import assert_checkpoints, wait_all_tasks_blocked
 from greenroom.actors import AbortStatus, ActorCreated, ActorExited, Behavior, Context, State
 from greenroom.core import ActorEnded, RuntimeFailed, SupervisorFailed, TurnFailed
 from greenroom.mailbox import DeadReason, Lane, MailboxPolicy
-from greenroom.supervisor import ChildSpec, Restart, Strategy, SupervisorEscalated, SupervisorSpec, open_runtime
+from greenroom.supervisor import (
+    ChildSpec,
+    Restart,
+    StopOrder,
+    Strategy,
+    SupervisorEscalated,
+    SupervisorSpec,
+    open_runtime,
+)
 from greenroom.testing import virtual_ports
 from tests.actors.invariants import violations
 from tests.actors.situations import (
@@ -273,13 +281,16 @@ async def test_the_record_says_how_much_an_actor_holds_and_when_it_comes_back() 
 
 
 @pytest.mark.promise("I-44")
-async def test_a_supervisor_that_gives_up_does_so_although_its_turn_is_aborted() -> None:
+@pytest.mark.parametrize("order", StopOrder)
+async def test_a_supervisor_that_gives_up_does_so_although_its_turn_is_aborted(order: StopOrder) -> None:
+    """Children that are stopped together are waited for in several tasks, and these leave as a group."""
     async with runtime() as opened:
-        team = await opened.spawn_supervisor("team", NEVER, escalates=False)
-        busy, fragile = [await team.spawn(Doer) for _ in range(2)]
+        team = await opened.spawn_supervisor("team", SupervisorSpec(intensity=0, stop_order=order), escalates=False)
+        busy, second, fragile = [await team.spawn(Doer) for _ in range(3)]
         gate = Gate()
-        busy.tell(gate)
-        await gate.entered.wait()
+        for actor in (busy, second):
+            actor.tell(gate)
+            await gate.entered.wait()
         fragile.tell(fail)
         await wait_all_tasks_blocked()
         for _ in range(2):

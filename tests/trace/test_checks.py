@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar, Final, final
 
 import attrs
@@ -20,7 +21,9 @@ from greenroom.actors import (
 from greenroom.agents import ToolBegan
 from greenroom.core import Cause, Event
 from greenroom.mailbox import MessageDied, MessagePut
+from greenroom.session import EVENTS
 from greenroom.supervisor import ChildRestarted
+from greenroom.teams import MateIdled
 from greenroom.trace import (
     AT_THE_END,
     CHECKS,
@@ -31,6 +34,7 @@ from greenroom.trace import (
     full_actors,
     has_ended,
     open_spans,
+    read_journal,
     spans,
     split_processes,
 )
@@ -112,6 +116,20 @@ def end_in_the_middle(entries: Entries) -> Entries:
     return numbered([*entries[:cut], entry_of(END)])
 
 
+def abandoned() -> Entries:
+    """A recorded run: a teammate's turn is aborted, and its item stays its own."""
+    return list(read_journal(Path(__file__).resolve().parents[1] / "histories/abandoned-item.jsonl", EVENTS).entries)
+
+
+def idle_beside_its_item() -> Entries:
+    """The same run, and the teammate says that it is idle."""
+    entries = abandoned()
+    cut = place(entries, "turn.end", state="killed")
+    who = entries[cut].event.actor
+    idle = MateIdled(actor=who, inc=1, team="crew", name="ann", reason="interrupted", item="1")
+    return [*entries[: cut + 1], Entry(entries[cut].seq, entries[cut].t, idle.kind, idle), *entries[cut + 1 :]]
+
+
 HOST: Final = Cause("host", "planted")
 PLANTED: Final[dict[str, tuple[Scenario, Mutation]]] = {
     "I-1": (work, repeat("actor.begin")),
@@ -173,6 +191,8 @@ PLANTED: Final[dict[str, tuple[Scenario, Mutation]]] = {
     "I-48": (work, drop("turn.begin")),
     "I-49": (work, drop("actor.gone")),
     "I-51": (work, at("actor.begin", t=lambda one: one.t - 0.05, inc=2)),
+    "I-53": (work, lambda _: abandoned()),
+    "I-54": (work, lambda _: idle_beside_its_item()),
 }
 
 

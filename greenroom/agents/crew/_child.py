@@ -11,9 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, final
 
-import trio
-
-from greenroom.actors import Context
+from greenroom.actors import Context, Outcome, State
 from greenroom.agents._agent import Agent, agent_spec
 from greenroom.agents._hooking import Hooking
 from greenroom.agents._inputs import Input
@@ -62,16 +60,17 @@ class ChildAgent(Agent):
             await super().on_message(message, ctx)
         except OutOfTurns as error:  # it ends with what it has (agents 1.77)
             home.last_text = f"{home.last_text}\n\n({error})".lstrip()
-        except trio.Cancelled:
-            cause = ctx.turn.cause
-            if cause is not None:
-                home.ended_by = cause
-                ctx.ref.kill(cause.why)
-            raise
         finally:
             home.last_text = home.last_text or before
         if not ctx.has_mail:
             ctx.ref.drain(grace_s=DRAIN_S, why="the run has come to its end")
+
+    def on_unfinished(self, message: Input, outcome: Outcome, ctx: Context) -> None:
+        """End the run with a turn that was aborted: nobody is there to ask it again."""
+        super().on_unfinished(message, outcome, ctx)
+        if outcome.state is State.KILLED and outcome.cause is not None:
+            self._home.ended_by = outcome.cause
+            ctx.ref.kill(outcome.cause.why)
 
 
 @final
