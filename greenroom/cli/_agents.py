@@ -204,10 +204,22 @@ def _unknown(one: AgentDefinition) -> Iterator[Diagnostic]:
     known = {"*", *(each.name for each in STANDARD_TOOLS)}
     for pattern in one.tools or ():
         name = pattern.partition("(")[0]
-        if name not in known and not name.startswith("mcp__") and traits_of(name) == ToolTraits():
+        if name in _ELSEWHERE:
+            yield say(f"names the tool {name!r}, which no session here has{_INSTEAD.get(name, '')}")
+        elif name not in known and not name.startswith("mcp__") and traits_of(name) == ToolTraits():
             yield say(f"names the tool {name!r}, which is no built-in one; check its name")
     if one.model != INHERIT and family_of(one.model) is None:
         yield say(f"names the model {one.model!r}, which is none of Claude's; check its name")
+
+
+_INSTEAD: Final = {
+    "LS": "; use Glob",
+    "NotebookRead": "; use Read",
+    "MultiEdit": "; use Edit",
+    "WebSearch": "; use WebFetch",
+}
+_ELSEWHERE: Final = frozenset((*_INSTEAD, "NotebookEdit", "PowerShell", "EnterPlanMode", "ListAgents"))
+"""Tools of other programs that permissions know by name."""
 
 
 def _row(one: AgentDefinition) -> dict[str, Any]:

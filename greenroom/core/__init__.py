@@ -44,6 +44,7 @@ from greenroom.core._events import (
 from greenroom.core._frames import FRAMES, NO_PERSON, REMINDER, begins_with, escape_text, fields, frame, reminder, wrap
 from greenroom.core._ids import Ids, SeededIds, SystemIds, actor_id, is_session_id, is_uuid, session_id, task_id
 from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
+from greenroom.core._listings import LISTING_CHARACTERS, Listed, bounded_listing
 from greenroom.core._nurseries import open_bare_nursery
 from greenroom.core._points import AtPoint, arm_points, point
 from greenroom.core._ports import (
@@ -66,6 +67,7 @@ __all__ = [
     "FIELDS",
     "FRAMES",
     "IMAGE_TYPES",
+    "LISTING_CHARACTERS",
     "NO_PERSON",
     "REMINDER",
     "SEQ",
@@ -92,6 +94,7 @@ __all__ = [
     "JournalBusy",
     "JournalError",
     "Level",
+    "Listed",
     "Listener",
     "NameTaken",
     "PeerError",
@@ -119,6 +122,7 @@ __all__ = [
     "actor_id",
     "arm_points",
     "begins_with",
+    "bounded_listing",
     "calm_collector",
     "escape_text",
     "event_of",
