@@ -7,6 +7,7 @@ or a file that should be changed, 2 for a mistake in the command. Rule 3: what `
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -15,11 +16,18 @@ import attrs
 from cyclopts import Parameter
 
 from greenroom.agents import AgentDefinition
-from greenroom.agents.definitions import Definitions, builtin_definitions, facts_of, load_definitions, read_files
+from greenroom.agents.definitions import (
+    Definitions,
+    agent_listing,
+    builtin_definitions,
+    facts_of,
+    load_definitions,
+    read_files,
+)
 from greenroom.cli._output import complain, print_table, typed
 from greenroom.cli._replay_page import Page, counted
 from greenroom.cli._words import printable
-from greenroom.core import SettingsError, UsageError
+from greenroom.core import LISTING_CHARACTERS, SettingsError, UsageError
 from greenroom.core.sources import MANIFEST, Diagnostic, Kind, Places, find_places
 from greenroom.session import SettingSource, find_session_plugins, load_settings
 
@@ -62,6 +70,11 @@ def list_command(*, agents: AgentsJson = None, plugin_dir: PluginDirs = None, js
         print(printable(_line(one), 400))
     if files:
         print(f"{counted(len(files), 'file')} should be changed: greenroom agents check")
+    size = len(agent_listing(found.values(), most=sys.maxsize))
+    if size > LISTING_CHARACTERS:
+        print(
+            f"\nDescriptions come to {size:,} characters; a model reads {LISTING_CHARACTERS:,} of them (delegation.listing_chars)"
+        )
     return FOUND
 
 
@@ -204,10 +217,22 @@ def _unknown(one: AgentDefinition) -> Iterator[Diagnostic]:
     known = {"*", *(each.name for each in STANDARD_TOOLS)}
     for pattern in one.tools or ():
         name = pattern.partition("(")[0]
-        if name not in known and not name.startswith("mcp__") and traits_of(name) == ToolTraits():
+        if name in _ELSEWHERE:
+            yield say(f"names the tool {name!r}, which no session here has{_INSTEAD.get(name, '')}")
+        elif name not in known and not name.startswith("mcp__") and traits_of(name) == ToolTraits():
             yield say(f"names the tool {name!r}, which is no built-in one; check its name")
     if one.model != INHERIT and family_of(one.model) is None:
         yield say(f"names the model {one.model!r}, which is none of Claude's; check its name")
+
+
+_INSTEAD: Final = {
+    "LS": "; use Glob",
+    "NotebookRead": "; use Read",
+    "MultiEdit": "; use Edit",
+    "WebSearch": "; use WebFetch",
+}
+_ELSEWHERE: Final = frozenset((*_INSTEAD, "NotebookEdit", "PowerShell", "EnterPlanMode", "ListAgents"))
+"""Tools of other programs that permissions know by name."""
 
 
 def _row(one: AgentDefinition) -> dict[str, Any]:

@@ -46,6 +46,7 @@ from greenroom.core._frames import FRAMES, NO_PERSON, REMINDER, begins_with, esc
 from greenroom.core._hosts import address_of, canonical_host, is_loopback_host, is_private_address, is_private_host
 from greenroom.core._ids import Ids, SeededIds, SystemIds, actor_id, is_session_id, is_uuid, session_id, task_id
 from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
+from greenroom.core._listings import LISTING_CHARACTERS, Listed, bounded_listing
 from greenroom.core._nurseries import is_cancelled, open_bare_nursery, split_cancelled
 from greenroom.core._points import AtPoint, arm_points, point
 from greenroom.core._ports import (
@@ -69,6 +70,7 @@ __all__ = [
     "FIELDS",
     "FRAMES",
     "IMAGE_TYPES",
+    "LISTING_CHARACTERS",
     "MAX_ERROR_CHARACTERS",
     "NO_PERSON",
     "REMINDER",
@@ -96,6 +98,7 @@ __all__ = [
     "JournalBusy",
     "JournalError",
     "Level",
+    "Listed",
     "Listener",
     "NameTaken",
     "PeerError",
@@ -124,6 +127,7 @@ __all__ = [
     "address_of",
     "arm_points",
     "begins_with",
+    "bounded_listing",
     "calm_collector",
     "canonical_host",
     "cut_text",

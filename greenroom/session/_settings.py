@@ -144,7 +144,7 @@ class SessionSettings:
     """When conversations are compacted: `enabled`, `auto`, `window_tokens`, `summary_tokens`, `at_percent`."""
     delegation: DelegationSettings = attrs.field(factory=DelegationSettings)
     """How agents start others: `fork`, `skill_fork`, `background`, `background_by_default`, `auto_background_ms`, `max_depth`,
-    `max_running`, `max_total`, `interactive`, `assistant`, `coordinator`, `coordinator_prompt`, `simple_workers`, `scratchpad`,
+    `max_running`, `max_total`, `listing_chars`, `interactive`, `assistant`, `coordinator`, `coordinator_prompt`, `simple_workers`, `scratchpad`,
     `append_system_prompt`, `initial_prompt_scope`, `release_s`, `shell_max_s`, `stall_s`, `report_chars`."""
     teams: TeamSettings = attrs.field(factory=TeamSettings)
     """Teams: `enabled`, `implicit`, `delegate_mode`, `agent_busy`, `teardown_s`, `shutdown_s`."""

@@ -1,7 +1,7 @@
 """A skill or a slash command as a frozen value, and the fields of its frontmatter.
 
 Rule 1: a malformed one takes only itself out. Rule 2: its name is that of its folder or file; what the frontmatter calls it is
-for show, save in a plugin. Must not know: the disk.
+for show. Must not know: the disk.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from greenroom.core.sources import (
     one_of,
     positive,
     read_fields,
-    read_frontmatter,
+    read_header,
     shown_path,
     text,
     words,
@@ -136,6 +136,7 @@ _TABLE: Final = (
         takes="text",
         default="the first paragraph",
         note="what a model reads before it calls the skill",
+        is_prose=True,
     ),
     Field(
         key="when_to_use",
@@ -144,6 +145,7 @@ _TABLE: Final = (
         takes="text",
         default="none",
         note="follows the description",
+        is_prose=True,
     ),
     Field(
         key="argument-hint",
@@ -152,6 +154,7 @@ _TABLE: Final = (
         takes="text",
         default="none",
         note="shows a user what to type behind the name",
+        is_prose=True,
     ),
     Field(
         key="arguments",
@@ -219,7 +222,6 @@ _TABLE: Final = (
         takes="`fork`",
         default="none",
         note="runs as an agent of its own",
-        restricts=True,
     ),
     Field(
         key="agent",
@@ -293,17 +295,16 @@ def read_skill(
         is_command: Whether it is a slash command.
         stamp: The state of the file.
     """
+    table = COMMAND_FIELDS if is_command else SKILL_FIELDS
     try:
-        document = read_frontmatter(content)
+        document, notes = read_header(content, table, source=shown_path(path))
     except BadFrontmatter as error:
         return None, [Diagnostic(kind=Kind.BROKEN, source=shown_path(path), line=error.line, text=error.what)]
-    table = COMMAND_FIELDS if is_command else SKILL_FIELDS
     values, found = read_fields(table, document.fields, source=shown_path(path))
+    found = [*notes, *found]
     if values is None:
         return None, found
     values.pop("", None)
-    if scope is Scope.PLUGIN and not is_command and values.get("title"):
-        name = ":".join([*name.split(":")[:-1], values["title"]])
     if not values.get("description"):
         values["description"] = _first_paragraph(document.body)
     values |= {"name": name, "path": path, "scope": scope, "is_command": is_command, "stamp": stamp}

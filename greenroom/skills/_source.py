@@ -28,6 +28,7 @@ from greenroom.core.sources import (
     Unusable,
     read_text,
     shown_path,
+    too_deep,
 )
 from greenroom.skills._catalogue import Skills, resolve_skills
 from greenroom.skills._skill import Skill, read_skill
@@ -118,12 +119,13 @@ def load_skills(places: Places) -> Skills:
 def _scan(places: Places, below: Iterable[Path], cache: FileCache[_Parsed]) -> Skills:
     found: dict[Path, tuple[Found, _Place]] = {}
     seen: set[str] = set()
+    deep: list[Path] = []
     levels = [(level, "") for level in places.levels(*_SCOPES)]
     for folder in below:
         inner = f"{folder.relative_to(places.cwd).as_posix()}/"
         levels += [(Level(scope=Scope.PROJECT, folder=folder / name), inner) for name in (OWN, THEIRS)]
     for level, inner in levels:
-        for file, place in _files(level, inner):
+        for file, place in _files(level, inner, deep):
             real = os.path.realpath(file.path)
             if real not in seen:  # behind a link, it is still one skill
                 seen.add(real)
@@ -139,13 +141,14 @@ def _scan(places: Places, below: Iterable[Path], cache: FileCache[_Parsed]) -> S
         else skill
         for skill, place in skills
     ]
-    return resolve_skills(named, [one for _, diagnostics in parsed.values() for one in diagnostics])
+    notes = [one for _, diagnostics in parsed.values() for one in diagnostics]
+    return resolve_skills(named, [*map(too_deep, deep), *notes])
 
 
-def _files(level: Level, below: str) -> Iterable[tuple[Found, _Place]]:
+def _files(level: Level, below: str, deep: list[Path]) -> Iterable[tuple[Found, _Place]]:
     for kind, is_command in (("skills", False), ("commands", True)):
         wanted = _is_markdown if is_command else SKILL_FILE.__eq__
-        for folder, file in level.find(kind, wanted, depth=_DEPTH):
+        for folder, file in level.find(kind, wanted, depth=_DEPTH, too_deep=deep if is_command else None):
             inner = file.path.relative_to(folder)
             parts = inner.with_suffix("").parts if is_command else inner.parts[:-1]
             if not parts or (is_command and file.path.name == SKILL_FILE):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
 import re
-import subprocess
 import sys
 import termios
 import threading
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import pytest
 
+from greenroom.cli import main
 from greenroom.models import Answer, Call, Say
 from greenroom.testing._messages_script import ErrorReply, ReplyLike
 from tests.cli.place import Place
@@ -25,50 +27,44 @@ SHOWN: Final = "plain\ttab é 漢字 👩‍👩‍👧\nnext line"
 _ACTS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
 
-def on_terminal(arguments: list[str], cwd: Path, environ: dict[str, str]) -> tuple[int, str, str]:
-    """Run `greenroom` with standard output and standard error on a terminal; return its exit code and what came, untouched."""
+@contextmanager
+def terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
+    """Put a terminal in the place of `sys.stdout` or `sys.stderr`; yields what came there, untouched."""
     end, theirs = pty.openpty()
     attributes = termios.tcgetattr(theirs)
     attributes[1] &= ~termios.OPOST  # else the terminal itself would put a carriage return before each line feed
     termios.tcsetattr(theirs, termios.TCSANOW, attributes)
-    errors, their_errors = pty.openpty()
-    termios.tcsetattr(their_errors, termios.TCSANOW, attributes)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "greenroom", *arguments],
-        cwd=cwd,
-        env={**os.environ, **environ, "TERM": "xterm"},
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=their_errors,
-    )
-    os.close(theirs)
-    os.close(their_errors)
-    found = {end: b"", errors: b""}
+    found: list[bytes] = []
 
-    def read(descriptor: int) -> None:
-        while True:
-            try:
-                content = os.read(descriptor, 65_536)
-            except OSError:  # nobody has the other side open any more
-                return
-            if not content:
-                return
-            found[descriptor] += content
+    def read() -> None:
+        with suppress(OSError):  # nobody has the other side open any more
+            while content := os.read(end, 65_536):
+                found.append(content)
 
-    readers = [threading.Thread(target=read, args=(one,)) for one in found]
-    for one in readers:
-        one.start()
-    code = process.wait(timeout=60)
-    for one in readers:
-        one.join(timeout=5)
+    reader = threading.Thread(target=read)
+    reader.start()
+    with os.fdopen(theirs, "w", encoding="utf-8", errors="replace") as file:
+        monkeypatch.setattr(sys, name, file)
+        yield found
+    reader.join(timeout=5)
     os.close(end)
-    os.close(errors)
-    return code, found[end].decode(errors="replace"), found[errors].decode(errors="replace")
+
+
+def on_terminal(place: Place, url: str, *arguments: str) -> tuple[int, str, str]:
+    """Run `greenroom` with standard output and standard error on terminals; return its exit code and what came."""
+    with place.monkeypatch.context() as patch:
+        patch.chdir(place.folder)
+        patch.setattr(sys, "stdin", io.StringIO())
+        for key, value in {**place.environ(url), "TERM": "xterm", "COLUMNS": "400"}.items():
+            patch.setenv(key, value)
+        with terminal("stdout", patch) as out, terminal("stderr", patch) as errors:
+            code = main(list(arguments))
+    return code, b"".join(out).decode(errors="replace"), b"".join(errors).decode(errors="replace")
 
 
 def run(place: Place, script: list[ReplyLike], *flags: str) -> tuple[int, str, str]:
     with served(script) as server:
-        return on_terminal(["run", "hi", *flags], place.folder, place.environ(server.url))
+        return on_terminal(place, server.url, "run", "hi", *flags)
 
 
 @pytest.mark.parametrize("output_format", ["text", "stream-json"])
@@ -127,7 +123,7 @@ def test_definitions_cannot_act_on_the_terminal(place: Place, command: list[str]
     (agents / "odd.md").write_text(f"---\nname: odd\ndescription: {said}\n---\n{ACTING}\n\ttabbed\n")
     (agents / f"bad{ACTING[1:4]}\x1b[2J.md").write_text("---\nname: [\n---\n")
 
-    _, out, err = on_terminal(command, place.folder, place.environ("http://127.0.0.1:9"))
+    _, out, err = on_terminal(place, "http://127.0.0.1:9", *command)
 
     assert "odd" in out + err
     assert _ACTS.search(_without_styles(out) + err) is None
@@ -140,7 +136,7 @@ def test_servers_cannot_act_on_the_terminal(place: Place) -> None:
     }
     (place.folder / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
 
-    _, out, err = on_terminal(["mcp", "list"], place.folder, place.environ("http://127.0.0.1:9"))
+    _, out, err = on_terminal(place, "http://127.0.0.1:9", *["mcp", "list"])
 
     assert "time" in out + err
     assert _ACTS.search(_without_styles(out) + err) is None
@@ -149,7 +145,7 @@ def test_servers_cannot_act_on_the_terminal(place: Place) -> None:
 def test_replay_cannot_act_on_the_terminal(place: Place) -> None:
     run(place, [Answer([Call("Read", {"file_path": ACTING.replace("\x00", "")})]), f"{ACTING}Done."])
 
-    _, out, err = on_terminal(["replay", "last"], place.folder, place.environ("http://127.0.0.1:9"))
+    _, out, err = on_terminal(place, "http://127.0.0.1:9", *["replay", "last"])
 
     assert "Read" in out
     assert _ACTS.search(_without_styles(out) + err) is None

@@ -99,7 +99,8 @@ class AgentTool:
     def __attrs_post_init__(self) -> None:
         gates = self._gates()
         object.__setattr__(self, "input_schema", agent_schema(gates))
-        object.__setattr__(self, "description", agent_tool_description(agent_listing(self.definitions.values()), gates))
+        listed = agent_listing(self.definitions.values(), most=self.crew.settings.listing_chars)
+        object.__setattr__(self, "description", agent_tool_description(listed, gates))
 
     def _gates(self) -> Gates:
         settings = self.crew.settings

@@ -188,7 +188,7 @@ class Crew:
         self.members[agent_id] = member
         if not home.listeners:
             home.listeners = (partial(self._write_output, member),)
-        text = escape_text(order.prompt)
+        text = order.prompt if order.caller is None else escape_text(order.prompt)
         if order.is_fork:
             place, parent = (str(home.place), str(order.caller.cwd)) if order.in_worktree and order.caller else ("", "")
             text = directive(text, place=place, parent=parent)

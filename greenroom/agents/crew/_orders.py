@@ -16,6 +16,7 @@ from greenroom.agents.definitions import Definitions
 from greenroom.agents.delegation._carriers import SkillForkSetting
 from greenroom.agents.delegation._results import REPORT_CHARACTERS
 from greenroom.agents.delegation._routing import ForkSetting
+from greenroom.core import LISTING_CHARACTERS
 from greenroom.tasks import Task
 from greenroom.worktrees import Hold
 
@@ -46,6 +47,8 @@ class DelegationSettings:
     """How many run at once: a model's further calls are refused, a program's wait."""
     max_total: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
     """How many a session starts in all; nothing said: as many as it likes."""
+    listing_chars: int = attrs.field(default=LISTING_CHARACTERS, validator=attrs.validators.ge(1_000))
+    """Characters of the list of agents that a model reads with each request; beyond that descriptions are cut, then left out."""
     interactive: bool = False
     """Whether a person watches; without one, nobody forks by leaving the type out."""
     assistant: bool = False

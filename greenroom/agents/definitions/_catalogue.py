@@ -16,10 +16,11 @@ from typing import Final, final
 import attrs
 
 from greenroom.agents._definition import AgentDefinition
-from greenroom.core import UsageError
+from greenroom.core import LISTING_CHARACTERS, Listed, UsageError, bounded_listing
 from greenroom.core.sources import Diagnostic, Kind, Scope
 
 ORDER: Final = (Scope.MANAGED, Scope.CLI, Scope.PROJECT, Scope.USER, Scope.PLUGIN, Scope.BUILTIN)
+NAMES_ONLY: Final = "({number} agents are too many to describe here: names only. Ask the user which one is meant if a name does not say it.)"
 _MOST_BROKEN: Final = 2
 """So many broken files are named to whoever looks for an agent that there is not."""
 _SEPARATORS: Final = re.compile(r"[\s_-]+")
@@ -89,12 +90,18 @@ class Definitions(Mapping[str, AgentDefinition]):
         return [one for one in self.by_name if plain_type(one) == plain_type(name)]
 
 
-def agent_listing(definitions: Iterable[AgentDefinition]) -> str:
-    """Return one line for each agent, for whoever chooses one: its name, when to use it, its tools in words."""
-    return "\n".join(
-        f"- {one.name}: {' '.join((one.when_to_use or one.description).split())} (Tools: {one.tools_in_words()})"
+def agent_listing(definitions: Iterable[AgentDefinition], *, most: int = LISTING_CHARACTERS) -> str:
+    """Return one line for each agent, for whoever chooses one: its name, when to use it, its tools in words.
+
+    Args:
+        definitions: In the order in which they are listed.
+        most: Characters of the whole text; where they do not suffice, descriptions become shorter, then fall away, then names do.
+    """
+    entries = [
+        Listed(one.name, " ".join((one.when_to_use or one.description).split()), f" (Tools: {one.tools_in_words()})")
         for one in definitions
-    )
+    ]
+    return bounded_listing(entries, most=most, words=max(most, 1), left_out=NAMES_ONLY.format(number=len(entries)))
 
 
 def resolve_definitions(given: Iterable[Given], found: Iterable[Diagnostic] = ()) -> Definitions:

@@ -27,7 +27,7 @@ from greenroom.core.sources import (
     one_of,
     positive,
     read_fields,
-    read_frontmatter,
+    read_header,
     text,
     thawed,
     words,
@@ -36,6 +36,7 @@ from greenroom.core.sources import (
 PERMISSION_MODES: Final = ("default", "acceptEdits", "auto", "dontAsk", "bypassPermissions", "plan", "manual")
 EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
 COLORS: Final = ("red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan")
+NAME_CHARACTERS: Final = 64
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
 _FREE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _NOT_FOR_PLUGINS: Final = ("permissionMode", "hooks", "mcpServers")
@@ -101,6 +102,7 @@ _TABLE: Final = (
         takes="text",
         default="needed",
         note="what whoever chooses an agent reads",
+        is_prose=True,
     ),
     Field(
         key="whenToUse",
@@ -109,6 +111,7 @@ _TABLE: Final = (
         takes="text",
         default="the description",
         note="an explicit hint on when to choose it",
+        is_prose=True,
     ),
     Field(
         key="prompt",
@@ -117,6 +120,7 @@ _TABLE: Final = (
         takes="text",
         default="the body of the file",
         note="the system prompt; in Markdown it is the body",
+        is_prose=True,
     ),
     Field(
         key="tools",
@@ -269,13 +273,14 @@ def read_markdown(content: str, *, origin: Origin, fallback_name: str = "") -> R
     """
     source = origin.source
     try:
-        document = read_frontmatter(content)
+        document, notes = read_header(content, FIELDS, source=source, known=_ALIASES)
     except BadFrontmatter as error:
         return None, [Diagnostic(kind=Kind.BROKEN, source=source, line=error.line, text=error.what)]
     fields = dict(document.fields)
     if document.body:
         fields["prompt"] = Entry(document.body, document.body, document.body_line)
-    return read_definition(fields, origin=origin, fallback_name=fallback_name)
+    definition, found = read_definition(fields, origin=origin, fallback_name=fallback_name)
+    return definition, [*notes, *found]
 
 
 def read_json(values: object, *, origin: Origin) -> list[Reading]:
@@ -317,8 +322,8 @@ def read_definition(fields: Mapping[str, Entry], *, origin: Origin, fallback_nam
     name_entry = fields.get("name")
     name = (name_entry.text or "").strip() if name_entry is not None else ""
     line = name_entry.line if name_entry is not None else 0
-    if name_entry is not None and name_entry.text is None and name_entry.value is not None:
-        what = f"the name has to be text, not {name_entry.value!r}"
+    if name_entry is not None and not _is_word(name_entry):
+        what = f"the name must be text, got {name_entry.value!r}; write it in quotes"
         return None, [Diagnostic(kind=Kind.BROKEN, source=source, line=line, text=what)]
     if not name and not fallback_name:
         what = "it has no name, so it is taken for documentation"
@@ -327,6 +332,9 @@ def read_definition(fields: Mapping[str, Entry], *, origin: Origin, fallback_nam
     name = name or fallback_name
     if not (_FREE_NAME if is_lenient else _NAME).fullmatch(name):
         what = f"the name {name!r} is not made of lower-case letters, digits and '-', beginning with no '-'"
+        return None, [Diagnostic(kind=Kind.BROKEN, source=source, line=line, text=what)]
+    if len(name) > NAME_CHARACTERS:
+        what = f"the name must have at most {NAME_CHARACTERS} characters, got {len(name)}"
         return None, [Diagnostic(kind=Kind.BROKEN, source=source, line=line, text=what)]
     values, found = read_fields(FIELDS, fields, source=source, known=frozenset(_ALIASES))
     if values is None:
@@ -340,6 +348,13 @@ def read_definition(fields: Mapping[str, Entry], *, origin: Origin, fallback_nam
                 what = f"{key} has no effect in a plugin"
                 found.append(Diagnostic(kind=Kind.IGNORED, source=source, line=fields[key].line, text=what))
     return AgentDefinition(**{**values, "name": name, "origin": origin}), found
+
+
+def _is_word(entry: Entry) -> bool:
+    """True if a value can be a name: text or a number, or nothing at all."""
+    if entry.value is None:
+        return not (entry.text or "").strip()
+    return isinstance(entry.value, str | int | float) and not isinstance(entry.value, bool)
 
 
 def facts_of(definition: AgentDefinition) -> dict[str, Any]:

@@ -6,6 +6,7 @@ file. Rule 3: the disk is touched in `Blocking` only.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from greenroom.agents.definitions._catalogue import Definitions, Given, resolve_
 from greenroom.agents.definitions._fields import Reading, read_json, read_markdown, with_prefix
 from greenroom.core import Blocking, UsageError
 from greenroom.core.sources import (
-    BadFrontmatter,
+    SKILL_FILE,
     Diagnostic,
     FileCache,
     Found,
@@ -29,9 +30,9 @@ from greenroom.core.sources import (
     Scope,
     Unusable,
     find_files,
-    read_frontmatter,
     read_text,
     shown_path,
+    too_deep,
 )
 
 FOLDER: Final = "agents"
@@ -138,10 +139,34 @@ def read_files(path: Path) -> Definitions:
         path: Absolute.
     """
     level = Level(scope=Scope.PROJECT, folder=path)
-    files = [one.path for one in find_files(path, _is_definition)] if path.is_dir() else [path]
-    readings = [reading for one in files for reading in _read(dict.fromkeys(files, (level, path)), one)]
+    if not path.is_dir():
+        readings = _read({path: (level, path)}, path)
+    else:
+        readings = [
+            reading for one in find_files(path, _is_definition) for reading in _read_among(level, path, one.path)
+        ]
     given = [Given(definition=one, folder=path) for one, _ in readings if one is not None]
     return resolve_definitions(given, [one for _, found in readings for one in found])
+
+
+def _read_among(level: Level, folder: Path, path: Path) -> _Parsed:
+    """Return what a file holds that lies in a folder of anything: skills, commands and other texts are named as such."""
+    inner = path.relative_to(folder).parts[:-1]
+    source = shown_path(path)
+    if path.name == SKILL_FILE or (FOLDER not in inner and not {"skills", "commands"}.isdisjoint(inner)):
+        text = "it belongs to a skill or a command, so it is passed over"
+        return [(None, [Diagnostic(kind=Kind.NOTE, source=source, text=text)])]
+    readings = _read({path: (level, folder)}, path)
+    is_agent = path.suffix != ".json" and any(one is not None for one, _ in readings)
+    if FOLDER in inner or folder.name == FOLDER or is_agent:
+        return readings
+    try:
+        content = read_text(path)
+    except Unusable:
+        return readings
+    if re.search(r'"prompt"\s*:' if path.suffix == ".json" else r"^name[ \t]*:", content, re.MULTILINE | re.IGNORECASE):
+        return readings
+    return [(None, [Diagnostic(kind=Kind.NOTE, source=source, text="it holds no agent, so it is passed over")])]
 
 
 def _is_markdown(name: str) -> bool:
@@ -165,13 +190,15 @@ def _scan(places: Places, cache: FileCache[_Parsed]) -> tuple[list[Given], list[
     # A folder may be reachable twice, through links or as the user's and the project's: the first one counts.
     owners: dict[Path, _Owner] = {}
     found: list[Found] = []
+    deep: list[Path] = []
     for level in places.levels(*_SCOPES):
-        for root, file in level.find(FOLDER, _is_markdown if level.scope is Scope.PLUGIN else _is_definition):
+        wanted = _is_markdown if level.scope is Scope.PLUGIN else _is_definition
+        for root, file in level.find(FOLDER, wanted, too_deep=deep):
             owners.setdefault(file.path, (level, root))
             found.append(file)
     parsed = cache.parse(found, partial(_read, owners))
     given: list[Given] = []
-    diagnostics: list[Diagnostic] = []
+    diagnostics = [too_deep(one) for one in deep]
     for path, readings in parsed.items():
         folder = owners[path][0].folder
         for definition, notes in readings:
@@ -193,26 +220,10 @@ def _read(owners: Mapping[Path, _Owner], path: Path) -> _Parsed:
         return _read_json_file(content, origin)
     plugin, is_plugin = level.plugin, level.plugin is not None
     definition, notes = read_markdown(content, origin=origin, fallback_name=path.stem if is_plugin else "")
-    if is_plugin and definition is None and not _has_usable_head(content):
-        definition = _bare(content, path.stem, origin)
     if definition is not None and plugin is not None:
         definition = attrs.evolve(definition, system_prompt=plugin.filled(definition.system_prompt))
         definition = with_prefix(definition, ":".join([plugin.name, *path.parent.relative_to(root).parts]))
     return [(definition, notes)]
-
-
-def _has_usable_head(content: str) -> bool:
-    try:
-        read_frontmatter(content)
-    except BadFrontmatter:
-        return False
-    return True
-
-
-def _bare(content: str, name: str, origin: Origin) -> AgentDefinition | None:
-    """Return what is left of a plugin's file whose frontmatter cannot be read: its text, under its name, without tools."""
-    definition, _ = read_markdown("", origin=origin, fallback_name=name)
-    return None if definition is None else attrs.evolve(definition, system_prompt=content.strip(), tools=())
 
 
 def _read_json_file(content: str, origin: Origin) -> _Parsed:

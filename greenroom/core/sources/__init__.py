@@ -1,6 +1,6 @@
 """Files that people write for agents: the folders they lie in, how they are read, and what was wrong with them."""
 
-from greenroom.core.sources._diagnostics import Diagnostic, Kind
+from greenroom.core.sources._diagnostics import Diagnostic, Kind, too_deep
 from greenroom.core.sources._fields import (
     Field,
     Misfit,
@@ -28,9 +28,11 @@ from greenroom.core.sources._files import (
     stamp_of,
 )
 from greenroom.core.sources._frontmatter import BadFrontmatter, Document, Entry, entries_of, read_frontmatter
+from greenroom.core.sources._headers import read_header
 from greenroom.core.sources._places import OWN, THEIRS, Level, Places, Scope, find_places, managed_folders
 from greenroom.core.sources._plugins import (
     MANIFEST,
+    SKILL_FILE,
     BrokenPlugin,
     FoundPlugins,
     Plugin,
@@ -43,6 +45,7 @@ __all__ = [
     "FILE_BYTES",
     "MANIFEST",
     "OWN",
+    "SKILL_FILE",
     "THEIRS",
     "BadFrontmatter",
     "BrokenPlugin",
@@ -75,6 +78,7 @@ __all__ = [
     "positive",
     "read_fields",
     "read_frontmatter",
+    "read_header",
     "read_plugin",
     "read_start",
     "read_text",
@@ -82,5 +86,6 @@ __all__ = [
     "stamp_of",
     "text",
     "thawed",
+    "too_deep",
     "words",
 ]

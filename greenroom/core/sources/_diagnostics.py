@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
+from pathlib import Path
 from typing import final
 
 import attrs
@@ -44,3 +46,9 @@ class Diagnostic:
     def __str__(self) -> str:
         place = f"{self.source}:{self.line}" if self.line else self.source
         return f"{place}: {self.kind.value}: {self.text}"
+
+
+def too_deep(folder: Path) -> Diagnostic:
+    """Return the diagnostic about a folder that lies too deep to be looked at."""
+    text = "this folder lies too deep and is not read; move it up"
+    return Diagnostic(kind=Kind.IGNORED, source=os.fsencode(folder).decode("utf-8", "replace"), text=text)

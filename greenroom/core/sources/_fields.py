@@ -47,6 +47,8 @@ class Field:
     """What holds without it, for people."""
     note: str = ""
     restricts: bool = False
+    is_prose: bool = False
+    """Whether it takes sentences of a person, in which YAML may see what is not meant."""
 
 
 def read_fields(

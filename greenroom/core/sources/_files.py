@@ -38,7 +38,9 @@ class Found:
     stamp: tuple[int, int, int, int]
 
 
-def find_files(folder: Path, is_wanted: Callable[[str], bool], *, depth: int = 16) -> list[Found]:
+def find_files(
+    folder: Path, is_wanted: Callable[[str], bool], *, depth: int = 16, too_deep: list[Path] | None = None
+) -> list[Found]:
     """Return the wanted files below a folder, in a fixed order; none where the folder cannot be read.
 
     What has a wanted name and cannot be read is among them, save hidden ones: editors leave links that lead nowhere.
@@ -47,10 +49,11 @@ def find_files(folder: Path, is_wanted: Callable[[str], bool], *, depth: int = 1
         folder: Where to look; links are followed, and no folder is looked at twice.
         is_wanted: Says by its name whether a file is wanted.
         depth: How many folders deep to look; 1 for this one alone.
+        too_deep: Gets the folders that are not looked at because they lie deeper.
     """
     found: list[Found] = []
     seen: set[tuple[int, int]] = set()
-    for path in _walk(folder, depth, seen):
+    for path in _walk(folder, depth, seen, [] if too_deep is None else too_deep):
         if is_wanted(path.name):
             # What is there and cannot be read is no less a file that somebody put there: reading it says why not.
             stamp = stamp_of(path) or (None if path.name.startswith(".") else NO_STAMP)
@@ -61,11 +64,14 @@ def find_files(folder: Path, is_wanted: Callable[[str], bool], *, depth: int = 1
     return found
 
 
-def _walk(folder: Path, depth: int, seen: set[tuple[int, int]]) -> Iterator[Path]:
+def _walk(folder: Path, depth: int, seen: set[tuple[int, int]], too_deep: list[Path]) -> Iterator[Path]:
     try:
         status = folder.stat()
         identity = (status.st_dev, status.st_ino)
-        if not depth or identity in seen or len(seen) >= _MOST_FOLDERS:
+        if identity in seen or len(seen) >= _MOST_FOLDERS:
+            return
+        if not depth:
+            too_deep.append(folder)
             return
         seen.add(identity)
         with os.scandir(folder) as entries:
@@ -75,7 +81,7 @@ def _walk(folder: Path, depth: int, seen: set[tuple[int, int]]) -> Iterator[Path
     yield from (folder / name for name, is_folder in listed if not is_folder)
     for name, is_folder in listed:
         if is_folder:
-            yield from _walk(folder / name, depth - 1, seen)
+            yield from _walk(folder / name, depth - 1, seen, too_deep)
 
 
 def _leads_to_folder(entry: os.DirEntry[str]) -> bool:

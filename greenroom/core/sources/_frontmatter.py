@@ -66,9 +66,19 @@ def read_frontmatter(content: str) -> Document:
     Raises:
         BadFrontmatter: It has no end, is no mapping, or is no YAML.
     """
-    lines = content.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    head, document = split_frontmatter(content)
+    return document if head is None else attrs.evolve(document, fields=parse_fields(head))
+
+
+def split_frontmatter(content: str) -> tuple[str | None, Document]:
+    """Return the frontmatter of a Markdown file, None where there is none, and the file without its fields.
+
+    Raises:
+        BadFrontmatter: It has no end, or is too long.
+    """
+    lines = content.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if not _FENCE.fullmatch(lines[0]):
-        return Document(fields={}, body="\n".join(lines).strip())
+        return None, Document(fields={}, body="\n".join(lines).strip())
     end = next((at for at, line in enumerate(lines[1:], 1) if _FENCE.fullmatch(line)), None)
     if end is None:
         raise BadFrontmatter(1, "the frontmatter has no end; put a line of its own with --- behind it")
@@ -76,7 +86,7 @@ def read_frontmatter(content: str) -> Document:
     if len(head) > FRONTMATTER_CHARACTERS:
         raise BadFrontmatter(1, f"the frontmatter has more than {FRONTMATTER_CHARACTERS:,} characters; shorten it")
     body = "\n".join(lines[end + 1 :]).strip()
-    return Document(fields=_parse(head), body=body, body_line=end + 2, has_frontmatter=True)
+    return head, Document(fields={}, body=body, body_line=end + 2, has_frontmatter=True)
 
 
 def entries_of(values: Mapping[str, Any]) -> dict[str, Entry]:
@@ -90,7 +100,12 @@ def _plain_text(value: Any) -> str | None:
     return str(value) if isinstance(value, int | float) else ("" if value is None else None)
 
 
-def _parse(head: str) -> dict[str, Entry]:
+def parse_fields(head: str) -> dict[str, Entry]:
+    """Return the fields of frontmatter that is YAML.
+
+    Raises:
+        BadFrontmatter: It is no mapping, or no YAML.
+    """
     from yaml import MappingNode, MarkedYAMLError, ScalarNode, YAMLError
 
     try:

@@ -56,19 +56,22 @@ class Level:
     plugin: Plugin | None = None
     """What it is the folder of, for those of plugins."""
 
-    def find(self, kind: str, is_wanted: Callable[[str], bool], *, depth: int = 16) -> list[tuple[Path, Found]]:
+    def find(
+        self, kind: str, is_wanted: Callable[[str], bool], *, depth: int = 16, too_deep: list[Path] | None = None
+    ) -> list[tuple[Path, Found]]:
         """Return its files of one kind, each with the folder from which its place says its name. It looks at the disk.
 
         Args:
             kind: `agents`, `skills` or `commands`.
             is_wanted: Says by its name whether a file is wanted.
             depth: How many folders deep to look.
+            too_deep: Gets the folders that lie deeper.
         """
         found: list[tuple[Path, Found]] = []
         for root in (self.folder / kind,) if self.plugin is None else self.plugin.roots(kind):
             stamp = stamp_of(root)
             if stamp is None:
-                found += [(root, one) for one in find_files(root, is_wanted, depth=depth)]
+                found += [(root, one) for one in find_files(root, is_wanted, depth=depth, too_deep=too_deep)]
             elif is_wanted(root.name):  # of a skill the folder says the name, of all others the file
                 start = root.parent.parent if root.name == SKILL_FILE else root.parent
                 found.append((start, Found(root, stamp)))

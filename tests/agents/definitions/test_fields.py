@@ -164,8 +164,8 @@ def test_a_bad_name_is_skipped(name: str) -> None:
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        ("---\nname: x\ndescription: Use it: when\n---\n", 3),
-        ("---\nname: x\n\tdescription: d\n---\n", 3),
+        ("---\nname: x\ntools: Read: Grep\n    - Bash\n---\n", 3),
+        ("---\nname: x\ntools: Read\ndescription: a: b\ntools: Bash\n---\n", 5),
         ("---\nname: x\nname: y\n---\n", 3),
         ("---\nname: &a x\ndescription: *a\n---\n", 2),
         ("---\nname: !!python/object:os.system x\n---\n", 2),
@@ -173,7 +173,7 @@ def test_a_bad_name_is_skipped(name: str) -> None:
         ("---\n- name\n---\n", 2),
         ("---\nname: x\n", 1),
         ("---\n? [a]\n: b\n---\n", 2),
-        ("---\nname: x\nhooks: " + "[" * 2000 + "]" * 2000 + "\n---\n", 2),
+        ("---\nname: x\nhooks: " + "[" * 2000 + "]" * 2000 + "\n---\n", 3),
     ],
 )
 def test_broken_yaml_is_one_diagnostic_with_its_line(content: str, line: int) -> None:
@@ -191,10 +191,13 @@ def test_half_a_character_is_replaced() -> None:
     assert definition.description == "\ufffd \U0001f600"
 
 
-def test_a_value_with_a_colon_is_told_to_be_quoted() -> None:
-    _, found = read("---\nname: x\ndescription: Use it: when\n---\n")
+def test_description_with_a_colon_is_read_and_noted() -> None:
+    definition, found = read("---\nname: x\ndescription: Use it: when\n---\n")
 
-    assert found[0].text == "the value holds ': ' and has to stand in quotes"
+    assert definition is not None
+    assert definition.description == "Use it: when"
+    assert [(one.kind, one.line) for one in found] == [(Kind.NOTE, 3)]
+    assert found[0].text == "the value holds ': ' and has to stand in quotes; it was read line by line"
 
 
 def test_json_takes_every_field_and_one_bad_definition_takes_only_itself_out() -> None:
