@@ -22,6 +22,7 @@ from greenroom.agents import AgentDefinition, AgentServices, CompactionSettings,
 from greenroom.agents.crew import Stays, delegation_from_environment, moves_calls
 from greenroom.agents.definitions import DefinitionSource, builtin_definitions
 from greenroom.agents.review import AutoMode
+from greenroom.containment import Git
 from greenroom.core import Event, Ports, Recorder, UsageError, open_bare_nursery
 from greenroom.core.sources import Diagnostic, FoundPlugins, Kind, Places
 from greenroom.hooks import HookServices
@@ -101,6 +102,11 @@ class Plan:
     """What hooks of `Setup` are told first: `init` or `maintenance`; empty where they do not run."""
     worktree: str | None = None
     """The worktree that it begins in, as `open_session` is told; None for none, or that of the run that it goes on with."""
+
+    @property
+    def calls(self) -> Git:
+        """How git is called."""
+        return Git(environ=self.environ, is_trusted=self.settings.is_trusted)
 
     @property
     def project(self) -> Path:
@@ -200,7 +206,9 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         environ=environ,
         compaction=as_managed("compaction", compaction_from_environment(environ, settings.scalars.compaction)),
         limits=limits,
-        git=await run(git_status, cwd, environ) if describes_place(places) else "",
+        git=await run(git_status, cwd, Git(environ=environ, is_trusted=wish.is_trusted))
+        if describes_place(places)
+        else "",
         plugins=plugins,
         servers=servers,
         mcp=mcp,
@@ -384,7 +392,7 @@ def make_delegation(
         ports=ports,
         hooks=SettingsWorktreeHooks(composition.hooks, composition.services),
         record=record,
-        environment=plan.environ,
+        calls=plan.calls,
     )
     delegation = Delegation(
         branch,
