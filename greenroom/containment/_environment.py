@@ -8,6 +8,7 @@ small set of variables and what is named.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -59,8 +60,8 @@ def holds_secret(name: str) -> bool:
 
 
 def child_environment(
-    environ: Mapping[str, str],
     kind: ChildKind,
+    environ: Mapping[str, str] | None = None,
     *,
     named: Mapping[str, str] | None = None,
     passed: Iterable[str] = (),
@@ -68,8 +69,8 @@ def child_environment(
     """Return the environment of a program.
 
     Args:
-        environ: The environment of the process.
         kind: What the program is.
+        environ: The environment that a part is taken of; by default that of the process.
         named: Variables that somebody named with their values, such as `env` of the settings; all of them are in it.
         passed: Names of variables of `environ` that are passed on whatever they hold; `*` stands for any characters.
     """
@@ -82,4 +83,5 @@ def child_environment(
             return any(fnmatchcase(name, pattern) for pattern in SERVER_VARIABLES)
         return not holds_secret(name)
 
+    environ = os.environ if environ is None else environ
     return {**{name: value for name, value in environ.items() if is_wanted(name)}, **(named or {})}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, final
 
@@ -93,14 +93,17 @@ class Git:
     """Calls of git with the programs of its configuration switched off.
 
     Attributes:
-        environ: What git is run in, less the variables that redirect it and those that hold secrets.
+        environ: What git is run in, less the variables that redirect it and those that hold secrets; by default the environment
+            of the process.
+        passed: Names of variables that it gets although they hold secrets.
         is_trusted: Whether the folder is trusted. If it is, its filters, hooks, helpers and remotes are used, else nothing
             that its configuration names is run and no remote is asked. The file system monitor, pagers, editors, external
             differences and checks of signatures are off in both cases.
     """
 
-    environ: Mapping[str, str] = attrs.field(repr=False)
+    environ: Mapping[str, str] | None = attrs.field(default=None, repr=False)
     is_trusted: bool = False
+    passed: Collection[str] = ()
 
     def listing(self, folder: Path) -> GitCall:
         """Return the call whose output `call` needs: the names of all settings that count in a folder."""
@@ -122,6 +125,9 @@ class Git:
             raise GitTooOld
         return self._made(folder, self._with_options(arguments), {} if self.is_trusted else dict(_overrides(names)))
 
+    def _environment(self) -> dict[str, str]:
+        return child_environment(ChildKind.COMMAND, self.environ, passed=self.passed)
+
     def _with_options(self, arguments: tuple[str, ...]) -> tuple[str, ...]:
         command = arguments[0]
         end = arguments.index("--") if "--" in arguments else len(arguments)
@@ -133,7 +139,7 @@ class Git:
 
     def _made(self, folder: Path, arguments: Iterable[str], more: Mapping[str, str]) -> GitCall:
         settings = {_MARK: "true", **_ALWAYS, **({} if self.is_trusted else _UNTRUSTED), **more}
-        environment = clean_environment(child_environment(self.environ, ChildKind.COMMAND)) | _QUIET
+        environment = clean_environment(self._environment()) | _QUIET
         environment |= {} if self.is_trusted else _OFFLINE
         environment["GIT_CONFIG_COUNT"] = str(len(settings))
         for number, (name, value) in enumerate(settings.items()):

@@ -55,6 +55,7 @@ from greenroom.core._ports import (
     SystemDisk,
     ThreadBlocking,
 )
+from greenroom.core._private import make_private_folder, open_private
 from greenroom.core._recorder import Listener, Recorder, RecorderStatistics
 from greenroom.core._settings import read_settings
 from greenroom.core._switches import read_switch
@@ -119,7 +120,9 @@ __all__ = [
     "field_values",
     "is_session_id",
     "is_uuid",
+    "make_private_folder",
     "open_bare_nursery",
+    "open_private",
     "point",
     "read_image",
     "read_settings",

@@ -9,7 +9,7 @@ Must not know: agents, permissions, models: what it needs of them are the ports 
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol, final
@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol, final
 import attrs
 import trio
 
+from greenroom.containment import ChildKind, child_environment
 from greenroom.core import GreenroomError, Ports
 from greenroom.hooks._answers import read_agent_verdict, read_command, read_http, read_object, read_verdict
 from greenroom.hooks._asking import (
@@ -82,7 +83,11 @@ class HookServices:
     project: Path
     """The folder that the session was opened in; it stays the same in worktrees."""
     environment: Mapping[str, str] = attrs.field(repr=False)
-    """What commands see of the outside, besides what every hook is given."""
+    """The variables of the machine and of the settings; commands get those that hold no secret, and those that are named."""
+    named: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    """The variables of the settings, as they are now: commands get all of them."""
+    pass_env: Collection[str] = ()
+    """Names of variables that commands get although they hold secrets; `*` stands for any characters."""
     ports: Ports = attrs.field(factory=Ports)
     emit: Callable[..., int] = lambda *_: 0
     """`recorder.emit_fields`."""
@@ -290,7 +295,12 @@ class HookRunner:
         watched: WatchedRun | None,
     ) -> Finished:
         services = self._services
-        environment = {**services.environment, **exported}
+        environment = child_environment(
+            ChildKind.COMMAND,
+            services.environment,
+            named={**services.named, **exported},
+            passed=services.pass_env,
+        )
         try:
             done = await run_command(
                 await self._line(handler, exported, environment),

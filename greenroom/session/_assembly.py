@@ -44,15 +44,8 @@ from greenroom.session._plugins import plugin_hooks, take_in_plugins
 from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
 from greenroom.session._rewinding import looking_first, open_checkpoints
-from greenroom.session._settings import (
-    SessionSettings,
-    Settings,
-    SettingSource,
-    Stamps,
-    load_settings,
-    read_sources,
-    settings_stamps,
-)
+from greenroom.session._settings import SessionSettings, Settings, load_settings
+from greenroom.session._settings_files import SettingSource, Stamps, read_sources, settings_stamps
 from greenroom.session._title import Title
 from greenroom.session._worktree_hooks import SettingsWorktreeHooks
 from greenroom.skills import SkillSource
@@ -106,7 +99,8 @@ class Plan:
     @property
     def calls(self) -> Git:
         """How git is called."""
-        return Git(environ=self.environ, is_trusted=self.settings.is_trusted)
+        passed = (*self.settings.scalars.pass_env, *self.variables)
+        return Git(environ=self.environ, is_trusted=self.settings.is_trusted, passed=passed)
 
     @property
     def project(self) -> Path:
@@ -206,15 +200,18 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         environ=environ,
         compaction=as_managed("compaction", compaction_from_environment(environ, settings.scalars.compaction)),
         limits=limits,
-        git=await run(git_status, cwd, Git(environ=environ, is_trusted=wish.is_trusted))
-        if describes_place(places)
-        else "",
+        git=await run(_standing, cwd, places, environ, settings),
         plugins=plugins,
         servers=servers,
         mcp=mcp,
         setup=wish.setup or "",
         problems=(*([of_mode] if of_mode else []), *map(str, diagnostics), *problems),
     )
+
+
+def _standing(cwd: Path, places: Places | None, environ: Mapping[str, str], settings: Settings) -> str:
+    """Return how the repository stands, in words; empty where agents are not told. It blocks."""
+    return git_status(cwd, Git(environ=environ, is_trusted=settings.is_trusted)) if describes_place(places) else ""
 
 
 def _policy_of(wish: Wish, settings: Settings, tools: ToolSet, cwd: Path, home: Path) -> tuple[Policy, list[str]]:
@@ -250,7 +247,12 @@ async def open_surroundings(
 
     async with (
         open_processes(
-            blocking=ports.blocking, ids=ports.ids, folder=folder, mark=run_folder.name, environ=environ
+            blocking=ports.blocking,
+            ids=ports.ids,
+            folder=folder,
+            mark=run_folder.name,
+            environ=environ,
+            pass_env=plan.settings.scalars.pass_env,
         ) as processes,
         open_bare_nursery() as nursery,
     ):
@@ -350,6 +352,8 @@ def _hook_services(
     return HookServices(
         project=plan.project,
         environment=plan.environ,
+        named=plan.variables,
+        pass_env=plan.settings.scalars.pass_env,
         ports=ports,
         emit=journal.recorder.emit_fields,
         rules=HookRules(cwd=str(plan.cwd), home=plan.policy.home),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, Protocol, final
@@ -20,7 +20,8 @@ from typing import Final, Protocol, final
 import attrs
 import trio
 
-from greenroom.core import Blocking, Ids, task_id
+from greenroom.containment import ChildKind, child_environment
+from greenroom.core import Blocking, Ids, make_private_folder, open_private, task_id
 from greenroom.tools._errors import ToolError
 from greenroom.tools._outputs import INLINE_CHARACTERS, Output, read_output, read_tail
 from greenroom.tools._reaper import Reaper
@@ -90,7 +91,7 @@ class Processes(Protocol):
             command: The program and its arguments.
             cwd: An absolute folder.
             output: What it prints is appended to this file, which is made.
-            env: Variables beside those of this program.
+            env: Variables beside those of this program that hold no secret.
 
         Raises:
             ToolError: It cannot be started, or printed too much and was ended.
@@ -190,6 +191,7 @@ class SystemProcesses:
         folder: Path,
         reaper: Reaper,
         environ: Mapping[str, str],
+        pass_env: Collection[str],
         grace_s: float,
         max_output_bytes: int,
     ) -> None:
@@ -198,6 +200,7 @@ class SystemProcesses:
         self._folder = folder
         self._reaper = reaper
         self._environ = environ
+        self._pass_env = pass_env
         self._grace_s = grace_s
         self._max_output_bytes = max_output_bytes
 
@@ -233,7 +236,7 @@ class SystemProcesses:
             command: The program and its arguments.
             cwd: An absolute folder.
             complaints: What it prints to its stderr is appended to this file, which is made.
-            env: Variables beside those of this program.
+            env: Variables beside those of this program that hold no secret.
 
         Raises:
             ToolError: It cannot be started.
@@ -273,7 +276,9 @@ class SystemProcesses:
     async def _started(
         self, command: Sequence[str], cwd: Path, output: Path, env: Mapping[str, str] | None, *, is_piped: bool
     ) -> _Group:
-        variables = {**os.environ, **self._environ, **_UNATTENDED, **(env or {}), **self._reaper.environment}
+        kind = ChildKind.SERVER if is_piped else ChildKind.COMMAND
+        named = {**self._environ, **_UNATTENDED, **(env or {}), **self._reaper.environment}
+        variables = child_environment(kind, named=named, passed=self._pass_env)
         try:
             return await self._blocking.run(self._start, list(command), cwd, output, variables, is_piped=is_piped)
         except OSError as error:
@@ -283,8 +288,8 @@ class SystemProcesses:
 
     def _start(self, command: list[str], cwd: Path, output: Path, env: dict[str, str], *, is_piped: bool) -> _Group:
         self._reaper.be_ready()
-        output.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        make_private_folder(output.parent)
+        descriptor = open_private(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
         try:
             first = subprocess.Popen(
                 command,
@@ -344,6 +349,7 @@ async def open_processes(
     folder: Path,
     mark: str,
     environ: Mapping[str, str] | None = None,
+    pass_env: Collection[str] = (),
     grace_s: float = GRACE_S,
     max_output_bytes: int = MAX_OUTPUT_BYTES,
 ) -> AsyncIterator[SystemProcesses]:
@@ -355,6 +361,8 @@ async def open_processes(
         folder: Where output files lie: `tasks` in the run folder. Made when it is needed.
         mark: What tells this session from all others of this machine: its id.
         environ: Variables for all of them, beside those of this program; looked at whenever one is started.
+        pass_env: Names of variables of this program that they get although the names say that they hold secrets, or
+            although no server needs them; `*` stands for any characters.
         grace_s: Seconds between asking a group to end and killing it.
         max_output_bytes: A process that prints more is ended.
     """
@@ -366,6 +374,7 @@ async def open_processes(
             folder=folder,
             reaper=reaper,
             environ={} if environ is None else environ,
+            pass_env=pass_env,
             grace_s=grace_s,
             max_output_bytes=max_output_bytes,
         )

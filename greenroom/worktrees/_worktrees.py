@@ -8,7 +8,6 @@ Must not know: agents, tasks, hooks' configuration; they are handed in.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final, final
@@ -134,7 +133,7 @@ class Worktrees:
     ) -> None:
         self._settings = settings or WorktreeSettings()
         self._ports = ports or Ports()
-        self._git = Git(run, calls or containment.Git(environ=os.environ))
+        self._git = Git(run, calls or containment.Git())
         self._hooks: WorktreeHooks = hooks or NoHooks()
         self._record = record
         self._care = Caretaker(self._git, self._hooks, record, self._ports.clock, self._settings)

@@ -6,7 +6,6 @@ Rule 1: git is only asked; nothing in the repository changes, its index and lock
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -105,7 +104,7 @@ def _try_git(folder: Path, *arguments: str) -> str:
 def _git(folder: Path, *arguments: str) -> str:
     try:
         # A survey is asked for in folders of strangers: there is no way to trust one.
-        done = run_git(Git(environ=os.environ), folder.absolute(), *arguments, timeout_s=GIT_TIMEOUT_S)
+        done = run_git(Git(), folder.absolute(), *arguments, timeout_s=GIT_TIMEOUT_S)
     except FileNotFoundError:
         raise UsageError("a review needs git, which is not installed or not on the path") from None
     except GitTooOld as error:
