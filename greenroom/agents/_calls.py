@@ -20,7 +20,7 @@ from greenroom.agents._guard import Deferred, Guard
 from greenroom.agents._hooking import StoppedByHook
 from greenroom.agents._services import AgentHome
 from greenroom.agents.review import AutoModeEnded
-from greenroom.core import JournalError
+from greenroom.core import Image, JournalError
 from greenroom.models import ToolResultBlock, ToolUseBlock
 from greenroom.permissions import canonical_name
 from greenroom.tools import Tool, ToolContext, ToolError, ToolSet, plan_batches, records_itself
@@ -88,7 +88,6 @@ async def _collect(call: ToolUseBlock, turn: Caller, results: dict[str, ToolResu
 
 async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
     emit, home, guard = turn.emit, turn.home, turn.guard
-    images = home.workspace.images
     summary = summarize(call.input)
     agent, incarnation, number = turn.agent, turn.incarnation, turn.round
     began = emit(ToolBegan, agent, incarnation, turn.seq, turn.turn, number, call.id, call.name, summary)
@@ -123,14 +122,26 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
         state, error = FAILED, f"{type(bug).__name__}: {bug}"
         text = _in_words(call.name, bug)
     finally:
-        seen = images.pop(call.id, ()) if images else ()
-        if home.workspace.responses:
-            home.workspace.responses.pop(call.id, None)
+        text, error, seen = _taken(call, home, text, error)
         size = len(text)
         emit(ToolEnded, agent, incarnation, began, turn.turn, number, call.id, call.name, state, size, error)
     if state is FAILED:
         return ToolResultBlock(call.id, text or "(no output)", is_error=True)
     return ToolResultBlock(call.id, text or "(no output)", images=tuple(seen))
+
+
+def _taken(call: ToolUseBlock, home: AgentHome, text: str, error: str) -> tuple[str, str, Sequence[Image]]:
+    """Return the texts of a call that has ended, with secrets masked, and the images that it left in the workspace."""
+    workspace, secrets = home.workspace, home.services.secrets
+    seen = workspace.images.pop(call.id, ()) if workspace.images else ()
+    if workspace.responses:
+        workspace.responses.pop(call.id, None)
+    if secrets:
+        text, error = secrets.mask(text), secrets.mask(error)
+        attached = workspace.attachments.get(call.id)
+        if attached is not None:
+            workspace.attachments[call.id] = secrets.mask_value(attached)
+    return text, error, seen
 
 
 async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, guard: Guard, turn: Caller) -> str:

@@ -20,6 +20,7 @@ from greenroom.agents._stay import Stay
 from greenroom.agents._structured import AnswerTool
 from greenroom.agents.memory import InstructionFile, MemoryFolder
 from greenroom.agents.review import AutoMode
+from greenroom.containment import Secrets
 from greenroom.core import Blocking, Cause
 from greenroom.hooks import STOP_BLOCK_CAP, HookRunner
 from greenroom.inbox import UNCLASSIFIED, Origin
@@ -104,6 +105,8 @@ class AgentServices:
     wait_durable: Callable[[], Awaitable[None]] | None = None
     """Returns when all that was said and emitted so far survives a crash; awaited before a call that may change something.
     Raises `JournalError` when it cannot be. None: nothing is kept."""
+    secrets: Secrets = attrs.field(factory=Secrets)
+    """Known secrets, which are masked in the results of calls before they enter a conversation."""
     session_id: str = ""
     main_transcript: Path | None = None
     """The main agent's transcript, which hooks are told of."""

@@ -2,7 +2,9 @@
 
 from greenroom.containment._environment import (
     HARMLESS,
+    SECRET_ENDS,
     SECRET_PREFIXES,
+    SECRET_TAILS,
     SECRET_WORDS,
     SERVER_VARIABLES,
     ChildKind,
@@ -10,16 +12,22 @@ from greenroom.containment._environment import (
     holds_secret,
 )
 from greenroom.containment._git import Git, GitCall, GitTooOld, clean_environment, run_git
+from greenroom.containment._masked_disk import MaskedDisk
+from greenroom.containment._secrets import Secrets
 
 __all__ = [
     "HARMLESS",
+    "SECRET_ENDS",
     "SECRET_PREFIXES",
+    "SECRET_TAILS",
     "SECRET_WORDS",
     "SERVER_VARIABLES",
     "ChildKind",
     "Git",
     "GitCall",
     "GitTooOld",
+    "MaskedDisk",
+    "Secrets",
     "child_environment",
     "clean_environment",
     "holds_secret",

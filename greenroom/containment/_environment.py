@@ -19,11 +19,16 @@ SECRET_PREFIXES: Final = ("ANTHROPIC_", "AWS_", "AZURE_", "CLOUDSDK_AUTH_", "GOO
 """Variables of providers; all of them but those of `HARMLESS`."""
 SECRET_WORDS: Final = (
     *("APIKEY", "API_KEY", "ACCESS_KEY", "ACCOUNT_KEY", "AUTH_KEY", "ENCRYPTION_KEY", "MASTER_KEY", "PRIVATE_KEY"),
-    *("SECRET", "SECRETS", "SECRET_KEY", "SIGNING_KEY", "TOKEN", "TOKENS", "PAT", "JWT", "BEARER", "COOKIE"),
-    *("PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "PWD", "CREDENTIAL", "CREDENTIALS", "AUTH", "AUTHORIZATION"),
-    *("CONNECTION_STRING", "DATABASE_URL", "DSN", "WEBHOOK_URL"),
+    *("SECRET", "SECRETS", "SIGNING_KEY", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS"),
 )
 """Words that make a name one of a secret, between underscores or at its ends."""
+SECRET_ENDS: Final = (
+    *("TOKEN", "TOKENS", "PAT", "JWT", "BEARER", "COOKIE", "PASS", "PWD", "AUTH", "AUTHORIZATION"),
+    *("CONNECTION_STRING", "DATABASE_URL", "DSN", "WEBHOOK_URL"),
+)
+"""Words that do so as the last one."""
+SECRET_TAILS: Final = ("PASSWORD", "SECRET", "APIKEY", "TOKEN")
+"""Letters that do so at the end, also without an underscore before them, as in `PGPASSWORD`."""
 HARMLESS: Final = frozenset(
     (
         *("PWD", "OLDPWD", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL"),
@@ -39,7 +44,10 @@ SERVER_VARIABLES: Final = (
     *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"),
 )
 """What an MCP server gets of the environment of the process; `*` stands for any end."""
-_SECRET: Final = re.compile(rf"(?:^|_)(?:{'|'.join(SECRET_WORDS)})(?:_\d+)?(?:_B64|_BASE64)?$")
+_SECRET: Final = re.compile(
+    rf"(?:^|_)(?:{'|'.join(SECRET_WORDS)})(?:_|$)"
+    rf"|(?:(?:^|_)(?:{'|'.join(SECRET_ENDS)})|{'|'.join(SECRET_TAILS)})(?:_\d+|_B64|_BASE64)*$"
+)
 
 
 class ChildKind(StrEnum):
@@ -57,6 +65,12 @@ def holds_secret(name: str) -> bool:
     if upper in HARMLESS:
         return False
     return upper.startswith(SECRET_PREFIXES) or _SECRET.search(upper) is not None
+
+
+def names_secret_value(name: str) -> bool:
+    """Return True if the value of a variable is a secret by itself, and not only told by it, as a profile or a path is."""
+    upper = name.upper()
+    return upper not in HARMLESS and (upper == "AWS_ACCESS_KEY_ID" or _SECRET.search(upper) is not None)
 
 
 def child_environment(

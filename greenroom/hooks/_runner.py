@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, final
 import attrs
 import trio
 
-from greenroom.containment import ChildKind, child_environment
+from greenroom.containment import ChildKind, Secrets, child_environment
 from greenroom.core import GreenroomError, Ports
 from greenroom.hooks._answers import read_agent_verdict, read_command, read_http, read_object, read_verdict
 from greenroom.hooks._asking import (
@@ -88,6 +88,8 @@ class HookServices:
     """The variables of the settings, as they are now: commands get all of them."""
     pass_env: Collection[str] = ()
     """Names of variables that commands get although they hold secrets; `*` stands for any characters."""
+    secrets: Secrets = attrs.field(factory=Secrets)
+    """What is masked in what commands print."""
     ports: Ports = attrs.field(factory=Ports)
     emit: Callable[..., int] = lambda *_: 0
     """`recorder.emit_fields`."""
@@ -314,7 +316,10 @@ class HookRunner:
             raise HandlerFailed(f"it could not be started: {error}") from error
         if watched is not None:
             watched.exited(done.exit_code)
-        return done
+        secrets = services.secrets
+        return (
+            attrs.evolve(done, stdout=secrets.mask(done.stdout), stderr=secrets.mask(done.stderr)) if secrets else done
+        )
 
     async def _line(
         self, handler: CommandHandler, exported: Mapping[str, str], environment: Mapping[str, str]

@@ -22,7 +22,7 @@ from greenroom.agents import AgentDefinition, AgentServices, CompactionSettings,
 from greenroom.agents.crew import Stays, delegation_from_environment, moves_calls
 from greenroom.agents.definitions import DefinitionSource, builtin_definitions
 from greenroom.agents.review import AutoMode
-from greenroom.containment import Git
+from greenroom.containment import Git, MaskedDisk, Secrets
 from greenroom.core import Event, Ports, Recorder, UsageError, open_bare_nursery
 from greenroom.core.sources import Diagnostic, FoundPlugins, Kind, Places
 from greenroom.hooks import HookServices
@@ -53,7 +53,7 @@ from greenroom.supervisor import Supervisor
 from greenroom.tasks import TaskNotice, Tasks, open_tasks, record_new, record_settled, record_task, record_undelivered
 from greenroom.teams import teams_from_environment
 from greenroom.tools import SystemProcesses, ToolSet, open_processes
-from greenroom.trace import Journal
+from greenroom.trace import JOURNAL, RECENT, Journal
 from greenroom.worktrees import Worktrees
 
 ModelFor: TypeAlias = Callable[[SessionSettings, AgentDefinition], Model]
@@ -80,6 +80,8 @@ class Plan:
     """Those of the settings; they change when files do."""
     environ: Mapping[str, str] = attrs.field(repr=False)
     """Variables of the machine, with those of the settings before them, as they are now."""
+    secrets: Secrets = attrs.field(init=False)
+    """The known secrets, which are masked in what is recorded."""
     compaction: CompactionSettings
     limits: EnvironmentLimits
     git: str
@@ -96,11 +98,21 @@ class Plan:
     worktree: str | None = None
     """The worktree that it begins in, as `open_session` is told; None for none, or that of the run that it goes on with."""
 
+    @secrets.default
+    def _known_secrets(self) -> Secrets:
+        return Secrets(self.environ)
+
     @property
     def calls(self) -> Git:
         """How git is called."""
         passed = (*self.settings.scalars.pass_env, *self.variables)
         return Git(environ=self.environ, is_trusted=self.settings.is_trusted, passed=passed)
+
+    def masking(self, ports: Ports) -> Ports:
+        """Return ports whose disk masks known secrets in what is recorded beside the conversations."""
+        return (
+            attrs.evolve(ports, disk=MaskedDisk(ports.disk, self.secrets, (JOURNAL, RECENT))) if self.secrets else ports
+        )
 
     @property
     def project(self) -> Path:
@@ -253,6 +265,7 @@ async def open_surroundings(
             mark=run_folder.name,
             environ=environ,
             pass_env=plan.settings.scalars.pass_env,
+            secrets=plan.secrets,
         ) as processes,
         open_bare_nursery() as nursery,
     ):
@@ -354,6 +367,7 @@ def _hook_services(
         environment=plan.environ,
         named=plan.variables,
         pass_env=plan.settings.scalars.pass_env,
+        secrets=plan.secrets,
         ports=ports,
         emit=journal.recorder.emit_fields,
         rules=HookRules(cwd=str(plan.cwd), home=plan.policy.home),
@@ -447,6 +461,7 @@ def _services(
         ),
         wait_durable=looking_first(composition.checkpoints, journal.commit, ports),
         changes=composition.checkpoints,
+        secrets=plan.secrets,
         session_id=run_folder.name,
         main_transcript=run_folder / TRANSCRIPTS / transcript_name("", is_main=True),
         can_use_tool=hosted.can_use_tool,

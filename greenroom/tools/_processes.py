@@ -20,7 +20,7 @@ from typing import Final, Protocol, final
 import attrs
 import trio
 
-from greenroom.containment import ChildKind, child_environment
+from greenroom.containment import ChildKind, Secrets, child_environment
 from greenroom.core import Blocking, Ids, make_private_folder, open_private, task_id
 from greenroom.tools._errors import ToolError
 from greenroom.tools._outputs import INLINE_CHARACTERS, Output, read_output, read_tail
@@ -192,6 +192,7 @@ class SystemProcesses:
         reaper: Reaper,
         environ: Mapping[str, str],
         pass_env: Collection[str],
+        secrets: Secrets,
         grace_s: float,
         max_output_bytes: int,
     ) -> None:
@@ -201,6 +202,7 @@ class SystemProcesses:
         self._reaper = reaper
         self._environ = environ
         self._pass_env = pass_env
+        self._secrets = secrets
         self._grace_s = grace_s
         self._max_output_bytes = max_output_bytes
 
@@ -221,6 +223,8 @@ class SystemProcesses:
             # Not under the caller's deadline, and bounded by our own.
             with trio.CancelScope(shield=True):
                 exit_code = await self._end(group)
+                if self._secrets:
+                    await self._blocking.run(self._secrets.mask_file, output)
         return ProcessEnd(exit_code, left_others)
 
     @asynccontextmanager
@@ -268,6 +272,8 @@ class SystemProcesses:
                     ended_by_itself = group.has_first_ended()
                     exit_code = await self._end(group)
                     await process.stdout.aclose()
+                    if self._secrets:
+                        await self._blocking.run(self._secrets.mask_file, complaints)
                     process.exit_code = exit_code if ended_by_itself else None
                     process.last_words = await self._blocking.run(read_tail, complaints, _LAST_WORDS)
                 else:
@@ -314,8 +320,11 @@ class SystemProcesses:
             raise
 
     async def _wait_first(self, group: _Group, output: Path) -> None:
+        masked = 0
         while not group.has_first_ended():
             await _wait_a_moment(group)
+            if self._secrets:
+                masked = await self._blocking.run(self._secrets.mask_file, output, masked)
             if await self._blocking.run(_size, output) > self._max_output_bytes:
                 limit = f"{self._max_output_bytes} bytes"
                 raise ToolError(f"the command was ended because it printed more than {limit}; see {output}")
@@ -350,6 +359,7 @@ async def open_processes(
     mark: str,
     environ: Mapping[str, str] | None = None,
     pass_env: Collection[str] = (),
+    secrets: Secrets | None = None,
     grace_s: float = GRACE_S,
     max_output_bytes: int = MAX_OUTPUT_BYTES,
 ) -> AsyncIterator[SystemProcesses]:
@@ -363,6 +373,7 @@ async def open_processes(
         environ: Variables for all of them, beside those of this program; looked at whenever one is started.
         pass_env: Names of variables of this program that they get although the names say that they hold secrets, or
             although no server needs them; `*` stands for any characters.
+        secrets: What is masked in files of output, at once and in their place; nothing, unless given.
         grace_s: Seconds between asking a group to end and killing it.
         max_output_bytes: A process that prints more is ended.
     """
@@ -375,6 +386,7 @@ async def open_processes(
             reaper=reaper,
             environ={} if environ is None else environ,
             pass_env=pass_env,
+            secrets=Secrets() if secrets is None else secrets,
             grace_s=grace_s,
             max_output_bytes=max_output_bytes,
         )
