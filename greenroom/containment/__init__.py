@@ -13,6 +13,7 @@ from greenroom.containment._environment import (
 )
 from greenroom.containment._git import Git, GitCall, GitTooOld, clean_environment, run_git
 from greenroom.containment._masked_disk import MaskedDisk
+from greenroom.containment._sandbox import Sandbox, SandboxSettings, read_their_sandbox
 from greenroom.containment._secrets import Secrets
 
 __all__ = [
@@ -27,9 +28,12 @@ __all__ = [
     "GitCall",
     "GitTooOld",
     "MaskedDisk",
+    "Sandbox",
+    "SandboxSettings",
     "Secrets",
     "child_environment",
     "clean_environment",
     "holds_secret",
+    "read_their_sandbox",
     "run_git",
 ]

@@ -22,7 +22,7 @@ from greenroom.agents import AgentDefinition, AgentServices, CompactionSettings,
 from greenroom.agents.crew import Stays, delegation_from_environment, moves_calls
 from greenroom.agents.definitions import DefinitionSource, builtin_definitions
 from greenroom.agents.review import AutoMode
-from greenroom.containment import Git, MaskedDisk, Secrets
+from greenroom.containment import Git, MaskedDisk, Sandbox, Secrets
 from greenroom.core import Event, Ports, Recorder, UsageError, open_bare_nursery
 from greenroom.core.sources import Diagnostic, FoundPlugins, Kind, Places
 from greenroom.hooks import HookServices
@@ -461,6 +461,7 @@ def _services(
         ),
         wait_durable=looking_first(composition.checkpoints, journal.commit, ports),
         changes=composition.checkpoints,
+        sandbox=Sandbox(plan.settings.scalars.sandbox) if plan.settings.scalars.sandbox.enabled else None,
         secrets=plan.secrets,
         session_id=run_folder.name,
         main_transcript=run_folder / TRANSCRIPTS / transcript_name("", is_main=True),

@@ -20,6 +20,7 @@ from greenroom import permissions
 from greenroom.agents import CompactionSettings
 from greenroom.agents.crew import DelegationSettings
 from greenroom.agents.review import AutoModeSettings
+from greenroom.containment import SandboxSettings, read_their_sandbox
 from greenroom.core import SettingsError, UsageError, read_settings
 from greenroom.core.sources import Diagnostic, Kind, Places
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
@@ -87,6 +88,8 @@ class SessionSettings:
     pass_env: tuple[str, ...] = ()
     """Names of variables of the process that commands, hooks and MCP servers get although their names say that they hold secrets,
     or although servers get few variables; `*` stands for any characters."""
+    sandbox: SandboxSettings = attrs.field(factory=SandboxSettings)
+    """What commands run in, besides the rules about them: `enabled`, `network`, `writable`, `unreadable`."""
     permissions: dict[str, Any] = attrs.field(factory=dict)
     """`allow`, `ask`, `deny`, `defaultMode`, `additionalDirectories`, `disableBypassPermissionsMode`."""
     hooks: dict[str, Any] = attrs.field(factory=dict)
@@ -317,6 +320,7 @@ def combined_settings(
     rules: list[PermissionSettings] = []
     hooks: list[ParsedHooks] = []
     scalars: dict[str, Any] = {}
+    files = [_with_sandbox(one, diagnostics) for one in files]
     files = sorted(files, key=lambda one: _FIRST.get(one.source, len(_FIRST)))
     for file in files:
         counts = is_trusted or file.source not in OF_PROJECT
@@ -355,6 +359,16 @@ def combined_settings(
         diagnostics=tuple(diagnostics),
         is_trusted=is_trusted,
     )
+
+
+def _with_sandbox(file: SettingsFile, diagnostics: list[Diagnostic]) -> SettingsFile:
+    """Return a file of others with what it says of a sandbox in our words; what cannot be obeyed is told."""
+    theirs = None if file.is_own else file.values.get("sandbox")
+    if not isinstance(theirs, Mapping):
+        return file
+    made, said = read_their_sandbox(theirs)
+    diagnostics += (Diagnostic(kind=Kind.IGNORED, source=file.name, text=text) for text in said if made["enabled"])
+    return attrs.evolve(file, values={**file.values, "sandbox": made})
 
 
 def _without_effect(file: SettingsFile, sound: frozenset[str]) -> Iterator[Diagnostic]:
