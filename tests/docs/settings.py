@@ -10,6 +10,7 @@ import attrs
 from greenroom.agents import CompactionSettings
 from greenroom.agents.crew import DelegationSettings
 from greenroom.agents.review import AutoModeSettings
+from greenroom.containment import SandboxSettings
 from greenroom.session import SessionSettings, WorktreeKeys
 from greenroom.session._settings import AT_ONCE
 from greenroom.teams import TeamSettings
@@ -31,6 +32,7 @@ TAKES: Final = {
     "DelegationSettings": "object",
     "NeighbourSettings": "object",
     "TeamSettings": "object",
+    "SandboxSettings": "object",
     "WorktreeKeys": "object",
     "ForkSetting": "`off`, `when_type_omitted` or `explicit`",
     "SkillForkSetting": "`wait` or `background`",
@@ -78,6 +80,7 @@ def insert(page: str) -> str:
         ("delegation", DelegationSettings),
         ("teams", TeamSettings),
         ("worktree", WorktreeKeys),
+        ("sandbox", SandboxSettings),
     ):
         begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
         before, _, rest = page.partition(begin)
