@@ -1,10 +1,28 @@
 """The command `greenroom`, also `python -m greenroom`."""
 
 import os
-import signal
 import sys
 
-from greenroom._version import __version__
+
+def _leave_current_folder() -> None:
+    """Remove the current folder from the places of modules, where `python -m` puts it first.
+
+    A `json.py` that lies there would be run. The command `greenroom` and `python -P -m greenroom` have no such place.
+    """
+    try:
+        here = os.getcwd()  # noqa: PTH109 - before any module is imported that Python has not loaded by itself
+    except OSError:  # it is gone, so nothing can be found there
+        return
+    if not sys.flags.safe_path and sys.path[:1] == [here]:
+        del sys.path[0]
+
+
+if __name__ == "__main__":
+    _leave_current_folder()
+
+import signal  # noqa: E402 - the folder is left first
+
+from greenroom._version import __version__  # noqa: E402 - likewise
 
 
 def main() -> None:

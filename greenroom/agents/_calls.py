@@ -21,7 +21,7 @@ from greenroom.agents._guard import Deferred, Guard
 from greenroom.agents._hooking import StoppedByHook
 from greenroom.agents._services import AgentHome
 from greenroom.agents.review import AutoModeEnded
-from greenroom.core import JournalError, error_text
+from greenroom.core import Image, JournalError, error_text
 from greenroom.models import ToolResultBlock, ToolUseBlock
 from greenroom.permissions import canonical_name
 from greenroom.tools import Tool, ToolContext, ToolError, ToolSet, plan_batches, records_itself
@@ -89,7 +89,6 @@ async def _collect(call: ToolUseBlock, turn: Caller, results: dict[str, ToolResu
 
 async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
     emit, home = turn.emit, turn.home
-    images = home.workspace.images
     summary = summarize(call.input)
     agent, incarnation, number = turn.agent, turn.incarnation, turn.round
     began = emit(ToolBegan, agent, incarnation, turn.seq, turn.turn, number, call.id, call.name, summary)
@@ -119,9 +118,7 @@ async def _run_call(call: ToolUseBlock, turn: Caller) -> ToolResultBlock:
         state, error = outcome.state.value, describe(outcome.error)
         raise outcome.reraise or group from None
     finally:
-        seen = images.pop(call.id, ()) if images else ()
-        if home.workspace.responses:
-            home.workspace.responses.pop(call.id, None)
+        text, error, seen = _taken(call, home, text, error)
         size = len(text)
         emit(ToolEnded, agent, incarnation, began, turn.turn, number, call.id, call.name, state, size, error)
     if state is FAILED:
@@ -140,6 +137,20 @@ async def _run_tool(call: ToolUseBlock, turn: Caller) -> str:
     if home.services.wait_durable is not None:
         await _make_durable(call, tool, home.services.wait_durable)
     return await tool.call(call.input, context)
+
+
+def _taken(call: ToolUseBlock, home: AgentHome, text: str, error: str) -> tuple[str, str, Sequence[Image]]:
+    """Return the texts of a call that has ended, with secrets masked, and the images that it left in the workspace."""
+    workspace, secrets = home.workspace, home.services.secrets
+    seen = workspace.images.pop(call.id, ()) if workspace.images else ()
+    if workspace.responses:
+        workspace.responses.pop(call.id, None)
+    if secrets:
+        text, error = secrets.mask(text), secrets.mask(error)
+        attached = workspace.attachments.get(call.id)
+        if attached is not None:
+            workspace.attachments[call.id] = secrets.mask_value(attached)
+    return text, error, seen
 
 
 async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, guard: Guard, turn: Caller) -> str:

@@ -21,6 +21,7 @@ from greenroom.agents._stay import Stay
 from greenroom.agents._structured import AnswerTool
 from greenroom.agents.memory import InstructionFile, MemoryFolder
 from greenroom.agents.review import AutoMode
+from greenroom.containment import Sandbox, Secrets
 from greenroom.core import Blocking, Cause
 from greenroom.hooks import STOP_BLOCK_CAP, HookRunner
 from greenroom.inbox import UNCLASSIFIED, Origin
@@ -105,6 +106,10 @@ class AgentServices:
     wait_durable: Callable[[], Awaitable[None]] | None = None
     """Returns when all that was said and emitted so far survives a crash; awaited before a call that may change something.
     Raises `JournalError` when it cannot be. None: nothing is kept."""
+    sandbox: Sandbox | None = None
+    """What commands run in; None for nothing."""
+    secrets: Secrets = attrs.field(factory=Secrets)
+    """Known secrets, which are masked in the results of calls before they enter a conversation."""
     session_id: str = ""
     main_transcript: Path | None = None
     """The main agent's transcript, which hooks are told of."""
@@ -335,6 +340,7 @@ class AgentHome:
             workspace=self.workspace,
             blocking=services.blocking,
             processes=services.processes,
+            sandbox=services.sandbox,
             background=services.background,
             ask_user=services.ask_user,
             progress=self.note_activity,

@@ -27,6 +27,7 @@ from greenroom.cli._output import complain, note, print_table
 from greenroom.cli._replay_page import Page, counted
 from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._words import printable
+from greenroom.containment import ChildKind, child_environment
 from greenroom.core import GreenroomError, Ports, printable_text
 from greenroom.core.sources import Places, find_places
 from greenroom.mcp import (
@@ -49,7 +50,7 @@ from greenroom.mcp import (
     start_servers,
     with_environment,
 )
-from greenroom.session import SettingSource, find_session_plugins, load_settings, make_data_folders
+from greenroom.session import Settings, SettingSource, find_session_plugins, load_settings, make_data_folders
 from greenroom.supervisor import open_runtime
 from greenroom.tools import open_processes
 
@@ -85,7 +86,7 @@ def list_command(
     """
     here = _look(mcp_config, plugin_dir, is_trusted=trust)
     ladder = Ladder(note)
-    states = trio.run(_with_programs, ladder, partial(_stand, here))
+    states = trio.run(_with_programs, here, ladder, partial(_stand, here))
     if states is None:
         return ladder.exit_code or NOT_DONE
     found = here.found
@@ -136,7 +137,7 @@ def login_command(
         return NOT_DONE
     ladder = Ladder(note)
     show = partial(_show if no_browser else _show_and_open, config.name)
-    came_to = trio.run(_with_programs, ladder, partial(_log_in, config, here, show))
+    came_to = trio.run(_with_programs, here, ladder, partial(_log_in, config, here, show))
     if came_to is None:
         return ladder.exit_code or NOT_DONE
     tools = counted(came_to.tools, "tool")
@@ -183,6 +184,7 @@ class _Here:
     found: FoundServers
     places: Places
     settings: McpSettings
+    said: Settings
 
     @property
     def tokens(self) -> Path:
@@ -209,8 +211,8 @@ def _look(given: list[str] | None, plugin_dirs: list[Path] | None, *, is_trusted
         rules=rules,
     )
     kept = tuple(one for one in found.configs if one.name not in said.scalars.disabledMcpjsonServers)
-    diagnostics = (*plugins.diagnostics, *unread, *found.diagnostics)
-    return _Here(attrs.evolve(found, configs=kept, diagnostics=diagnostics), places, settings)
+    diagnostics = (*said.diagnostics, *plugins.diagnostics, *unread, *found.diagnostics)
+    return _Here(attrs.evolve(found, configs=kept, diagnostics=diagnostics), places, settings, said)
 
 
 def _named(name: str, found: FoundServers) -> ServerConfig | None:
@@ -226,7 +228,9 @@ def _named(name: str, found: FoundServers) -> ServerConfig | None:
     return None
 
 
-async def _with_programs(ladder: Ladder, work: Callable[[Ports, Programs, Path], Awaitable[T]]) -> T | None:
+async def _with_programs(
+    here: _Here, ladder: Ladder, work: Callable[[Ports, Programs, Path], Awaitable[T]]
+) -> T | None:
     """Do some work with what starts programs; None where a signal ended it.
 
     Raises:
@@ -239,7 +243,12 @@ async def _with_programs(ladder: Ladder, work: Callable[[Ports, Programs, Path],
         with ladder.stop_scope, tempfile.TemporaryDirectory(prefix="greenroom-mcp-") as name:
             folder = Path(name)
             async with open_processes(
-                blocking=ports.blocking, ids=ports.ids, folder=folder, mark="greenroom-mcp"
+                blocking=ports.blocking,
+                ids=ports.ids,
+                folder=folder,
+                mark="greenroom-mcp",
+                environ=here.said.env,
+                pass_env=here.said.scalars.pass_env,
             ) as programs:
                 try:
                     result = await work(ports, programs, folder)
@@ -283,8 +292,9 @@ async def _show(name: str, address: str) -> None:
 async def _show_and_open(name: str, address: str) -> None:
     await _show(name, address)
     # A process of its own, without the terminal: browsers for terminals would take it, and others print on it.
-    command = [sys.executable, "-m", "webbrowser", address]
-    await trio.run_process(command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, check=False)
+    command = [sys.executable, "-I", "-m", "webbrowser", address]  # isolated: not the modules of the current folder
+    environ = child_environment(ChildKind.COMMAND)
+    await trio.run_process(command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, check=False, env=environ)
 
 
 def _row(one: ServerState, config: ServerConfig) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from greenroom.cli._replay_page import counted
-from greenroom.core import UsageError
+from greenroom.core import UsageError, open_private
 from greenroom.trace import Entry, Header, JournalText, chrome_trace, otlp_traces
 
 
@@ -48,5 +49,6 @@ def exported(journal: JournalText, wanted: Format, output: Path | None) -> None:
         raise UsageError(f"--output {output}: there is no folder {output.parent}")
     if output.exists() and output.samefile(journal.path):
         raise UsageError(f"--output {output}: that is the journal itself")
-    output.write_bytes(content)
+    with os.fdopen(open_private(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+        file.write(content)
     print(f"{output}: {counted(len(journal.entries), 'event')}; {_OPENED_BY[wanted]}")

@@ -53,7 +53,7 @@ def standing_by_lock(journal: Path) -> Standing:
     except ImportError:
         return Standing.UNKNOWN
     try:
-        descriptor = os.open(journal.parent / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(journal.parent / LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return Standing.BROKEN_OFF
     except OSError:

@@ -227,6 +227,9 @@ def settings_of(flags: RunFlags, allow: Sequence[str], deny: Sequence[str]) -> t
         given = with_delegation(given, coordinator=True)
     if flags.record:
         given = {**given, "record_model": True}
+    if flags.sandbox:
+        said = given.get("sandbox")
+        given = {**given, "sandbox": {**(said if isinstance(said, dict) else {}), "enabled": True}}
     return given, hosted
 
 

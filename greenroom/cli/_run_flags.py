@@ -159,6 +159,12 @@ class RunFlags:
     trust: Annotated[bool, flag("Trust this project: what its own settings and agents allow, run or set counts.")] = (
         False
     )
+    sandbox: Annotated[
+        bool,
+        flag(
+            "Run commands in a sandbox (bubblewrap) in which only the project can be written to; refuse them without it."
+        ),
+    ] = False
     cwd: Annotated[Path, flag("The folder to work in.")] = Path()
     runs: Annotated[
         Path | None,

@@ -46,6 +46,7 @@ class Opening:
     cwd: str
     model: str
     permission_mode: str
+    is_sandboxed: bool = attrs.field(default=False, kw_only=True)
     version: str
     api_key_source: str
     """The variable that the key came from; `none` where there is none."""
@@ -124,6 +125,7 @@ def init_line(opening: Opening, *, uuid: str) -> Line:
         # Under the name that readers of this format look for.
         "claude_code_version": opening.version,
         "capabilities": list(opening.capabilities),
+        **({"sandbox": {"enabled": True}} if opening.is_sandboxed else {}),
         **({"mcp_server_errors": errors} if errors else {}),
         **({"plugin_errors": broken} if broken else {}),
         "uuid": uuid,

@@ -446,6 +446,7 @@ def opening_of(session: Session) -> Opening:
         cwd=str(session.cwd),
         model=session.model,
         permission_mode=session.permission_mode,
+        is_sandboxed=session.is_sandboxed,
         version=__version__,
         api_key_source=key_source(),
         tools=session.tools,

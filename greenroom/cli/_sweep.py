@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import trio
 
-from greenroom.cli._output import typed
+from greenroom.cli._output import note, typed
 from greenroom.cli._replay_page import Page, counted
 from greenroom.core import SystemClock, UsageError
-from greenroom.core.sources import find_places
+from greenroom.core.sources import Kind, find_places
 from greenroom.session import SettingSource, SweepReport, load_settings, sweep_runs
 from greenroom.store import CLEANUP_PERIOD_DAYS, RetentionSettings, Verdict
 from greenroom.trace import runs_folder
@@ -23,6 +23,7 @@ from greenroom.worktrees import Fate, NoRepository, Release, WorktreeError, Work
 
 SWEPT: Final = 0
 NOT_SWEPT: Final = 1
+_PERIODS: Final = ("cleanupPeriodDays", "max_runs_bytes")
 
 
 def sweep_command(
@@ -60,7 +61,14 @@ def sweep_command(
     for flag, number, least in (("--days", days, 1), ("--max-bytes", max_bytes, 1), ("--keep-newest", keep_newest, 0)):
         if number is not None and number < least:
             raise UsageError(f"{flag} has to be at least {least}, not {number}")
-    said = load_settings(find_places(Path.cwd()), SettingSource, is_trusted=True).scalars
+    # How long runs are kept counts in any project; a mistake in the file of one must not keep them from being removed.
+    found = load_settings(find_places(Path.cwd()), SettingSource, is_trusted=True, is_lenient=True)
+    unclear = [one for one in found.diagnostics if one.kind is Kind.BROKEN or any(key in one.text for key in _PERIODS)]
+    if unclear and days is None:
+        raise UsageError(f"{unclear[0]}; nothing is removed: correct it, or say --days")
+    for diagnostic in found.diagnostics:
+        note(str(diagnostic))
+    said = found.scalars
     settings = RetentionSettings(
         cleanup_period_days=_first(days, said.cleanupPeriodDays, CLEANUP_PERIOD_DAYS),
         max_runs_bytes=_first(max_bytes, said.max_runs_bytes, None),

@@ -60,6 +60,7 @@ from greenroom.core._ports import (
     SystemDisk,
     ThreadBlocking,
 )
+from greenroom.core._private import make_private_folder, open_private
 from greenroom.core._recorder import Listener, Recorder, RecorderStatistics
 from greenroom.core._settings import read_settings
 from greenroom.core._switches import read_switch
@@ -144,8 +145,10 @@ __all__ = [
     "is_private_host",
     "is_session_id",
     "is_uuid",
+    "make_private_folder",
     "message_of",
     "open_bare_nursery",
+    "open_private",
     "point",
     "printable_json",
     "printable_text",

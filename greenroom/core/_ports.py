@@ -6,10 +6,12 @@ file or starts a thread. The production side is here; the test kit has its own.
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import resource
 import secrets
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -20,6 +22,7 @@ import attrs
 import trio
 
 from greenroom.core._ids import Ids, SystemIds
+from greenroom.core._private import make_private_folder, open_private
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -129,13 +132,13 @@ class SystemDisk:
 
     def make_folder(self, path: Path) -> None:
         """Make a folder and its parents, mode 0700."""
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(path)
 
     def append(self, path: Path, content: bytes) -> None:
         """Append all of `content`, or raise `OSError`."""
         descriptor = self._open.pop(path, None)
         if descriptor is None:
-            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self._open[path] = descriptor
         if len(self._open) > self._most_open:
             os.close(self._open.pop(next(iter(self._open))))
@@ -158,7 +161,7 @@ class SystemDisk:
     def write(self, path: Path, content: bytes) -> None:
         """Replace a file through a temporary neighbour and a rename."""
         temporary = path.with_name(f".{path.name}.new")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             rest = memoryview(content)
             while rest:
@@ -173,8 +176,12 @@ class SystemDisk:
         temporary.replace(path)
 
     def read(self, path: Path) -> bytes:
-        """Return the whole content of a file."""
-        return path.read_bytes()
+        """Return the whole content of a file; what is not a regular file is an `OSError`, for reading it may never end."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(errno.EINVAL, "not a regular file", str(path))
+            return file.read()
 
     def size(self, path: Path) -> int:
         """Return the length of a file in bytes."""

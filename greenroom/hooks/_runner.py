@@ -9,7 +9,7 @@ Must not know: agents, permissions, models: what it needs of them are the ports 
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol, final
@@ -18,6 +18,7 @@ import attrs
 import trio
 
 from greenroom.actors import decide_outcome, describe
+from greenroom.containment import ChildKind, Secrets, child_environment
 from greenroom.core import GreenroomError, Ports, error_text, message_of
 from greenroom.hooks._answers import read_agent_verdict, read_command, read_http, read_object, read_verdict
 from greenroom.hooks._asking import (
@@ -84,7 +85,13 @@ class HookServices:
     project: Path
     """The folder that the session was opened in; it stays the same in worktrees."""
     environment: Mapping[str, str] = attrs.field(repr=False)
-    """What commands see of the outside, besides what every hook is given."""
+    """The variables of the machine and of the settings; commands get those that hold no secret, and those that are named."""
+    named: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    """The variables of the settings, as they are now: commands get all of them."""
+    pass_env: Collection[str] = ()
+    """Names of variables that commands get although they hold secrets; `*` stands for any characters."""
+    secrets: Secrets = attrs.field(factory=Secrets)
+    """What is masked in what commands print."""
     ports: Ports = attrs.field(factory=Ports)
     emit: Callable[..., int] = lambda *_: 0
     """`recorder.emit_fields`."""
@@ -305,7 +312,12 @@ class HookRunner:
     ) -> Finished | Running:
         services = self._services
         may_leave = not handler.is_async and services.start_soon is not None
-        environment = {**services.environment, **exported}
+        environment = child_environment(
+            ChildKind.COMMAND,
+            services.environment,
+            named={**services.named, **exported},
+            passed=services.pass_env,
+        )
         try:
             done = await run_command(
                 await self._line(handler, exported, environment),
@@ -320,7 +332,10 @@ class HookRunner:
             raise HandlerFailed(f"it could not be started: {error}") from error
         if watched is not None and isinstance(done, Finished):
             watched.exited(done.exit_code)
-        return done
+        secrets = services.secrets
+        return (
+            attrs.evolve(done, stdout=secrets.mask(done.stdout), stderr=secrets.mask(done.stderr)) if secrets else done
+        )
 
     async def _line(
         self, handler: CommandHandler, exported: Mapping[str, str], environment: Mapping[str, str]

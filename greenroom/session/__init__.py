@@ -19,7 +19,8 @@ from greenroom.session._queue import Interrupted, SessionInbox
 from greenroom.session._resume import Beginning, Fork, find_session, read_beginning, transcript_opener
 from greenroom.session._rewind_run import rewind_run
 from greenroom.session._session import Session
-from greenroom.session._settings import SessionSettings, SettingSource, WorktreeKeys, load_settings
+from greenroom.session._settings import SessionSettings, Settings, WorktreeKeys, load_settings
+from greenroom.session._settings_files import SettingSource
 from greenroom.session._settings_watch import SETTINGS_NOTICE
 from greenroom.session._status import AgentStatus, TaskStatus
 from greenroom.session._stream import EventStream
@@ -50,6 +51,7 @@ __all__ = [
     "SessionSettings",
     "SessionTitled",
     "SettingSource",
+    "Settings",
     "SweepReport",
     "TaskHandle",
     "TaskResult",

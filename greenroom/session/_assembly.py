@@ -22,6 +22,7 @@ from greenroom.agents import AgentDefinition, AgentServices, CompactionSettings,
 from greenroom.agents.crew import Stays, delegation_from_environment, moves_calls
 from greenroom.agents.definitions import DefinitionSource, builtin_definitions
 from greenroom.agents.review import AutoMode
+from greenroom.containment import Git, MaskedDisk, Sandbox, Secrets
 from greenroom.core import Event, Ports, Recorder, UsageError, open_bare_nursery
 from greenroom.core.sources import Diagnostic, FoundPlugins, Kind, Places
 from greenroom.hooks import HookServices
@@ -62,6 +63,7 @@ from greenroom.session._settings import (
     read_sources,
     settings_stamps,
 )
+from greenroom.session._settings_files import SettingSource, Stamps, read_sources, settings_stamps
 from greenroom.session._spent import read_spent
 from greenroom.session._title import Title
 from greenroom.session._worktree_hooks import SettingsWorktreeHooks
@@ -70,7 +72,7 @@ from greenroom.supervisor import Supervisor
 from greenroom.tasks import TaskNotice, Tasks, open_tasks, record_new, record_settled, record_task, record_undelivered
 from greenroom.teams import teams_from_environment
 from greenroom.tools import SystemProcesses, ToolSet, open_processes
-from greenroom.trace import Journal
+from greenroom.trace import JOURNAL, RECENT, Journal
 from greenroom.worktrees import Worktrees
 
 ModelFor: TypeAlias = Callable[[SessionSettings, AgentDefinition], Model]
@@ -97,6 +99,8 @@ class Plan:
     """Those of the settings; they change when files do."""
     environ: Mapping[str, str] = attrs.field(repr=False)
     """Variables of the machine, with those of the settings before them, as they are now."""
+    secrets: Secrets = attrs.field(init=False)
+    """The known secrets, which are masked in what is recorded."""
     compaction: CompactionSettings
     limits: EnvironmentLimits
     git: str
@@ -114,6 +118,22 @@ class Plan:
     """What hooks of `Setup` are told first: `init` or `maintenance`; empty where they do not run."""
     worktree: str | None = None
     """The worktree that it begins in, as `open_session` is told; None for none, or that of the run that it goes on with."""
+
+    @secrets.default
+    def _known_secrets(self) -> Secrets:
+        return Secrets(self.environ)
+
+    @property
+    def calls(self) -> Git:
+        """How git is called."""
+        passed = (*self.settings.scalars.pass_env, *self.variables)
+        return Git(environ=self.environ, is_trusted=self.settings.is_trusted, passed=passed)
+
+    def masking(self, ports: Ports) -> Ports:
+        """Return ports whose disk masks known secrets in what is recorded beside the conversations."""
+        return (
+            attrs.evolve(ports, disk=MaskedDisk(ports.disk, self.secrets, (JOURNAL, RECENT))) if self.secrets else ports
+        )
 
     @property
     def project(self) -> Path:
@@ -213,13 +233,18 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
         environ=environ,
         compaction=as_managed("compaction", compaction_from_environment(environ, settings.scalars.compaction)),
         limits=limits,
-        git=await run(git_status, cwd, environ) if describes_place(places) else "",
+        git=await run(_standing, cwd, places, environ, settings),
         plugins=plugins,
         servers=servers,
         mcp=mcp,
         setup=wish.setup or "",
         problems=(*([of_mode] if of_mode else []), *map(str, diagnostics), *problems),
     )
+
+
+def _standing(cwd: Path, places: Places | None, environ: Mapping[str, str], settings: Settings) -> str:
+    """Return how the repository stands, in words; empty where agents are not told. It blocks."""
+    return git_status(cwd, Git(environ=environ, is_trusted=settings.is_trusted)) if describes_place(places) else ""
 
 
 def _policy_of(wish: Wish, settings: Settings, tools: ToolSet, cwd: Path, home: Path) -> tuple[Policy, list[str]]:
@@ -263,6 +288,8 @@ async def open_surroundings(
             mark=run_folder.name,
             environ=environ,
             max_output_bytes=plan.settings.scalars.limits.command_output_bytes,
+            pass_env=plan.settings.scalars.pass_env,
+            secrets=plan.secrets,
         ) as processes,
         open_bare_nursery() as nursery,
     ):
@@ -362,6 +389,9 @@ def _hook_services(
     return HookServices(
         project=plan.project,
         environment=plan.environ,
+        named=plan.variables,
+        pass_env=plan.settings.scalars.pass_env,
+        secrets=plan.secrets,
         ports=ports,
         emit=journal.recorder.emit_fields,
         rules=HookRules(cwd=str(plan.cwd), home=plan.policy.home),
@@ -404,7 +434,7 @@ def make_delegation(
         ports=ports,
         hooks=SettingsWorktreeHooks(composition.hooks, composition.services),
         record=record,
-        environment=plan.environ,
+        calls=plan.calls,
     )
     delegation = Delegation(
         branch,
@@ -455,6 +485,8 @@ def _services(
         ),
         wait_durable=looking_first(composition.checkpoints, journal.commit, ports),
         changes=composition.checkpoints,
+        sandbox=Sandbox(plan.settings.scalars.sandbox) if plan.settings.scalars.sandbox.enabled else None,
+        secrets=plan.secrets,
         session_id=run_folder.name,
         main_transcript=run_folder / TRANSCRIPTS / transcript_name("", is_main=True),
         can_use_tool=hosted.can_use_tool,

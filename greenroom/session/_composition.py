@@ -42,6 +42,7 @@ from greenroom.agents.memory import (
     render_memory,
     tools_with_memory,
 )
+from greenroom.containment import Git
 from greenroom.core import Ports
 from greenroom.core.sources import FoundPlugins, Places
 from greenroom.hooks import HookServices, ParsedHooks
@@ -60,7 +61,8 @@ from greenroom.session._following import follow_files
 from greenroom.session._in_force import InForce
 from greenroom.session._leading import as_coordinator, give_scratchpad, open_folders, workers_in_words
 from greenroom.session._policy import policy_of
-from greenroom.session._settings import Settings, SettingSource
+from greenroom.session._settings import Settings
+from greenroom.session._settings_files import SettingSource
 from greenroom.session._skill_ports import skill_ports, taking_up_by
 from greenroom.session._title import Title
 from greenroom.session._tool_lists import check_tool_list, names
@@ -388,7 +390,8 @@ class Composition(InForce):
                 home.follow = follow_files(home, self._places, instructions, self.skills, run, found)
             git = self._git
             if home.stay is not None:  # it is another checkout that it stands in
-                git = await self._ports.blocking.run(git_status, home.stay.worktree.path, self._environ)
+                calls = Git(environ=self._environ, is_trusted=self._settings.is_trusted)
+                git = await self._ports.blocking.run(git_status, home.stay.worktree.path, calls)
             return compose_system_prompt(
                 definition,
                 environment="\n\n".join(part for part in (self._environment(home, git), leading) if part),

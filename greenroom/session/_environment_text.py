@@ -8,13 +8,12 @@ from __future__ import annotations
 import platform
 import re
 import subprocess
-from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Final
 
+from greenroom.containment import Git, GitTooOld, run_git
 from greenroom.core import escape_text
-from greenroom.worktrees import clean_environment
 
 GIT: Final = "# Git"
 """What the part about the repository begins with."""
@@ -24,7 +23,6 @@ MOST_COMMITS: Final = 5
 _BRANCH: Final = re.compile(
     r"^Branch: (?:No commits yet on )?(?P<name>(?!HEAD \()\S+?)(?:\.\.\.\S+)?(?: \[[^]]*\])?$", re.MULTILINE
 )
-_ASKING: Final = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 
 
 def environment_text(folder: Path, day: date, git: str = "") -> str:
@@ -39,9 +37,9 @@ def environment_text(folder: Path, day: date, git: str = "") -> str:
     return f"{said}\n\n{git}" if git else said
 
 
-def git_status(folder: Path, environ: Mapping[str, str]) -> str:
+def git_status(folder: Path, git: Git) -> str:
     """Return how the repository around a folder stands (agents 1.85); empty where there is none. Looks at the disk; blocks."""
-    status = _ask(folder, environ, "status", "--short", "--branch", "--untracked-files=normal")
+    status = _ask(git, folder, "status", "--short", "--branch", "--untracked-files=normal")
     if not status:
         return ""
     branch, *changes = status.splitlines()
@@ -52,7 +50,7 @@ def git_status(folder: Path, environ: Mapping[str, str]) -> str:
         f"{GIT}\n\nWhen the session began, in {folder}; it is not kept up to date.\nBranch: {branch.removeprefix('## ')}"
     ]
     parts.append("\n".join(["Changed files:", *shown]) if changes else "No changed files.")
-    commits = _ask(folder, environ, "log", "--oneline", "--no-decorate", f"-{MOST_COMMITS}")
+    commits = _ask(git, folder, "log", "--oneline", "--no-decorate", f"-{MOST_COMMITS}")
     if commits:
         parts.append(f"Latest commits:\n{commits.rstrip()}")
     return escape_text("\n".join(parts))  # names of files and subjects of commits are anybody's
@@ -64,18 +62,9 @@ def branch_in(git: str) -> str:
     return "" if found is None else found["name"]
 
 
-def _ask(folder: Path, environ: Mapping[str, str], *arguments: str) -> str:
+def _ask(git: Git, folder: Path, *arguments: str) -> str:
     try:
-        done = subprocess.run(
-            [*_ASKING, *arguments],
-            cwd=folder,
-            env={**clean_environment(environ), "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=TIMEOUT_S,
-            check=False,
-            start_new_session=True,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        done = run_git(git, folder, *arguments, timeout_s=TIMEOUT_S)
+    except (OSError, GitTooOld, subprocess.TimeoutExpired):
         return ""
     return "" if done.returncode else done.stdout.decode(errors="replace")

@@ -13,7 +13,8 @@ import attrs
 
 from greenroom.core.sources import Diagnostic, Places, Scope, find_places
 from greenroom.mcp import FoundServers, McpSettings, ServerScope, find_servers, with_environment
-from greenroom.session._settings import Settings, SettingSource
+from greenroom.session._settings import Settings
+from greenroom.session._settings_files import SettingSource
 
 _DISCOVERED = frozenset((Scope.PROJECT, Scope.USER))
 

@@ -17,7 +17,7 @@ from greenroom.core.sources import Places
 from greenroom.hooks import ParsedHooks
 from greenroom.permissions import Policy, Scope, Update, apply_updates, updated_settings
 from greenroom.session._agent_hooks import AgentHooks
-from greenroom.session._settings import SettingSource, settings_path
+from greenroom.session._settings_files import SettingSource, settings_path
 
 KEPT_IN: Final = {
     Scope.LOCAL: SettingSource.LOCAL,

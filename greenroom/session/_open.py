@@ -177,7 +177,10 @@ async def _running(
 ) -> AsyncIterator[Session]:
     """Run a session in its folder, with the conversation of an earlier run if there is one."""
     model = host.model
-    async with model.open(), open_journal(folder, ports=ports, catalogue=EVENTS, run=folder.name) as journal:
+    async with (
+        model.open(),
+        open_journal(folder, ports=plan.masking(ports), catalogue=EVENTS, run=folder.name) as journal,
+    ):
         recorder = journal.recorder
         loaded, left = await _read_earlier(folder, earlier, ports)
         recorder.emit(_beginning(plan, folder, model))

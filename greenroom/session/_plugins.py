@@ -16,7 +16,8 @@ import attrs
 from greenroom.core import Ports
 from greenroom.core.sources import Diagnostic, FoundPlugins, Kind, Places, Plugin, find_plugins, shown_path
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
-from greenroom.session._settings import Settings, SettingSource
+from greenroom.session._settings import Settings
+from greenroom.session._settings_files import SettingSource
 
 
 def find_session_plugins(settings: Settings, places: Places, given: Iterable[Path] = ()) -> FoundPlugins:

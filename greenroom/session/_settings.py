@@ -1,20 +1,18 @@
-"""Settings of a session: which files there are, in which order they count, and what is in them.
+"""Settings of a session: what the keys of settings files are, and what all sources say together.
 
 Rule 1 (DESIGN 12.33): what an administrator wants comes before all (agents 13.40), what a program gives before files; local files before shared ones, the project's before the
 user's, ours before `.claude`. The first that says something wins; rules and hooks add up. Rule 2: what our own files say has
 to be right, down to the last key, save single hooks: a
-malformed one disables itself only. In files of others what is not understood is passed over. Rule 3: reading looks at the
-disk: it goes through `Blocking`.
+malformed one disables itself only. In files of others, and in a folder that nobody trusts, what is not understood is left out,
+and told. Rule 3: reading looks at the disk: it goes through `Blocking`.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, final
+from typing import Any, Final, Literal, TypeVar, cast, final
 
 import attrs
 
@@ -22,35 +20,26 @@ from greenroom import permissions
 from greenroom.agents import CompactionSettings
 from greenroom.agents.crew import DelegationSettings
 from greenroom.agents.review import AutoModeSettings
+from greenroom.containment import SandboxSettings, read_their_sandbox
 from greenroom.core import SettingsError, UsageError, read_settings
-from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Places, stamp_of
+from greenroom.core.sources import Diagnostic, Kind, Places
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
 from greenroom.mcp import McpSettings, ServerRules, read_server_rules
 from greenroom.models import ModelSettings, read_effort
 from greenroom.permissions import PermissionSettings, Source, read_permissions
 from greenroom.session._limits import LimitSettings
 from greenroom.session._neighbours import NeighbourSettings
+from greenroom.session._settings_files import (
+    OF_PROJECT,
+    SettingsFile,
+    SettingSource,
+    read_settings_file,
+    settings_files,
+)
 from greenroom.teams import TeamSettings
 from greenroom.worktrees import BaseRef, WorktreeSettings
 
 Part = TypeVar("Part", bound=attrs.AttrsInstance)
-Stamps: TypeAlias = Mapping[Path, tuple[int, ...] | None]
-"""What tells one state of a file from another, by file; None where there is none."""
-LOCAL_FILE: Final = "settings.local.json"
-SHARED_FILE: Final = "settings.json"
-
-
-class SettingSource(StrEnum):
-    """Whose settings files are read."""
-
-    MANAGED = "managed"
-    """Those of the administrator's folders; they come with any of the others."""
-    USER = "user"
-    """`settings.json` of the user's own folder."""
-    PROJECT = "project"
-    """`settings.json` of the project; shared with those who work on it."""
-    LOCAL = "local"
-    """`settings.local.json` of the project; this checkout's."""
 
 
 @final
@@ -96,7 +85,12 @@ class SessionSettings:
     effort: str | int | None = attrs.field(default=None, validator=_check_effort)
     """How hard models think, unless a definition says otherwise."""
     env: dict[str, str] = attrs.field(factory=dict)
-    """Variables for the commands and hooks of the session."""
+    """Variables for the commands, hooks and MCP servers of the session; also those that hold secrets."""
+    pass_env: tuple[str, ...] = ()
+    """Names of variables of the process that commands, hooks and MCP servers get although their names say that they hold secrets,
+    or although servers get few variables; `*` stands for any characters."""
+    sandbox: SandboxSettings = attrs.field(factory=SandboxSettings)
+    """What commands run in, besides the rules about them: `enabled`, `network`, `writable`, `unreadable`."""
     permissions: dict[str, Any] = attrs.field(factory=dict)
     """`allow`, `ask`, `deny`, `defaultMode`, `additionalDirectories`, `disableBypassPermissionsMode`."""
     hooks: dict[str, Any] = attrs.field(factory=dict)
@@ -181,22 +175,6 @@ AT_ONCE: Final = frozenset(("permissions", "hooks", "env")) | _SWITCHES
 
 @final
 @attrs.frozen(kw_only=True)
-class SettingsFile:
-    """One source of settings, read."""
-
-    name: str
-    """The file, or what else it came from, for messages."""
-    source: SettingSource | None
-    """None for what a program gave."""
-    values: Mapping[str, Any]
-    is_own: bool
-    """Whether it is ours, and not of the tool whose files are read as well."""
-    root: Path | None = None
-    """The folder that paths in it are relative to."""
-
-
-@final
-@attrs.frozen(kw_only=True)
 class Settings:
     """The settings of a session, from all of its sources."""
 
@@ -215,7 +193,7 @@ class Settings:
         """The variables of all sources; of one name the first counts."""
         made: dict[str, str] = {}
         for file in reversed(self.files):
-            counts = self.is_trusted or file.source not in _OF_PROJECT
+            counts = self.is_trusted or file.source not in OF_PROJECT
             env = file.values.get("env") if counts else None
             made.update({str(key): str(value) for key, value in env.items()} if isinstance(env, Mapping) else {})
         return made
@@ -251,7 +229,7 @@ class Settings:
         """Return which MCP servers may be connected at all, and what of that cannot be read."""
         only_managed = any(one.values.get("allowManagedMcpServersOnly") is True for one in self._managed)
         those = self._managed if only_managed else self.files
-        trusted = (one for one in those if self.is_trusted or one.source not in _OF_PROJECT)
+        trusted = (one for one in those if self.is_trusted or one.source not in OF_PROJECT)
         return read_server_rules(
             [(one.values, one.name) for one in self.files], may_allow=frozenset(one.name for one in trusted)
         )
@@ -261,14 +239,13 @@ class Settings:
         found = []
         for file in self.files:
             named = file.values.get("plugins") if file.is_own else None
-            if isinstance(named, list | tuple) and (self.is_trusted or file.source not in _OF_PROJECT):
+            if isinstance(named, list | tuple) and (self.is_trusted or file.source not in OF_PROJECT):
                 start = places.cwd if file.source is None else file.root or Path(file.name).parent
                 found += [(file.source, _folder(one, start, places.user)) for one in named]
         return found
 
 
 _FIRST: Final[Mapping[SettingSource | None, int]] = {SettingSource.MANAGED: 0, None: 1}
-_OF_PROJECT: Final = frozenset((SettingSource.PROJECT, SettingSource.LOCAL))
 _SAID_ELSEWHERE: Final = frozenset(
     ("permissions", "mcpServers", "enableAllProjectMcpServers", "enabledMcpjsonServers", "disabledMcpjsonServers")
 ) | {"cleanupPeriodDays", "max_runs_bytes", "deniedMcpServers"}
@@ -296,34 +273,13 @@ def _folder(named: str, start: Path, user: Path) -> Path:
     return Path(os.path.normpath(path))
 
 
-def read_sources(names: Iterable[str]) -> frozenset[SettingSource]:
-    """Return the sources of these names; an administrator's is among them as soon as there is one.
-
-    Raises:
-        UsageError: There is none of that name.
-    """
-    found = set()
-    for name in names:
-        try:
-            found.add(SettingSource(name))
-        except ValueError:
-            raise UsageError(f"there are no settings {name!r}; there are {', '.join(SettingSource)}") from None
-    return frozenset({*found, SettingSource.MANAGED} if found else ())
-
-
-def settings_path(places: Places, source: SettingSource) -> Path:
-    """Return our own settings file of a source: where lasting answers are kept (agents 1.132)."""
-    if source is SettingSource.USER:
-        return places.home / SHARED_FILE
-    return places.main_root / OWN / (LOCAL_FILE if source is SettingSource.LOCAL else SHARED_FILE)
-
-
 def load_settings(
     places: Places | None,
     sources: Iterable[SettingSource] = (),
     *,
     given: Mapping[str, Any] | None = None,
     is_trusted: bool = False,
+    is_lenient: bool = False,
 ) -> Settings:
     """Read the settings of a session. It looks at the disk: call it through `Blocking`.
 
@@ -333,6 +289,7 @@ def load_settings(
         given: What the program gives; it comes behind what an administrator says, before all else, and is read as strictly as
             our own files.
         is_trusted: Whether the project is trusted: else what its files allow, run or set does not count.
+        is_lenient: Whether mistakes in the project's own files are told and left out, as they are where it is not trusted.
 
     Raises:
         SettingsError: A file of ours cannot be read or holds what cannot be used; every problem is named.
@@ -340,90 +297,25 @@ def load_settings(
     files: list[SettingsFile] = []
     diagnostics: list[Diagnostic] = []
     for path, source, is_own in settings_files(places, sources):
-        file = read_settings_file(path, source, is_own=is_own, diagnostics=diagnostics)
+        file = read_settings_file(
+            path, source, is_own=is_own, diagnostics=diagnostics, is_trusted=is_trusted and not is_lenient
+        )
         files += [] if file is None else [file]
     if given:
         files.append(SettingsFile(name="settings", source=None, values=given, is_own=True))
-    return combined_settings(files, diagnostics, is_trusted=is_trusted)
+    return combined_settings(files, diagnostics, is_trusted=is_trusted, is_lenient=is_lenient)
 
 
-def read_settings_file(
-    path: Path, source: SettingSource, *, is_own: bool, diagnostics: list[Diagnostic]
-) -> SettingsFile | None:
-    """Return what a file holds; None where there is none, or one of others that cannot be read. It looks at the disk.
-
-    Args:
-        path: The file.
-        source: Whose it is.
-        is_own: Whether it is ours.
-        diagnostics: Takes what was passed over.
-
-    Raises:
-        SettingsError: It is ours, or an administrator's, and cannot be read or holds no JSON object.
-    """
-    is_needed = is_own or source is SettingSource.MANAGED  # a policy that cannot be read must not count for nothing
-    values = _read(path, is_needed=is_needed, diagnostics=diagnostics)
-    if values is None:
-        return None
-    root = path.parent.parent if source in _OF_PROJECT else None
-    return SettingsFile(name=str(path), source=source, values=values, is_own=is_own, root=root)
-
-
-def settings_files(places: Places | None, sources: Iterable[SettingSource]) -> list[tuple[Path, SettingSource, bool]]:
-    """Return where settings of these sources may lie, in the order in which they count, and whether each file is ours."""
-    wanted = frozenset(sources)
-    return [] if places is None else [one for one in _paths(places) if one[1] in wanted]
-
-
-def settings_stamps(places: Places | None, sources: Iterable[SettingSource]) -> Stamps:
-    """Return what tells the states of these files apart. It looks at the disk: call it through `Blocking`."""
-    return {path: stamp_of(path) for path, _, _ in settings_files(places, sources)}
-
-
-def _paths(places: Places) -> Iterator[tuple[Path, SettingSource, bool]]:
-    """Return where settings may lie, in the order in which they count."""
-    for path in places.policies:
-        yield path, SettingSource.MANAGED, path.name == SHARED_FILE
-    seen: set[Path] = set()
-    for folder in dict.fromkeys((places.cwd, places.root, places.main_root)):
-        for name in (OWN, THEIRS):
-            for file, source in ((LOCAL_FILE, SettingSource.LOCAL), (SHARED_FILE, SettingSource.PROJECT)):
-                path = folder / name / file
-                if path not in seen and path.parent not in {places.home, places.their_home}:
-                    seen.add(path)
-                    yield path, source, name == OWN
-    yield places.home / SHARED_FILE, SettingSource.USER, True
-    yield places.their_home / SHARED_FILE, SettingSource.USER, False
-
-
-def _read(path: Path, *, is_needed: bool, diagnostics: list[Diagnostic]) -> Mapping[str, Any] | None:
-    values: Any = None
-    try:
-        values = json.loads(path.read_bytes() or b"{}")
-        problem = "" if isinstance(values, dict) else "holds no JSON object"
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        problem = f"cannot be read: {error.strerror or error}"
-    except (ValueError, RecursionError) as error:
-        problem = f"is no JSON: {error}"
-    if not problem:
-        return dict(values)
-    if is_needed:
-        raise SettingsError(str(path), (f"the file {problem}",))
-    diagnostics.append(
-        Diagnostic(kind=Kind.BROKEN, source=str(path), text=f"the file {problem}; it counts for nothing")
-    )
-    return None
-
-
-def combined_settings(files: Sequence[SettingsFile], diagnostics: list[Diagnostic], *, is_trusted: bool) -> Settings:
+def combined_settings(
+    files: Sequence[SettingsFile], diagnostics: list[Diagnostic], *, is_trusted: bool, is_lenient: bool = False
+) -> Settings:
     """Return what files say together.
 
     Args:
         files: In the order in which they count; an administrator's are put first, and behind them what a program gives.
         diagnostics: What was passed over when they were read; takes what is passed over now.
         is_trusted: Whether the project is trusted.
+        is_lenient: As for `load_settings`.
 
     Raises:
         SettingsError: A file of ours holds what cannot be used.
@@ -431,10 +323,12 @@ def combined_settings(files: Sequence[SettingsFile], diagnostics: list[Diagnosti
     rules: list[PermissionSettings] = []
     hooks: list[ParsedHooks] = []
     scalars: dict[str, Any] = {}
+    files = [_with_sandbox(one, diagnostics) for one in files]
     files = sorted(files, key=lambda one: _FIRST.get(one.source, len(_FIRST)))
     for file in files:
-        sound = _sound_keys(file, diagnostics)
-        counts = is_trusted or file.source not in _OF_PROJECT
+        counts = is_trusted or file.source not in OF_PROJECT
+        is_strict = file.is_own and counts and not (is_lenient and file.source in OF_PROJECT)
+        sound = _sound_keys(file, diagnostics, is_strict=is_strict)
         if not counts:
             diagnostics += _without_effect(file, sound)
         for field in attrs.fields(SessionSettings):
@@ -448,13 +342,13 @@ def combined_settings(files: Sequence[SettingsFile], diagnostics: list[Diagnosti
             scope=_SCOPES[file.source],
             name=file.name,
             root="" if file.root is None else str(file.root),
-            is_strict=file.is_own,
+            is_strict=is_strict,
             is_trusted=counts,
         )
         said = file.values.get("permissions")
         read = read_permissions(said if isinstance(said, Mapping) else {}, source)
         rules.append(read)
-        kind = HookSource(file.name, _KINDS[file.source], is_trusted=counts, is_strict=file.is_own)
+        kind = HookSource(file.name, _KINDS[file.source], is_trusted=counts, is_strict=is_strict)
         parsed = parse_hooks(file.values, kind)
         hooks.append(parsed)
         diagnostics += (
@@ -470,6 +364,16 @@ def combined_settings(files: Sequence[SettingsFile], diagnostics: list[Diagnosti
     )
 
 
+def _with_sandbox(file: SettingsFile, diagnostics: list[Diagnostic]) -> SettingsFile:
+    """Return a file of others with what it says of a sandbox in our words; what cannot be obeyed is told."""
+    theirs = None if file.is_own else file.values.get("sandbox")
+    if not isinstance(theirs, Mapping):
+        return file
+    made, said = read_their_sandbox(theirs)
+    diagnostics += (Diagnostic(kind=Kind.IGNORED, source=file.name, text=text) for text in said if made["enabled"])
+    return attrs.evolve(file, values={**file.values, "sandbox": made})
+
+
 def _without_effect(file: SettingsFile, sound: frozenset[str]) -> Iterator[Diagnostic]:
     """Say what an untrusted project's file would set if it could."""
     keys = sorted(sound - _SAID_ELSEWHERE)
@@ -478,21 +382,27 @@ def _without_effect(file: SettingsFile, sound: frozenset[str]) -> Iterator[Diagn
         yield Diagnostic(kind=Kind.IGNORED, source=file.name, text=text)
 
 
-def _sound_keys(file: SettingsFile, diagnostics: list[Diagnostic]) -> frozenset[str]:
+def _sound_keys(file: SettingsFile, diagnostics: list[Diagnostic], *, is_strict: bool) -> frozenset[str]:
     """Return the keys of a file that we know and that hold what they should.
 
     Raises:
-        SettingsError: It is ours, and holds something else.
+        SettingsError: It is read strictly, and holds something else.
     """
     known = {field.name for field in attrs.fields(SessionSettings)}
-    if file.is_own:
+    if is_strict:
         read_settings(SessionSettings, file.values, source=file.name)
         return frozenset(file.values)
-    sound = set()
-    for name in sorted(known & set(file.values)):
+    sound: set[str] = set()
+    problems: list[str] = []
+    # In files of others, keys that we do not know are theirs.
+    for name in sorted(file.values if file.is_own else known & set(file.values)):
         try:
             read_settings(SessionSettings, {name: file.values[name]}, source=file.name)
             sound.add(name)
         except SettingsError as error:
-            diagnostics.append(Diagnostic(kind=Kind.IGNORED, source=file.name, text="; ".join(error.problems)))
+            problems += error.problems
+    if problems:
+        text = "; ".join(problems)
+        text = f"{text}: left out" if file.is_own else text
+        diagnostics.append(Diagnostic(kind=Kind.IGNORED, source=file.name, text=text))
     return frozenset(sound)

@@ -23,13 +23,11 @@ from greenroom.session._assembly import Plan
 from greenroom.session._composition import Composition
 from greenroom.session._in_force import KEPT_IN
 from greenroom.session._policy import make_policy, rebased
-from greenroom.session._settings import (
-    AT_ONCE,
-    Settings,
+from greenroom.session._settings import AT_ONCE, Settings, combined_settings
+from greenroom.session._settings_files import (
     SettingsFile,
     SettingSource,
     Stamps,
-    combined_settings,
     read_settings_file,
     settings_files,
     settings_path,

@@ -9,7 +9,8 @@ from typing import final
 import attrs
 
 from greenroom.agents import AgentHome
-from greenroom.core.sources import Places
+from greenroom.core import make_private_folder
+from greenroom.core.sources import Places, Unusable, read_start
 from greenroom.permissions import Effect, Request, Scope, Source, check, parse_rule
 from greenroom.skills import Rendered, RenderPorts, ShellCommand, ShellOutcome
 from greenroom.tools import ToolContext, ToolError
@@ -22,7 +23,7 @@ def skill_ports(home: AgentHome, places: Places, *, is_trusted: bool) -> Callabl
         effort = home.definition.effort
 
         async def make_folder(path: Path) -> None:
-            await home.services.blocking.run(_make_folder, path)
+            await home.services.blocking.run(make_private_folder, path)
 
         return RenderPorts(
             cwd=home.cwd,
@@ -38,10 +39,6 @@ def skill_ports(home: AgentHome, places: Places, *, is_trusted: bool) -> Callabl
         )
 
     return made
-
-
-def _make_folder(path: Path) -> None:
-    path.mkdir(parents=True, exist_ok=True)
 
 
 @final
@@ -88,13 +85,12 @@ class _Files:
         """Return the beginning of a file within the folders of the agent."""
         try:
             return await self.context.blocking(_read, self.context.resolve(path), most)
-        except (ToolError, OSError):
+        except (ToolError, Unusable):
             return None
 
 
 def _read(path: Path, most: int) -> str:
-    with path.open("rb") as file:
-        return file.read(most).decode(errors="replace")
+    return read_start(path, most)
 
 
 def taking_up_by(home: AgentHome) -> Callable[[Rendered], Awaitable[None]]:

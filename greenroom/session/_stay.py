@@ -68,7 +68,7 @@ async def with_worktree(plan: Plan, worktree: str | None, ports: Ports) -> Plan:
         return plan
     read_wish(worktree)
     if not merge_hooks(plan.settings.hooks).has(HookEvent.WORKTREE_CREATE):
-        await Worktrees(ports=ports, environment=plan.environ).check_repository(plan.cwd)
+        await Worktrees(ports=ports, calls=plan.calls).check_repository(plan.cwd)
     return attrs.evolve(plan, worktree=worktree)
 
 

@@ -15,12 +15,14 @@ from typing import Any, ParamSpec, TypeVar, final
 
 import attrs
 
+from greenroom.containment import Sandbox
 from greenroom.core import Blocking, Image
 from greenroom.tools._background import Background, BackgroundTask
 from greenroom.tools._changes import FileChange, FileChanges
 from greenroom.tools._errors import OutsideRoots, ToolError
 from greenroom.tools._processes import Processes, ProcessResult, run_process
 from greenroom.tools._questions import AskUser, QuestionAnswers, QuestionRequest
+from greenroom.tools._sandboxed import SandboxedProcesses
 from greenroom.tools._workspace import Workspace
 
 P = ParamSpec("P")
@@ -53,6 +55,7 @@ class ToolContext:
     """What the agent keeps between its calls; the same object in all of them."""
     _blocking: Blocking = attrs.field(repr=False)
     _processes: Processes | None = attrs.field(repr=False, default=None)
+    _sandbox: Sandbox | None = attrs.field(repr=False, default=None)
     _background: Background | None = attrs.field(repr=False, default=None)
     _ask_user: AskUser | None = attrs.field(repr=False, default=None)
     _progress: Callable[[str], None] = attrs.field(repr=False, default=lambda _: None)
@@ -196,6 +199,8 @@ class ToolContext:
         """
         if self._processes is None:
             raise ToolError("this session starts no programs")
+        if self._sandbox is not None:
+            return SandboxedProcesses(self._processes, self._sandbox, self.real_roots, self._blocking)
         return self._processes
 
     @property

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, Protocol, final
@@ -20,7 +20,8 @@ from typing import Final, Protocol, final
 import attrs
 import trio
 
-from greenroom.core import Blocking, Ids, task_id
+from greenroom.containment import ChildKind, Secrets, child_environment
+from greenroom.core import Blocking, Ids, make_private_folder, open_private, task_id
 from greenroom.tools._errors import ToolError
 from greenroom.tools._outputs import INLINE_CHARACTERS, Output, read_output, read_tail
 from greenroom.tools._reaper import Reaper
@@ -91,7 +92,7 @@ class Processes(Protocol):
             command: The program and its arguments.
             cwd: An absolute folder.
             output: What it prints is appended to this file, which is made.
-            env: Variables beside those of this program.
+            env: Variables beside those of this program that hold no secret.
 
         Raises:
             ToolError: It cannot be started, or printed too much and was ended.
@@ -197,6 +198,8 @@ class SystemProcesses:
         folder: Path,
         reaper: Reaper,
         environ: Mapping[str, str],
+        pass_env: Collection[str],
+        secrets: Secrets,
         grace_s: float,
         max_output_bytes: int,
     ) -> None:
@@ -205,6 +208,8 @@ class SystemProcesses:
         self._folder = folder
         self._reaper = reaper
         self._environ = environ
+        self._pass_env = pass_env
+        self._secrets = secrets
         self._grace_s = grace_s
         self._max_output_bytes = max_output_bytes
 
@@ -226,6 +231,8 @@ class SystemProcesses:
             with trio.CancelScope(shield=True):
                 exit_code = await self._end(group)
                 await self._blocking.run(_shorten, output, self._max_output_bytes)
+                if self._secrets:
+                    await self._blocking.run(self._secrets.mask_file, output)
         return ProcessEnd(exit_code, left_others)
 
     @asynccontextmanager
@@ -241,7 +248,7 @@ class SystemProcesses:
             command: The program and its arguments.
             cwd: An absolute folder.
             complaints: What it prints to its stderr is appended to this file, which is made.
-            env: Variables beside those of this program.
+            env: Variables beside those of this program that hold no secret.
 
         Raises:
             ToolError: It cannot be started.
@@ -274,6 +281,8 @@ class SystemProcesses:
                     exit_code = await self._end(group)
                     await self._blocking.run(_shorten, complaints, self._max_output_bytes)
                     await process.stdout.aclose()
+                    if self._secrets:
+                        await self._blocking.run(self._secrets.mask_file, complaints)
                     process.exit_code = exit_code if ended_by_itself else None
                     process.last_words = await self._blocking.run(read_tail, complaints, _LAST_WORDS)
                 else:
@@ -282,7 +291,9 @@ class SystemProcesses:
     async def _started(
         self, command: Sequence[str], cwd: Path, output: Path, env: Mapping[str, str] | None, *, is_piped: bool
     ) -> _Group:
-        variables = {**os.environ, **self._environ, **_UNATTENDED, **(env or {}), **self._reaper.environment}
+        kind = ChildKind.SERVER if is_piped else ChildKind.COMMAND
+        named = {**self._environ, **_UNATTENDED, **(env or {}), **self._reaper.environment}
+        variables = child_environment(kind, named=named, passed=self._pass_env)
         try:
             return await self._blocking.run(self._start, list(command), cwd, output, variables, is_piped=is_piped)
         except OSError as error:
@@ -292,8 +303,8 @@ class SystemProcesses:
 
     def _start(self, command: list[str], cwd: Path, output: Path, env: dict[str, str], *, is_piped: bool) -> _Group:
         self._reaper.be_ready()
-        output.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        make_private_folder(output.parent)
+        descriptor = open_private(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
         try:
             first = subprocess.Popen(
                 command,
@@ -325,9 +336,11 @@ class SystemProcesses:
         Raises:
             ToolError: It printed more than the limit; the group was killed.
         """
-        limit, size, look_s = self._max_output_bytes, 0, _FIRST_LOOK_S
+        limit, size, masked, look_s = self._max_output_bytes, 0, 0, _FIRST_LOOK_S
         while not group.has_first_ended():
             await _wait_a_moment(group, look_s)
+            if self._secrets:
+                masked = await self._blocking.run(self._secrets.mask_file, output, masked)
             before, size = size, await self._blocking.run(_size, output)
             look_s = _FIRST_LOOK_S if size - before > limit // 64 else min(2 * look_s, _LOOK_S)
             if size > limit:
@@ -370,6 +383,8 @@ async def open_processes(
     folder: Path,
     mark: str,
     environ: Mapping[str, str] | None = None,
+    pass_env: Collection[str] = (),
+    secrets: Secrets | None = None,
     grace_s: float = GRACE_S,
     max_output_bytes: int = MAX_OUTPUT_BYTES,
 ) -> AsyncIterator[SystemProcesses]:
@@ -381,6 +396,9 @@ async def open_processes(
         folder: Where output files lie: `tasks` in the run folder. Made when it is needed.
         mark: What tells this session from all others of this machine: its id.
         environ: Variables for all of them, beside those of this program; looked at whenever one is started.
+        pass_env: Names of variables of this program that they get although the names say that they hold secrets, or
+            although no server needs them; `*` stands for any characters.
+        secrets: What is masked in files of output, at once and in their place; nothing, unless given.
         grace_s: Seconds between asking a group to end and killing it.
         max_output_bytes: A process that prints more is killed with its group, and its file is cut to this.
     """
@@ -392,6 +410,8 @@ async def open_processes(
             folder=folder,
             reaper=reaper,
             environ={} if environ is None else environ,
+            pass_env=pass_env,
+            secrets=Secrets() if secrets is None else secrets,
             grace_s=grace_s,
             max_output_bytes=max_output_bytes,
         )

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from greenroom.core import JournalError
+from greenroom.core import JournalError, open_private
 
 LOCK: Final = "run.lock"
 
@@ -43,7 +43,7 @@ def hold_run(folder: Path) -> Iterator[None]:
 
     path = folder / LOCK
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise JournalError(str(path), error.strerror or str(error)) from None
     try:

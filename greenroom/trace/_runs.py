@@ -26,6 +26,10 @@ def runs_folder(
         given: What `--runs` said.
         environ: By default the environment of the process.
         cwd: By default the current folder.
+
+    Raises:
+        UsageError: Nothing is said, and a link stands where the folder of the project belongs: whoever made the project would
+            choose where the runs go.
     """
     here = Path.cwd() if cwd is None else cwd
     if given is not None:
@@ -35,8 +39,18 @@ def runs_folder(
         return here / from_environment
     for folder in (here, *here.parents):
         if any((folder / mark).exists() for mark in PROJECT_MARKS):
-            return folder / ".greenroom" / "runs"
-    return here / ".greenroom" / "runs"
+            return _not_linked(folder)
+    return _not_linked(here)
+
+
+def _not_linked(folder: Path) -> Path:
+    """Return the folder for the runs of a project."""
+    runs = folder / ".greenroom" / "runs"
+    for path in (runs.parent, runs):
+        # In the home folder it is the user's own, who may well have put it elsewhere.
+        if path.is_symlink() and folder != Path.home():
+            raise UsageError(f"{path} must be a folder, not a link; remove it, or name a folder with --runs")
+    return runs
 
 
 def find_run(run: str, runs: Path, *, fits: Callable[[Path], bool] = lambda _: True) -> Path:

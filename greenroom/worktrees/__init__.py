@@ -24,7 +24,6 @@ from greenroom.worktrees._events import (
     WorktreeRemovalIntended,
     WorktreeRemoved,
 )
-from greenroom.worktrees._git import clean_environment
 from greenroom.worktrees._making import WorktreeHooks
 from greenroom.worktrees._names import agent_name, check_name, slug_of
 from greenroom.worktrees._processes import ProcessEnd, RunProcess, run_process
@@ -63,7 +62,6 @@ __all__ = [
     "WouldLoseWork",
     "agent_name",
     "check_name",
-    "clean_environment",
     "confine_path",
     "losses",
     "run_process",

@@ -101,7 +101,8 @@ class Caretaker:
         await self._unlock(worktree)
         forced = ["--force"] if force else []
         try:
-            await self._git.bytes_of(worktree.root, "worktree", "remove", *forced, str(worktree.path))
+            path = worktree.path
+            await self._git.bytes_of(worktree.root, "worktree", "remove", *forced, str(path), visited=(path,))
         except WorktreeError as error:
             return str(error)
         if tip:

@@ -16,6 +16,7 @@ from typing import Final, final
 
 import attrs
 
+from greenroom.core import make_private_folder, open_private
 from greenroom.worktrees._errors import WorktreeError
 
 CLAIMS: Final = ".claims"
@@ -76,7 +77,7 @@ class Claim:
 
         path = folder / (name + _SUFFIX)
         while True:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -102,7 +103,7 @@ class Claim:
             values = json.loads(os.pread(self._descriptor, 1 << 20, 0))
             values |= {"path": Path(values["path"]), "root": Path(values["root"]), "kind": Kind(values["kind"])}
             return Worktree(**values | {"notes": tuple(values["notes"])})
-        except (ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError):  # of the system: it is not a regular file
             return None
 
     def close(self) -> None:
@@ -133,10 +134,12 @@ def make_folders(folder: Path) -> Path:
         if each.is_symlink():
             raise WorktreeError(f"{each} is a link; worktrees are made in folders only: remove it")
         try:
-            each.mkdir(mode=0o700, exist_ok=True)
+            make_private_folder(each)
         except OSError as error:
             raise WorktreeError(f"{each} cannot be made: {error.strerror or error}") from error
     ignore = folder / ".gitignore"
     if not ignore.exists():
-        ignore.write_text("*\n", encoding="utf-8")  # the main checkout is not to see its worktrees as changes
+        # The main checkout is not to see its worktrees as changes.
+        with os.fdopen(open_private(ignore, os.O_WRONLY | os.O_CREAT), "w", encoding="utf-8") as file:
+            file.write("*\n")
     return claims

@@ -1,64 +1,78 @@
 """Git commands, and what they say about a repository.
 
-Rule 1: a command says where it works (`-C`), and nothing of our own environment can redirect it. Rule 2: it never asks
-anybody anything. Rule 3: names come separated by NUL, never by lines.
+Rule 1: a command says where it works, and nothing of our own environment can redirect it. Rule 2: it never asks anybody
+anything. Rule 3: names come separated by NUL, never by lines.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, final
+from typing import final
 
 import attrs
 
+from greenroom import containment
+from greenroom.containment import GitCall, GitTooOld
 from greenroom.worktrees._errors import GitFailed, NoRepository, WorktreeError
 from greenroom.worktrees._processes import ProcessEnd, RunProcess
-
-_QUIET: Final = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-_KEPT: Final = frozenset({"GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_EXEC_PATH", "GIT_SSL_CAINFO"})
-
-
-def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without the variables that tell git where to work, what to configure or what to write.
-
-    For git commands of ours, and for every program that runs in a worktree: one `GIT_DIR` from a hook around us, and
-    the "isolated" program would work in the main checkout.
-    """
-    return {name: value for name, value in environment.items() if not name.startswith("GIT_") or name in _KEPT}
 
 
 @final
 class Git:
     """Runs git in given folders."""
 
-    def __init__(self, run: RunProcess, environment: Mapping[str, str]) -> None:
+    def __init__(self, run: RunProcess, calls: containment.Git) -> None:
         self._run = run
-        self._environment = clean_environment(environment) | _QUIET
+        self._calls = calls
 
-    async def end_of(self, folder: Path, *arguments: str, stdin: bytes = b"") -> ProcessEnd:
+    @property
+    def asks_remotes(self) -> bool:
+        """True if remotes of the repository may be asked."""
+        return self._calls.is_trusted
+
+    async def end_of(
+        self, folder: Path, *arguments: str, stdin: bytes = b"", visited: Sequence[Path] = ()
+    ) -> ProcessEnd:
         """Run git in a folder and return how it ended.
 
+        Args:
+            folder: The folder that it works in.
+            arguments: A command of git and its arguments.
+            stdin: What it reads.
+            visited: Further folders that this command goes to by itself, whose settings count there.
+
         Raises:
-            NoRepository: There is no git.
+            NoRepository: There is no git that can be used.
             WorktreeError: The folder is gone, or git cannot be started.
         """
-        command = ("git", "-C", str(folder), *arguments)
+        settings = b""
+        for each in (folder, *visited):
+            listed = await self._end_of(self._calls.listing(each), each)
+            if listed.returncode and each is folder:  # a visited one may be gone, or git will refuse it there as here
+                return listed
+            settings += listed.stdout
         try:
-            return await self._run(command, cwd=Path(folder.anchor), environment=self._environment, stdin=stdin)
+            return await self._end_of(self._calls.call(folder, *arguments, settings=settings), folder, stdin)
+        except GitTooOld as error:
+            raise NoRepository(str(error)) from None
+
+    async def _end_of(self, call: GitCall, folder: Path, stdin: bytes = b"") -> ProcessEnd:
+        try:
+            return await self._run(call.command, cwd=Path(folder.anchor), environment=call.environment, stdin=stdin)
         except FileNotFoundError:
             raise NoRepository("git was not found; install it, or work without isolation") from None
         except OSError as error:
             raise WorktreeError(f"git cannot be started: {error.strerror or error}") from error
 
-    async def bytes_of(self, folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
+    async def bytes_of(self, folder: Path, *arguments: str, stdin: bytes = b"", visited: Sequence[Path] = ()) -> bytes:
         """Run git in a folder and return what it wrote.
 
         Raises:
             GitFailed: It ended with an error.
         """
-        end = await self.end_of(folder, *arguments, stdin=stdin)
+        end = await self.end_of(folder, *arguments, stdin=stdin, visited=visited)
         if end.returncode:
             raise GitFailed(arguments, end.returncode, last_line(end.stderr))
         return end.stdout

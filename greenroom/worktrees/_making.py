@@ -73,7 +73,8 @@ async def base_commit(git: Git, repository: Repository, settings: WorktreeSettin
         return repository.head
     common = Path(await git.text_of(repository.here, "rev-parse", "--path-format=absolute", "--git-common-dir"))
     fetched = common / "FETCH_HEAD"
-    if not fetched.exists() or now.timestamp() - fetched.stat().st_mtime > FETCH_AGE_S:
+    is_old = not fetched.exists() or now.timestamp() - fetched.stat().st_mtime > FETCH_AGE_S
+    if git.asks_remotes and is_old:
         with trio.move_on_after(FETCH_TIMEOUT_S):  # a remote that cannot be reached now: what is known of it will do
             await git.end_of(repository.here, "fetch", "--quiet", "--no-recurse-submodules", "origin")
     commit = await git.end_of(repository.here, "rev-parse", "--verify", "--quiet", ref + "^{commit}")
@@ -90,6 +91,8 @@ async def pull_commit(git: Git, repository: Repository, number: int) -> str:
     remote = await git.end_of(where, "remote", "get-url", "origin")
     if remote.returncode:
         raise WorktreeError(f"{where} has no remote origin to fetch the pull request {name} from")
+    if not git.asks_remotes:
+        raise WorktreeError(f"the pull request {name} cannot be fetched: the folder is not trusted (--trust)")
     ref = f"refs/greenroom/pull-{number}"
     fetch = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "origin", f"+refs/pull/{number}/head:{ref}")
     end = None
@@ -116,15 +119,15 @@ async def add_by_git(git: Git, worktree: Worktree, settings: WorktreeSettings) -
     Raises:
         WorktreeError: Git refused, or what it made isolates nobody.
     """
-    checkout = ["--no-checkout"] if settings.sparse_paths else []
     lock = ["--lock", "--reason", f"{LOCK_REASON}: in use by process {os.getpid()}"]
     path = str(worktree.path)
     try:
-        add = ("worktree", "add", "--quiet", "--no-track", *checkout, *lock, "-b", worktree.branch, path, worktree.base)
-        await git.bytes_of(worktree.root, *add)
+        add = ("worktree", "add", "--quiet", "--no-track", "--no-checkout", *lock)
+        await git.bytes_of(worktree.root, *add, "-b", worktree.branch, path, worktree.base)
         if settings.sparse_paths:
             await git.bytes_of(worktree.path, "sparse-checkout", "set", "--cone", *settings.sparse_paths)
-            await git.bytes_of(worktree.path, "checkout", "--quiet")
+        # On its own: settings may count in this worktree alone (`includeIf`), and what they name must be known by now.
+        await git.bytes_of(worktree.path, "checkout", "--quiet")
         await check_identity(git, worktree)
     except BaseException:
         with trio.move_on_after(CLEANUP_TIMEOUT_S, shield=True):
@@ -136,7 +139,7 @@ async def undo(git: Git, worktree: Worktree) -> None:
     """Take back a creation that did not end: a checkout that git finds clean, and a branch that still is at its base."""
     await git.end_of(worktree.root, "worktree", "unlock", str(worktree.path))
     if worktree.path.exists():
-        await git.end_of(worktree.root, "worktree", "remove", str(worktree.path))
+        await git.end_of(worktree.root, "worktree", "remove", str(worktree.path), visited=(worktree.path,))
     else:
         await git.end_of(worktree.root, "worktree", "prune")
     if not worktree.path.exists():

@@ -8,7 +8,6 @@ Must not know: agents, tasks, hooks' configuration; they are handed in.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final, final
@@ -16,6 +15,7 @@ from typing import Final, final
 import attrs
 import trio
 
+from greenroom import containment
 from greenroom.core import Event, Ports, UsageError
 from greenroom.worktrees._caretaker import Caretaker, Fate, Release
 from greenroom.worktrees._claims import CLAIMS, Claim, Kind, Worktree, claimed_names, make_folders
@@ -118,7 +118,7 @@ class Worktrees:
         run: Runs git.
         hooks: What may make and remove them in git's place.
         record: Puts an event on record and returns when that is durable.
-        environment: What git is run in; the variables that would redirect it are left out.
+        calls: How git is called; by default as in a folder that nobody trusts.
     """
 
     def __init__(
@@ -129,11 +129,11 @@ class Worktrees:
         run: RunProcess = run_process,
         hooks: WorktreeHooks | None = None,
         record: Callable[[Event], Awaitable[None]] = _keep_no_record,
-        environment: Mapping[str, str] | None = None,
+        calls: containment.Git | None = None,
     ) -> None:
         self._settings = settings or WorktreeSettings()
         self._ports = ports or Ports()
-        self._git = Git(run, os.environ if environment is None else environment)
+        self._git = Git(run, calls or containment.Git())
         self._hooks: WorktreeHooks = hooks or NoHooks()
         self._record = record
         self._care = Caretaker(self._git, self._hooks, record, self._ports.clock, self._settings)

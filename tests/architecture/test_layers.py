@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # From the ground up. Folders of one floor do not import each other.
 FLOORS: Final = (
     {"core"},
+    {"containment"},
     {"waiting"},
     {"mailbox"},
     {"actors"},

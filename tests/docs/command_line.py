@@ -26,7 +26,8 @@ HEAD: Final = """\
 # The command line
 
 Every command and option. Made from the code by `python -m tests.docs.command_line`; `--help` behind any command shows the
-same. `greenroom --version` prints the version; `python -m greenroom` is the same program.
+same. `greenroom --version` prints the version; `python -P -m greenroom` is the same program;
+without `-P` Python itself may load [modules of the current folder](../explanation/trust.md#modules).
 
 An option takes its value behind a space or `=`. A switch has no value and is off unless given.
 

@@ -10,6 +10,7 @@ import attrs
 from greenroom.agents import CompactionSettings
 from greenroom.agents.crew import DelegationSettings
 from greenroom.agents.review import AutoModeSettings
+from greenroom.containment import SandboxSettings
 from greenroom.session import SessionSettings, WorktreeKeys
 from greenroom.session._limits import LimitSettings
 from greenroom.session._settings import AT_ONCE
@@ -33,6 +34,7 @@ TAKES: Final = {
     "LimitSettings": "object",
     "NeighbourSettings": "object",
     "TeamSettings": "object",
+    "SandboxSettings": "object",
     "WorktreeKeys": "object",
     "ForkSetting": "`off`, `when_type_omitted` or `explicit`",
     "SkillForkSetting": "`wait` or `background`",
@@ -81,6 +83,7 @@ def insert(page: str) -> str:
         ("limits", LimitSettings),
         ("teams", TeamSettings),
         ("worktree", WorktreeKeys),
+        ("sandbox", SandboxSettings),
     ):
         begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
         before, _, rest = page.partition(begin)

@@ -92,9 +92,21 @@ async def test_a_broken_settings_file_is_named_and_leaves_no_run(folder: Path) -
     path.write_text("{")
 
     with pytest.raises(SettingsError, match="is no JSON") as caught:
-        await said(folder, sources=["project"])
+        await said(folder, sources=["project"], is_trusted=True)
     assert str(path) in str(caught.value)
     assert not (folder.parent / "runs").exists()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"modell": "x"}', '{"model": 3, "models": {"x": 1}}', '{"hooks": 3}'])
+async def test_a_wrong_file_of_an_untrusted_folder_is_left_out(folder: Path, text: str) -> None:
+    """A stranger's file must not keep anybody from working there."""
+    path = folder / ".greenroom/settings.json"
+    path.parent.mkdir()
+    path.write_text(text)
+
+    problems = await said(folder, sources=["project"])
+    assert problems
+    assert all(str(path) in problem and "\n" not in problem for problem in problems)
 
 
 @pytest.mark.parametrize("name", [".claude/settings.json", ".mcp.json"])

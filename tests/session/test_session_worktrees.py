@@ -583,7 +583,9 @@ async def test_a_pull_request_is_fetched(tmp_path: Path, project: Path) -> None:
     git(origin, "update-ref", "refs/pull/12/head", head)
     git(project, "remote", "add", "origin", str(origin))
 
-    said, _ = await play(tmp_path, bash("cat theirs.txt; git rev-parse HEAD"), leave("remove"), worktree="#12")
+    said, _ = await play(
+        tmp_path, bash("cat theirs.txt; git rev-parse HEAD"), leave("remove"), worktree="#12", is_trusted=True
+    )
 
     assert said[0].split() == ["theirs" + head]
     assert "removed" in said[1]
@@ -606,10 +608,19 @@ async def test_what_cannot_be_fetched_is_said(
         git(project, "remote", "add", "origin", str(make_repository(tmp_path / "origin")))
 
     with pytest.raises(kind, match=why):
-        async with opening(tmp_path, worktree=worktree):
+        async with opening(tmp_path, worktree=worktree, is_trusted=True):
             pass
 
     assert branches(project) == ["main"]
+
+
+async def test_a_pull_request_is_not_fetched_in_an_untrusted_folder(tmp_path: Path, project: Path) -> None:
+    """A remote is an address that the folder names, and asking it runs what the folder says."""
+    git(project, "remote", "add", "origin", str(make_repository(tmp_path / "origin")))
+
+    with pytest.raises(WorktreeError, match="not trusted"):
+        async with opening(tmp_path, worktree="#12"):
+            pass
 
 
 async def test_without_a_repository_no_run_begins(tmp_path: Path) -> None:

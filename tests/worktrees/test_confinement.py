@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.worktrees import Kind, Worktree, clean_environment, confine_path, why_refused
+from greenroom.containment import clean_environment
+from greenroom.worktrees import Kind, Worktree, confine_path, why_refused
 
 ROOT = Path("/nowhere/main")
 TREE = ROOT / ".greenroom" / "worktrees" / "one"

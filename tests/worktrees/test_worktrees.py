@@ -14,6 +14,7 @@ import attrs
 import pytest
 import trio
 
+from greenroom.containment import Git
 from greenroom.core import Event, Ports, SystemClock, UsageError
 from greenroom.worktrees import (
     BaseRef,
@@ -38,6 +39,7 @@ from tests.worktrees.repositories import NEEDS_GIT, branches, commit, git, liste
 
 pytestmark = NEEDS_GIT
 HEAD = WorktreeSettings(base_ref=BaseRef.HEAD)
+TRUSTED = Git(environ=os.environ, is_trusted=True)
 AGENT = "a0123456789abcdef"
 
 
@@ -591,7 +593,7 @@ async def test_head_sees_unpushed_commits_and_fresh_does_not(repository: Path, t
     (repository / "file.txt").write_text("newer at the remote")
     commit(repository, "newer")
 
-    fresh = await Worktrees().open_for_agent("fresh", cwd=clone)
+    fresh = await Worktrees(calls=TRUSTED).open_for_agent("fresh", cwd=clone)
     head = await Worktrees(HEAD).open_for_agent("head", cwd=clone)
 
     assert (fresh.worktree.path / "file.txt").read_text() == "newer at the remote"
@@ -678,7 +680,7 @@ async def test_our_own_environment_cannot_redirect_git(repository: Path, tmp_pat
     other = make_repository(tmp_path / "other")
     environment = dict(os.environ) | {"GIT_DIR": str(other / ".git"), "GIT_WORK_TREE": str(other)}
 
-    hold = await Worktrees(HEAD, environment=environment).open_for_agent(AGENT, cwd=repository)
+    hold = await Worktrees(HEAD, calls=Git(environ=environment)).open_for_agent(AGENT, cwd=repository)
 
     assert hold.worktree.root == repository
     assert branches(other) == ["main"]

@@ -16,7 +16,7 @@ from typing import Final, final
 import trio
 
 from greenroom.agents.memory._folders import MemoryFolder
-from greenroom.core import Blocking, PeerError
+from greenroom.core import Blocking, PeerError, make_private_folder, open_private
 
 LOCK: Final = ".lock"
 WAIT_S: Final = 60.0
@@ -65,8 +65,8 @@ async def hold_notes(memory: MemoryFolder, blocking: Blocking, *, wait_s: float 
 def _take(folder: Path) -> int | None:
     """Return the descriptor of the locked file; None where somebody else has it."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        make_private_folder(folder)
+        descriptor = open_private(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
     except OSError as error:
         raise NotesUnavailable(folder, error.strerror or str(error)) from error
     is_ours = False

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar
 from greenroom.cli.recipes._builtin import BUILTINS
 from greenroom.cli.recipes._recipe import LEAD, Recipe, RecipeItem, Role
 from greenroom.core import UsageError
+from greenroom.core.sources import Unusable, read_text
 
 T = TypeVar("T")
 
@@ -57,9 +58,9 @@ def find_recipe(wanted: str) -> Recipe:
         offer = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(BUILTINS)}"
         raise UsageError(f"there is no recipe {wanted!r}: {offer} (a file has to end in .toml or .py)")
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        why = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
+        text = read_text(path)
+    except Unusable as error:
+        why = str(error).removeprefix("it cannot be read: ")
         raise UsageError(f"the recipe {wanted!r} cannot be read: {why}") from None
     return _from_python(path) if path.suffix == ".py" else _from_toml(path, text)
 

@@ -6,7 +6,6 @@ Rule 1: git is only asked; nothing in the repository changes, its index and lock
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from typing import Final
 
 import attrs
 
+from greenroom.containment import Git, GitTooOld, run_git
 from greenroom.core import UsageError
 
 GIT_TIMEOUT_S: Final = 30.0
@@ -25,8 +25,7 @@ _FILE: Final = re.compile(r"^- (.+): (all|deleted|\d[\d, -]*)$", re.MULTILINE)
 _NEW_NAME: Final = re.compile(r"\+\+\+ b/(.*?)\t?$")
 _OLD_NAME: Final = re.compile(r"--- a/(.*?)\t?$")
 _HUNK: Final = re.compile(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@")
-_CONFIG: Final = ("-c", "core.quotePath=false", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")
-_DIFF: Final = ("--no-color", "--no-ext-diff", "--no-textconv", "--unified=0", "--relative", "--find-renames")
+_DIFF: Final = ("--no-color", "--unified=0", "--relative", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/")
 
 
 @attrs.frozen
@@ -76,35 +75,45 @@ def look_at_changes(folder: Path) -> str:
     return describe(Changes(what, files), diff)
 
 
+class _GitFailed(Exception):
+    """Git ended with an error."""
+
+    def __init__(self, code: int, complaint: str) -> None:
+        super().__init__(complaint)
+        self.code = code
+        self.complaint = complaint
+
+
 def _ask_git(folder: Path, *arguments: str) -> str:
     try:
         return _git(folder, *arguments)
-    except subprocess.CalledProcessError as error:
-        said = (error.stderr or "").strip().split("\n")[0].removeprefix("fatal: ")
+    except _GitFailed as error:
+        said = error.complaint.strip().split("\n")[0].removeprefix("fatal: ")
         raise UsageError(
-            f"git cannot say what changed in {str(folder)!r}: {said or f'it ended with {error.returncode}'}"
+            f"git cannot say what changed in {str(folder)!r}: {said or f'it ended with {error.code}'}"
         ) from None
 
 
 def _try_git(folder: Path, *arguments: str) -> str:
     try:
         return _git(folder, *arguments)
-    except subprocess.CalledProcessError:  # a repository without a commit
+    except _GitFailed:  # a repository without a commit
         return ""
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(folder), *_CONFIG, "--no-pager", *arguments]
-    environ = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
-        done = subprocess.run(
-            command, capture_output=True, env=environ, timeout=GIT_TIMEOUT_S, check=True, text=True, errors="replace"
-        )
+        # A survey is asked for in folders of strangers: there is no way to trust one.
+        done = run_git(Git(), folder.absolute(), *arguments, timeout_s=GIT_TIMEOUT_S)
     except FileNotFoundError:
         raise UsageError("a review needs git, which is not installed or not on the path") from None
+    except GitTooOld as error:
+        raise UsageError(f"a review cannot be made: {error}") from None
     except subprocess.TimeoutExpired:
         raise UsageError(f"git has not answered within {GIT_TIMEOUT_S:g} s") from None
-    return done.stdout
+    if done.returncode:
+        raise _GitFailed(done.returncode, done.stderr.decode(errors="replace"))
+    return done.stdout.decode(errors="replace")
 
 
 def _changed(diff: str) -> Iterator[ChangedFile]:

@@ -24,9 +24,13 @@ _MOST_FILES: Final = 10_000
 _MOST_FOLDERS: Final = 10_000
 
 
-@final
 class Unusable(Exception):
     """A file that cannot be used; the text says why, and follows the file's name."""
+
+
+@final
+class Missing(Unusable):
+    """There is no such file."""
 
 
 @final
@@ -147,8 +151,10 @@ def _read_bytes(path: Path, most: int) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise Unusable("it is no file")
+                raise Unusable("it is not a regular file")
             return file.read(most)
+    except FileNotFoundError as error:
+        raise Missing(f"it cannot be read: {(error.strerror or str(error)).lower()}") from None
     except OSError as error:
         raise Unusable(f"it cannot be read: {(error.strerror or str(error)).lower()}") from None
     except ValueError:

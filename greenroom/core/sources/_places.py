@@ -17,7 +17,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.core._errors import UsageError
-from greenroom.core.sources._files import Found, find_files, stamp_of
+from greenroom.core.sources._files import Found, Unusable, find_files, read_start, stamp_of
 from greenroom.core.sources._plugins import SKILL_FILE, Plugin
 
 OWN: Final = ".greenroom"
@@ -29,6 +29,7 @@ _SYSTEM_FOLDERS: Final = {
     "darwin": (Path("/Library/Application Support/greenroom"), Path("/Library/Application Support/ClaudeCode")),
 }
 _USUAL_SYSTEM_FOLDERS: Final = (Path("/etc/greenroom"), Path("/etc/claude-code"))
+_GITFILE_BYTES: Final = 4096
 _POLICY, _THEIR_POLICY, _THEIR_PARTS = "settings.json", "managed-settings.json", "managed-settings.d"
 
 
@@ -253,12 +254,12 @@ def _main_checkout(root: Path) -> Path | None:
     try:
         if not mark.is_file():
             return None
-        head, _, where = mark.read_text(encoding="utf-8")[:4096].strip().partition(": ")
+        head, _, where = read_start(mark, _GITFILE_BYTES).strip().partition(": ")
         if head != "gitdir" or not where:
             return None
         folder = Path(os.path.normpath(root / where))
-        common = Path(os.path.normpath(folder / (folder / "commondir").read_text(encoding="utf-8")[:4096].strip()))
-    except (OSError, ValueError):
+        common = Path(os.path.normpath(folder / read_start(folder / "commondir", _GITFILE_BYTES).strip()))
+    except (OSError, ValueError, Unusable):
         return None
     # A submodule has such a file as well, and no `commondir`; a bare repository has no checkout.
     return common.parent if common.name == ".git" and common.parent.is_dir() else None

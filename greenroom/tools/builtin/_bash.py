@@ -7,6 +7,7 @@ that it started. Rule 3: where the agent stands is the agent's own; a command in
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -18,6 +19,7 @@ from typing import Annotated, Final, final
 
 import attrs
 
+from greenroom.core import make_private_folder, open_private
 from greenroom.tools import (
     INLINE_CHARACTERS,
     Arg,
@@ -209,6 +211,7 @@ class _Shell:
         )
 
     async def _run(self) -> int:
+        await self.ctx.blocking(_make_empty, self._folder_file)  # by us: the umask of the shell may be any
         arguments = [_program(), "-c", _SCRIPT, "bash", str(self._folder_file), self.command]
         self._end = await self._execute(arguments)
         return self._end.exit_code
@@ -260,6 +263,11 @@ class _Shell:
             return [f"(the current directory is {ctx.real_cwd} again: {where})"]
         ctx.workspace.cwd = went
         return []
+
+
+def _make_empty(path: Path) -> None:
+    make_private_folder(path.parent)
+    os.close(open_private(path, os.O_WRONLY | os.O_CREAT))
 
 
 def _printed(text: str) -> dict[str, object]:
