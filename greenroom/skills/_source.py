@@ -7,6 +7,7 @@ touched. Rule 3: the disk is looked at in `Blocking` only.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -36,6 +37,7 @@ from greenroom.skills._skill import Skill, read_skill
 SKILL_FILE: Final = "SKILL.md"
 _SCOPES: Final = (Scope.MANAGED, Scope.USER, Scope.PROJECT, Scope.PLUGIN)
 _DEPTH: Final = 6
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _Parsed: TypeAlias = tuple[Skill | None, list[Diagnostic]]
 
 
@@ -176,4 +178,9 @@ def _read(places: Mapping[Path, _Place], path: Path) -> _Parsed:
         stamp=place.stamp,
     )
     plugin = place.level.plugin
-    return skill if skill is None or plugin is None else attrs.evolve(skill, plugin_root=plugin.folder), found
+    if skill is None or plugin is None:
+        return skill, found
+    # A plugin that is itself a skill has no folder of skills to name it: its own may be called by a version, or anything.
+    is_root = path == plugin.folder / SKILL_FILE and _NAME.fullmatch(skill.title) is not None
+    name = f"{plugin.name}:{skill.title}" if is_root else skill.name
+    return attrs.evolve(skill, name=name, plugin_root=plugin.folder), found
