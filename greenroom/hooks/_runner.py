@@ -212,7 +212,7 @@ class HookRunner:
                 if running is None:
                     answer = await self._ask(hook, told, context, encoded, limit_s, watched)
                 else:
-                    answer = await _ended(running, told.event, watched)
+                    answer = await _ended(running, told.event, watched, self._services.secrets)
                 state = COMPLETED
             # Out here: a verdict that is there must not get lost because its text takes long to write.
             answer = await cap_answer(answer, lambda text: self._keep(text, context))
@@ -258,7 +258,7 @@ class HookRunner:
             if isinstance(done, Running):  # nothing may be waited for until somebody has it
                 self._run_later(hook, told, context, encoded, done)
                 return HookAnswer()
-            return _read_finished(told.event, done)
+            return _read_finished(told.event, done, self._services.secrets)
         text, answer = await self._ask_other(handler, told, context, encoded, limit_s)
         if watched is not None:
             watched.replied(text)
@@ -332,10 +332,7 @@ class HookRunner:
             raise HandlerFailed(f"it could not be started: {error}") from error
         if watched is not None and isinstance(done, Finished):
             watched.exited(done.exit_code)
-        secrets = services.secrets
-        return (
-            attrs.evolve(done, stdout=secrets.mask(done.stdout), stderr=secrets.mask(done.stderr)) if secrets else done
-        )
+        return done
 
     async def _line(
         self, handler: CommandHandler, exported: Mapping[str, str], environment: Mapping[str, str]
@@ -408,15 +405,19 @@ class HookRunner:
         return HookAnswer(hook=label)
 
 
-async def _ended(running: Running, event: HookEvent, watched: WatchedRun | None) -> HookAnswer:
+async def _ended(
+    running: Running, event: HookEvent, watched: WatchedRun | None, secrets: Secrets
+) -> HookAnswer:
     """Wait for a process that nobody waited for, and read what it has printed."""
     done = await running.to_end(on_output=None if watched is None else watched.printed)
     if watched is not None:
         watched.exited(done.exit_code)
-    return _read_finished(event, done)
+    return _read_finished(event, done, secrets)
 
 
-def _read_finished(event: HookEvent, done: Finished) -> HookAnswer:
+def _read_finished(event: HookEvent, done: Finished, secrets: Secrets) -> HookAnswer:
+    """Return what the output of a command means, known secrets masked."""
+    done = attrs.evolve(done, stdout=secrets.mask(done.stdout), stderr=secrets.mask(done.stderr)) if secrets else done
     answer = read_command(event, done.exit_code, done.stdout, done.stderr)
     note = ("it printed more than 1 MiB; the rest was dropped",) if done.was_cut else ()
     return attrs.evolve(answer, problems=(*answer.problems, *note)) if note else answer

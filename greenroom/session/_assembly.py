@@ -54,15 +54,7 @@ from greenroom.session._plugins import plugin_hooks, take_in_plugins
 from greenroom.session._policy import make_policy
 from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_opener
 from greenroom.session._rewinding import looking_first, open_checkpoints
-from greenroom.session._settings import (
-    SessionSettings,
-    Settings,
-    SettingSource,
-    Stamps,
-    load_settings,
-    read_sources,
-    settings_stamps,
-)
+from greenroom.session._settings import SessionSettings, Settings, load_settings
 from greenroom.session._settings_files import SettingSource, Stamps, read_sources, settings_stamps
 from greenroom.session._spent import read_spent
 from greenroom.session._title import Title

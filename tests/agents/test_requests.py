@@ -47,8 +47,9 @@ def odd_rounds(draw: st.DrawFn) -> list[Message]:
     for _ in range(draw(st.integers(1, 3))):
         calls = draw(st.lists(st.builds(ToolUseBlock, IDS, NAMES, st.sampled_from([{}, {"a": 1}])), max_size=3))
         messages.append(Message("assistant", (*draw(st.lists(st.builds(TextBlock, TEXTS), max_size=1)), *calls)))
-        results = [ToolResultBlock(call.id, draw(TEXTS), draw(st.booleans())) for call in calls]
-        if results or draw(st.booleans()):
+        results = [ToolResultBlock(call.id, draw(TEXTS), is_error=draw(st.booleans())) for call in calls]
+        is_answered = draw(st.booleans())
+        if results or is_answered:
             messages.append(Message("user", (*results, *draw(st.lists(st.builds(TextBlock, TEXTS), max_size=1)))))
     return messages
 

@@ -289,6 +289,9 @@ class Heard:
     def told(self, event: object, agent: str = "") -> None:
         raise AssertionError(event)
 
+    def waited(self, quiet_s: float, agent: str = "") -> None:
+        raise AssertionError("nothing takes that long")
+
     def streamed(self, event: Mapping[str, Any], parent: str | None = None) -> None:
         raise AssertionError("nobody asked for it")
 
