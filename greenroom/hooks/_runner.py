@@ -405,9 +405,7 @@ class HookRunner:
         return HookAnswer(hook=label)
 
 
-async def _ended(
-    running: Running, event: HookEvent, watched: WatchedRun | None, secrets: Secrets
-) -> HookAnswer:
+async def _ended(running: Running, event: HookEvent, watched: WatchedRun | None, secrets: Secrets) -> HookAnswer:
     """Wait for a process that nobody waited for, and read what it has printed."""
     done = await running.to_end(on_output=None if watched is None else watched.printed)
     if watched is not None:
