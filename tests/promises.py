@@ -86,10 +86,11 @@ PROMISES: Final = {
     "I-52": Promise("Under any plan of faults that ends, everything comes to rest or to a declared escalation."),
     # teams
     "I-53": Promise(
-        "The owner of an item that it was handed has a turn or mail, or somebody was told of the item.", "agents 7"
+        "The owner of an item that it was handed has a turn or mail, or somebody was told of the item.",
+        "boards of teams",
     ),
     "I-54": Promise(
-        "A teammate that is idle or has ended owns no item in progress that nobody was told of.", "agents 7"
+        "A teammate that is idle or has ended owns no item in progress that nobody was told of.", "boards of teams"
     ),
 }
 

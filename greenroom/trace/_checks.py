@@ -63,7 +63,7 @@ from greenroom.trace._checks_supervision import (
 from greenroom.trace._checks_teams import idle_own_nothing_untold, owners_go_on
 from greenroom.trace._checks_tree import gone_means_gone, names_lead_to_one, numbering, restart_budget, restarts_decided
 from greenroom.trace._entries import Entry
-from greenroom.trace._needs import CLAIMS, FULL, KILL_GRACE, SESSION_END, SUPERVISORS, TURNS, Need
+from greenroom.trace._needs import FULL, KILL_GRACE, SESSION_END, SUPERVISORS, TURNS, Need
 from greenroom.trace._spans import open_spans, paired
 from greenroom.trace._world import SESSION_BEGIN, Fold, World, fold
 
@@ -149,8 +149,8 @@ CHECKS: Final = (
     Check("I-48", "begin and end are paired", paired),
     Check("I-49", "after a shutdown nobody is there, no name is taken, no mail waits", nothing_left),
     Check("I-51", "a restart waits its back-off, by the run's clock", back_off_waited),
-    Check("I-53", "the owner of an item has a turn, mail, or somebody was told of it", owners_go_on, CLAIMS),
-    Check("I-54", "who is idle or has ended owns no item that nobody was told of", idle_own_nothing_untold, CLAIMS),
+    Check("I-53", "the owner of an item has a turn, mail, or somebody was told of it", owners_go_on),
+    Check("I-54", "who is idle or has ended owns no item that nobody was told of", idle_own_nothing_untold),
 )
 WITH_FOLDS: Final = ("I-8", "folding is legal, repeatable, and the same in two halves")
 AT_THE_END: Final = ("I-9", "nothing is open when its session has ended")

@@ -49,6 +49,5 @@ def _has_turns(entries: Sequence[Entry]) -> bool:
 FULL: Final = Need("actor at level full", lambda entries: bool(full_actors(entries)))
 TURNS: Final = Need("actor whose turns are on record", _has_turns)
 SESSION_END: Final = Need("end of the last session", _has_kind("session.end"))
-CLAIMS: Final = Need("item.claimed", _has_kind("item.claimed"))
 SUPERVISORS: Final = Need("supervisor.opened", _has_kind("supervisor.opened"))
 KILL_GRACE: Final = Need("grace in actor.kill_requested", _has_field("actor.kill_requested", "grace_s"))
