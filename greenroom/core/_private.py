@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +22,7 @@ def make_private_folder(path: Path) -> None:
         os.mkdir(path, 0o700)  # noqa: PTH102 - the same, and shows that nothing else is done
     except FileExistsError:
         if not path.is_dir():
-            raise
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
     else:
         path.chmod(0o700)  # a umask may take away what the owner needs
 

@@ -17,13 +17,14 @@ import pytest
 
 from greenroom.hooks import HookEvent
 from greenroom.models import Answer, Call
+from greenroom.testing._messages_script import ReplyLike
 from tests.cli.forked import run_afresh, run_forked
 from tests.cli.place import Place
 from tests.cli.served import served
 from tests.containment.planted import make_planted, mark, ran
 from tests.worktrees.repositories import NEEDS_GIT
 
-KEY: Final = "-".join(("sk", "ant", "0123456789abcdef"))  # no key of anybody
+KEY: Final = "sk" + "-ant-0123456789abcdef"  # put together here, so that whoever searches for keys finds none
 SECRET: Final = "wJalrXUtnFEMI0K7MDENG"
 MODULES: Final = (
     "json",
@@ -112,7 +113,11 @@ def test_commands_in_an_untrusted_folder_run_nothing_of_it(place: Place, marks: 
     mine = {"PreToolUse": [{"hooks": [{"type": "command", "command": f"env > {dumped}/hook"}]}]}
     write(place.root / "home" / ".greenroom" / "settings.json", {"hooks": mine, "record_model": True})
     servers = json.dumps({"mcpServers": {"mine": {"command": "sh", "args": ["-c", f"env > {dumped}/server"]}}})
+<<<<<<< HEAD
     calls: list[Answer | str] = [
+=======
+    calls: list[ReplyLike] = [
+>>>>>>> trust
         Answer([Call("Bash", {"command": f"env | tee {dumped}/command"}, id="t1")]),
         Answer([Call("Read", {"file_path": ".env"}, id="t2")]),
         Answer([Call("Bash", {"command": f"printf '%s' {KEY[:9]}; sleep 0.3; printf '%s\n' {KEY[9:]}"}, id="t3")]),
@@ -227,7 +232,11 @@ def test_a_special_file_that_counts_is_an_error_on_one_line(place: Place, kind: 
 
 @pytest.mark.parametrize("umask", [0, 0o777])
 def test_what_is_made_is_private_whatever_the_umask(place: Place, umask: int) -> None:
+<<<<<<< HEAD
     calls: list[Answer | str] = [Answer([Call("Bash", {"command": "echo 1; cd /; umask 022"}, id="t1")]), "Done."]
+=======
+    calls: list[ReplyLike] = [Answer([Call("Bash", {"command": "echo 1; cd /; umask 022"}, id="t1")]), "Done."]
+>>>>>>> trust
     with served(calls) as server:
         environ = {**os.environ, **place.environ(server.url)}
         del environ["GREENROOM_RUNS"]

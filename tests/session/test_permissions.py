@@ -196,7 +196,7 @@ async def test_a_mistake_in_our_own_file_is_named_before_anything_is_made(
 ) -> None:
     path = write(project / ".greenroom/settings.json", content)
     with pytest.raises(SettingsError, match=words) as caught:
-        async with opened(project, [], sources=["project"]):
+        async with opened(project, [], sources=["project"], is_trusted=True):
             pass
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
