@@ -84,6 +84,8 @@ PROMISES: Final = {
     "I-50": Promise("The recorder's level changes no outcome and no order of tasks."),
     "I-51": Promise("Restart and back-off times use only the run's clock and its seeded chance."),
     "I-52": Promise("Under any plan of faults that ends, everything comes to rest or to a declared escalation."),
+    # records
+    "I-57": Promise("A state, reason or other word of an event is one of those that its class declares."),
 }
 
 NOT_YET: Final[dict[str, str]] = {}

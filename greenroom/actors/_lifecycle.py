@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
-from typing import Any, Final, final
+from typing import Annotated, Any, Final, TypeAlias, final
 
 import attrs
 import trio
 
-from greenroom.core import Cause, IllegalTransition, InternalError, TurnFailed, TurnKilled
+from greenroom.core import Cause, IllegalTransition, InternalError, OneOf, TurnFailed, TurnKilled
 
 
 class State(StrEnum):
@@ -47,6 +47,8 @@ TRANSITIONS: Final[Mapping[State, Mapping[Edge, State]]] = {
     _S.KILLED: {},
 }
 TERMINAL: Final = frozenset(state for state, row in TRANSITIONS.items() if not row)
+EndState: TypeAlias = Annotated[str, OneOf(*TERMINAL)]
+"""A field of an event that holds a terminal state."""
 EDGE_TO: Final[Mapping[State, Edge]] = {
     _S.RUNNING: Edge.BEGIN,
     _S.COMPLETED: Edge.COMPLETE,

@@ -35,10 +35,12 @@ from greenroom.core._events import (
     Cause,
     Event,
     Level,
+    OneOf,
     Record,
     event_of,
     field_names,
     field_values,
+    words_of,
 )
 from greenroom.core._ids import Ids, SeededIds, SystemIds, actor_id, is_session_id, is_uuid, session_id, task_id
 from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
@@ -89,6 +91,7 @@ __all__ = [
     "Level",
     "Listener",
     "NameTaken",
+    "OneOf",
     "PeerError",
     "Ports",
     "ProviderError",
@@ -126,4 +129,5 @@ __all__ = [
     "read_switch",
     "session_id",
     "task_id",
+    "words_of",
 ]

@@ -11,7 +11,7 @@ from greenroom.trace._checks import (
     split_processes,
     unchecked,
 )
-from greenroom.trace._codec import VERSION, Codec, Header
+from greenroom.trace._codec import VERSION, Codec, Header, as_json
 from greenroom.trace._compare import COMPARED, Comparison
 from greenroom.trace._diff import Divergence, diff_runs
 from greenroom.trace._entries import Entry, UnknownEvent, entries_of, entry_of
@@ -55,6 +55,7 @@ __all__ = [
     "UnknownEvent",
     "Violation",
     "World",
+    "as_json",
     "check_journal",
     "chrome_trace",
     "diff_runs",

@@ -28,6 +28,7 @@ from greenroom.trace._checks_ends import (
 from greenroom.trace._checks_machines import (
     abort_before_kill,
     incarnations_in_turn,
+    known_words,
     legal_edges,
     nothing_after_the_end,
     one_terminal_event,
@@ -148,6 +149,7 @@ CHECKS: Final = (
     Check("I-48", "begin and end are paired", paired),
     Check("I-49", "after a shutdown nobody is there, no name is taken, no mail waits", nothing_left),
     Check("I-51", "a restart waits its back-off, by the run's clock", back_off_waited),
+    Check("I-57", "states, reasons and other words of events exist", known_words),
 )
 WITH_FOLDS: Final = ("I-8", "folding is legal, repeatable, and the same in two halves")
 AT_THE_END: Final = ("I-9", "nothing is open when its session has ended")

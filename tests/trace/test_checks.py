@@ -172,6 +172,7 @@ PLANTED: Final[dict[str, tuple[Scenario, Mutation]]] = {
     "I-47": (work, skip_a_number),
     "I-48": (work, drop("turn.begin")),
     "I-49": (work, drop("actor.gone")),
+    "I-57": (work, change("turn.end", to={"by": "somebody"})),
     "I-51": (work, at("actor.begin", t=lambda one: one.t - 0.05, inc=2)),
 }
 
