@@ -13,7 +13,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.agents._blocks import INTERRUPTED
+from greenroom.agents._blocks import LOST_RESULT
 from greenroom.models import Block, Message, Role, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
 LOST_BEGINNING: Final = "(The beginning of this conversation is lost.)"
@@ -74,7 +74,7 @@ def _misplaced(message: Message) -> list[str]:
 def repair(messages: Iterable[Message], *, closes: bool = True) -> Repaired:
     """Return a conversation that the provider accepts, as near to the given one as can be.
 
-    A call without a result gets an `interrupted` one; a result that nobody asked for is dropped, as is a second call with
+    A call without a result gets one that says that its own was lost; a result that nobody asked for is dropped, as is a second call with
     the same id; what is empty goes; messages of the same role in a row become one.
 
     Args:
@@ -209,8 +209,8 @@ def _answered(calls: Sequence[ToolUseBlock], blocks: Sequence[Block], notes: lis
         else:
             notes.append(f"a result of {block.tool_use_id!r}, which nobody had asked for, was dropped")
     for call in missing.values():
-        notes.append(f"{call.name} got an interrupted result")
-        results.append(ToolResultBlock(call.id, INTERRUPTED, is_error=True))
+        notes.append(f"{call.name} got a result that says its own was lost")
+        results.append(ToolResultBlock(call.id, LOST_RESULT, is_error=True))
     return results + others
 
 
