@@ -45,6 +45,7 @@ from greenroom.core._events import (
 from greenroom.core._ids import Ids, SeededIds, SystemIds, actor_id, is_session_id, is_uuid, session_id, task_id
 from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
 from greenroom.core._nurseries import open_bare_nursery
+from greenroom.core._paths import whole_path
 from greenroom.core._points import AtPoint, arm_points, point
 from greenroom.core._ports import (
     Blocking,
@@ -129,5 +130,6 @@ __all__ = [
     "read_switch",
     "session_id",
     "task_id",
+    "whole_path",
     "words_of",
 ]

@@ -15,7 +15,7 @@ from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, 
 from greenroom import agents as agent_events
 from greenroom.actors import State
 from greenroom.agents import AgentDefinition, Loaded
-from greenroom.core import Cause, Event, Ports, UsageError, is_uuid
+from greenroom.core import Cause, Event, Ports, UsageError, is_uuid, whole_path
 from greenroom.core import session_id as new_session_id
 from greenroom.hooks import HookEvent
 from greenroom.models import Limits, Model
@@ -35,8 +35,9 @@ from greenroom.session._stay import settle, with_worktree
 from greenroom.supervisor import SupervisorSpec, open_runtime
 from greenroom.tools import Tool, ToolSet
 from greenroom.tools.builtin import READ_ONLY_TOOLS
-from greenroom.trace import open_journal, runs_folder
+from greenroom.trace import Journal, open_journal, runs_folder
 
+IGNORES: Final = ".gitignore"
 EVENTS: Final = (
     *mailbox.EVENTS,
     *actors.EVENTS,
@@ -178,6 +179,7 @@ async def _running(
     """Run a session in its folder, with the conversation of an earlier run if there is one."""
     model = host.model
     async with model.open(), open_journal(folder, ports=ports, catalogue=EVENTS, run=folder.name) as journal:
+        await _hide(folder, journal, ports)
         recorder = journal.recorder
         loaded, left = await _read_earlier(folder, earlier, ports)
         recorder.emit(_beginning(plan, folder, model))
@@ -228,6 +230,14 @@ async def _running(
             recorder.emit(SessionEnded(state=state.value, error=error))
             if session is not None:
                 session.close_streams()
+
+
+async def _hide(folder: Path, journal: Journal, ports: Ports) -> None:
+    """Hide a run folder from version control and from searches, wherever runs lie: an ignore file in it names all of it."""
+    try:
+        await ports.blocking.run(ports.disk.size, folder / IGNORES)
+    except FileNotFoundError:
+        journal.write_before(folder / IGNORES, b"*\n")
 
 
 async def _read_earlier(folder: Path, earlier: Path | None, ports: Ports) -> tuple[Loaded | None, Left]:
@@ -295,7 +305,7 @@ async def _looked_after(session: Session) -> AsyncIterator[None]:
 
 
 def _existing(cwd: Path | str) -> Path:
-    folder = Path(cwd).absolute()
+    folder = whole_path(cwd)
     if not folder.is_dir():
         raise UsageError(f"{str(folder)!r} is no folder; a session needs one to work in")
     return folder
@@ -307,8 +317,8 @@ def _all(folders: Iterable[Path | str]) -> tuple[Path, ...]:
 
 def _absolute(folders: Iterable[Path | str]) -> tuple[Path, ...]:
     """Return folders that need not be there."""
-    return tuple(Path(one).absolute() for one in folders)
+    return tuple(map(whole_path, folders))
 
 
 def _runs(runs: Path | str | None) -> Path:
-    return Path(runs).absolute() if runs is not None else runs_folder()
+    return whole_path(runs) if runs is not None else runs_folder()

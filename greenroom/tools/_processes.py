@@ -20,7 +20,7 @@ from typing import Final, Protocol, final
 import attrs
 import trio
 
-from greenroom.core import Blocking, Ids, task_id
+from greenroom.core import Blocking, Ids, task_id, whole_path
 from greenroom.tools._errors import ToolError
 from greenroom.tools._outputs import INLINE_CHARACTERS, Output, read_output, read_tail
 from greenroom.tools._reaper import Reaper
@@ -195,7 +195,7 @@ class SystemProcesses:
     ) -> None:
         self._blocking = blocking
         self._ids = ids
-        self._folder = folder
+        self._folder = whole_path(folder)
         self._reaper = reaper
         self._environ = environ
         self._grace_s = grace_s
