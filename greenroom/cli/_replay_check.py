@@ -8,8 +8,9 @@ from typing import Any, Final
 import attrs
 
 from greenroom.cli._replay_page import RUN, Page, counted, facts_of, first_of, paths_of
-from greenroom.cli._replay_standing import Standing
+from greenroom.cli._replay_standing import Standing, Writer, running, running_in_words
 from greenroom.cli._replay_table import rows
+from greenroom.cli._words import printable
 from greenroom.trace import (
     CHECKS,
     Fold,
@@ -26,14 +27,13 @@ MOST_VIOLATIONS: Final = 20
 MOST_OPEN: Final = 20
 _WHY_OPEN: Final = {
     Standing.CUT: "looked at only up to here, because of --at",
-    Standing.RUNNING: "no session.end: it still runs",
-    Standing.BROKEN_OFF: "no session.end: its process ended first",
-    Standing.UNKNOWN: "no session.end: it still runs, or its process ended first",
+    Standing.BROKEN_OFF: "no end on record: its process ended first",
+    Standing.UNKNOWN: "no end on record: it still runs, or its process ended first",
     Standing.ENDED: "ended",
 }
 
 
-def checked(journal: JournalText, folds: Iterable[Fold], *, standing: Standing) -> tuple[Page, bool]:
+def checked(journal: JournalText, folds: Iterable[Fold], *, standing: Standing, writer: Writer) -> tuple[Page, bool]:
     """Check a run; returns what to say, and whether it is sound."""
     entries = journal.entries
     violations = check_journal(entries, folds=folds)
@@ -47,6 +47,7 @@ def checked(journal: JournalText, folds: Iterable[Fold], *, standing: Standing) 
         "not_checked": unchecked(entries),
         "has_ended": has_ended(entries),
         "standing": standing.value,
+        "running": running(entries, writer) if standing is Standing.RUNNING else None,
         "open": [facts_of(entry) for entry in open_entries],
         "actors": len(actors),
         "actors_not_full": len(actors.keys() - full_actors(entries)),
@@ -83,7 +84,8 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
     if facts["torn_bytes"]:
         yield f"torn: {counted(facts['torn_bytes'], 'byte')} after the last whole line left out"
     if not facts["has_ended"]:
-        yield f"{_WHY_OPEN[Standing(facts['standing'])]}; {counted(len(facts['open']), 'thing')} open"
+        why = _WHY_OPEN.get(Standing(facts["standing"])) or printable(running_in_words(facts["running"]))
+        yield f"{why}; {counted(len(facts['open']), 'thing')} open"
         shown, left = first_of(facts["open"], MOST_OPEN)
         for entry in shown:
             name = paths.get(entry["actor"], entry["actor"]) or RUN

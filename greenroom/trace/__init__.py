@@ -7,6 +7,7 @@ from greenroom.trace._checks import (
     Check,
     Violation,
     check_journal,
+    end_of,
     has_ended,
     split_processes,
     unchecked,
@@ -18,7 +19,7 @@ from greenroom.trace._entries import Entry, UnknownEvent, entries_of, entry_of
 from greenroom.trace._export_chrome import chrome_trace
 from greenroom.trace._export_otlp import otlp_traces
 from greenroom.trace._journal import Durability, Journal, open_journal
-from greenroom.trace._lock import LOCK, hold_run, is_held
+from greenroom.trace._lock import LOCK, LockState, hold_run, is_held, read_lock
 from greenroom.trace._needs import Need, full_actors
 from greenroom.trace._reader import JOURNAL, JournalText, read_header, read_journal
 from greenroom.trace._recent import RECENT, Moment, read_recent
@@ -49,6 +50,7 @@ __all__ = [
     "Journal",
     "JournalStatistics",
     "JournalText",
+    "LockState",
     "Losable",
     "Moment",
     "Need",
@@ -59,6 +61,7 @@ __all__ = [
     "check_journal",
     "chrome_trace",
     "diff_runs",
+    "end_of",
     "entries_of",
     "entry_of",
     "find_run",
@@ -72,6 +75,7 @@ __all__ = [
     "otlp_traces",
     "read_header",
     "read_journal",
+    "read_lock",
     "read_recent",
     "runs_folder",
     "spans",

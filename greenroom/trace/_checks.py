@@ -195,8 +195,18 @@ def split_processes(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 
 
 def has_ended(entries: Sequence[Entry]) -> bool:
-    """Whether the last session of a journal came to its end."""
-    return any(entry.kind == "session.end" for entry in list(split_processes(entries))[-1])
+    """Whether the last session of a journal came to its end; of a journal without sessions, its last runtime."""
+    return end_of(entries) is not None
+
+
+def end_of(entries: Sequence[Entry]) -> Entry | None:
+    """Return the event with which a journal ended: that of its last session, else of its last root supervisor."""
+    last = list(split_processes(entries))[-1]
+    ends = {entry.event.actor: entry for entry in last if entry.kind in {"session.end", "actor.end"}}
+    if any(entry.kind in {SESSION_BEGIN, "session.end"} for entry in last):
+        return next((entry for entry in reversed(last) if entry.kind == "session.end"), None)
+    roots = [entry.event.actor for entry in last if entry.kind == "actor.new" and not entry.get("supervisor", "?")]
+    return ends.get(roots[-1]) if roots and not open_spans(last) else None
 
 
 def _still_open(processes: Sequence[Sequence[Entry]]) -> Iterator[Finding]:
