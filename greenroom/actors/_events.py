@@ -266,6 +266,19 @@ class ActorUnresponsive(Event):
 
 @final
 @attrs.frozen(kw_only=True)
+class KillOverran(Event):
+    """An actor that was killed ends later than its grace: code of its own, or of an actor below it, did not stop."""
+
+    kind: ClassVar[str] = "actor.overran"
+
+    seconds: float
+    """From the kill to the end."""
+    grace_s: float
+    """Seconds that it had."""
+
+
+@final
+@attrs.frozen(kw_only=True)
 class WatchFailed(Event):
     """What was called at an actor's end raised; the actor of the event is the one that was watched."""
 
@@ -316,6 +329,7 @@ EVENTS: Final = (
     ActorSuspended,
     ActorResumed,
     ActorUnresponsive,
+    KillOverran,
     WatchFailed,
     NameRegistered,
     NameReleased,

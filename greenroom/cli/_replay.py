@@ -78,23 +78,21 @@ def replay_command(
     _refuse(asked, has_actor=actor is not None, has_json=json, has_output=output is not None)
     place = runs_folder(runs)
     path = find_run(run, place)
-    writer = writer_of(path)
-    whole = _read(path)
+    writer, whole = writer_of(path), _read(path)
     journal = _until(whole, at)
+    standing = standing_of(whole, journal, without_end=writer.standing)
     if export is not None:
         return _shown(lambda: exported(journal, export, output), EXIT_SAME)
     is_good = True
     if diff is not None:
         page, is_good = compared(journal, _until(_read(find_run(diff, place)), at), names=(run, diff))
     elif check:
-        standing = standing_of(whole, journal, without_end=writer.standing)
         page, is_good = checked(journal, FOLDS, standing=standing, writer=writer)
     elif recent:
         page = what_led_to(journal, read_recent(path, EVENTS), chosen=_chosen(journal, actor))
     elif at is not None:
         page = moment(journal, FOLDS, chosen=_chosen(journal, actor))
     else:
-        standing = standing_of(whole, journal, without_end=writer.standing)
         page = _whole_run(journal, _chosen(journal, actor), standing, writer)
     return _shown(lambda: page.print(is_json=json), EXIT_SAME if is_good else EXIT_DIFFERENT)
 

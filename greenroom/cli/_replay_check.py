@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import attrs
@@ -16,6 +16,7 @@ from greenroom.trace import (
     Fold,
     JournalText,
     check_journal,
+    find_slowness,
     full_actors,
     has_ended,
     open_spans,
@@ -25,6 +26,7 @@ from greenroom.trace import (
 
 MOST_VIOLATIONS: Final = 20
 MOST_OPEN: Final = 20
+MAX_SLOW: Final = 20
 _WHY_OPEN: Final = {
     Standing.CUT: "looked at only up to here, because of --at",
     Standing.BROKEN_OFF: "no end on record: its process ended first",
@@ -44,6 +46,7 @@ def checked(journal: JournalText, folds: Iterable[Fold], *, standing: Standing, 
         "run": journal.header.run,
         "events": len(entries),
         "violations": [attrs.asdict(one) for one in violations],
+        "slow": [attrs.asdict(one) for one in find_slowness(entries)],
         "not_checked": unchecked(entries),
         "has_ended": has_ended(entries),
         "standing": standing.value,
@@ -72,6 +75,7 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
         # The table, and the two that need more than a list of entries: I-8 and I-9.
         checked = len(CHECKS) + 2 - len(facts["not_checked"])
         yield f"sound: {counted(facts['events'], 'event')}, {checked} invariants"
+    yield from _slow(facts["slow"])
     without: dict[str, list[str]] = {}
     for id_, needed in facts["not_checked"].items():
         without.setdefault(needed, []).append(id_)
@@ -93,3 +97,11 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
             yield f"  {entry['seq']:>6} {name} {entry['ev']} {what}".rstrip()
         if left:
             yield f"  ... {left:,} more; --json has all"
+
+
+def _slow(found: Sequence[dict[str, Any]]) -> Iterator[str]:
+    shown, left = first_of(found, MAX_SLOW)
+    for one in shown:
+        yield f"slow: {printable(one['text'])} (event {one['seq']})"
+    if left:
+        yield f"  ... {left:,} more; --json has all"

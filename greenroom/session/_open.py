@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Unpack, final
@@ -15,10 +15,11 @@ from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, 
 from greenroom import agents as agent_events
 from greenroom.actors import State
 from greenroom.agents import AgentDefinition, Loaded
-from greenroom.core import Cause, Event, Ports, UsageError, is_uuid, whole_path
+from greenroom.core import Cause, Event, Ports, SystemClock, UsageError, is_uuid, whole_path
 from greenroom.core import session_id as new_session_id
 from greenroom.hooks import HookEvent
 from greenroom.models import Limits, Model
+from greenroom.patterns import watch_steps
 from greenroom.session._assembly import ModelFor, Plan, Wish, compose, make_delegation, make_plan, open_surroundings
 from greenroom.session._composition import Composition
 from greenroom.session._events import EVENTS as SESSION_EVENTS
@@ -38,6 +39,8 @@ from greenroom.tools.builtin import READ_ONLY_TOOLS
 from greenroom.trace import Journal, open_journal, runs_folder
 
 IGNORES: Final = ".gitignore"
+BLOCKED_S: Final = 1.0
+"""A step of the event loop that takes longer is put on record."""
 EVENTS: Final = (
     *mailbox.EVENTS,
     *actors.EVENTS,
@@ -213,11 +216,13 @@ async def _running(
                 await _watch_files(around.nursery, composition, session, ports)
                 if plan.settings.scalars.extract_memory:
                     session.asides.extract_after_turns(around.nursery.start_soon)
+                blocked = watch_steps(runtime, limit_s=BLOCKED_S, has_thread=False)
                 door = open_door(
                     folder, session.inbox, plan.settings.scalars.neighbours, recording=journal, ports=ports
                 )
-                async with door, _looked_after(session):
-                    yield session
+                with blocked if isinstance(ports.clock, SystemClock) else nullcontext():
+                    async with door, _looked_after(session):
+                        yield session
             state = State.KILLED if session.was_killed or session.was_stopped else State.COMPLETED
         except trio.Cancelled:
             state = State.KILLED

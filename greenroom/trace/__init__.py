@@ -24,6 +24,7 @@ from greenroom.trace._needs import Need, full_actors
 from greenroom.trace._reader import JOURNAL, JournalText, read_header, read_journal
 from greenroom.trace._recent import RECENT, Moment, read_recent
 from greenroom.trace._runs import find_run, runs_folder
+from greenroom.trace._slowness import Slowness, find_slowness
 from greenroom.trace._spans import open_spans, spans
 from greenroom.trace._statistics import JournalStatistics
 from greenroom.trace._world import SESSION_BEGIN, Fault, Fold, Losable, World, fold
@@ -54,6 +55,7 @@ __all__ = [
     "Losable",
     "Moment",
     "Need",
+    "Slowness",
     "UnknownEvent",
     "Violation",
     "World",
@@ -65,6 +67,7 @@ __all__ = [
     "entries_of",
     "entry_of",
     "find_run",
+    "find_slowness",
     "fold",
     "full_actors",
     "has_ended",

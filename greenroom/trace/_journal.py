@@ -415,7 +415,7 @@ async def open_journal(
     Open it around the runtime, so that it is first up and last down. No nursery shows: what the body raises leaves bare.
 
     Args:
-        folder: The run folder; made if it is missing. A relative one counts from the current folder of this moment.
+        folder: The run folder; made if it is missing. A relative one counts from where the process is now.
         ports: Where time, disk and threads come from. The disk is closed at the end, for all who share it: give it alone.
         catalogue: The event classes that readers will be handed; what could not be read back is refused here.
         recorder: Where events are emitted; by default one is made, and `journal.recorder` is the one to hand on. It has to
@@ -434,9 +434,7 @@ async def open_journal(
         InternalError: Two event classes have one kind.
     """
     _check(durability)
-    folder = whole_path(folder)
-    codec = Codec(catalogue)
-    now = ports.clock.bind()
+    folder, codec, now = whole_path(folder), Codec(catalogue), ports.clock.bind()
     header = Header(
         run=run or folder.name,
         greenroom=__version__,
