@@ -61,6 +61,16 @@ from greenroom.core._ports import (
 from greenroom.core._recorder import Listener, Recorder, RecorderStatistics
 from greenroom.core._settings import read_settings
 from greenroom.core._switches import read_switch
+from greenroom.core._validators import (
+    BadValue,
+    as_tuple,
+    as_word,
+    at_least_one,
+    checked,
+    finite,
+    not_negative,
+    positive,
+)
 
 __all__ = [
     "CLASS",
@@ -73,6 +83,7 @@ __all__ = [
     "AskTimedOut",
     "AtPoint",
     "BadImage",
+    "BadValue",
     "Blocking",
     "Busy",
     "Cause",
@@ -117,14 +128,21 @@ __all__ = [
     "WorkEnded",
     "actor_id",
     "arm_points",
+    "as_tuple",
+    "as_word",
+    "at_least_one",
     "calm_collector",
+    "checked",
     "event_of",
     "field_names",
     "field_values",
+    "finite",
     "is_session_id",
     "is_uuid",
+    "not_negative",
     "open_bare_nursery",
     "point",
+    "positive",
     "read_image",
     "read_settings",
     "read_switch",

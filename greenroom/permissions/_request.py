@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias, final
 
 import attrs
 
+from greenroom.core import checked
 from greenroom.permissions._policy import Policy
 from greenroom.permissions._rules import Effect, Rule
 from greenroom.permissions._traits import ToolTraits, traits_of
@@ -16,7 +17,7 @@ Reviewer: TypeAlias = Literal["person", "classifier"]
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class Request:
     """One tool call that wants to run.
 

@@ -10,7 +10,7 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.agents import Loaded, load_conversation
-from greenroom.core import Blocking, Disk, Ports, UsageError, whole_path
+from greenroom.core import Blocking, Disk, Ports, UsageError, checked, whole_path
 from greenroom.session._events import SessionTitled
 from greenroom.session._lines import objects_of
 from greenroom.store import Transcript, TranscriptHeader
@@ -79,7 +79,7 @@ def read_beginning(run_folder: Path) -> Beginning:
 
 
 @final
-@attrs.frozen
+@attrs.frozen(field_transformer=checked)
 class Fork:
     """A run whose main agent's conversation a new session begins with; the run itself stays as it is (agents 10.22)."""
 

@@ -22,7 +22,7 @@ from greenroom import permissions
 from greenroom.agents import CompactionSettings
 from greenroom.agents.crew import DelegationSettings
 from greenroom.agents.review import AutoModeSettings
-from greenroom.core import SettingsError, UsageError, read_settings
+from greenroom.core import SettingsError, UsageError, checked, read_settings
 from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Places, stamp_of
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
 from greenroom.mcp import McpSettings, ServerRules, read_server_rules
@@ -53,7 +53,7 @@ class SettingSource(StrEnum):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class WorktreeKeys:
     """How worktrees are made, in the names that people's files have."""
 
@@ -84,7 +84,7 @@ def _check_effort(_: object, __: object, value: str | int | None) -> None:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class SessionSettings:
     """What a settings file of ours may hold; `docs/reference/settings.md` lists it."""
 
