@@ -355,7 +355,7 @@ class Cell(Generic[M]):
     def _on_dead(self, envelope: Envelope[M], reason: DeadReason) -> None:
         self.shared.directory.buried(self, envelope, reason)
         if envelope.reply is not None:
-            envelope.reply.fail(ActorEnded(self.id, self.state.value))
+            envelope.reply.fail(ActorEnded(self.id, self.state.value, path=self.path))
 
     # --- requests --------------------------------------------------------------------------------------------------
 

@@ -98,14 +98,14 @@ class Outcome:
         ends = (self.state._value_, self.by, self.cause or cause, describe(self.error))
         return (*ends, self.late_cancel, self.during_kill, self.cleanup_cut, self.swallowed, self.masked_error)
 
-    def error_for(self, actor: str) -> Exception:
+    def error_for(self, actor: str, path: str = "") -> Exception:
         """Return what whoever asked gets, when this is how the turn ended that was to answer."""
         if self.state is State.FAILED:
-            error = TurnFailed(actor, describe(self.error))
+            error = TurnFailed(actor, describe(self.error), path=path)
             error.__cause__ = self.error
             return error
         cause = self.cause or Cause("runtime", "the actor was ended")
-        return TurnKilled(actor, who=cause.who, why=cause.why)
+        return TurnKilled(actor, who=cause.who, why=cause.why, path=path)
 
 
 COMPLETED: Final = Outcome(state=State.COMPLETED)

@@ -28,3 +28,5 @@ class Down(Signal):
     error: BaseException | None
     seq: int
     """Number of the terminal event."""
+    path: str = ""
+    """Its readable path in the tree, which ends with its name."""

@@ -1,5 +1,6 @@
 """Words that everything above shares: ids, errors, the event base, the recorder, ports, the settings loader."""
 
+from greenroom.core._async_library import require_trio
 from greenroom.core._collector import calm_collector
 from greenroom.core._errors import (
     ActorEnded,
@@ -68,6 +69,8 @@ from greenroom.core._validators import (
     at_least_one,
     checked,
     finite,
+    fits,
+    in_words,
     not_negative,
     positive,
 )
@@ -137,6 +140,8 @@ __all__ = [
     "field_names",
     "field_values",
     "finite",
+    "fits",
+    "in_words",
     "is_session_id",
     "is_uuid",
     "not_negative",
@@ -146,6 +151,7 @@ __all__ = [
     "read_image",
     "read_settings",
     "read_switch",
+    "require_trio",
     "session_id",
     "task_id",
     "whole_path",

@@ -151,6 +151,8 @@ def in_words(hint: Any) -> str:
 
 
 def _plural(hint: Any) -> str:
+    if hint is Any:
+        return "values"
     return {str: "texts", int: "whole numbers", float: "numbers"}.get(hint) or f"values, each {in_words(hint)}"
 
 
@@ -168,7 +170,7 @@ def as_word(words: type[E], value: E | str) -> E:
 def as_tuple(value: Iterable[str]) -> tuple[str, ...]:
     """Return a sequence as a tuple; what is none as it is, for the check of the field to refuse."""
     given: Any = value
-    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else given
+    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else given
 
 
 # --- ranges -----------------------------------------------------------------------------------------------------------

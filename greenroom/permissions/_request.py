@@ -35,7 +35,7 @@ class Request:
     input: Mapping[str, Any]
     cwd: str
     policy: Policy
-    traits: ToolTraits = attrs.Factory(lambda self: traits_of(self.tool), takes_self=True)
+    traits: ToolTraits = attrs.Factory(lambda self: traits_of(str(self.tool)), takes_self=True)
     hook: Effect | None = None
     links: Mapping[str, str] = attrs.field(factory=dict)
 

@@ -15,11 +15,12 @@ from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, 
 from greenroom import agents as agent_events
 from greenroom.actors import State
 from greenroom.agents import AgentDefinition, Loaded
-from greenroom.core import Cause, Event, Ports, SystemClock, UsageError, is_uuid, whole_path
+from greenroom.core import Cause, Event, Ports, SystemClock, UsageError, is_uuid, require_trio, whole_path
 from greenroom.core import session_id as new_session_id
 from greenroom.hooks import HookEvent
 from greenroom.models import Limits, Model
 from greenroom.patterns import watch_steps
+from greenroom.session._arguments import check_arguments
 from greenroom.session._assembly import ModelFor, Plan, Wish, compose, make_delegation, make_plan, open_surroundings
 from greenroom.session._composition import Composition
 from greenroom.session._events import EVENTS as SESSION_EVENTS
@@ -116,6 +117,8 @@ async def open_session(
         WorktreeError, JournalError: The worktree cannot be made or is another session's; the run folder cannot be written.
         RuntimeFailed: An agent crashed more often than it may be restarted.
     """
+    require_trio("open_session")
+    check_arguments(locals())
     wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, setup=setup, is_trusted=is_trusted)
     way = _Way(resume, session_id, _runs(runs), worktree, _all(added), _absolute(plugins))
     ports = ports or Ports()
