@@ -220,4 +220,4 @@ def test_a_journal_without_a_session_that_is_cut_anywhere_has_no_end(tmp_path: P
 
 def is_root(entries: Sequence[Entry], end: Entry) -> bool:
     made = next(one for one in entries if one.kind == "actor.new" and one.event.actor == end.event.actor)
-    return made["supervisor"] == ""
+    return bool(made["supervisor"] == "")

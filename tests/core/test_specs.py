@@ -98,7 +98,8 @@ def test_a_value_of_the_wrong_kind_is_refused_by_name(owner: Any, field: attrs.A
         if fits(value, hint):
             continue
         with pytest.raises((UsageError, TypeError)) as caught:
-            made = owner(**{**given, field.alias: value})
+            arguments: dict[str, Any] = {**given, str(field.alias): value}
+            made = owner(**arguments)
             # A converter may have made something sound of it, such as a mapping of nothing.
             if fits(getattr(made, field.name), hint):
                 raise UsageError(f"{owner.__name__} {field.name} {value!r}")

@@ -134,7 +134,7 @@ async def test_an_async_factory_is_refused_before_anything_starts(autojump_clock
 async def fail(runtime: Runtime, how: str) -> None:
     """Let an ask of `team/asked` end in one way."""
     team = await runtime.spawn_supervisor("team")
-    ref = await team.spawn(Waiting, name="asked", spec=ChildSpec(restart="temporary"))  # type: ignore[arg-type]
+    ref = await team.spawn(Waiting, name="asked", spec=ChildSpec(restart="temporary"))
     match how:
         case "timeout":
             await ref.ask(Do("wait"), timeout_s=1)

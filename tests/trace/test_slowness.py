@@ -23,7 +23,7 @@ from greenroom.trace import JOURNAL, check_journal, entries_of, find_slowness, r
 from tests.trace.planting import Entries, run
 
 WHO: Final[dict[str, Any]] = {"actor": "a1", "inc": 1, "turn": 1}
-FLAGS: Final = {"late_cancel": False, "during_kill": False, "cleanup_cut": False}
+FLAGS: Final[dict[str, Any]] = {"late_cancel": False, "during_kill": False, "cleanup_cut": False}
 CALL: Final[dict[str, Any]] = {**WHO, "round": 1, "call": "c", "tool": "Crunch"}
 
 
