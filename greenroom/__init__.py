@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from greenroom.actors import Behavior, Context, Down, Ref, Request, State
+    from greenroom.actors import Behavior, Context, Down, Ref, Request, Signal, State
     from greenroom.agents import AgentDefinition, Answer
     from greenroom.agents.crew import AGENT_TOOLS
     from greenroom.core import (
@@ -61,6 +61,7 @@ _MODULE_OF: "Mapping[str, str]" = {
     "RuntimeFailed": "greenroom.core",
     "ScriptedModel": "greenroom.models",
     "Session": "greenroom.session",
+    "Signal": "greenroom.actors",
     "StartFailed": "greenroom.core",
     "State": "greenroom.actors",
     "Strategy": "greenroom.supervisor",
@@ -103,6 +104,7 @@ __all__ = [
     "RuntimeFailed",
     "ScriptedModel",
     "Session",
+    "Signal",
     "StartFailed",
     "State",
     "Strategy",

@@ -92,6 +92,8 @@ PROMISES: Final = {
     "I-54": Promise(
         "A teammate that is idle or has ended owns no item in progress that nobody was told of.", "boards of teams"
     ),
+    # records
+    "I-55": Promise("A state, reason or other word of an event is one of those that its class declares."),
 }
 
 NOT_YET: Final[dict[str, str]] = {}

@@ -8,6 +8,7 @@ Must not know: how turns are run (`_loop`, `_dispatcher`), which strategies ther
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Hashable
 from contextvars import ContextVar
@@ -26,6 +27,7 @@ from greenroom.actors._events import (
     ActorExited,
     ActorGone,
     DrainRequested,
+    KillOverran,
     KillRequested,
     StopRequested,
     TurnBegan,
@@ -130,6 +132,8 @@ class Cell(Generic[M]):
     life_scope: trio.CancelScope = attrs.field(init=False)
     stop_cause: Cause | None = attrs.field(init=False)
     kill_cause: Cause | None = attrs.field(init=False)
+    killed_s: float = attrs.field(init=False)
+    """When its kill was requested, on the run's clock; infinite before that."""
     is_ready: bool = attrs.field(init=False)
     is_held: bool = attrs.field(init=False)
     """Whether it has ended, and comes back when its supervisor starts it."""
@@ -190,7 +194,7 @@ class Cell(Generic[M]):
         self.stop_cause = self.kill_cause = self.abort_cause = self.turn_scope = None
         self.is_ready = self.is_held = self.is_suspended = False
         self.is_busy = self.is_committing = self.is_told = self.is_acked = False
-        self.turn = 0
+        self.turn, self.killed_s = 0, math.inf
         self.envelope = self.outbox = self.entered = self.timers = None
         self.answer = NOTHING
         self.seq = self.recorder.emit_fields(
@@ -224,6 +228,9 @@ class Cell(Generic[M]):
         """End this incarnation and return what the supervisor says comes next."""
         self.state = step(self.state, EDGE_TO[outcome.state])
         self.failure = None if self.was_ready else outcome.error  # for whoever still waits for its start
+        late_s = self._now() - self.killed_s
+        if late_s > self.kill_grace_s:
+            self.recorder.emit_fields(KillOverran, self.id, self.incarnation, self.seq, late_s, self.kill_grace_s)
         self.exit_seq = self.recorder.emit_fields(
             ActorExited, self.id, self.incarnation, self.seq, *outcome.fields(self.stop_cause)
         )
@@ -356,7 +363,7 @@ class Cell(Generic[M]):
     def _on_dead(self, envelope: Envelope[M], reason: DeadReason) -> None:
         self.shared.directory.buried(self, envelope, reason)
         if envelope.reply is not None:
-            envelope.reply.fail(ActorEnded(self.id, self.state.value))
+            envelope.reply.fail(ActorEnded(self.id, self.state.value, path=self.path))
 
     # --- requests --------------------------------------------------------------------------------------------------
 
@@ -401,7 +408,7 @@ class Cell(Generic[M]):
         """End the actor now; the first cause stays."""
         if self.kill_cause is not None or self.state in TERMINAL:
             return
-        self.kill_cause = cause
+        self.kill_cause, self.killed_s = cause, self._now()
         self.recorder.emit_fields(KillRequested, self.id, self.incarnation, self.here(), cause, self.kill_grace_s)
         if self.is_busy:  # a turn that returns all the same does so too late (I-29)
             self.abort_cause = self.abort_cause or cause

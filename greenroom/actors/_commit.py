@@ -38,7 +38,9 @@ def _answer(cell: Cell[Any], envelope: Envelope[Any]) -> None:
     reply, answer, cell.answer = envelope.reply, cell.answer, NOTHING
     assert reply is not None
     if answer is NOTHING:
-        reply.fail(TurnFailed(cell.id, f"it handled {type(envelope.message).__name__} without ctx.reply()"))
+        reply.fail(
+            TurnFailed(cell.id, f"it handled {type(envelope.message).__name__} without ctx.reply()", path=cell.path)
+        )
     elif not reply.answer(answer):
         cell.shared.directory.refused(cell, answer, envelope.lane, DeadReason.LATE_REPLY)
 
@@ -69,7 +71,7 @@ def give_up_turn(cell: Cell[Any], envelope: Envelope[Any], outcome: Outcome) -> 
         for polled in reversed(outbox.polled):
             _give_up(cell, polled, outcome)
     if envelope.reply is not None:
-        envelope.reply.fail(outcome.error_for(cell.id))
+        envelope.reply.fail(outcome.error_for(cell.id, cell.path))
     if not cell.is_acked:
         _give_up(cell, envelope, outcome)
 

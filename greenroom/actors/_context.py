@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, final
+import functools
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple, final
 
 import trio
 
@@ -22,6 +23,9 @@ from greenroom.waiting import NOTHING
 
 if TYPE_CHECKING:
     from greenroom.actors._directory import Directory
+
+_TAKEN: Final = "_is_taken"
+"""Marks what a factory made and an incarnation has."""
 
 D = TypeVar("D")
 M = TypeVar("M")
@@ -347,10 +351,24 @@ def make_context(cell: Cell[M]) -> Behavior[M]:
     """Make the behavior and the context of a new incarnation; returns the behavior.
 
     Raises:
-        UsageError: The factory made something that waits, or cleans up, and says that it makes something that does not.
+        UsageError: The factory made something else than it says, something that waits, or cleans up, where it says otherwise, or
+            what another incarnation has already.
     """
     behavior = cell.factory()
     made, said = type(behavior), cell.behavior_class
+    if not isinstance(behavior, said):
+        if isinstance(behavior, Coroutine):
+            behavior.close()
+        raise UsageError(
+            f"a factory that says it makes {said.__name__} returned {behavior!r}; return a new {said.__name__}"
+        )
+    factory: Any = cell.factory
+    while isinstance(factory, functools.partial):
+        factory = factory.func
+    if not isinstance(factory, type):  # a class makes a new one each time
+        if _TAKEN in vars(behavior):
+            raise UsageError(f"a factory returned the same {made.__name__} twice; make one for each actor and restart")
+        vars(behavior)[_TAKEN] = True
     if made is not said and ((cell.is_plain and not is_plain(made)) or (cell.is_simple and not is_simple(made))):
         raise UsageError(
             f"a factory that says it makes {said.__name__} made {made.__name__}, which needs more than that one; "

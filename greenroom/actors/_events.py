@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, final
+from typing import Annotated, ClassVar, Final, final
 
 import attrs
 
-from greenroom.core import Cause, Event, Level
+from greenroom.actors._lifecycle import EndState
+from greenroom.core import Cause, Event, Level, OneOf
 
 
 @final
@@ -24,11 +25,11 @@ class ActorCreated(Event):
     """Id of the supervisor that may stop it; empty for the root."""
     descent: str
     """Id of the actor that asked for it; empty for the host."""
-    journal: str
+    journal: Annotated[str, OneOf(*(level.name.lower() for level in Level))]
     """The level of its journal: `lifecycle`, `turns` or `full`."""
     capacity: int = 0
     """What `next` and `later` hold together; 0 in journals that do not say."""
-    restart: str = ""
+    restart: Annotated[str, OneOf("permanent", "transient", "temporary", "")] = ""
     """`permanent`, `transient` or `temporary`; empty for the root, and in journals that do not say."""
 
 
@@ -56,9 +57,9 @@ class ActorEntered(Event):
 class _MachineEnded(Event):
     fails: ClassVar[str] = "state"
 
-    state: str
+    state: EndState
     """`completed`, `failed` or `killed`."""
-    by: str
+    by: Annotated[str, OneOf("own", "ancestor", "")]
     """`own` if its own scope was cancelled, `ancestor` if one further out was; else empty."""
     cause: Cause | None
     """Who asked for the end, and why, if somebody did."""
@@ -91,7 +92,7 @@ class ActorGone(Event):
 
     kind: ClassVar[str] = "actor.gone"
 
-    state: str
+    state: EndState
     """How its last incarnation ended: `completed`, `failed` or `killed`."""
 
 
@@ -137,7 +138,7 @@ class TurnNoted(Event):
     """Number of the message that it handled."""
     began_t: float
     """When it began, on the run's clock; the note itself has the time of its end."""
-    state: str
+    state: EndState
     """`completed`, `failed` or `killed`."""
 
 
@@ -265,6 +266,19 @@ class ActorUnresponsive(Event):
 
 @final
 @attrs.frozen(kw_only=True)
+class KillOverran(Event):
+    """An actor that was killed ends later than its grace: code of its own, or of an actor below it, did not stop."""
+
+    kind: ClassVar[str] = "actor.overran"
+
+    seconds: float
+    """From the kill to the end."""
+    grace_s: float
+    """Seconds that it had."""
+
+
+@final
+@attrs.frozen(kw_only=True)
 class WatchFailed(Event):
     """What was called at an actor's end raised; the actor of the event is the one that was watched."""
 
@@ -315,6 +329,7 @@ EVENTS: Final = (
     ActorSuspended,
     ActorResumed,
     ActorUnresponsive,
+    KillOverran,
     WatchFailed,
     NameRegistered,
     NameReleased,

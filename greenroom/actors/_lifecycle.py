@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
-from typing import Any, Final, final
+from typing import Annotated, Any, Final, TypeAlias, final
 
 import attrs
 import trio
@@ -20,6 +20,7 @@ from greenroom.core import (
     Cause,
     IllegalTransition,
     InternalError,
+    OneOf,
     TurnFailed,
     TurnKilled,
     cut_text,
@@ -57,6 +58,8 @@ TRANSITIONS: Final[Mapping[State, Mapping[Edge, State]]] = {
     _S.KILLED: {},
 }
 TERMINAL: Final = frozenset(state for state, row in TRANSITIONS.items() if not row)
+EndState: TypeAlias = Annotated[str, OneOf(*TERMINAL)]
+"""A field of an event that holds a terminal state."""
 EDGE_TO: Final[Mapping[State, Edge]] = {
     _S.RUNNING: Edge.BEGIN,
     _S.COMPLETED: Edge.COMPLETE,
@@ -111,14 +114,14 @@ class Outcome:
         """True if a turn that ended so ends the incarnation, whatever its behavior says: our own errors, and what must leave."""
         return self.reraise is not None or (self.error is not None and _holds(self.error, InternalError))
 
-    def error_for(self, actor: str) -> Exception:
+    def error_for(self, actor: str, path: str = "") -> Exception:
         """Return what whoever asked gets, when this is how the turn ended that was to answer."""
         if self.state is State.FAILED:
-            error = TurnFailed(actor, describe(self.error))
+            error = TurnFailed(actor, describe(self.error), path=path)
             error.__cause__ = self.error
             return error
         cause = self.cause or Cause("runtime", "the actor was ended")
-        return TurnKilled(actor, who=cause.who, why=cause.why)
+        return TurnKilled(actor, who=cause.who, why=cause.why, path=path)
 
 
 COMPLETED: Final = Outcome(state=State.COMPLETED)

@@ -118,7 +118,7 @@ async def _start(cell: Cell[Any], behavior: Behavior[Any], context: Context, sco
 
 
 def _late(cell: Cell[Any]) -> StartFailed:
-    return StartFailed(cell.id, f"on_start took more than {cell.start_timeout_s:g} s")
+    return StartFailed(cell.id, f"on_start took more than {cell.start_timeout_s:g} s", path=cell.path)
 
 
 async def _serve(cell: Cell[Any], behavior: Behavior[Any], context: Context) -> None:

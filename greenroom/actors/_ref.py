@@ -198,12 +198,12 @@ class Ref(Generic[M]):
             cell.shared.directory.refused(cell, request, lane, reason)
             await checkpoint()
             if delivery is _CLOSED:
-                raise ActorEnded(cell.id, cell.state.value)
-            raise Undelivered(cell.id, delivery.value)
+                raise ActorEnded(cell.id, cell.state.value, path=cell.path)
+            raise Undelivered(cell.id, delivery.value, path=cell.path)
         envelope = cell.mailbox.last(lane)
 
         def expire() -> None:
-            slot.fail(AskTimedOut(cell.id, timeout_s))
+            slot.fail(AskTimedOut(cell.id, timeout_s, path=cell.path))
 
         timer = cell.shared.timers.after(timeout_s, expire)
         try:

@@ -29,3 +29,5 @@ class Down(Signal):
     """Why it failed: of the class and with the attributes of what was raised; its traceback is a note of text."""
     seq: int
     """Number of the terminal event."""
+    path: str = ""
+    """Its readable path in the tree, which ends with its name."""

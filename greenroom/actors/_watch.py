@@ -117,6 +117,7 @@ def note_down(cell: Cell[Any], outcome: Outcome) -> None:
         cause=outcome.cause or cell.stop_cause,
         error=outcome.error and stand_in(outcome.error),  # whoever keeps a ref must not keep its frames
         seq=cell.exit_seq,
+        path=cell.path,
     )
 
 
@@ -149,4 +150,5 @@ def _down_of(cell: Cell[Any], incarnation: int | None) -> Down:
             return down
     # It was restarted, so it failed, unless it was restarted whatever its end.
     state = State.FAILED
-    return Down(actor=cell.id, incarnation=incarnation or 0, state=state, cause=_FORGOTTEN, error=None, seq=0)
+    number = incarnation or 0
+    return Down(actor=cell.id, path=cell.path, incarnation=number, state=state, cause=_FORGOTTEN, error=None, seq=0)

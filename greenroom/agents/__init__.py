@@ -1,7 +1,7 @@
 """Agents: actors whose turns are rounds of a model request and tool calls, with a conversation that is always valid."""
 
 from greenroom.agents._agent import Agent, agent_spec
-from greenroom.agents._blocks import INTERRUPTED, decode_message, encode_message, open_calls, results_for
+from greenroom.agents._blocks import INTERRUPTED, LOST_RESULT, decode_message, encode_message, open_calls, results_for
 from greenroom.agents._compaction import (
     Compact,
     Compacted,
@@ -65,6 +65,7 @@ __all__ = [
     "FOLDS",
     "INHERIT",
     "INTERRUPTED",
+    "LOST_RESULT",
     "MAIN_NAME",
     "MAX_TURNS",
     "NOTED_AFTER",

@@ -6,6 +6,7 @@ import math
 from typing import ClassVar, Literal
 
 from greenroom.actors import Behavior, Context, Outcome, State
+from greenroom.agents._blocks import open_calls
 from greenroom.agents._compaction import Compact
 from greenroom.agents._conversation import Conversation
 from greenroom.agents._events import AgentDefined
@@ -65,6 +66,7 @@ class Agent(Behavior[Input]):
                 attached=workspace.attachments,
                 told=workspace.told,
                 lines=None if loaded is None else loaded.lines,
+                lost=frozenset(() if loaded is None else [call.id for call in open_calls(messages)]) - home.keeps_open,
             )
             if loaded is not None and home.is_child:
                 home.tasks = (*loaded.said, *home.tasks)

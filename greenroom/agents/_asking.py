@@ -69,6 +69,7 @@ async def ask_model(
 
     Raises:
         ProviderError: The model could not be asked, refused to answer, or stood still for too long.
+        JournalError: What it would be asked cannot be put on record.
     """
     began = asking.emit(
         ModelBegan, asking.agent, asking.incarnation, parent, asking.turn, asking.round, len(request.messages)
@@ -82,6 +83,8 @@ async def ask_model(
     try:
         while True:
             try:
+                if asking.home.services.wait_recorded is not None:
+                    await asking.home.services.wait_recorded()
                 async with asking.home.services.model.stream(request) as stream:
                     # No function of its own: whatever is held while the model works is there once for each agent.
                     note = partial(_note, asking, began, request, renew, failed)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, get_args
 
 import attrs
@@ -32,7 +33,11 @@ NAME_RULE: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 """What providers take as the name of a tool."""
 _NOT_ALLOWED: Final = re.compile(r"[^a-zA-Z0-9_-]")
 INTERRUPTED: Final = "[Request interrupted by user for tool use]"
-"""What a model reads for a call that never got its result (the leading coding agent's text)."""
+"""What a model reads for a call that was ended with its turn (the leading coding agent's text)."""
+LOST_RESULT: Final = (
+    "[The process ended while this ran, or before its result was on record; its effects, if any, remain]"
+)
+"""What a model reads for a call that an earlier process left without a result: nobody interrupted it."""
 
 
 def encode_message(message: Message) -> dict[str, Any]:
@@ -198,7 +203,16 @@ def open_calls(messages: Sequence[Message]) -> tuple[ToolUseBlock, ...]:
 
 
 def results_for(
-    calls: Sequence[ToolUseBlock], results: Mapping[str, ToolResultBlock], *, missing: str = INTERRUPTED
+    calls: Sequence[ToolUseBlock], results: Mapping[str, ToolResultBlock], *, lost: AbstractSet[str] = frozenset()
 ) -> tuple[ToolResultBlock, ...]:
-    """Return one result for each call, in their order; `missing` is the text of those that there are none for."""
-    return tuple(results.get(call.id) or ToolResultBlock(call.id, missing, is_error=True) for call in calls)
+    """Return one result for each call, in their order.
+
+    Args:
+        calls: The calls.
+        results: Those that there are, by the ids of the calls.
+        lost: The ids of calls whose results were lost with an earlier process; other missing ones were interrupted.
+    """
+    return tuple(
+        results.get(call.id) or ToolResultBlock(call.id, LOST_RESULT if call.id in lost else INTERRUPTED, is_error=True)
+        for call in calls
+    )

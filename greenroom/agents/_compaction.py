@@ -16,7 +16,7 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.actors import Request
-from greenroom.core import PeerError, UsageError, read_switch
+from greenroom.core import PeerError, UsageError, checked, read_switch
 from greenroom.models import Message, TextBlock
 
 WINDOW_TOKENS: Final = 200_000
@@ -76,7 +76,7 @@ def _positive(_: Any, attribute: attrs.Attribute[int], value: int) -> None:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class CompactionSettings:
     """When conversations are compacted."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
@@ -80,6 +81,7 @@ class Conversation:
         attached: What tools add to their results for programs, by the id of the call; taken out with the result.
         told: The ends of tasks that results tell of, by the id of the call; taken out with the result.
         lines: How many lines of the transcript `messages` are; None where not all of them stand there.
+        lost: Ids of the calls at the end of `messages` that an earlier process left without a result.
     """
 
     def __init__(
@@ -92,8 +94,10 @@ class Conversation:
         attached: MutableMapping[str, Mapping[str, Any]] | None = None,
         told: MutableMapping[str, dict[str, str]] | None = None,
         lines: int | None = None,
+        lost: AbstractSet[str] = frozenset(),
     ) -> None:
         self._transcript = transcript
+        self._lost = lost
         self._lines = 0 if lines is None and not messages else lines
         self._messages: list[Message] = list(messages)
         self._agent = agent
@@ -225,12 +229,13 @@ class Conversation:
         self._lines = len(self._messages)
 
     def close_open_calls(self, results: Mapping[str, ToolResultBlock] | None = None) -> None:
-        """Give every call at the end its result: those that there are, `interrupted` for the others."""
+        """Give every call at the end its result: those that there are, else that it was lost or interrupted."""
         calls = open_calls(self._messages)
         if calls:
             told = self._told_by([results[call.id] for call in calls if results and call.id in results])
             self._told.clear()  # what a call was about to tell when it was cut has not been told
-            self._append(Message("user", results_for(calls, results or {})), extra={NOTICES: told} if told else None)
+            closing = results_for(calls, results or {}, lost=self._lost)
+            self._append(Message("user", closing), extra={NOTICES: told} if told else None)
 
     def _told_by(self, results: Sequence[ToolResultBlock]) -> dict[str, str]:
         """Return the ends of tasks that results tell of."""

@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import UsageError
+from greenroom.core import UsageError, checked
 from greenroom.core.sources import Scope, frozen
 
 MAIN_NAME: Final = "main"
@@ -33,7 +33,7 @@ class MemoryScope(StrEnum):
 
 
 @final
-@attrs.frozen(hash=False)
+@attrs.frozen(hash=False, field_transformer=checked)
 class AgentMcpServer:
     """A server whose tools an agent has."""
 
@@ -43,7 +43,7 @@ class AgentMcpServer:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class Origin:
     """Where a definition came from."""
 
@@ -55,7 +55,7 @@ class Origin:
 
 
 @final
-@attrs.frozen(kw_only=True, hash=False)
+@attrs.frozen(kw_only=True, hash=False, field_transformer=checked)
 class AgentDefinition:
     """A kind of agent."""
 

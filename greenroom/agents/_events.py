@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, final
+from typing import Annotated, ClassVar, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.actors import State
-from greenroom.core import Event, Level
+from greenroom.actors import EndState, State
+from greenroom.agents._compaction import CompactionTrigger
+from greenroom.core import Event, Level, OneOf
 
 COMPLETED: Final = State.COMPLETED.value
 FAILED: Final = State.FAILED.value
 KILLED: Final = State.KILLED.value
 """The states as they are written into events."""
+_Reviewed: TypeAlias = Annotated[str, OneOf("allowed", "blocked", "failed")]
 
 
 @attrs.frozen(kw_only=True)
@@ -68,7 +70,7 @@ class ModelEnded(_AgentEvent):
 
     kind: ClassVar[str] = "model.end"
 
-    state: str
+    state: EndState
     """`completed`, `failed` or `killed`."""
     stop_reason: str
     """Why the model stopped, in the provider's word, such as `end_turn` or `tool_use`; empty if the answer was cut."""
@@ -129,7 +131,7 @@ class ToolEnded(_AgentEvent):
     """The model's id of the call."""
     tool: str
     """Name of the tool."""
-    state: str
+    state: EndState
     """`completed`, `failed` (the model reads an error) or `killed` (it was interrupted)."""
     output_chars: int
     """Characters of the result."""
@@ -174,9 +176,9 @@ class PermissionAnswered(_CallEvent):
 
     kind: ClassVar[str] = "permission.answered"
 
-    answer: str
+    answer: Annotated[str, OneOf("allowed", "denied", "withdrawn")]
     """`allowed`, `denied`, or `withdrawn` with the turn that asked."""
-    by: str
+    by: Annotated[str, OneOf("person", "host", "hook", "deadline", "nobody", "")]
     """`person`, `host` (its function), `hook`, `deadline` or `nobody`; empty where it was withdrawn."""
 
 
@@ -206,7 +208,7 @@ class PermissionReviewed(_CallEvent):
 
     kind: ClassVar[str] = "permission.reviewed"
 
-    outcome: str
+    outcome: _Reviewed
     """`allowed`, `blocked`, or `failed`: there is no verdict, and the call is not allowed by it."""
     reason: str
     """Why it is not allowed, in at most 500 characters; may be empty where it is."""
@@ -233,7 +235,7 @@ class ForkEnded(_ForkEvent):
 
     kind: ClassVar[str] = "fork.end"
 
-    state: str
+    state: EndState
     """`completed`, `failed` or `killed`."""
     rounds: int
     """Model requests that it took."""
@@ -245,7 +247,7 @@ class ForkEnded(_ForkEvent):
 
 @attrs.frozen(kw_only=True)
 class _CompactEvent(_AgentEvent):
-    trigger: str
+    trigger: Annotated[str, OneOf(*CompactionTrigger)]
     """`auto` or `manual`."""
 
 
@@ -267,7 +269,7 @@ class CompactEnded(_CompactEvent):
 
     kind: ClassVar[str] = "compact.end"
 
-    state: str
+    state: EndState
     """`completed`; `failed` or `killed`: the conversation is as it was."""
     pre_tokens: int
     """Its size before."""
@@ -309,7 +311,7 @@ class AgentReviewed(Event):
 
     kind: ClassVar[str] = "agent.reviewed"
 
-    outcome: str
+    outcome: _Reviewed
     """`allowed`, `blocked` (the report goes on with a warning), or `failed`: it goes on, and says that it is unreviewed."""
     reason: str
     """What the review found, or why there is none, in at most 500 characters."""

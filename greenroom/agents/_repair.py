@@ -14,7 +14,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.agents._blocks import INTERRUPTED, acceptable_call, is_acceptable_call
+from greenroom.agents._blocks import LOST_RESULT, acceptable_call, is_acceptable_call
 from greenroom.models import Block, Message, Role, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
 LOST_BEGINNING: Final = "(The beginning of this conversation is lost.)"
@@ -89,8 +89,8 @@ def _misplaced(message: Message) -> Iterator[str]:
 def repair(messages: Iterable[Message], *, closes: bool = True) -> Repaired:
     """Return a conversation that the provider accepts, as near to the given one as can be.
 
-    A call without a result gets an `interrupted` one; a result that nobody asked for is dropped, as is a call that stands
-    there twice; another call with the same id, or with one that providers do not take, gets an id of its own, and so does its
+    A call without a result gets one that says that its own was lost; a result that nobody asked for is dropped, as is a call that
+    stands there twice; another call with the same id, or with one that providers do not take, gets an id of its own, and so does its
     result; what is empty goes; messages of the same role in a row become one.
 
     Args:
@@ -269,8 +269,8 @@ def _answered(
         del missing[asked]
         results.append(block if asked == block.tool_use_id else attrs.evolve(block, tool_use_id=asked))
     for call in missing.values():
-        notes.append(f"{call.name} got an interrupted result")
-        results.append(ToolResultBlock(call.id, INTERRUPTED, is_error=True))
+        notes.append(f"{call.name} got a result that says its own was lost")
+        results.append(ToolResultBlock(call.id, LOST_RESULT, is_error=True))
     return results + others
 
 

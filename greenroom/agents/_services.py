@@ -110,6 +110,9 @@ class AgentServices:
     """What commands run in; None for nothing."""
     secrets: Secrets = attrs.field(factory=Secrets)
     """Known secrets, which are masked in the results of calls before they enter a conversation."""
+    wait_recorded: Callable[[], Awaitable[None]] | None = None
+    """Returns when all that was said and emitted so far survives a crash; awaited before a model is asked. Raises `JournalError`
+    when it cannot be: what is not on record is sent to no model. None: nothing is kept."""
     session_id: str = ""
     main_transcript: Path | None = None
     """The main agent's transcript, which hooks are told of."""
@@ -230,7 +233,7 @@ class AgentHome:
     listeners: tuple[OnMessage, ...] = ()
     """Hear of each of its messages, besides the session's own."""
     open_results: Mapping[str, ToolResultBlock] = attrs.field(factory=dict)
-    """Results of calls that its conversation begins with; those that are not here are `interrupted`."""
+    """Results of calls that its conversation begins with; those that are not here are lost."""
     keeps_history: bool = False
     """Whether the messages that its conversation begins with are written to its transcript too, or where they stand."""
     shared: SharedPrefix | None = None
@@ -294,8 +297,9 @@ class AgentHome:
     """Whether hooks may put off its calls: its turns end with them, and its program goes on (agents 3.36)."""
     deferred: ToolUseBlock | None = None
     """The call that is put off, and open at the end of its conversation."""
-    keeps_open: bool = False
-    """Whether the calls that its loaded conversation ends with stay open at its start, because answers to them may come."""
+    keeps_open: frozenset[str] = frozenset()
+    """Ids of calls that its loaded conversation ends with and that have not run, because answers to them may come. With any of
+    them, all calls at that end stay open at its start."""
     tell: Callable[[Note, Lane], object] | None = None
     """Sends it a note; there once it has started."""
     asides: int = 0

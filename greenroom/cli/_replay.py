@@ -23,7 +23,7 @@ from greenroom.cli._replay_export import Format, exported
 from greenroom.cli._replay_moment import moment
 from greenroom.cli._replay_page import Page, paths_of
 from greenroom.cli._replay_recent import recent as what_led_to
-from greenroom.cli._replay_standing import Standing, cut_at, standing_by_lock, standing_of
+from greenroom.cli._replay_standing import Standing, Writer, cut_at, standing_of, writer_of
 from greenroom.cli._replay_summary import summary
 from greenroom.cli._replay_table import transitions
 from greenroom.core import JournalError, UsageError
@@ -78,22 +78,22 @@ def replay_command(
     _refuse(asked, has_actor=actor is not None, has_json=json, has_output=output is not None)
     place = runs_folder(runs)
     path = find_run(run, place)
-    without_end = standing_by_lock(path)
-    whole = _read(path)
+    writer, whole = writer_of(path), _read(path)
     journal = _until(whole, at)
+    standing = standing_of(whole, journal, without_end=writer.standing)
     if export is not None:
         return _shown(lambda: exported(journal, export, output), EXIT_SAME)
     is_good = True
     if diff is not None:
         page, is_good = compared(journal, _until(_read(find_run(diff, place)), at), names=(run, diff))
     elif check:
-        page, is_good = checked(journal, FOLDS, standing=standing_of(whole, journal, without_end=without_end))
+        page, is_good = checked(journal, FOLDS, standing=standing, writer=writer)
     elif recent:
         page = what_led_to(journal, read_recent(path, EVENTS), chosen=_chosen(journal, actor))
     elif at is not None:
         page = moment(journal, FOLDS, chosen=_chosen(journal, actor))
     else:
-        page = _whole_run(journal, _chosen(journal, actor), standing_of(whole, journal, without_end=without_end))
+        page = _whole_run(journal, _chosen(journal, actor), standing, writer)
     return _shown(lambda: page.print(is_json=json), EXIT_SAME if is_good else EXIT_DIFFERENT)
 
 
@@ -160,8 +160,8 @@ def _chosen(journal: JournalText, pattern: str | None) -> set[str] | None:
     return found
 
 
-def _whole_run(journal: JournalText, chosen: set[str] | None, standing: Standing) -> Page:
-    first = summary(journal, FOLDS, chosen=chosen, standing=standing)
+def _whole_run(journal: JournalText, chosen: set[str] | None, standing: Standing, writer: Writer) -> Page:
+    first = summary(journal, FOLDS, chosen=chosen, standing=standing, writer=writer)
     second = transitions(journal, chosen=chosen)
     facts: Mapping[str, Any] = {**first.facts, **second.facts}
     lines: Sequence[str] = [*first.lines, "", *second.lines]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import attrs
 
 from greenroom.cli._replay_page import RUN, Page, counted, facts_of, first_of, paths_of
-from greenroom.cli._replay_standing import Standing
+from greenroom.cli._replay_standing import Standing, Writer, running, running_in_words
 from greenroom.cli._replay_table import rows
+from greenroom.cli._words import printable
 from greenroom.trace import (
     CHECKS,
     Fold,
     JournalText,
     check_journal,
+    find_slowness,
     full_actors,
     has_ended,
     open_spans,
@@ -24,16 +26,16 @@ from greenroom.trace import (
 
 MOST_VIOLATIONS: Final = 20
 MOST_OPEN: Final = 20
+MAX_SLOW: Final = 20
 _WHY_OPEN: Final = {
     Standing.CUT: "looked at only up to here, because of --at",
-    Standing.RUNNING: "no session.end: it still runs",
-    Standing.BROKEN_OFF: "no session.end: its process ended first",
-    Standing.UNKNOWN: "no session.end: it still runs, or its process ended first",
+    Standing.BROKEN_OFF: "no end on record: its process ended first",
+    Standing.UNKNOWN: "no end on record: it still runs, or its process ended first",
     Standing.ENDED: "ended",
 }
 
 
-def checked(journal: JournalText, folds: Iterable[Fold], *, standing: Standing) -> tuple[Page, bool]:
+def checked(journal: JournalText, folds: Iterable[Fold], *, standing: Standing, writer: Writer) -> tuple[Page, bool]:
     """Check a run; returns what to say, and whether it is sound."""
     entries = journal.entries
     violations = check_journal(entries, folds=folds)
@@ -44,9 +46,11 @@ def checked(journal: JournalText, folds: Iterable[Fold], *, standing: Standing) 
         "run": journal.header.run,
         "events": len(entries),
         "violations": [attrs.asdict(one) for one in violations],
+        "slow": [attrs.asdict(one) for one in find_slowness(entries)],
         "not_checked": unchecked(entries),
         "has_ended": has_ended(entries),
         "standing": standing.value,
+        "running": running(entries, writer) if standing is Standing.RUNNING else None,
         "open": [facts_of(entry) for entry in open_entries],
         "actors": len(actors),
         "actors_not_full": len(actors.keys() - full_actors(entries)),
@@ -71,6 +75,7 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
         # The table, and the two that need more than a list of entries: I-8 and I-9.
         checked = len(CHECKS) + 2 - len(facts["not_checked"])
         yield f"sound: {counted(facts['events'], 'event')}, {checked} invariants"
+    yield from _slow(facts["slow"])
     without: dict[str, list[str]] = {}
     for id_, needed in facts["not_checked"].items():
         without.setdefault(needed, []).append(id_)
@@ -83,7 +88,8 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
     if facts["torn_bytes"]:
         yield f"torn: {counted(facts['torn_bytes'], 'byte')} after the last whole line left out"
     if not facts["has_ended"]:
-        yield f"{_WHY_OPEN[Standing(facts['standing'])]}; {counted(len(facts['open']), 'thing')} open"
+        why = _WHY_OPEN.get(Standing(facts["standing"])) or printable(running_in_words(facts["running"]))
+        yield f"{why}; {counted(len(facts['open']), 'thing')} open"
         shown, left = first_of(facts["open"], MOST_OPEN)
         for entry in shown:
             name = paths.get(entry["actor"], entry["actor"]) or RUN
@@ -91,3 +97,11 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
             yield f"  {entry['seq']:>6} {name} {entry['ev']} {what}".rstrip()
         if left:
             yield f"  ... {left:,} more; --json has all"
+
+
+def _slow(found: Sequence[dict[str, Any]]) -> Iterator[str]:
+    shown, left = first_of(found, MAX_SLOW)
+    for one in shown:
+        yield f"slow: {printable(one['text'])} (event {one['seq']})"
+    if left:
+        yield f"  ... {left:,} more; --json has all"

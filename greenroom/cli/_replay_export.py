@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from greenroom.cli._replay_page import counted
 from greenroom.core import UsageError, open_private
-from greenroom.trace import Entry, Header, JournalText, chrome_trace, otlp_traces
+from greenroom.trace import Entry, Header, JournalText, as_json, chrome_trace, otlp_traces
 
 
 class Format(StrEnum):
@@ -38,9 +38,7 @@ def exported(journal: JournalText, wanted: Format, output: Path | None) -> None:
         UsageError: The file would be the run's own, or its folder is not there.
         OSError: It cannot be written.
     """
-    import orjson
-
-    content = orjson.dumps(_EXPORTS[wanted](journal.entries, journal.header), default=str) + b"\n"
+    content = as_json(_EXPORTS[wanted](journal.entries, journal.header)) + b"\n"
     if output is None:
         if sys.stdout is not None:
             sys.stdout.buffer.write(content)

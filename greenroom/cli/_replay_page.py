@@ -13,7 +13,7 @@ import attrs
 from greenroom.cli._output import is_terminal, json_for_reader
 from greenroom.cli._words import Narrator, printable
 from greenroom.core import field_names, printable_text
-from greenroom.trace import Entry, UnknownEvent
+from greenroom.trace import Entry, UnknownEvent, as_json
 
 T = TypeVar("T")
 MOST: Final = 160
@@ -37,8 +37,7 @@ class Page:
         if is_json:
             import orjson
 
-            found = orjson.dumps(self.facts, default=str, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS)
-            print(json_for_reader(found.decode()))
+            print(json_for_reader(as_json(self.facts, orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode()))
             return
         width = shutil.get_terminal_size().columns if is_terminal() else sys.maxsize
         for line in self.lines:

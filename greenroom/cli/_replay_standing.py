@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
-from greenroom.trace import JournalText, has_ended
+from greenroom.cli._replay_page import first_of, paths_of, seconds
+from greenroom.core import SystemClock
+from greenroom.trace import Entry, JournalText, LockState, has_ended, open_spans, read_lock, split_processes
 
-LOCK: Final = "run.lock"
-"""What `hold_run` of greenroom.trace locks; a test compares."""
+MAX_OPEN: Final = 3
+"""Things that are open and named on one line."""
 
 
 class Standing(StrEnum):
@@ -34,7 +36,7 @@ def standing_of(journal: JournalText, looked_at: JournalText, *, without_end: St
     Args:
         journal: The whole run.
         looked_at: As much of it as is shown.
-        without_end: What `standing_by_lock` said before the journal was read; later, a run could have ended in between.
+        without_end: What `writer_of` said before the journal was read; later, a run could have ended in between.
     """
     if len(looked_at.entries) < len(journal.entries):
         return Standing.CUT
@@ -43,30 +45,63 @@ def standing_of(journal: JournalText, looked_at: JournalText, *, without_end: St
     return without_end
 
 
-def standing_by_lock(journal: Path) -> Standing:
-    """Return how a run stands that has no end, from its lock: it is let go of by the system when the process ends, however it ends.
+@attrs.frozen(kw_only=True)
+class Writer:
+    """The process that writes a run, or wrote it last."""
 
-    Shared, without waiting, and for an instant, so that a writer at work never notices.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        return Standing.UNKNOWN
-    try:
-        descriptor = os.open(journal.parent / LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return Standing.BROKEN_OFF
-    except OSError:
-        return Standing.UNKNOWN
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return Standing.RUNNING
-    except OSError:
-        return Standing.UNKNOWN
-    finally:
-        os.close(descriptor)
-    return Standing.BROKEN_OFF
+    standing: Standing
+    """How the run stands if it has no end."""
+    pid: int | None
+    idle_s: float
+    """Seconds since it last wrote, by the clock of the machine."""
+
+
+def writer_of(journal: Path) -> Writer:
+    """Return who writes a run, by its lock, which the system releases when the process ends, however it ends."""
+    state, pid = read_lock(journal.parent)
+    idle_s = SystemClock().wall().timestamp() - journal.stat().st_mtime
+    return Writer(standing=_BY_LOCK[state], pid=pid, idle_s=max(0.0, idle_s))
+
+
+_BY_LOCK: Final = {
+    LockState.HELD: Standing.RUNNING,
+    LockState.FREE: Standing.BROKEN_OFF,
+    LockState.UNKNOWN: Standing.UNKNOWN,
+}
+
+
+def running(entries: Sequence[Entry], writer: Writer) -> dict[str, Any]:
+    """Return what there is to say of a run that is being written: its process, how long it is silent, what is open."""
+    return {"pid": writer.pid, "idle_s": round(writer.idle_s, 3), "open": _open_work(entries, writer.idle_s)}
+
+
+def running_in_words(facts: Mapping[str, Any]) -> str:
+    """Return the same on one line."""
+    pid = f" (pid {facts['pid']})" if facts["pid"] else ""
+    shown, left = first_of(facts["open"], MAX_OPEN)
+    work = [f"{one['what']} for {seconds(one['for_s'])}" for one in shown] + ([f"{left:,} more"] if left else [])
+    return f"running{pid}, last event {seconds(facts['idle_s'])} ago, open: {', '.join(work) or 'nothing'}"
+
+
+def _open_work(entries: Sequence[Entry], idle_s: float) -> list[dict[str, Any]]:
+    """Return the calls, requests and turns that are open, innermost only, with how long they take; the longest first."""
+    last = list(split_processes(entries))[-1]
+    begun = [entry for entry in open_spans(last) if entry.kind in _WORK]
+    busy = {entry.event.actor for entry in begun if entry.kind != "turn.begin"}
+    paths = paths_of(entries)
+    return [
+        {
+            "seq": entry.seq,
+            "actor": entry.event.actor,
+            "what": f"{paths.get(entry.event.actor, entry.event.actor)}/{entry.get('tool') or _WORK[entry.kind]}",
+            "for_s": round(last[-1].t - entry.t + idle_s, 3),
+        }
+        for entry in sorted(begun, key=lambda entry: entry.t)
+        if entry.kind != "turn.begin" or entry.event.actor not in busy
+    ]
+
+
+_WORK: Final = {"tool.begin": "tool", "model.begin": "model", "turn.begin": "turn"}
 
 
 def cut_at(journal: JournalText, seq: int | None) -> JournalText:

@@ -10,23 +10,27 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from greenroom.cli._replay_page import Page, counted, seconds, tally
-from greenroom.cli._replay_standing import Standing
+from greenroom.cli._replay_standing import Standing, Writer, running, running_in_words
 from greenroom.cli._words import printable
-from greenroom.trace import Entry, Fold, JournalText, fold, has_ended, spans, split_processes
+from greenroom.trace import Entry, Fold, JournalText, end_of, fold, spans, split_processes
 
 OTHER_TURNS: Final = "turn_of_others"
 """Turns of boards and the like in a run that has agents too: they are many and short."""
 _PLURALS: Final = {"model": "requests", "tool": "calls", OTHER_TURNS: "others"}
 _ENDS: Final = {
     Standing.CUT: "later: --at looks only at what came before",
-    Standing.RUNNING: "not yet: it still runs",
     Standing.BROKEN_OFF: "never: its process ended first (--check lists what was open)",
     Standing.UNKNOWN: "not yet, or its process ended first (--check lists what is open)",
 }
 
 
 def summary(
-    journal: JournalText, folds: Iterable[Fold], *, chosen: AbstractSet[str] | None, standing: Standing
+    journal: JournalText,
+    folds: Iterable[Fold],
+    *,
+    chosen: AbstractSet[str] | None,
+    standing: Standing,
+    writer: Writer,
 ) -> Page:
     """Sum up a run, or some actors of it."""
     entries = journal.entries
@@ -47,6 +51,7 @@ def summary(
         "torn_bytes": journal.torn_bytes,
         "end": _end(entries),
         "standing": standing.value,
+        "running": running(entries, writer) if standing is Standing.RUNNING else None,
         "faults": [{"seq": fault.seq, "why": fault.why} for fault in world.faults],
         "actors": dict(states),
         "restarts": restarts,
@@ -64,10 +69,10 @@ def _title(entries: Sequence[Entry]) -> str:
 
 
 def _end(entries: Sequence[Entry]) -> dict[str, Any] | None:
-    """Return how the last session ended; None when it has not."""
-    if not has_ended(entries):
+    """Return how the last session, or a runtime without one, ended; None when it has not."""
+    last = end_of(entries)
+    if last is None:
         return None
-    last = next(entry for entry in reversed(entries) if entry.kind == "session.end")
     return {"seq": last.seq, "state": last.get("state", ""), "error": last.get("error", "")}
 
 
@@ -113,7 +118,7 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterable[str]:
     yield f"by        greenroom {header.greenroom}, Python {header.python}, Trio {header.trio}"
     end = facts["end"]
     if end is None:
-        yield f"ended     {_ENDS.get(Standing(facts['standing']), 'not yet')}"
+        yield f"ended     {_ENDS.get(Standing(facts['standing'])) or 'not yet: ' + printable(running_in_words(facts['running']))}"
     else:
         yield "ended     " + printable(f"{end['state']} {end['error']}".strip())
     if facts["processes"] > 1:

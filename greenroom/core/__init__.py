@@ -1,5 +1,6 @@
 """Words that everything above shares: ids, errors, the event base, the recorder, ports, the settings loader."""
 
+from greenroom.core._async_library import require_trio
 from greenroom.core._collector import calm_collector
 from greenroom.core._control_characters import printable_json, printable_text, without_control
 from greenroom.core._errors import (
@@ -36,10 +37,12 @@ from greenroom.core._events import (
     Cause,
     Event,
     Level,
+    OneOf,
     Record,
     event_of,
     field_names,
     field_values,
+    words_of,
 )
 from greenroom.core._failures import MAX_ERROR_CHARACTERS, cut_text, error_text, message_of, stand_in
 from greenroom.core._frames import FRAMES, NO_PERSON, REMINDER, begins_with, escape_text, fields, frame, reminder, wrap
@@ -48,6 +51,7 @@ from greenroom.core._ids import Ids, SeededIds, SystemIds, actor_id, is_session_
 from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
 from greenroom.core._listings import LISTING_CHARACTERS, Listed, bounded_listing
 from greenroom.core._nurseries import is_cancelled, open_bare_nursery, split_cancelled
+from greenroom.core._paths import whole_path
 from greenroom.core._points import AtPoint, arm_points, point
 from greenroom.core._ports import (
     Blocking,
@@ -65,6 +69,18 @@ from greenroom.core._recorder import Listener, Recorder, RecorderStatistics
 from greenroom.core._settings import read_settings
 from greenroom.core._switches import read_switch
 from greenroom.core._transport import transport_words
+from greenroom.core._validators import (
+    BadValue,
+    as_tuple,
+    as_word,
+    at_least_one,
+    checked,
+    finite,
+    fits,
+    in_words,
+    not_negative,
+    positive,
+)
 
 __all__ = [
     "CLASS",
@@ -82,6 +98,7 @@ __all__ = [
     "AskTimedOut",
     "AtPoint",
     "BadImage",
+    "BadValue",
     "Blocking",
     "Busy",
     "Cause",
@@ -102,6 +119,7 @@ __all__ = [
     "Listed",
     "Listener",
     "NameTaken",
+    "OneOf",
     "PeerError",
     "Ports",
     "ProviderError",
@@ -127,10 +145,14 @@ __all__ = [
     "actor_id",
     "address_of",
     "arm_points",
+    "as_tuple",
+    "as_word",
+    "at_least_one",
     "begins_with",
     "bounded_listing",
     "calm_collector",
     "canonical_host",
+    "checked",
     "cut_text",
     "error_text",
     "escape_text",
@@ -138,7 +160,10 @@ __all__ = [
     "field_names",
     "field_values",
     "fields",
+    "finite",
+    "fits",
     "frame",
+    "in_words",
     "is_cancelled",
     "is_loopback_host",
     "is_private_address",
@@ -147,20 +172,25 @@ __all__ = [
     "is_uuid",
     "make_private_folder",
     "message_of",
+    "not_negative",
     "open_bare_nursery",
     "open_private",
     "point",
+    "positive",
     "printable_json",
     "printable_text",
     "read_image",
     "read_settings",
     "read_switch",
     "reminder",
+    "require_trio",
     "session_id",
     "split_cancelled",
     "stand_in",
     "task_id",
     "transport_words",
+    "whole_path",
     "without_control",
+    "words_of",
     "wrap",
 ]

@@ -77,12 +77,14 @@ class StashFull(UsageError):
 
     Attributes:
         actor: Id of the actor.
+        path: Its readable path in the tree, which ends with its name; empty where only the id is known.
         postponed: How many messages were waiting.
     """
 
-    def __init__(self, actor: str, postponed: int) -> None:
-        super().__init__(f"actor {actor!r} has postponed {postponed} messages, and may not postpone more")
+    def __init__(self, actor: str, postponed: int, *, path: str = "") -> None:
+        super().__init__(f"actor {path or actor!r} has postponed {postponed} messages, and may not postpone more")
         self.actor = actor
+        self.path = path
         self.postponed = postponed
 
 
@@ -157,12 +159,14 @@ class ActorEnded(PeerError):
 
     Attributes:
         actor: Id of the actor.
+        path: Its readable path in the tree, which ends with its name; empty where only the id is known.
         state: Its state, such as `completed`; one that drains is still `running`.
     """
 
-    def __init__(self, actor: str, state: str) -> None:
-        super().__init__(f"actor {actor!r} has ended ({state})")
+    def __init__(self, actor: str, state: str, *, path: str = "") -> None:
+        super().__init__(f"actor {path or actor!r} has ended ({state})")
         self.actor = actor
+        self.path = path
         self.state = state
 
 
@@ -172,12 +176,14 @@ class AskTimedOut(PeerError):
 
     Attributes:
         actor: Id of the actor that was asked.
+        path: Its readable path in the tree, which ends with its name; empty where only the id is known.
         timeout_s: The time, in seconds.
     """
 
-    def __init__(self, actor: str, timeout_s: float) -> None:
-        super().__init__(f"actor {actor!r} did not answer within {timeout_s:g} s")
+    def __init__(self, actor: str, timeout_s: float, *, path: str = "") -> None:
+        super().__init__(f"actor {path or actor!r} did not answer within {timeout_s:g} s")
         self.actor = actor
+        self.path = path
         self.timeout_s = timeout_s
 
 
@@ -187,12 +193,14 @@ class Undelivered(PeerError):
 
     Attributes:
         actor: Id of the actor that was asked.
+        path: Its readable path in the tree, which ends with its name; empty where only the id is known.
         delivery: What a send is answered, such as `full`.
     """
 
-    def __init__(self, actor: str, delivery: str) -> None:
-        super().__init__(f"the mailbox of actor {actor!r} is {delivery}")
+    def __init__(self, actor: str, delivery: str, *, path: str = "") -> None:
+        super().__init__(f"the mailbox of actor {path or actor!r} is {delivery}")
         self.actor = actor
+        self.path = path
         self.delivery = delivery
 
 
@@ -231,13 +239,15 @@ class TurnFailed(WorkEnded):
 
     Attributes:
         actor: The id of the actor whose turn it was.
+        path: Its readable path in the tree, which ends with its name; empty where only the id is known.
         why: What happened.
         partial: Text that was there before the failure, if any.
     """
 
-    def __init__(self, actor: str, why: str, *, partial: str = "") -> None:
-        super().__init__(f"the turn of {actor!r} failed: {why}")
+    def __init__(self, actor: str, why: str, *, partial: str = "", path: str = "") -> None:
+        super().__init__(f"the turn of {path or actor!r} failed: {why}")
         self.actor = actor
+        self.path = path
         self.why = why
         self.partial = partial
 
@@ -248,14 +258,16 @@ class TurnKilled(WorkEnded):
 
     Attributes:
         actor: The id of the actor whose turn it was.
+        path: Its readable path in the tree, which ends with its name; empty where only the id is known.
         who: Who asked for it.
         why: Why, in the words of whoever asked.
         partial: Text that was there before, if any.
     """
 
-    def __init__(self, actor: str, *, who: str, why: str, partial: str = "") -> None:
-        super().__init__(f"the turn of {actor!r} was ended by {who}: {why}")
+    def __init__(self, actor: str, *, who: str, why: str, partial: str = "", path: str = "") -> None:
+        super().__init__(f"the turn of {path or actor!r} was ended by {who}: {why}")
         self.actor = actor
+        self.path = path
         self.who = who
         self.why = why
         self.partial = partial
@@ -267,12 +279,14 @@ class StartFailed(WorkEnded):
 
     Attributes:
         actor: Id of the actor.
+        path: Its readable path in the tree, which ends with its name; empty where only the id is known.
         why: What happened.
     """
 
-    def __init__(self, actor: str, why: str) -> None:
-        super().__init__(f"actor {actor!r} did not start: {why}")
+    def __init__(self, actor: str, why: str, *, path: str = "") -> None:
+        super().__init__(f"actor {path or actor!r} did not start: {why}")
         self.actor = actor
+        self.path = path
         self.why = why
 
 

@@ -8,10 +8,11 @@ Must not know: clock, disk, Trio, and which events there are: each folder owns i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import IntEnum
+from functools import cache
 from operator import attrgetter
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias, final, get_type_hints
 
 import attrs
 
@@ -80,6 +81,31 @@ def event_of(record: Record) -> Event:
     """Make the event that a record stands for."""
     event_class: type[Event] = record[CLASS]
     return event_class(**dict(zip(field_names(event_class), record[FIELDS:], strict=True)))
+
+
+@final
+class OneOf:
+    """The words that a field of an event may hold: `Annotated[str, OneOf(*State)]`; the journal's check looks at each."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = frozenset(map(str, words))
+
+
+def words_of(event_class: type[Event]) -> Mapping[str, frozenset[str]]:
+    """Return, for each field of an event that holds one of a set of words, these words."""
+    key: Any = event_class  # mypy would look at the hash of its objects, which attrs takes away
+    return _read_words(key)
+
+
+@cache
+def _read_words(event_class: type[Event]) -> Mapping[str, frozenset[str]]:
+    hints = get_type_hints(event_class, include_extras=True)
+    return {
+        name: mark.words
+        for name, hint in hints.items()
+        for mark in getattr(hint, "__metadata__", ())
+        if isinstance(mark, OneOf)
+    }
 
 
 @attrs.frozen

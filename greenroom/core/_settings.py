@@ -24,6 +24,7 @@ from cattrs.cols import (
 from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError
 
 from greenroom.core._errors import SettingsError
+from greenroom.core._validators import BadValue
 
 S = TypeVar("S")
 
@@ -169,6 +170,8 @@ def _describe(error: BaseException, expected: type | None) -> str:
         return "unknown key " + ", ".join(sorted(repr(key) for key in error.extra_fields)) + hint
     if isinstance(error, KeyError):
         return "required key is missing"
+    if isinstance(error, BadValue):
+        return error.problem
     if isinstance(error, _Misfit):
         return str(error)
     name = getattr(expected, "__name__", str(expected))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, final
+from typing import Annotated, ClassVar, Final, final
 
 import attrs
 
-from greenroom.core import Event, Level
+from greenroom.core import Event, Level, OneOf
+from greenroom.hooks._outcomes import Permission, ReplyAction
 
 COMPLETED: Final = "completed"
 FAILED: Final = "failed"
@@ -30,9 +31,9 @@ class HookRan(Event):
     """What ran, in at most 80 characters."""
     source: str
     """Where it was configured."""
-    state: str
+    state: Annotated[str, OneOf(COMPLETED, FAILED, TIMED_OUT, KILLED)]
     """`completed`, `failed` (see `error`), `timed_out` or `killed` (whoever waited for it was ended)."""
-    decision: str
+    decision: Annotated[str, OneOf("stop", "block", *Permission, *ReplyAction, "")]
     """`stop`, `block`, `allow`, `ask`, `defer`, `deny`, of a server's question `accept`, `decline` or `cancel`, or empty. What could
     be understood counts, beside an error too."""
     duration_s: float

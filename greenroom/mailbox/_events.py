@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, final
+from typing import Annotated, Any, ClassVar, Final, final
 
 import attrs
 
-from greenroom.core import Event, Level, Recorder
-from greenroom.mailbox._envelope import DeadReason, Envelope
+from greenroom.core import Event, Level, OneOf, Recorder
+from greenroom.mailbox._envelope import DeadReason, Envelope, Lane
 
 
 @attrs.frozen(kw_only=True)
@@ -16,7 +16,7 @@ class _MessageEvent(Event):
 
     msg: int
     """Number of the message in its mailbox."""
-    lane: str
+    lane: Annotated[str, OneOf(*Lane)]
     """`now`, `next` or `later`."""
 
 
@@ -82,7 +82,7 @@ class MessageDied(_MessageEvent):
 
     type: str
     """Class name of the message; its content is not recorded."""
-    reason: str
+    reason: Annotated[str, OneOf(*DeadReason)]
     """Why, such as `full`, `aborted` or `withdrawn`: a value of `DeadReason`."""
     was_put: bool
     """False for a message that was refused, so that it was never in the mailbox."""

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import attrs
 
-from greenroom.core import UsageError
+from greenroom.core import at_least_one, checked, not_negative
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class MailboxPolicy:
     """How much a mailbox holds."""
 
-    capacity: int = attrs.field(default=1_000)
+    capacity: int = attrs.field(default=1_000, validator=at_least_one)
     """Messages in `next` and `later` together, leased and postponed ones included."""
-    capacity_bytes: int = 8 * 1024 * 1024
+    capacity_bytes: int = attrs.field(default=8 * 1024 * 1024, validator=at_least_one)
     """Their sizes together, where senders give sizes."""
-    now_capacity: int = 64
+    now_capacity: int = attrs.field(default=64, validator=at_least_one)
     """Messages in `now` above which `now_overflows` counts; they are kept all the same."""
 
-    stash_capacity: int = 100
+    stash_capacity: int = attrs.field(default=100, validator=not_negative)
     """Messages that are postponed at once; one more fails its turn and is a dead letter `stash_overflow`."""
-
-    @capacity.validator
-    def _at_least_one(self, _: object, value: int) -> None:
-        if value < 1:
-            raise UsageError(f"capacity has to be at least 1, not {value!r}")
 
 
 @attrs.frozen(kw_only=True)

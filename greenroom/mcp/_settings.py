@@ -8,7 +8,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import UsageError
+from greenroom.core import UsageError, checked
 from greenroom.core.sources import Diagnostic, Kind
 
 START_TIMEOUT_S: Final = 30.0
@@ -32,7 +32,7 @@ def _not_negative(_: Any, attribute: attrs.Attribute[Any], value: float) -> None
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class McpSettings:
     """How long servers and their calls may take, and how much of a result is shown."""
 

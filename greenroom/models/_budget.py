@@ -17,7 +17,7 @@ from typing import Final, Literal, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.core import PeerError, SystemClock, UsageError
+from greenroom.core import PeerError, SystemClock, UsageError, checked
 from greenroom.models._answers import estimate_usage
 from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream
@@ -36,7 +36,7 @@ _NAMES: Final[dict[Limited, str]] = {
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class Limits:
     """The most that may be used; None: no limit."""
 

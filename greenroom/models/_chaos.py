@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.core import InternalError
+from greenroom.core import InternalError, checked
 from greenroom.models._failures import failure
 from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream
@@ -33,7 +33,7 @@ def _check_share(_: Any, attribute: attrs.Attribute[float], value: float) -> Non
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class Faults:
     """How often what goes wrong, as shares of the requests."""
 

@@ -13,6 +13,7 @@ from typing import Final, final
 
 import attrs
 
+from greenroom.core import checked
 from greenroom.models._endings import Next, next_after
 from greenroom.models._types import Block, ModelResponse, TextBlock, Usage
 
@@ -29,7 +30,7 @@ RESUME: Final = (
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class ContinuationPolicy:
     """How an answer is gone on with that was cut because it may not be longer."""
 

@@ -18,6 +18,7 @@ from typing import Final, final
 import attrs
 import trio
 
+from greenroom.core import checked
 from greenroom.models._failures import failure
 from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream
@@ -59,7 +60,7 @@ def phase_after(phase: Phase, delta: Delta) -> Phase:
     return _PHASE_AFTER[type(delta)] or phase
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class Deadlines:
     """How long one request may take, in seconds of Trio's clock; `inf` for as long as it likes."""
 

@@ -12,7 +12,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import UsageError
+from greenroom.core import UsageError, checked
 from greenroom.models._names import family_of
 from greenroom.models._types import Usage
 
@@ -25,7 +25,7 @@ def _check_price(_: object, attribute: attrs.Attribute[Decimal], value: Any) -> 
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class Price:
     """US dollars for a million tokens of each kind."""
 

@@ -16,14 +16,14 @@ from typing import Any, Final, TypeAlias, TypeVar, final
 import attrs
 import trio
 
-from greenroom.core import Chance, Ports, ProviderError, UsageError
+from greenroom.core import Chance, Ports, ProviderError, UsageError, checked
 from greenroom.models._failures import RETRYABLE
 from greenroom.models._layer import Layer
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._types import Delta, ModelRequest, ModelResponse, StreamRestarted, Usage, UsageDelta
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class KindPolicy:
     """What is different for one kind of error; None: as in the policy it belongs to."""
 
@@ -49,7 +49,7 @@ def _check_kinds(_: object, attribute: attrs.Attribute[Any], value: Mapping[str,
         raise UsageError(f"{attribute.name}: no error is of the kind {unknown[0]!r}; there are {', '.join(RETRYABLE)}")
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class RetryPolicy:
     """When to try again."""
 

@@ -10,7 +10,7 @@ from typing import Any, final
 
 import attrs
 
-from greenroom.core import Chance
+from greenroom.core import Chance, checked
 from greenroom.models._budget import Budget, BudgetOf, Limits, budgeted
 from greenroom.models._choice import ModelNames
 from greenroom.models._continuation import ContinuationPolicy
@@ -28,7 +28,7 @@ def _check_effort(_: object, __: attrs.Attribute[Any], value: str | int | None) 
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class ModelSettings:
     """Which models a session uses, and how."""
 

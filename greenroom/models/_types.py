@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
-from greenroom.core import Image, UsageError
+from greenroom.core import Image, UsageError, checked
 from greenroom.models._clean_text import json_size
 
 CHARACTERS_PER_TOKEN: Final = 4
@@ -180,7 +180,7 @@ def read_effort(said: str | int) -> Effort:
     return level
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked)
 class Thinking:
     """Whether the model thinks before it answers, and whether its thoughts are shown."""
 

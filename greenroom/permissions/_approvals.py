@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.core import Ids, UsageError, task_id
+from greenroom.core import Ids, UsageError, checked, task_id
 from greenroom.permissions._request import Verdict
 from greenroom.permissions._updates import Update
 
@@ -25,7 +25,7 @@ REMEMBERED: Final = 1_024
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class Allow:
     """The call may run.
 
@@ -39,7 +39,7 @@ class Allow:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class Deny:
     """The call is refused; the agent goes on, and is told.
 

@@ -13,7 +13,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import SettingsError, UsageError
+from greenroom.core import SettingsError, UsageError, checked
 from greenroom.permissions._broad import is_broad
 from greenroom.permissions._modes import ChildPermission, Mode, child_mode, parse_mode
 from greenroom.permissions._path_patterns import absolute_path, normal
@@ -31,7 +31,7 @@ _ORDER: Final = (Scope.MANAGED, Scope.CLI, Scope.SESSION, Scope.LOCAL, Scope.PRO
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class PermissionSettings:
     """The key `permissions` of one source, read.
 
@@ -53,7 +53,7 @@ class PermissionSettings:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class Policy:
     """What decides about tool calls, apart from the call.
 

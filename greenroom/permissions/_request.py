@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias, final
 
 import attrs
 
+from greenroom.core import checked
 from greenroom.permissions._policy import Policy
 from greenroom.permissions._rules import Effect, Rule
 from greenroom.permissions._traits import ToolTraits, traits_of
@@ -16,7 +17,7 @@ Reviewer: TypeAlias = Literal["person", "classifier"]
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class Request:
     """One tool call that wants to run.
 
@@ -35,7 +36,7 @@ class Request:
     input: Mapping[str, Any]
     cwd: str
     policy: Policy
-    traits: ToolTraits = attrs.Factory(lambda self: traits_of(self.tool), takes_self=True)
+    traits: ToolTraits = attrs.Factory(lambda self: traits_of(str(self.tool)), takes_self=True)
     hook: Effect | None = None
     links: Mapping[str, str] = attrs.field(factory=dict)
     matches: Mapping[str, tuple[str, ...] | None] = attrs.field(factory=dict)

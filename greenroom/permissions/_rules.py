@@ -14,6 +14,7 @@ from typing import Any, Final, final
 
 import attrs
 
+from greenroom.core import checked
 from greenroom.permissions._path_patterns import path_problem
 from greenroom.permissions._text_patterns import TextPattern
 from greenroom.permissions._traits import EDIT_TOOLS, FILE_TOOLS, PARAMETERS, READ_TOOLS, canonical_name
@@ -41,7 +42,7 @@ class Scope(StrEnum):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class Source:
     """One place that rules come from.
 
@@ -82,7 +83,7 @@ class Diagnostic:
 
 
 @final
-@attrs.frozen
+@attrs.frozen(field_transformer=checked)
 class Rule:
     """One rule.
 

@@ -11,6 +11,8 @@ from typing import Final, final
 
 import attrs
 
+from greenroom.core import checked
+
 
 class ToolKind(StrEnum):
     """What a tool's calls do, as far as permissions go."""
@@ -34,7 +36,7 @@ class ToolKind(StrEnum):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class ToolTraits:
     """What permissions need to know about a tool.
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias, cast, final, get_args
 
 import attrs
 
-from greenroom.core import UsageError
+from greenroom.core import UsageError, checked
 from greenroom.permissions._modes import Mode, parse_mode
 from greenroom.permissions._path_patterns import absolute_path, normal
 from greenroom.permissions._policy import Policy
@@ -24,7 +24,7 @@ _DESTINATIONS: Final = (Scope.SESSION, Scope.LOCAL, Scope.PROJECT, Scope.USER, S
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class Update:
     """A change of settings; its JSON form is that of agents 1.134.
 

@@ -123,7 +123,7 @@ class Asides:
                 return value
             finally:
                 watch.cancel()
-        raise ActorEnded(self.main.id, downs[0].state.value)
+        raise ActorEnded(self.main.id, downs[0].state.value, path=self.main.path)
 
 
 class BesideTurns:

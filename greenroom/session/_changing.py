@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from greenroom.agents import AgentHome
-from greenroom.core import Ports, UsageError
+from greenroom.core import Ports, UsageError, whole_path
 from greenroom.hooks import DirectoryAddedInput, HookEvent
 from greenroom.permissions import Scope, Update
 from greenroom.session._composition import Composition
@@ -65,7 +65,7 @@ class OfItself:
         assert self._main_home is not None
         self._recording.check_open()
         home = self._main_home
-        path = (home.services.cwd / folder).absolute()
+        path = whole_path(home.services.cwd / folder)
         try:
             is_folder = await self._ports.blocking.run(path.is_dir)
             path = await self._ports.blocking.run(path.resolve) if is_folder else path

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, final
+from typing import Annotated, ClassVar, Final, final
 
 import attrs
 
-from greenroom.core import Event
+from greenroom.actors import EndState
+from greenroom.core import Event, OneOf
+from greenroom.mcp import ElicitationAction
+from greenroom.permissions import Mode
 
 
 @final
@@ -24,9 +27,9 @@ class SessionBegan(Event):
     """The folder that its agents work in."""
     agent: str = ""
     """Name of the main agent's definition."""
-    permission_mode: str = ""
+    permission_mode: Annotated[str, OneOf(*Mode, "")] = ""
     """How its calls were treated that no rule speaks about, when it began."""
-    mode: str = ""
+    mode: Annotated[str, OneOf("coordinator", "normal", "")] = ""
     """`coordinator` where the main agent only leads others, else `normal`."""
     title: str = ""
     """The title that it has from the run that it goes on with; empty for none."""
@@ -50,7 +53,7 @@ class SessionEnded(Event):
 
     kind: ClassVar[str] = "session.end"
 
-    state: str
+    state: EndState
     """`completed`, `failed` or `killed`: how the block of `open_session` was left."""
     error: str
     """Class and text of what left the block, if it failed."""
@@ -86,7 +89,7 @@ class ElicitationAsked(Event):
 
     server: str
     """Its name."""
-    mode: str
+    mode: Annotated[str, OneOf("form", "url")]
     """`form` for fields to fill in, `url` for an address to open."""
     message: str
     """What it says, in at most 500 characters."""
@@ -101,11 +104,11 @@ class ElicitationAnswered(Event):
 
     server: str
     """Its name."""
-    mode: str
+    mode: Annotated[str, OneOf("form", "url")]
     """`form` or `url`."""
-    action: str
+    action: Annotated[str, OneOf(*ElicitationAction, "withdrawn")]
     """`accept`, `decline`, `cancel`, or `withdrawn` where nobody waited for the answer any more."""
-    who: str
+    who: Annotated[str, OneOf("person", "hook", "nobody", "")]
     """`person`, `hook`, `nobody` where nobody could be asked, or empty."""
 
 

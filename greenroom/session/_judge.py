@@ -5,6 +5,7 @@ Must not know: what the answer means.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Final, final
 
 import attrs
@@ -29,13 +30,17 @@ class Judge:
 
     model: Model
     names: ModelNames
+    wait_recorded: Callable[[], Awaitable[None]]
+    """Returns when what it may be asked about is on record."""
 
     async def ask(self, system: str, prompt: str, *, model: str | None) -> str:
         """Return the model's text.
 
         Raises:
             ProviderError: It could not be asked, or had nothing to say.
+            JournalError: What it would be asked about cannot be put on record.
         """
+        await self.wait_recorded()
         request = ModelRequest(
             messages=(Message.user(prompt),),
             system=system,

@@ -18,7 +18,7 @@ import attrs
 import trio
 
 from greenroom.agents.crew import SESSION
-from greenroom.core import Blocking, Disk, Ids, JournalError, PeerError, Ports, UsageError, is_session_id
+from greenroom.core import Blocking, Disk, Ids, JournalError, PeerError, Ports, UsageError, checked, is_session_id
 from greenroom.inbox import OriginKind, peer
 from greenroom.remote import Letter, LetterRefused, open_letterbox, send_letter
 from greenroom.session._queue import SessionInbox
@@ -35,7 +35,7 @@ NeighbourProblem: TypeAlias = Literal["not_there", "not_running", "not_listening
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class NeighbourSettings:
     """How a session gets on with others."""
 

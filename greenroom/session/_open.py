@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Unpack, final
@@ -15,10 +15,12 @@ from greenroom import actors, hooks, mailbox, mcp, patterns, supervisor, tasks, 
 from greenroom import agents as agent_events
 from greenroom.actors import State, decide_outcome, describe
 from greenroom.agents import AgentDefinition, Loaded
-from greenroom.core import Cause, Event, Ports, UsageError, is_uuid
+from greenroom.core import Cause, Event, Ports, SystemClock, UsageError, is_uuid, require_trio, whole_path
 from greenroom.core import session_id as new_session_id
 from greenroom.hooks import HookEvent
 from greenroom.models import Limits, Model
+from greenroom.patterns import watch_steps
+from greenroom.session._arguments import check_arguments
 from greenroom.session._assembly import ModelFor, Plan, Wish, compose, make_delegation, make_plan, open_surroundings
 from greenroom.session._composition import Composition
 from greenroom.session._events import EVENTS as SESSION_EVENTS
@@ -35,8 +37,11 @@ from greenroom.session._stay import settle, with_worktree
 from greenroom.supervisor import SupervisorSpec, open_runtime
 from greenroom.tools import Tool, ToolSet
 from greenroom.tools.builtin import READ_ONLY_TOOLS
-from greenroom.trace import open_journal, runs_folder
+from greenroom.trace import Journal, open_journal, runs_folder
 
+IGNORES: Final = ".gitignore"
+BLOCKED_S: Final = 1.0
+"""A step of the event loop that takes longer is put on record."""
 EVENTS: Final = (
     *mailbox.EVENTS,
     *actors.EVENTS,
@@ -112,6 +117,8 @@ async def open_session(
         WorktreeError, JournalError: The worktree cannot be made or is another session's; the run folder cannot be written.
         RuntimeFailed: An agent crashed more often than it may be restarted.
     """
+    require_trio("open_session")
+    check_arguments(locals())
     wish = Wish(main, ToolSet(tools), sources, settings, permission_mode, agents, setup=setup, is_trusted=is_trusted)
     way = _Way(resume, session_id, _runs(runs), worktree, _all(added), _absolute(plugins))
     ports = ports or Ports()
@@ -181,6 +188,7 @@ async def _running(
         model.open(),
         open_journal(folder, ports=plan.masking(ports), catalogue=EVENTS, run=folder.name) as journal,
     ):
+        await _hide(folder, journal, ports)
         recorder = journal.recorder
         loaded, left = await _read_earlier(folder, earlier, ports)
         recorder.emit(_beginning(plan, folder, model))
@@ -214,11 +222,13 @@ async def _running(
                 await _watch_files(around.nursery, composition, session, ports)
                 if plan.settings.scalars.extract_memory:
                     session.asides.extract_after_turns(around.nursery.start_soon)
+                blocked = watch_steps(runtime, limit_s=BLOCKED_S, has_thread=False)
                 door = open_door(
                     folder, session.inbox, plan.settings.scalars.neighbours, recording=journal, ports=ports
                 )
-                async with door, _looked_after(session):
-                    yield session
+                with blocked if isinstance(ports.clock, SystemClock) else nullcontext():
+                    async with door, _looked_after(session):
+                        yield session
             state = State.KILLED if session.was_killed or session.was_stopped else State.COMPLETED
         except BaseException as leaving:
             outcome = decide_outcome(leaving, requested=None, was_caught=False)
@@ -229,6 +239,14 @@ async def _running(
             recorder.emit(SessionEnded(state=state.value, error=error))
             if session is not None:
                 session.close_streams()
+
+
+async def _hide(folder: Path, journal: Journal, ports: Ports) -> None:
+    """Hide a run folder from version control and from searches, wherever runs lie: an ignore file in it names all of it."""
+    try:
+        await ports.blocking.run(ports.disk.size, folder / IGNORES)
+    except FileNotFoundError:
+        journal.write_before(folder / IGNORES, b"*\n")
 
 
 async def _read_earlier(folder: Path, earlier: Path | None, ports: Ports) -> tuple[Loaded | None, Left]:
@@ -296,7 +314,7 @@ async def _looked_after(session: Session) -> AsyncIterator[None]:
 
 
 def _existing(cwd: Path | str) -> Path:
-    folder = Path(cwd).absolute()
+    folder = whole_path(cwd)
     if not folder.is_dir():
         raise UsageError(f"{str(folder)!r} is no folder; a session needs one to work in")
     return folder
@@ -308,8 +326,8 @@ def _all(folders: Iterable[Path | str]) -> tuple[Path, ...]:
 
 def _absolute(folders: Iterable[Path | str]) -> tuple[Path, ...]:
     """Return folders that need not be there."""
-    return tuple(Path(one).absolute() for one in folders)
+    return tuple(map(whole_path, folders))
 
 
 def _runs(runs: Path | str | None) -> Path:
-    return Path(runs).absolute() if runs is not None else runs_folder()
+    return whole_path(runs) if runs is not None else runs_folder()

@@ -183,12 +183,12 @@ class SessionInbox:
 
     def _hand_in(self, item: Item) -> None:
         if self._main.is_gone:
-            raise ActorEnded(self._main.id, self._main.state.value)
+            raise ActorEnded(self._main.id, self._main.state.value, path=self._main.path)
         if len(self._waiting) >= MOST_WAITING and len(self.queued()) >= MOST_WAITING:
-            raise Undelivered(self.ref.id, Delivery.FULL.value)
+            raise Undelivered(self.ref.id, Delivery.FULL.value, path=self.ref.path)
         delivery = self.ref.tell(item, item.lane, size_bytes=len(item.text))
         if delivery is not Delivery.ACCEPTED:
-            raise Undelivered(self.ref.id, delivery.value)
+            raise Undelivered(self.ref.id, delivery.value, path=self.ref.path)
         self._waiting[item.uuid] = item
         self._note("enqueue", item.text)
 

@@ -10,7 +10,7 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.agents import Loaded, load_conversation
-from greenroom.core import Blocking, Disk, Ports, UsageError
+from greenroom.core import Blocking, Disk, Ports, UsageError, checked, whole_path
 from greenroom.session._events import SessionTitled
 from greenroom.session._lines import objects_of
 from greenroom.store import Transcript, TranscriptHeader
@@ -42,7 +42,7 @@ def find_session(run: Path | str, runs: Path) -> Path:
     folder = place.parent if place.name == JOURNAL else place
     if not _has_conversation(folder):
         raise UsageError(f"No conversation found with session ID: {run}")
-    return folder.absolute()
+    return whole_path(folder)
 
 
 def _has_conversation(folder: Path) -> bool:
@@ -79,7 +79,7 @@ def read_beginning(run_folder: Path) -> Beginning:
 
 
 @final
-@attrs.frozen
+@attrs.frozen(field_transformer=checked)
 class Fork:
     """A run whose main agent's conversation a new session begins with; the run itself stays as it is (agents 10.22)."""
 

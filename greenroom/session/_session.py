@@ -134,7 +134,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         home.run_skill = partial(self.delegation.forks.run_command, caller=home)
         unanswered = await find_unanswered(self.run_folder, loaded, self._ports.blocking)
         home.deferred = await find_deferred(self.run_folder, loaded, self._ports.blocking)
-        home.keeps_open = bool(unanswered) or home.deferred is not None
+        home.keeps_open = frozenset(call.id for call in (*unanswered, home.deferred) if call is not None)
         home.on_said = None if self.checkpoints is None else self.checkpoints.begin
         spec = agent_spec(Restart.TRANSIENT, (loaded.agent_id or None) if loaded is not None else None)
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)

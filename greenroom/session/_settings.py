@@ -21,7 +21,7 @@ from greenroom.agents import CompactionSettings
 from greenroom.agents.crew import DelegationSettings
 from greenroom.agents.review import AutoModeSettings
 from greenroom.containment import SandboxSettings, read_their_sandbox
-from greenroom.core import SettingsError, UsageError, read_settings
+from greenroom.core import SettingsError, UsageError, checked, read_settings
 from greenroom.core.sources import Diagnostic, Kind, Places
 from greenroom.hooks import HookSource, ParsedHooks, SourceKind, parse_hooks
 from greenroom.mcp import McpSettings, ServerRules, read_server_rules
@@ -43,7 +43,7 @@ Part = TypeVar("Part", bound=attrs.AttrsInstance)
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class WorktreeKeys:
     """How worktrees are made, in the names that people's files have."""
 
@@ -74,7 +74,7 @@ def _check_effort(_: object, __: object, value: str | int | None) -> None:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class SessionSettings:
     """What a settings file of ours may hold; `docs/reference/settings.md` lists it."""
 

@@ -12,7 +12,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import UsageError
+from greenroom.core import UsageError, checked
 
 CLEANUP_PERIOD_DAYS: Final = 30
 DAY_S: Final = 24 * 3600.0
@@ -29,7 +29,7 @@ def _at_least(least: int) -> Any:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class RetentionSettings:
     """How long runs are kept, with their transcripts, outputs and journals."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, final
+from typing import Annotated, Any, ClassVar, Final, final
 
 import attrs
 
 from greenroom.actors import Cell
-from greenroom.core import Event, Recorder
-from greenroom.supervisor._spec import SupervisorSpec
+from greenroom.core import Event, OneOf, Recorder
+from greenroom.supervisor._spec import EndsWith, StopOrder, Strategy, SupervisorSpec
 
 
 @final
@@ -18,17 +18,17 @@ class SupervisorOpened(Event):
 
     kind: ClassVar[str] = "supervisor.opened"
 
-    strategy: str
+    strategy: Annotated[str, OneOf(*Strategy)]
     """Who is restarted with a child: `one_for_one`, `one_for_all` or `rest_for_one`."""
     intensity: int
     """Restarts that it may decide within its window."""
     period_s: float
     """Length of the window, in seconds."""
-    stop_order: str
+    stop_order: Annotated[str, OneOf(*StopOrder)]
     """How it ends its children: `reverse` (of their start) or `together`."""
     stop_budget_s: float
     """Seconds for ending them in order; after that all are killed together."""
-    ends_with: str
+    ends_with: Annotated[str, OneOf(*EndsWith)]
     """Whether it ends when significant children have: `none`, `any` or `all`."""
 
 

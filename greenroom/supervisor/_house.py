@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, final, get_type_hints
 
@@ -33,6 +34,10 @@ def behavior_class_of(factory: Callable[..., Behavior[Any]]) -> type[Behavior[An
     """Find the class behind a factory; its attributes say how the actor is run."""
     while isinstance(factory, functools.partial):
         factory = factory.func
+    if inspect.iscoroutinefunction(factory):
+        raise UsageError(
+            f"a factory returns a Behavior at once, and {factory!r} is async; wait in its on_start instead"
+        )
     if isinstance(factory, type) and issubclass(factory, Behavior):
         return factory
     try:
@@ -67,4 +72,4 @@ async def wait_started(cell: Cell[Any]) -> None:
     if not cell.was_ready:
         cause = cell.down.cause if cell.down is not None else None
         why = text_of(cell.failure) if cell.failure else (cause.why if cause else "it ended before it was ready")
-        raise StartFailed(cell.id, why) from cell.failure
+        raise StartFailed(cell.id, why, path=cell.path) from cell.failure

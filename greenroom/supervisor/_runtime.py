@@ -29,7 +29,16 @@ from greenroom.actors import (
     Verdict,
     run_cell,
 )
-from greenroom.core import Cause, Ports, Recorder, RecorderStatistics, RuntimeFailed, actor_id, is_cancelled
+from greenroom.core import (
+    Cause,
+    Ports,
+    Recorder,
+    RecorderStatistics,
+    RuntimeFailed,
+    actor_id,
+    is_cancelled,
+    require_trio,
+)
 from greenroom.mailbox import MailboxStatistics
 from greenroom.supervisor._behavior import SupervisorBehavior
 from greenroom.supervisor._house import House, always_open
@@ -281,9 +290,11 @@ async def open_runtime(
         check_open: Raises when nothing may be spawned, such as `journal.check_open` (DESIGN 12.21).
 
     Raises:
+        UsageError: Trio does not run here.
         RuntimeFailed: An actor failed more often than it may be restarted; the body was cancelled. An error that the
             body raised itself leaves instead, with a note about this one.
     """
+    require_trio("open_runtime")
     ports = ports or Ports()
     recorder = recorder or Recorder(ports.clock.bind())
     runtime = Runtime(ports, recorder, spec or SupervisorSpec(), check_open or always_open)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, Final, TypeVar, final
+from typing import Final, final
 
 import attrs
 
-from greenroom.core import UsageError
-
-E = TypeVar("E", bound=StrEnum)
+from greenroom.core import UsageError, as_tuple, as_word, checked, finite, not_negative, positive
 
 GRACE_S: Final = 5.0
 KILL_GRACE_S: Final = 2.0
@@ -61,75 +57,35 @@ class EndsWith(StrEnum):
     """With the last one."""
 
 
-def _word(words: type[E], value: E | str) -> E:
-    try:
-        return words(value)
-    except ValueError:
-        offered = ", ".join(repr(str(one)) for one in words)
-        raise UsageError(f"{words.__name__} has no {value!r}; there are {offered}") from None
-
-
 def _restart(value: Restart | str) -> Restart:
-    return _word(Restart, value)
+    return as_word(Restart, value)
 
 
 def _strategy(value: Strategy | str) -> Strategy:
-    return _word(Strategy, value)
+    return as_word(Strategy, value)
 
 
 def _stop_order(value: StopOrder | str) -> StopOrder:
-    return _word(StopOrder, value)
+    return as_word(StopOrder, value)
 
 
 def _ends_with(value: EndsWith | str) -> EndsWith:
-    return _word(EndsWith, value)
-
-
-def _number(attribute: attrs.Attribute[Any], value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UsageError(f"{attribute.name} has to be a number, not {value!r}")
-
-
-def _positive(_: Any, attribute: attrs.Attribute[Any], value: float) -> None:
-    _number(attribute, value)
-    if not value > 0:
-        raise UsageError(f"{attribute.name} has to be more than 0, not {value!r}")
-
-
-def _not_negative(_: Any, attribute: attrs.Attribute[Any], value: float) -> None:
-    _number(attribute, value)
-    if not value >= 0:
-        raise UsageError(f"{attribute.name} has to be 0 or more, not {value!r}")
-
-
-def _finite(_: Any, attribute: attrs.Attribute[Any], value: float) -> None:
-    _number(attribute, value)
-    if not 0 <= value < math.inf:
-        raise UsageError(
-            f"{attribute.name} has to be a number of seconds, not {value!r}: an actor that never ends "
-            "would hold up its supervisor for ever"
-        )
-
-
-def _names(value: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(value, str):
-        raise UsageError(f"depends_on is a sequence of names, not {value!r}; write ({value!r},)")
-    return tuple(value)
+    return as_word(EndsWith, value)
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class ChildSpec:
     """How one child is started, restarted and stopped."""
 
     restart: Restart = attrs.field(default=Restart.TRANSIENT, converter=_restart)
-    grace_s: float = attrs.field(default=GRACE_S, validator=_finite)
+    grace_s: float = attrs.field(default=GRACE_S, validator=finite)
     """Seconds that its current turn gets to finish when it is stopped."""
-    kill_grace_s: float = attrs.field(default=KILL_GRACE_S, validator=_finite)
+    kill_grace_s: float = attrs.field(default=KILL_GRACE_S, validator=finite)
     """Seconds that its clean-up gets when it is killed."""
-    start_timeout_s: float = attrs.field(default=START_TIMEOUT_S, validator=_positive)
+    start_timeout_s: float = attrs.field(default=START_TIMEOUT_S, validator=positive)
     """Seconds within which `on_start` has to return."""
-    depends_on: tuple[str, ...] = attrs.field(default=(), converter=_names)
+    depends_on: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
     """Names of children of the same supervisor that it builds on; they have to be there when it is started. Whenever one of
     them is restarted, so is this one, whatever the strategy. That one of them is gone for good changes nothing here."""
     is_significant: bool = attrs.field(default=False)
@@ -140,7 +96,7 @@ class ChildSpec:
     may have it."""
 
     @is_significant.validator
-    def _may_end(self, _: attrs.Attribute[bool], value: bool) -> None:  # noqa: FBT001 - attrs calls it so
+    def _may_end(self, _: object, value: bool) -> None:  # noqa: FBT001 - attrs calls it so
         if value and self.restart is Restart.PERMANENT:
             raise UsageError(
                 "a permanent child always comes back from an end by itself, so it cannot be significant; "
@@ -149,14 +105,14 @@ class ChildSpec:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class Backoff:
     """How long a restart waits: doubled with each one in the window, spread by chance, capped."""
 
-    first_s: float = attrs.field(default=0.1, validator=_not_negative)
+    first_s: float = attrs.field(default=0.1, validator=not_negative)
     """0 restarts in place, at once."""
-    cap_s: float = attrs.field(default=30.0, validator=_not_negative)
-    jitter: float = attrs.field(default=0.2, validator=_not_negative)
+    cap_s: float = attrs.field(default=30.0, validator=not_negative)
+    jitter: float = attrs.field(default=0.2, validator=not_negative)
     """The largest share that is added by chance."""
 
     def delay_s(self, restarts_before: int, chance: float) -> float:
@@ -171,17 +127,17 @@ class Backoff:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class SupervisorSpec:
     """What a supervisor does when a child ends, and how it ends its children."""
 
     strategy: Strategy = attrs.field(default=Strategy.ONE_FOR_ONE, converter=_strategy)
-    intensity: int = attrs.field(default=3, validator=_not_negative)
+    intensity: int = attrs.field(default=3, validator=not_negative)
     """Restarts within `period_s`; one more makes the supervisor give up."""
-    period_s: float = attrs.field(default=60.0, validator=_positive)
+    period_s: float = attrs.field(default=60.0, validator=positive)
     backoff: Backoff = attrs.field(factory=Backoff)
     stop_order: StopOrder = attrs.field(default=StopOrder.REVERSE, converter=_stop_order)
-    stop_budget_s: float = attrs.field(default=STOP_BUDGET_S, validator=_finite)
+    stop_budget_s: float = attrs.field(default=STOP_BUDGET_S, validator=finite)
     """Seconds for ending all children in order; then they are all killed together."""
     ends_with: EndsWith = attrs.field(default=EndsWith.NONE, converter=_ends_with)
     """Which ends of significant children end the supervisor: it stops the others in order and has completed."""

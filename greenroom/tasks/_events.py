@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final, final
 
 import attrs
 
-from greenroom.actors import Edge
+from greenroom.actors import Edge, EndState
 from greenroom.core import Event, Level, Recorder
 from greenroom.tasks._notice import TaskNotice
 from greenroom.tasks._task import Task
@@ -70,7 +70,7 @@ class TaskEnded(Event):
 
     task: str
     """Its id."""
-    state: str
+    state: EndState
     """`completed`, `failed` or `killed`."""
     exit_code: int | None
     """Exit code of its command; None if it has none."""
@@ -111,7 +111,7 @@ class TaskLost(_TaskEvent):
 
     kind: ClassVar[str] = "task.lost"
 
-    state: str = "failed"
+    state: EndState = "failed"
     """How it ended: `failed`, its cause being `lost`; or as a transcript tells, which knew more than the journal."""
 
 
@@ -135,7 +135,7 @@ class TaskUndelivered(Event):
     """Its id."""
     run: int = 1
     """Number of the run."""
-    status: str
+    status: EndState
     """How it ended, as the notice says it."""
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, final
+from typing import Annotated, ClassVar, Final, final
 
 import attrs
 
-from greenroom.core import Event
+from greenroom.actors import EndState
+from greenroom.core import Event, OneOf
 from greenroom.teams._events import ItemClaimed
+from greenroom.teams._protocol import IdleReason
 from greenroom.teams._request_events import PlanAnswered, PlanSubmitted
 
 
@@ -85,7 +87,7 @@ class MateIdled(MateEvent):
 
     kind: ClassVar[str] = "mate.idle"
 
-    reason: str
+    reason: Annotated[str, OneOf(*IdleReason)]
     """`available`, `interrupted` or `failed`."""
     item: str = ""
     """The item whose turn it was; empty for none."""
@@ -108,7 +110,7 @@ class MateLeft(MateEvent):
 
     kind: ClassVar[str] = "mate.left"
 
-    state: str
+    state: EndState
     """How its actor ended."""
     why: str
     """Who asked for that and why, or the error."""

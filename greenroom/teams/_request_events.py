@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, final
+from typing import Annotated, ClassVar, Final, final
 
 import attrs
 
-from greenroom.core import Event
+from greenroom.core import Event, OneOf
+from greenroom.permissions import Mode
 
 
 @attrs.frozen(kw_only=True)
@@ -56,7 +57,7 @@ class ShutdownSettled(RequestEvent):
 
     to: str
     """Name of the mate."""
-    outcome: str
+    outcome: Annotated[str, OneOf("approved", "rejected", "forced", "ended", "withdrawn")]
     """`approved`, `rejected`, `forced`, `ended` or `withdrawn`."""
     reason: str
     """Why the mate goes on, if it does."""
@@ -88,7 +89,7 @@ class PlanAnswered(RequestEvent):
     """Name of the mate."""
     is_approved: bool
     """Whether it is carried out; else it is changed."""
-    mode: str
+    mode: Annotated[str, OneOf(*Mode)]
     """The permission mode that the mate goes on in."""
     feedback: str
     """What the lead says of it."""

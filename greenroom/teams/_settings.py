@@ -8,7 +8,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import UsageError, read_switch
+from greenroom.core import UsageError, checked, read_switch
 
 TEAMS: Final = "GREENROOM_EXPERIMENTAL_AGENT_TEAMS"
 TEARDOWN_MS: Final = "GREENROOM_TEAM_TEARDOWN_PARK_TIMEOUT_MS"
@@ -23,7 +23,7 @@ def _in_range(_: object, __: object, value: float) -> None:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class TeamSettings:
     """How teams work in a session; without a word of anybody, models make none."""
 

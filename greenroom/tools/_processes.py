@@ -21,7 +21,7 @@ import attrs
 import trio
 
 from greenroom.containment import ChildKind, Secrets, child_environment
-from greenroom.core import Blocking, Ids, make_private_folder, open_private, task_id
+from greenroom.core import Blocking, Ids, make_private_folder, open_private, task_id, whole_path
 from greenroom.tools._errors import ToolError
 from greenroom.tools._outputs import INLINE_CHARACTERS, Output, read_output, read_tail
 from greenroom.tools._reaper import Reaper
@@ -205,7 +205,7 @@ class SystemProcesses:
     ) -> None:
         self._blocking = blocking
         self._ids = ids
-        self._folder = folder
+        self._folder = whole_path(folder)
         self._reaper = reaper
         self._environ = environ
         self._pass_env = pass_env

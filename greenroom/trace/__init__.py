@@ -7,22 +7,24 @@ from greenroom.trace._checks import (
     Check,
     Violation,
     check_journal,
+    end_of,
     has_ended,
     split_processes,
     unchecked,
 )
-from greenroom.trace._codec import VERSION, Codec, Header
+from greenroom.trace._codec import VERSION, Codec, Header, as_json
 from greenroom.trace._compare import COMPARED, Comparison
 from greenroom.trace._diff import Divergence, diff_runs
 from greenroom.trace._entries import Entry, UnknownEvent, entries_of, entry_of
 from greenroom.trace._export_chrome import chrome_trace
 from greenroom.trace._export_otlp import otlp_traces
 from greenroom.trace._journal import Durability, Journal, open_journal
-from greenroom.trace._lock import LOCK, hold_run, is_held
+from greenroom.trace._lock import LOCK, LockState, hold_run, is_held, read_lock
 from greenroom.trace._needs import Need, full_actors
 from greenroom.trace._reader import JOURNAL, JournalText, read_header, read_journal
 from greenroom.trace._recent import RECENT, Moment, read_recent
 from greenroom.trace._runs import find_run, runs_folder
+from greenroom.trace._slowness import Slowness, find_slowness
 from greenroom.trace._spans import open_spans, spans
 from greenroom.trace._statistics import JournalStatistics
 from greenroom.trace._world import SESSION_BEGIN, Fault, Fold, Losable, World, fold
@@ -49,18 +51,23 @@ __all__ = [
     "Journal",
     "JournalStatistics",
     "JournalText",
+    "LockState",
     "Losable",
     "Moment",
     "Need",
+    "Slowness",
     "UnknownEvent",
     "Violation",
     "World",
+    "as_json",
     "check_journal",
     "chrome_trace",
     "diff_runs",
+    "end_of",
     "entries_of",
     "entry_of",
     "find_run",
+    "find_slowness",
     "fold",
     "full_actors",
     "has_ended",
@@ -71,6 +78,7 @@ __all__ = [
     "otlp_traces",
     "read_header",
     "read_journal",
+    "read_lock",
     "read_recent",
     "runs_folder",
     "spans",

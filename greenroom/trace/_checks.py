@@ -28,6 +28,7 @@ from greenroom.trace._checks_ends import (
 from greenroom.trace._checks_machines import (
     abort_before_kill,
     incarnations_in_turn,
+    known_words,
     legal_edges,
     nothing_after_the_end,
     one_terminal_event,
@@ -151,6 +152,7 @@ CHECKS: Final = (
     Check("I-51", "a restart waits its back-off, by the run's clock", back_off_waited),
     Check("I-53", "the owner of an item has a turn, mail, or somebody was told of it", owners_go_on),
     Check("I-54", "who is idle or has ended owns no item that nobody was told of", idle_own_nothing_untold),
+    Check("I-55", "states, reasons and other words of events exist", known_words),
 )
 WITH_FOLDS: Final = ("I-8", "folding is legal, repeatable, and the same in two halves")
 AT_THE_END: Final = ("I-9", "nothing is open when its session has ended")
@@ -196,8 +198,18 @@ def split_processes(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 
 
 def has_ended(entries: Sequence[Entry]) -> bool:
-    """Whether the last session of a journal came to its end."""
-    return any(entry.kind == "session.end" for entry in list(split_processes(entries))[-1])
+    """Whether the last session of a journal came to its end; of a journal without sessions, its last runtime."""
+    return end_of(entries) is not None
+
+
+def end_of(entries: Sequence[Entry]) -> Entry | None:
+    """Return the event with which a journal ended: that of its last session, else of its last root supervisor."""
+    last = list(split_processes(entries))[-1]
+    ends = {entry.event.actor: entry for entry in last if entry.kind in {"session.end", "actor.end"}}
+    if any(entry.kind in {SESSION_BEGIN, "session.end"} for entry in last):
+        return next((entry for entry in reversed(last) if entry.kind == "session.end"), None)
+    roots = [entry.event.actor for entry in last if entry.kind == "actor.new" and not entry.get("supervisor", "?")]
+    return ends.get(roots[-1]) if roots and not open_spans(last) else None
 
 
 def _still_open(processes: Sequence[Sequence[Entry]]) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from greenroom.actors import EDGE_TO, TERMINAL, Edge, State, step
-from greenroom.core import IllegalTransition
+from greenroom.core import IllegalTransition, words_of
 from greenroom.trace._entries import Entry
 
 Machine: TypeAlias = tuple[str, int]
@@ -179,3 +179,13 @@ def incarnations_in_turn(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
             last[actor] = alive[actor] = incarnation
         elif entry.kind == "actor.end" and alive.get(actor) == incarnation:
             del alive[actor]
+
+
+def known_words(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
+    """I-55: a field that holds one of a set of words, such as a state, holds one of them."""
+    for entry in entries:
+        for field, words in words_of(type(entry.event)).items():
+            value = getattr(entry.event, field)
+            if value not in words:
+                expected = ", ".join(map(repr, sorted(words)))
+                yield entry.seq, f"{field} of {entry.kind} must be one of {expected}, got {value!r}"

@@ -30,6 +30,8 @@ UNREADABLE: Final = "journal.unreadable"
 _PLACES: Final = frozenset({"seq", "t", "ev"})
 _BASE: Final = ("actor", "inc", "parent")
 _INT64: Final = 2**63
+LONGEST_S: Final = 2.0**53 / 1e6
+"""A time beyond this, 285 years, cannot hold the microseconds that journals are written in: it is damage."""
 _DEEPEST: Final = 100
 """What is nested more deeply is written as text; orjson gives up at 254 levels."""
 
@@ -105,7 +107,6 @@ class Codec:
     def __init__(self, events: Iterable[type[Event]] = ()) -> None:
         import orjson
 
-        self._dumps = orjson.dumps
         self._option = orjson.OPT_APPEND_NEWLINE
         self._shapes: dict[type[Event], _Shape] = {}
         self._classes: dict[str, type[Event]] = {}
@@ -144,7 +145,7 @@ class Codec:
     def _encode_unreadable(self, record: Record, base_t: float, error: Exception) -> bytes:
         line = {"seq": record[0], "t": round(record[1] - base_t, 6), "ev": UNREADABLE, "why": repr(error)}
         line["record"] = [_shown(value) for value in record[2:]]
-        return self._dumps(_written_out(line), option=self._option)
+        return as_json(_written_out(line), self._option)
 
     def _encode(self, record: Record, base_t: float) -> bytes:
         shape = self._shapes.get(record[CLASS]) or self._shape_of(record[CLASS])
@@ -166,14 +167,11 @@ class Codec:
             value = line.get(name)
             if isinstance(value, float) and not math.isfinite(value):
                 line[name] = str(value)  # JSON has no infinity; float() reads this back
-        try:
-            return self._dumps(line, _plain, self._option)
-        except TypeError:
-            return self._dumps(_written_out(line), option=self._option)
+        return as_json(line, self._option)
 
     def encode_header(self, header: Header) -> bytes:
         """Return the first line of a journal, with its newline."""
-        return self._dumps(cattrs.unstructure(header), default=_plain, option=self._option)
+        return as_json(cattrs.unstructure(header), self._option)
 
     def _shape_of(self, event_class: type[Event]) -> _Shape:
         key: Any = event_class  # mypy would look at the hash of its objects, which attrs takes away
@@ -193,6 +191,8 @@ class Codec:
         seq, t, kind = line.get("seq"), line.get("t"), line.get("ev")
         if type(seq) is not int or not isinstance(t, int | float) or not isinstance(kind, str):
             raise ValueError("an event has a number `seq`, a time `t` and a kind `ev`")
+        if not -LONGEST_S <= t <= LONGEST_S:
+            raise ValueError(f"`t` must be a number of seconds within {LONGEST_S:.0f}, got {t!r}")
         event_class = self._classes.get(kind)
         if event_class is None:
             return Entry(seq, float(t), kind, _unknown(kind, line))
@@ -263,6 +263,21 @@ def _empty(field: attrs.Attribute[Any], hint: Any) -> Any:
 
 def _is_float(hint: Any) -> bool:
     return hint is float or (get_origin(hint) in {Union, types.UnionType} and float in get_args(hint))
+
+
+def as_json(value: Any, option: int | None = None) -> bytes:
+    """Return a value as JSON, with text in the place of what JSON cannot hold. It never fails.
+
+    Args:
+        value: Anything.
+        option: Options of orjson.
+    """
+    import orjson
+
+    try:
+        return orjson.dumps(value, _plain, option)
+    except TypeError:
+        return orjson.dumps(_written_out(value), option=option)
 
 
 def _plain(value: Any) -> Any:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from greenroom.trace._codec import Header
-from greenroom.trace._entries import Entry
+from greenroom.trace._entries import Entry, UnknownEvent
 from greenroom.trace._needs import full_actors
 from greenroom.trace._slices import Slice, Slices, fields_of
 
@@ -100,7 +100,7 @@ def _slices(slices: Slices, rows: _Rows) -> Iterator[dict[str, Any]]:
             "cat": one.what,
             **row,
             "ts": ts,
-            "dur": _us(one.end_t) - ts,
+            "dur": max(0, _us(one.end_t) - ts),
             "args": {**args, **fields_of(one.begin, one.end)},
         }
     for one in slices.all:
@@ -138,7 +138,9 @@ def _depths(entries: Sequence[Entry], slices: Slices, rows: _Rows) -> Iterator[d
     waiting: defaultdict[str, dict[str, set[int]]] = defaultdict(lambda: {"now": set(), "next": set(), "later": set()})
     for entry in entries:
         actor = entry.event.actor
-        if actor not in full or not entry.kind.startswith("message.") or not entry.get("was_put", default=True):
+        if actor not in full or not entry.kind.startswith("message.") or isinstance(entry.event, UnknownEvent):
+            continue
+        if not entry.get("was_put", default=True):
             continue
         lane = waiting[actor].setdefault(entry["lane"], set())
         before = len(lane)

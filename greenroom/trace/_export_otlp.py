@@ -9,19 +9,22 @@ Must not know: disk, Trio.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final, final
 
+from greenroom.core import Cause
 from greenroom.trace import _semconv as names
 from greenroom.trace._codec import Header
-from greenroom.trace._entries import Entry
+from greenroom.trace._entries import Entry, UnknownEvent
 from greenroom.trace._slices import Slice, Slices, fields_of
 
 _NANO: Final = 1_000
 """Nanoseconds in what the journal counts times in."""
+_INT64: Final = 2**63
 _DEADLINE: Final = "deadline"
 _LONG_TEXTS: Final = frozenset({"text", "description"})
 
@@ -64,7 +67,7 @@ class _Spans:
         self._above: dict[int, Slice] = {}
         self._events: defaultdict[int, list[Entry]] = defaultdict(list)
         for entry in self._slices.instants:
-            if entry.kind == "agent.defined":
+            if entry.kind == "agent.defined" and not isinstance(entry.event, UnknownEvent):
                 self._model[entry.event.actor] = entry["model"]
                 self._definition[entry.event.actor] = entry["definition"]
             owner = self._slices.owner(entry.seq)
@@ -109,7 +112,7 @@ class _Spans:
             "name": name,
             "kind": kind,
             "startTimeUnixNano": self._nanoseconds(begin.t),
-            "endTimeUnixNano": self._nanoseconds(one.end_t),
+            "endTimeUnixNano": self._nanoseconds(max(begin.t, one.end_t)),
             "attributes": _attributes({**self._own(one), **attributes}),
         }
         if above is not None:
@@ -127,9 +130,8 @@ class _Spans:
 
     def _own(self, one: Slice) -> dict[str, Any]:
         """Return what is said of every span."""
-        end, cause = one.end, one.end.get("cause") if one.end is not None else None
-        is_killed = one.outcome == "killed" and cause is not None
-        error = _error(one)
+        end, error = one.end, _error(one)
+        cause = _cause(one) if one.outcome == "killed" else Cause("", "")
         return {
             names.WHAT: one.what,
             names.ID: one.begin.event.actor,
@@ -137,8 +139,8 @@ class _Spans:
             names.INCARNATION: one.begin.event.inc,
             names.TURN: one.begin.get("turn", 0),
             names.OUTCOME: one.outcome,
-            names.KILLED_BY: cause.who if is_killed and cause is not None else "",
-            names.KILLED_WHY: cause.why if is_killed and cause is not None else "",
+            names.KILLED_BY: cause.who,
+            names.KILLED_WHY: cause.why,
             names.SEQ: one.begin.seq,
             names.END_SEQ: end.seq if end is not None else 0,
             names.PARENT_SEQ: one.begin.event.parent,
@@ -184,7 +186,7 @@ class _Spans:
         return sha256(f"{self._run} {seq}".encode()).hexdigest()[:16]
 
     def _nanoseconds(self, t: float) -> str:
-        return str((self._base_us + round(t * 1_000_000)) * _NANO)
+        return str(max(0, self._base_us + round(t * 1_000_000)) * _NANO)  # unsigned in the protocol
 
 
 def _microseconds(started: str | None) -> int:
@@ -224,10 +226,14 @@ def _error(one: Slice) -> str | None:
         return None
     if one.outcome == "failed":
         return str(one.end.get("error") or "failed")
-    cause = one.end.get("cause")
-    if one.outcome == "killed" and cause is not None and cause.who == _DEADLINE:
-        return str(cause.why)
-    return None
+    cause = _cause(one)
+    return cause.why if one.outcome == "killed" and cause.who == _DEADLINE else None
+
+
+def _cause(one: Slice) -> Cause:
+    """Return who ended a slice and why, as far as its end says so; a task's says only who."""
+    cause = None if one.end is None else one.end.get("cause")
+    return cause if isinstance(cause, Cause) else Cause(str(cause or ""), "")
 
 
 def _error_type(one: Slice, error: str) -> str:
@@ -248,9 +254,9 @@ def _value(value: Any) -> dict[str, Any]:
     match value:
         case bool():
             return {"boolValue": value}
-        case int():
+        case int() if -_INT64 <= value < _INT64:
             return {"intValue": str(value)}  # 64 bits, which JSON's readers cut
-        case float():
+        case float() if math.isfinite(value):
             return {"doubleValue": value}
         case list():
             return {"arrayValue": {"values": [_value(one) for one in value]}}

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, final
 
-from greenroom.core import Disk, UsageError
+from greenroom.core import Disk, UsageError, whole_path
 from greenroom.trace._codec import Codec
 
 MOST_LENGTHS: Final = 4_096
@@ -33,7 +33,7 @@ class Places:
 
     def __init__(self, folder: Path, own: str) -> None:
         self._run = folder.name
-        self._inside = f"{folder.absolute()}{os.sep}"
+        self._inside = f"{whole_path(folder)}{os.sep}"
         self._own = self._inside + own
         self._known: set[str] = set()
 

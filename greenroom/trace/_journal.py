@@ -30,7 +30,18 @@ import trio
 from trio.lowlevel import enable_ki_protection
 
 from greenroom._version import __version__
-from greenroom.core import CLASS, Event, JournalBusy, JournalError, Ports, Record, Recorder, UsageError, is_cancelled
+from greenroom.core import (
+    CLASS,
+    Event,
+    JournalBusy,
+    JournalError,
+    Ports,
+    Record,
+    Recorder,
+    UsageError,
+    is_cancelled,
+    whole_path,
+)
 from greenroom.trace._codec import Header, codec_of
 from greenroom.trace._files import JournalFiles, Places
 from greenroom.trace._leaving import Held, bare_interrupt
@@ -415,7 +426,7 @@ async def open_journal(
     Open it around the runtime, so that it is first up and last down. No nursery shows: what the body raises leaves bare.
 
     Args:
-        folder: The run folder; made if it is missing.
+        folder: The run folder; made if it is missing. A relative one counts from where the process is now.
         ports: Where time, disk and threads come from. The disk is closed at the end, for all who share it: give it alone.
         catalogue: The event classes that readers will be handed; what could not be read back is refused here.
         recorder: Where events are emitted; by default one is made, and `journal.recorder` is the one to hand on. It has to
@@ -434,8 +445,7 @@ async def open_journal(
         InternalError: Two event classes have one kind.
     """
     _check(durability)
-    codec = codec_of(tuple(catalogue))
-    now = ports.clock.bind()
+    folder, codec, now = whole_path(folder), codec_of(tuple(catalogue)), ports.clock.bind()
     header = Header(
         run=run or folder.name,
         greenroom=__version__,

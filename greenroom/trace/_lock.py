@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -13,23 +14,46 @@ from greenroom.core import JournalError, open_private
 LOCK: Final = "run.lock"
 
 
-def is_held(folder: Path) -> bool:
-    """Whether somebody writes a run, or may: what cannot be found out counts as yes. Changes nothing."""
+class LockState(StrEnum):
+    """Whether a process writes a run."""
+
+    HELD = "held"
+    FREE = "free"
+    """The system released it when its process ended, however that ended."""
+    UNKNOWN = "unknown"
+    """This system has no such locks, or the file cannot be read."""
+
+
+def read_lock(folder: Path) -> tuple[LockState, int | None]:
+    """Return whether a process writes a run, and the id of the last one that did, as far as the lock says it.
+
+    It changes nothing: the lock is shared for an instant, without waiting, so that a writer at work never notices.
+    """
     try:
         import fcntl
 
-        descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
-        return False
+        return LockState.FREE, None
     except (ImportError, OSError):
-        return True
+        return LockState.UNKNOWN, None
+    pid: int | None = None
     try:
+        said = os.read(descriptor, 32).strip()
+        pid = int(said) if said.isdigit() else None
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return LockState.HELD, pid
     except OSError:
-        return True
+        return LockState.UNKNOWN, None
     finally:
         os.close(descriptor)
-    return False
+    return LockState.FREE, pid
+
+
+def is_held(folder: Path) -> bool:
+    """Whether a process writes a run, or may: what cannot be found out counts as yes. Changes nothing."""
+    return read_lock(folder)[0] is not LockState.FREE
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from greenroom.core import JournalError, UsageError, is_session_id, is_uuid
+from greenroom.core import JournalError, UsageError, is_session_id, is_uuid, whole_path
 from greenroom.trace._reader import JOURNAL, read_header
 
 LAST: Final = "last"
@@ -31,12 +31,10 @@ def runs_folder(
         UsageError: Nothing is said, and a link stands where the folder of the project belongs: whoever made the project would
             choose where the runs go.
     """
-    here = Path.cwd() if cwd is None else cwd
-    if given is not None:
-        return here / given
-    from_environment = (os.environ if environ is None else environ).get(VARIABLE)
-    if from_environment:
-        return here / from_environment
+    here = whole_path(cwd or ".")
+    chosen = given or (os.environ if environ is None else environ).get(VARIABLE)
+    if chosen:
+        return whole_path(here / chosen)
     for folder in (here, *here.parents):
         if any((folder / mark).exists() for mark in PROJECT_MARKS):
             return _not_linked(folder)
@@ -66,7 +64,7 @@ def find_run(run: str, runs: Path, *, fits: Callable[[Path], bool] = lambda _: T
     """
     if run == LAST:
         return _last(runs, fits)
-    for place in (Path(run), runs / run):
+    for place in (whole_path(run), whole_path(runs / run)):
         if place.is_file():
             return place
         if (place / JOURNAL).is_file():

@@ -120,7 +120,7 @@ class Slices:
                     turns.pop(machine, None)
             else:
                 slice_ = turns.get(machine) or lives.get(machine) or session
-                if entry.kind == "message.put":
+                if entry.kind == "message.put" and not isinstance(entry.event, UnknownEvent):
                     puts[entry.event.actor, entry["msg"]] = entry
                 elif entry.kind not in _EVERY_MESSAGE and entry.kind != "actor.end":
                     self.instants.append(entry)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, final
+from typing import Annotated, Any, ClassVar, Final, final
 
 import attrs
 
-from greenroom.core import Event
+from greenroom.core import Event, OneOf
 from greenroom.worktrees._claims import Worktree
 
 
@@ -113,7 +113,7 @@ class WorktreeLeft(WorktreeEvent):
 
     kind: ClassVar[str] = "worktree.left"
 
-    action: str
+    action: Annotated[str, OneOf("keep", "remove", "gone")]
     """What became of the worktree: `keep`, `remove`, or `gone` where it was not there any more."""
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import UsageError
+from greenroom.core import UsageError, checked
 
 FETCH_AGE_S: Final = 24 * 3600.0
 FETCH_TIMEOUT_S: Final = 5.0
@@ -37,7 +37,7 @@ def _paths(_: Any, __: attrs.Attribute[tuple[str, ...]], value: tuple[str, ...])
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class WorktreeSettings:
     """How worktrees are made, and when forgotten ones are swept away."""
 

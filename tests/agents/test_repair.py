@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.agents import INTERRUPTED, decode_message, encode_message, faults_of, repair
+from greenroom.agents import LOST_RESULT, decode_message, encode_message, faults_of, repair
 from greenroom.core import Image
 from greenroom.models import Block, Message, ModelRequest, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from greenroom.models._wire import plain, request_of
@@ -151,7 +151,7 @@ def test_a_result_stands_in_front_of_text_and_belongs_to_one_call() -> None:
 
     assert repaired.messages[2].content == (
         ToolResultBlock("2", "two"),
-        ToolResultBlock("1", INTERRUPTED, is_error=True),
+        ToolResultBlock("1", LOST_RESULT, is_error=True),
         TextBlock("note"),
     )
     assert len(repaired.notes) == 3

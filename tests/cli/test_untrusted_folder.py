@@ -113,11 +113,7 @@ def test_commands_in_an_untrusted_folder_run_nothing_of_it(place: Place, marks: 
     mine = {"PreToolUse": [{"hooks": [{"type": "command", "command": f"env > {dumped}/hook"}]}]}
     write(place.root / "home" / ".greenroom" / "settings.json", {"hooks": mine, "record_model": True})
     servers = json.dumps({"mcpServers": {"mine": {"command": "sh", "args": ["-c", f"env > {dumped}/server"]}}})
-<<<<<<< HEAD
-    calls: list[Answer | str] = [
-=======
     calls: list[ReplyLike] = [
->>>>>>> trust
         Answer([Call("Bash", {"command": f"env | tee {dumped}/command"}, id="t1")]),
         Answer([Call("Read", {"file_path": ".env"}, id="t2")]),
         Answer([Call("Bash", {"command": f"printf '%s' {KEY[:9]}; sleep 0.3; printf '%s\n' {KEY[9:]}"}, id="t3")]),
@@ -232,11 +228,7 @@ def test_a_special_file_that_counts_is_an_error_on_one_line(place: Place, kind: 
 
 @pytest.mark.parametrize("umask", [0, 0o777])
 def test_what_is_made_is_private_whatever_the_umask(place: Place, umask: int) -> None:
-<<<<<<< HEAD
-    calls: list[Answer | str] = [Answer([Call("Bash", {"command": "echo 1; cd /; umask 022"}, id="t1")]), "Done."]
-=======
     calls: list[ReplyLike] = [Answer([Call("Bash", {"command": "echo 1; cd /; umask 022"}, id="t1")]), "Done."]
->>>>>>> trust
     with served(calls) as server:
         environ = {**os.environ, **place.environ(server.url)}
         del environ["GREENROOM_RUNS"]

@@ -171,11 +171,7 @@ def sleepers() -> list[str]:
 def test_a_run_says_that_commands_are_sandboxed(place: Place) -> None:
     """The shell's folder is followed, a long output has its file, and a limit of time ends a command."""
     outside = place.root / "outside"
-<<<<<<< HEAD
-    calls: list[Answer | str] = [
-=======
     calls: list[ReplyLike] = [
->>>>>>> trust
         Answer([Call("Bash", {"command": f"mkdir sub && cd sub && touch {outside}"}, id="t1")]),
         Answer([Call("Bash", {"command": "pwd; seq 20000"}, id="t2")]),
         Answer([Call("Bash", {"command": "sleep 60", "timeout": 200}, id="t3")]),

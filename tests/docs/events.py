@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom.core import Cause, Event, Level
+from greenroom.core import Cause, Event, Level, words_of
 from greenroom.mailbox import DeadReason, Lane
 from greenroom.session import EVENTS
 from tests.docs.docstrings import faces, field_docs, field_types, one_line, summary
@@ -71,6 +71,8 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 def fields_of(owner: type[attrs.AttrsInstance], *, without: tuple[str, ...] = ()) -> str:
     """Return the table of the fields of a class; empty where it has none."""
     docs, types = field_docs(owner), field_types(owner)
+    if issubclass(owner, Event):
+        types |= dict.fromkeys(words_of(owner), "str")  # which words, the meaning says
     rows = [
         (f"`{one.name}`", f"`{types[one.name]}`", _default(one.default), docs.get(one.name, ""))
         for one in attrs.fields(owner)

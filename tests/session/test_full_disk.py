@@ -12,7 +12,7 @@ from trio.testing import MockClock
 
 from greenroom.actors import ActorCreated
 from greenroom.agents import Note
-from greenroom.core import JournalError, SystemDisk, event_of
+from greenroom.core import JournalError, SystemDisk, TurnFailed, event_of
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ToolResultBlock
 from greenroom.session import open_session
 from greenroom.teams import CreateItem, ItemStatus
@@ -39,24 +39,12 @@ class FillingDisk:
         self._disk.append(path, content)
 
 
-async def test_spawns_claims_and_mail_are_refused_and_the_end_says_what_is_missing(
+async def test_spawns_and_claims_are_refused_and_the_end_says_what_is_missing(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     """RC-111."""
-    seen: list[str] = []
-
-    def lead(request: ModelRequest) -> AnswerLike:
-        results = [one for one in request.messages[-1].content if isinstance(one, ToolResultBlock)]
-        seen.extend(result.content for result in results)
-        if not results:
-            return [
-                Call("TaskCreate", {"subject": "one", "description": ""}),
-                Call("SendMessage", {"to": "ann", "message": "hello"}),
-            ]
-        return "I could not."
-
     disk = FillingDisk()
-    model = PlaybookModel({"lead": lead, "mate": lambda _: "idle"})
+    model = PlaybookModel({"lead": lambda _: "I could.", "mate": lambda _: "idle"})
     ports = attrs.evolve(virtual_ports(), disk=disk)
     with pytest.raises(JournalError, match="No space left"):
         async with open_session(
@@ -79,13 +67,48 @@ async def test_spawns_claims_and_mail_are_refused_and_the_end_says_what_is_missi
                 assert [ref.path.rpartition("/")[2] for ref in team.supervisor.children()] == ["board", "ann"]
                 with pytest.raises(JournalError):
                     await session.run("Try.")
-                session.main.tell(Note("Try."))
-                await session.wait_quiet()
                 assert team.board.items() == ()
                 await team.board.ref.ask(CreateItem(subject="one", description="", by="host"))
                 await trio.sleep(1)
                 assert [item.status for item in team.board.items()] == [ItemStatus.PENDING], "nobody may claim it"
 
+
+async def test_calls_that_a_full_disk_meets_are_refused_and_no_model_is_asked_again(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """RC-111: the disk fills up while the model thinks."""
+    disk, asked = FillingDisk(), 0
+
+    def lead(_: ModelRequest) -> AnswerLike:
+        nonlocal asked
+        asked += 1
+        disk.is_full = True
+        return [
+            Call("TaskCreate", {"subject": "one", "description": ""}),
+            Call("SendMessage", {"to": "ann", "message": "hello"}),
+        ]
+
+    model = PlaybookModel({"lead": lead, "mate": lambda _: "idle"})
+    ports = attrs.evolve(virtual_ports(), disk=disk)
+    with pytest.raises(JournalError, match="No space left"):
+        async with open_session(
+            model=model, cwd=make_folder(tmp_path / "p"), runs=tmp_path / "runs", main=LEAD, ports=ports
+        ) as session:
+            async with session.open_team("t") as team:
+                await team.spawn("ann", definition=MATE)
+                with pytest.raises(TurnFailed) as caught:
+                    await session.run("Try.")
+                home = session.delegation.crew.main_home
+                assert home is not None
+                assert home.conversation is not None
+                seen = [
+                    one.content for one in home.conversation.messages[-1].content if isinstance(one, ToolResultBlock)
+                ]
+                session.main.tell(Note("Try again."))
+                await session.wait_quiet()
+
+    assert asked == 1
+    assert isinstance(caught.value.__cause__, JournalError)
     assert len(seen) == 2
     assert "No space left" in seen[0]
     assert "nothing was sent" in seen[1]

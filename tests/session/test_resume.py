@@ -10,7 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from greenroom.agents import CONTINUE, INTERRUPTED, AgentDefinition, faults_of, load_conversation
+from greenroom.agents import CONTINUE, LOST_RESULT, AgentDefinition, faults_of, load_conversation
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, UsageError
 from greenroom.models import Call, ScriptedModel, ScriptStep
 from greenroom.session import EVENTS, FOLDS, Beginning, Fork, Session, open_session, read_beginning
@@ -100,7 +100,7 @@ async def test_a_turn_that_was_cut_in_a_tool_is_gone_on_with(tmp_path: Path, aut
 
     (request,) = model.requests
     assert faults_of(request.messages) == []
-    assert [block for block in request.messages[-1].content if getattr(block, "content", "") == INTERRUPTED]
+    assert [block for block in request.messages[-1].content if getattr(block, "content", "") == LOST_RESULT]
     assert request.messages[-1].text == CONTINUE
     loaded = load_conversation(main_file(second))
     assert faults_of(loaded.messages) == []

@@ -173,7 +173,7 @@ async def test_whom_a_child_builds_on_has_to_be_there() -> None:
         await team.spawn(Doer, name="a")
         with pytest.raises(UsageError, match="team has no child 'store'; it has: 'a'"):
             await team.spawn(Doer, spec=ChildSpec(depends_on=("store",)))
-        with pytest.raises(UsageError, match="a sequence of names"):
+        with pytest.raises(UsageError, match="depends_on must be a sequence of texts"):
             ChildSpec(depends_on="store")
         assert len(team.children()) == 1
 

@@ -190,6 +190,7 @@ PLANTED: Final[dict[str, tuple[Scenario, Mutation]]] = {
     "I-47": (work, skip_a_number),
     "I-48": (work, drop("turn.begin")),
     "I-49": (work, drop("actor.gone")),
+    "I-55": (work, change("turn.end", to={"by": "somebody"})),
     "I-51": (work, at("actor.begin", t=lambda one: one.t - 0.05, inc=2)),
     "I-53": (work, lambda _: abandoned()),
     "I-54": (work, lambda _: idle_beside_its_item()),

@@ -16,7 +16,7 @@ from greenroom.agents.definitions import Definitions
 from greenroom.agents.delegation._carriers import SkillForkSetting
 from greenroom.agents.delegation._results import REPORT_CHARACTERS
 from greenroom.agents.delegation._routing import ForkSetting
-from greenroom.core import LISTING_CHARACTERS
+from greenroom.core import LISTING_CHARACTERS, checked
 from greenroom.tasks import Task
 from greenroom.worktrees import Hold
 
@@ -25,7 +25,7 @@ MOST_REPORT_CHARS: Final = 160_000
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class DelegationSettings:
     """How the agents of a session start others; the defaults are the reference documents' (agents 0.0)."""
 

@@ -6,11 +6,13 @@ from typing import Final, final
 
 import attrs
 
+from greenroom.core import checked
+
 TIMEOUT_S: Final = 30.0
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked)
 class AutoModeSettings:
     """The key `autoMode` of a settings file. What the lists hold is put to the reviewer in words, besides what it goes by already."""
 

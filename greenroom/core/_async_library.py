@@ -1,0 +1,30 @@
+"""Whether the code that runs is Trio's, for functions that can run nowhere else."""
+
+from __future__ import annotations
+
+import asyncio
+
+import trio
+
+from greenroom.core._errors import UsageError
+
+
+def require_trio(name: str) -> None:
+    """Return if Trio runs the calling code.
+
+    Args:
+        name: The function that needs it, for the error.
+
+    Raises:
+        UsageError: It does not; the text says what to do, under asyncio too.
+    """
+    if trio.lowlevel.in_trio_run():
+        return
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise UsageError(f"{name} runs on Trio, which does not run here; start it with trio.run(main)") from None
+    raise UsageError(
+        f"{name} runs on Trio, and asyncio runs here; call trio.run(main) in a thread (asyncio.to_thread), or run Trio as the "
+        "guest of the loop (trio.lowlevel.start_guest_run)"
+    )

@@ -1,0 +1,201 @@
+"""Checks of the fields of specs, in the step in which one is made: the kind of each value, by its annotation, and its range.
+
+    @attrs.frozen(kw_only=True, field_transformer=checked)
+    class Backoff:
+        first_s: float = attrs.field(default=0.1, validator=not_negative)
+
+What does not fit is a `BadValue`, which names the class, the field and the value. Must not know: which specs there are.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from decimal import Decimal
+from enum import StrEnum
+from functools import cache
+from typing import Annotated, Any, Final, Literal, TypeVar, Union, final, get_args, get_origin, get_type_hints
+
+import attrs
+
+from greenroom.core._errors import UsageError
+
+E = TypeVar("E", bound=StrEnum)
+
+_UNIONS: Final = (Union, types.UnionType)
+_SEQUENCES: Final[tuple[Any, ...]] = (tuple, list, Sequence, Iterable, Collection)
+_NAMES: Final = {type(None): "None", str: "text", int: "a whole number", float: "a number", bool: "True or False"}
+
+
+@final
+class BadValue(UsageError, ValueError):
+    """A field of a spec was given what it cannot be.
+
+    Attributes:
+        problem: What is wrong, without the name of the class.
+    """
+
+    def __init__(self, owner: str, problem: str) -> None:
+        super().__init__(f"{owner}.{problem}" if owner else problem)
+        self.problem = problem
+
+
+def checked(_: type, fields: list[attrs.Attribute[Any]]) -> list[attrs.Attribute[Any]]:
+    """Make attrs check every field of a class, before the validators that it has: a `field_transformer`."""
+    return [field.evolve(validator=_Check(field.validator)) for field in fields]
+
+
+@final
+class _Check:
+    """The validator of one field: its kind, then what its class says of it."""
+
+    def __init__(self, then: Callable[[Any, attrs.Attribute[Any], Any], object] | None) -> None:
+        self._then = then
+
+    def __call__(self, instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+        owner, name = type(instance), attribute.name.lstrip("_")
+        key: Any = owner
+        hint = _hints(key).get(attribute.name, Any)
+        if not fits(value, hint):
+            raise BadValue(owner.__name__, f"{name} must be {in_words(hint)}, got {value!r}")
+        if self._then is None:
+            return
+        try:
+            self._then(instance, attribute, value)
+        except BadValue as error:
+            raise BadValue(owner.__name__, error.problem) from None
+        except (TypeError, ValueError, UsageError) as error:
+            said = str(error).removeprefix(f"'{attribute.name}' ").removeprefix(f"{name} ")
+            got = "" if str(value) in said else f", got {value!r}"
+            what = name if said.startswith(("must ", "has to ")) else f"{name}:"
+            raise BadValue(owner.__name__, f"{what} {said}{got}") from None
+
+
+@cache
+def _hints(owner: Any) -> Mapping[str, Any]:
+    try:
+        return get_type_hints(owner)
+    except NameError:  # an annotation for type checkers alone
+        return {}
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """True if a value is of the kind that an annotation names; what cannot be looked at fits.
+
+    A whole number fits where a number may be, a bool nowhere but where a bool may be, a list where a tuple of one kind may be,
+    text not where a sequence may be.
+    """
+    if hint is Any:
+        return True
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return fits(value, args[0])
+    if origin in _UNIONS:
+        return any(fits(value, one) for one in args)
+    if origin is Literal:
+        return any(value == one and type(value) is type(one) for one in args)
+    if origin in _SEQUENCES or hint in _SEQUENCES:
+        return _fits_sequence(value, origin, args)
+    if origin in {Mapping, dict} or hint in {Mapping, dict}:
+        kinds = args or (Any, Any)
+        return isinstance(value, Mapping) and all(
+            fits(key, kinds[0]) and fits(one, kinds[1]) for key, one in value.items()
+        )
+    if origin in {frozenset, set}:
+        return isinstance(value, frozenset | set) and all(fits(one, args[0]) for one in value)
+    if origin is Callable or hint is Callable or _is_callable_alias(hint):
+        return callable(value)
+    if hint is Decimal and isinstance(value, int) and not isinstance(value, bool):
+        return True
+    if hint in {int, float}:
+        return isinstance(value, int if hint is int else int | float) and not isinstance(value, bool)
+    plain = hint if isinstance(hint, type) else origin
+    if not isinstance(plain, type) or plain is object or getattr(plain, "_is_protocol", False):
+        return hint is not None or value is None
+    return isinstance(value, plain)
+
+
+def _is_callable_alias(hint: Any) -> bool:
+    return get_origin(hint) is not None and getattr(get_origin(hint), "__name__", "") == "Callable"
+
+
+def _fits_sequence(value: Any, origin: Any, args: tuple[Any, ...]) -> bool:
+    if isinstance(value, str | bytes | Mapping):
+        return False
+    if not isinstance(value, Collection):  # one that can be walked only once is not looked at
+        return origin is Iterable and isinstance(value, Iterable)
+    if origin is tuple and args and args[-1] is not ...:
+        return isinstance(value, tuple) and len(value) == len(args) and all(map(fits, value, args))
+    return all(fits(one, args[0]) for one in value) if args else True
+
+
+def in_words(hint: Any) -> str:
+    """Return what an annotation asks for, for people."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return in_words(args[0])
+    if origin in _UNIONS:
+        return " or ".join(map(in_words, args))
+    if origin is Literal:
+        return f"one of {', '.join(map(repr, args))}"
+    if origin in _SEQUENCES:
+        return f"a sequence of {_plural(args[0])}" if args else "a sequence"
+    if origin in {Mapping, dict}:
+        return "a mapping"
+    if _is_callable_alias(hint):
+        return "a function"
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return f"one of {', '.join(repr(str(one)) for one in hint)}"
+    return _NAMES.get(hint) or f"of the class {getattr(hint, '__name__', hint)}"
+
+
+def _plural(hint: Any) -> str:
+    if hint is Any:
+        return "values"
+    return {str: "texts", int: "whole numbers", float: "numbers"}.get(hint) or f"values, each {in_words(hint)}"
+
+
+# --- converters -------------------------------------------------------------------------------------------------------
+
+
+def as_word(words: type[E], value: E | str) -> E:
+    """Return the member of an enum that a text means; anything else as it is, for the check of the field to refuse."""
+    try:
+        return words(value)
+    except ValueError:
+        return value  # type: ignore[return-value]
+
+
+def as_tuple(value: Iterable[str]) -> tuple[str, ...]:
+    """Return a sequence as a tuple; what is none as it is, for the check of the field to refuse."""
+    given: Any = value
+    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else given
+
+
+# --- ranges -----------------------------------------------------------------------------------------------------------
+
+
+def _refuse_unless(holds: bool, attribute: attrs.Attribute[Any], constraint: str, value: object) -> None:  # noqa: FBT001
+    if not holds:
+        raise BadValue("", f"{attribute.name} must be {constraint}, got {value!r}")
+
+
+def positive(_: object, attribute: attrs.Attribute[Any], value: float) -> None:
+    """Accept what is above 0."""
+    _refuse_unless(value > 0, attribute, "more than 0", value)
+
+
+def not_negative(_: object, attribute: attrs.Attribute[Any], value: float) -> None:
+    """Accept 0 and what is above."""
+    _refuse_unless(value >= 0, attribute, "0 or more", value)
+
+
+def finite(_: object, attribute: attrs.Attribute[Any], value: float) -> None:
+    """Accept a number of seconds that passes: an actor that never ends would hold up its supervisor."""
+    _refuse_unless(0 <= value < math.inf, attribute, "a finite number of seconds, 0 or more", value)
+
+
+def at_least_one(_: object, attribute: attrs.Attribute[Any], value: float) -> None:
+    """Accept 1 and what is above."""
+    _refuse_unless(value >= 1, attribute, "1 or more", value)
