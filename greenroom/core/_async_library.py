@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import sys
 
 import trio
 
@@ -20,11 +20,20 @@ def require_trio(name: str) -> None:
     """
     if trio.lowlevel.in_trio_run():
         return
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        raise UsageError(f"{name} runs on Trio, which does not run here; start it with trio.run(main)") from None
+    if not _is_asyncio():
+        raise UsageError(f"{name} runs on Trio, which does not run here; start it with trio.run(main)")
     raise UsageError(
         f"{name} runs on Trio, and asyncio runs here; call trio.run(main) in a thread (asyncio.to_thread), or run Trio as the "
         "guest of the loop (trio.lowlevel.start_guest_run)"
     )
+
+
+def _is_asyncio() -> bool:
+    asyncio = sys.modules.get("asyncio")  # where nobody has imported it, no loop of it runs
+    if asyncio is None:
+        return False
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
