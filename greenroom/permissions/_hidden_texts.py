@@ -22,7 +22,9 @@ from greenroom.permissions._wrapper_table import (
     GIT_CONFIG_RUNS,
     HARMLESS_VALUES,
     RUN_LATER,
+    SHELLS,
     STDIN_CODE,
+    WRAPPERS,
 )
 
 _VERSIONED: Final = re.compile(r"((?:python|pypy|perl|ruby|node|php|lua|julia|guile|tclsh|vim)[a-z]*?)-?[0-9][0-9.]*")
@@ -68,8 +70,8 @@ def hides_text(words: Sequence[Word], command: Command) -> bool:
 
 
 def _has_code(name: str, words: Sequence[Word]) -> bool:
-    options = _CODE.get(name)
-    if options is None:
+    options = _CODE.get(name, {})
+    if not options and name not in _EDITORS:
         return False
     for word in words[1:]:
         value = word.value or ""
@@ -214,6 +216,26 @@ def _make(words: Sequence[Word]) -> bool:
     return reads or sets or any(value in ("-f-", "--file=-", "--makefile=-") for value in values)
 
 
+def _xargs(words: Sequence[Word]) -> bool:
+    """True if what `xargs` reads may become the program, or a script: behind a wrapper or a shell, or in place of `{}`."""
+    at = 1
+    replaced = ""
+    while at < len(words) and (words[at].value or "").startswith("-") and words[at].value != "--":
+        value = words[at].value or ""
+        takes = value in ("-I", "-n", "-L", "-P", "-s", "-a", "-d", "-E", "--replace", "--max-args", "--arg-file")
+        if value.startswith(("-I", "-i", "--replace")):
+            given = words[at + 1].value if value == "-I" and at + 1 < len(words) else value[2:]
+            replaced = (given or "").removeprefix("-replace").removeprefix("=") or "{}"
+        at += 2 if takes and value != "--replace" else 1
+    if at < len(words) and words[at].value == "--":
+        at += 1
+    name = program(words[at:])
+    if name in WRAPPERS or (name in SHELLS and not any((word.value or "") == "-c" for word in words[at:])):
+        return True
+    held = words[at:] if name in SHELLS or name in CODE or name == "eval" else words[at : at + 1]
+    return bool(replaced) and any(replaced in (word.value or replaced) for word in held)
+
+
 def _names_later(words: Sequence[Word]) -> bool:
     """True if `printf -v`, `wait -p` and their like write a variable whose text is run."""
     return any(_is_later(word.value or "") for word in words[1:])
@@ -224,5 +246,6 @@ _OWN: Final[Mapping[str, Callable[[Sequence[Word]], bool]]] = {
     **dict.fromkeys(("sed", "gsed"), _sed),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
     **dict.fromkeys(("make", "gmake"), _make),
+    **dict.fromkeys(("xargs", "gxargs"), _xargs),
     **dict.fromkeys(("wait", "unset", "let", "export", "readonly"), _names_later),
 }

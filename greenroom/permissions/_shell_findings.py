@@ -46,6 +46,8 @@ MAX_PIECES: Final = 100
 """How many pieces of a script that cannot be read are taken for commands."""
 
 _SEPARATORS: Final = re.compile(r"[;&|\n\r(){}`]+|\$\(")
+_TERMINAL: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+"""Sequences that a terminal obeys."""
 _GRAMMAR: Final = frozenset("if then elif else while until do time ! { -p --".split())
 _NO_PREFIX: Final = frozenset(("watch", "setsid", "ionice", "flock"))
 _PRINTERS: Final = frozenset(
@@ -123,7 +125,7 @@ def _plain_commands(script: str) -> Iterator[str]:
     """Yield what may be commands of a script that no shell would read so: between what separates commands, without disguise."""
     pieces: dict[str, None] = {}
     for filler in ("", " ", "\n"):
-        plain = re.sub(r"[^\S \t\n]", " ", HIDDEN.sub(filler, script))
+        plain = re.sub(r"[^\S \t\n]", " ", HIDDEN.sub(filler, _TERMINAL.sub(filler, script)))
         pieces |= dict.fromkeys(_SEPARATORS.split(plain))
     for piece in itertools.islice(pieces, MAX_PIECES):
         words = piece.split()

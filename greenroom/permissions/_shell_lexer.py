@@ -97,6 +97,8 @@ class Lexer:
 
     def word(self) -> Word:
         """Read the word that begins here; there is one."""
+        if self.peek("#"):
+            raise Unparsable("a comment stands where a word should")
         first, built = self.at, Builder()
         while self.at < self.end:
             char = self.text[self.at]

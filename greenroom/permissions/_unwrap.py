@@ -12,6 +12,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final, final
 
 import attrs
@@ -78,8 +79,20 @@ def parts_of(script: str) -> tuple[Part, ...]:
     Raises:
         Unparsable: The script, or a text in it that is a script, is not understood for certain.
     """
+    found = _parts_of(script)
+    if isinstance(found, str):
+        raise Unparsable(found)
+    return found
+
+
+@lru_cache(maxsize=64)  # a call is decided about more than once: before and after its paths are looked up
+def _parts_of(script: str) -> tuple[Part, ...] | str:
+    """Return the commands, or why they cannot be told."""
     parts: list[Part] = []
-    _collect(script, 0, parts)
+    try:
+        _collect(script, 0, parts)
+    except Unparsable as error:
+        return str(error)
     return tuple(parts)
 
 

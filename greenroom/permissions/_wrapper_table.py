@@ -103,7 +103,7 @@ CODE: Final[Mapping[str, str]] = {
 """Options by which a program runs a text that stands in the command, or a program that it names."""
 
 ALWAYS_CODE: Final = _names(
-    "ed red ex alias bind compgen complete enable fc crontab at batch sqlite3 m4 gnuplot dc expect socat osascript screen tmux "
+    "ed red ex alias bind compgen complete enable fc crontab at batch sqlite3 m4 gnuplot dc expect socat osascript screen tmux parallel sem "
     "hyperfine concurrently watchexec nodemon entr pee nix-shell xterm uxterm rxvt urxvt konsole kitty alacritty foot gnome-terminal"
 )
 """Programs and builtins that are given texts which they run, in whatever way they are called."""
