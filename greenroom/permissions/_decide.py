@@ -66,7 +66,9 @@ def _looked_up(request: Request) -> Request:
         matches = {pattern: matches_of(pattern, wants_all=wants_all) for pattern in patterns}
         links = dict.fromkeys(paths, "") | real_paths(paths)
         request = attrs.evolve(
-            request, matches={**request.matches, **matches}, links={**request.links, **{k: v or k for k, v in links.items()}}
+            request,
+            matches={**request.matches, **matches},
+            links={**request.links, **{k: v or k for k, v in links.items()}},
         )
     return request
 

@@ -13,7 +13,9 @@ from typing import Final
 _REGEX: Final = r"/(?:[^/\\\n]|\\[^\n])*/I?"
 _ADDRESS: Final = rf"(?:[0-9]+(?:~[0-9]+)?|\$|{_REGEX})"
 _SUBSTITUTE: Final = r"s([/|#,:@!_])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gIip0-9]*"
-_SED: Final = re.compile(rf"(?:{_ADDRESS}(?:,(?:\+[0-9]+|{_ADDRESS}))?\s*!?\s*)?(?:[pdPDnNhHgGxl=]|q[0-9]*|{_SUBSTITUTE})")
+_SED: Final = re.compile(
+    rf"(?:{_ADDRESS}(?:,(?:\+[0-9]+|{_ADDRESS}))?\s*!?\s*)?(?:[pdPDnNhHgGxl=]|q[0-9]*|{_SUBSTITUTE})"
+)
 
 
 def is_harmless_sed(script: str) -> bool:

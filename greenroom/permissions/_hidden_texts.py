@@ -14,7 +14,7 @@ from typing import Final
 
 from greenroom.permissions._filter_programs import is_harmless_awk, is_harmless_sed
 from greenroom.permissions._git_table import GIT_RUNS
-from greenroom.permissions._options import is_option
+from greenroom.permissions._options import is_option, names
 from greenroom.permissions._shell_words import Command, Word, git_command, program
 from greenroom.permissions._wrapper_table import (
     ALWAYS_CODE,
@@ -30,10 +30,12 @@ from greenroom.permissions._wrapper_table import (
 _VERSIONED: Final = re.compile(r"((?:python|pypy|perl|ruby|node|php|lua|julia|guile|tclsh|vim)[a-z]*?)-?[0-9][0-9.]*")
 _ASSIGNED: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^]]*\])?\+?=(.*)", re.DOTALL)
 _STDIN: Final = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
-_EDITORS: Final = frozenset("vim vi nvim view gvim rvim vimdiff less more most gdb nano".split())
-_SET_NAMES: Final = frozenset("read mapfile readarray getopts for select printf unset".split())
-_SET_VALUES: Final = frozenset("env export declare typeset local readonly sudo doas eval command".split())
-_GIT_HARMLESS: Final = frozenset(("--output", "--no-index", "--contents", "--template", "--separate-git-dir", "--edit-description"))
+_EDITORS: Final = names("vim vi nvim view gvim rvim vimdiff less more most gdb nano")
+_SET_NAMES: Final = names("read mapfile readarray getopts for select printf unset")
+_SET_VALUES: Final = names("env export declare typeset local readonly sudo doas eval command")
+_GIT_HARMLESS: Final = frozenset(
+    ("--output", "--no-index", "--contents", "--template", "--separate-git-dir", "--edit-description")
+)
 _CODE: Final[Mapping[str, Mapping[str, None]]] = {
     name: dict.fromkeys(options.split()) for name, options in CODE.items()
 }
@@ -88,7 +90,9 @@ def _reads_code(name: str, words: Sequence[Word]) -> bool:
     """True if an interpreter reads its program from its input, because no file is named."""
     if name not in STDIN_CODE:
         return False
-    operands = [word for word in words[1:] if word.value is None or not word.value.startswith("-") or word.value in _STDIN]
+    operands = [
+        word for word in words[1:] if word.value is None or not word.value.startswith("-") or word.value in _STDIN
+    ]
     if any(word.value in _STDIN or word.value is None for word in operands):
         return True
     informs = any((word.value or "") in ("--version", "-V", "-v", "--help", "-h", "-m") for word in words[1:])

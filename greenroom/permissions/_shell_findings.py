@@ -20,12 +20,13 @@ from greenroom.permissions._dangers import unnamed_dangers
 from greenroom.permissions._expansions import is_harmless
 from greenroom.permissions._file_commands import FileUse, cd_target, file_use
 from greenroom.permissions._findings import Findings, Need, parameter_matches, path_need, whole_tool_rule
+from greenroom.permissions._git_commands import shown_paths
 from greenroom.permissions._guards import critical_removal
+from greenroom.permissions._options import names
 from greenroom.permissions._place import Place, files_hidden_from
+from greenroom.permissions._reader_table import READERS
 from greenroom.permissions._request import Request
 from greenroom.permissions._rules import Effect, Rule, Scope, is_parameter, names_tool
-from greenroom.permissions._git_commands import shown_paths
-from greenroom.permissions._reader_table import READERS
 from greenroom.permissions._shell import HIDDEN
 from greenroom.permissions._shell_words import Command, Redirect, Unparsable, Word, program
 from greenroom.permissions._text_patterns import TextPattern, command_pattern
@@ -48,10 +49,13 @@ MAX_PIECES: Final = 100
 _SEPARATORS: Final = re.compile(r"[;&|\n\r(){}`]+|\$\(")
 _TERMINAL: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 """Sequences that a terminal obeys."""
-_GRAMMAR: Final = frozenset("if then elif else while until do time ! { -p --".split())
+_GRAMMAR: Final = names("if then elif else while until do time ! { -p --")
 _NO_PREFIX: Final = frozenset(("watch", "setsid", "ionice", "flock"))
 _PRINTERS: Final = frozenset(
-    (*READERS, *"sed gsed awk gawk mawk nawk jq less more most bat batcat base64 base32 zcat bzcat xzcat zless zgrep pr split dd".split())
+    (
+        *READERS,
+        *["sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq", "less", "more", "most", "bat", "batcat", "base64", "base32", "zcat", "bzcat", "xzcat", "zless", "zgrep", "pr", "split", "dd"],
+    )
 ) - {"basename", "dirname", "type", "which", "tr", "date", "id", "groups", "seq"}
 """Programs that print what the files hold which they are given."""
 _LOCAL: Final = re.compile(r"([a-z_][a-z0-9_]*)=")

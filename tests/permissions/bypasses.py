@@ -210,8 +210,8 @@ VARIABLES: Final = (
     "for k in $ANTHROPIC_API_KEY; do echo $k; done",
     "cat <<< $ANTHROPIC_API_KEY",
     "cat <<E\n$ANTHROPIC_API_KEY\nE",
-    "read -r x <<< $ANTHROPIC_API_KEY; echo \"$x\"",
-    "x=$ANTHROPIC_API_KEY; echo \"$x\"",
+    'read -r x <<< $ANTHROPIC_API_KEY; echo "$x"',
+    'x=$ANTHROPIC_API_KEY; echo "$x"',
     "(for ANTHROPIC_API_KEY in; do :; done); echo $ANTHROPIC_API_KEY",
     "for ANTHROPIC_API_KEY in 1; do :; done; echo $ANTHROPIC_API_KEY",
     "false && x=1; echo $x",
@@ -284,30 +284,27 @@ DANGEROUS: Final = (
     ("Bash(uniq *)", "uniq a.py out"),
     ("Bash(diff *)", "diff -l a b"),
 )
-WRAPPED: Final = tuple(
-    f"{wrapper} rm x"
-    for wrapper in (
-        *("time --", "time -p --", "! time --", "time", "time -p", "! ! time -p --", "command time -f %e", "/usr/bin/time -o out"),
-        *("setpriv --nnp", "setpriv --reuid 1000 --", "linux64", "linux32", "setarch x86_64", "setarch -R", "i386", "x86_64 -R"),
-        *("choom -n 0 --", "choom -n 0", "fakeroot", "fakeroot -i f --", "ssh-agent", "ssh-agent -t 5", "dbus-run-session --"),
-        *("dbus-run-session", "bwrap --dev-bind / /", "bwrap --ro-bind / / --bind a b --", "gpg-agent --daemon"),
-        *("gpg-agent --daemon --options x", "nice", "nice -n 5", "ionice -c 3", "ionice -c2 -n7", "nohup", "stdbuf -o L"),
-        *("timeout 5", "timeout -k 1 5", "timeout --foreground -s KILL 5", "env", "env -i A=1", "env -u A", "env -C / "),
-        *("chrt -f 10", "chrt --idle 0", "taskset 1", "taskset -c 0-3", "unshare -r", "unshare -Ur --", "nsenter -t 1 -m"),
-        *("chroot /", "chroot --userspec=a /", "sudo", "sudo -u bob", "sudo -E -- ", "doas -u bob", "runuser -u bob --"),
-        *("flock /tmp/l", "flock -n /tmp/l", "watch -n 1", "xargs", "xargs -I {} -n 1", "parallel", "systemd-run --user --scope"),
-        *("strace -f -o out", "ltrace -o out", "gdb --args", "valgrind --tool=none", "perf stat -e x", "perf record -g --"),
-        *("busybox", "toybox", "catchsegv", "eatmydata", "eatmydata --", "firejail --noprofile", "proot -r /", "daemonize -c /"),
-        *("setsid -w", "unbuffer -p", "rlwrap -a", "torsocks", "torify", "proxychains4 -q", "proxychains -f c", "exec", "exec -a n"),
-        *("command", "command -p", "builtin command", "noglob", "nocorrect", "systemd-nspawn -D /", "numactl -C 0", "prlimit --nofile=1"),
-        *("uclampset -m 5", "coresched new --", "cpulimit -l 5 --", "faketime -f x", "pkexec", "chpst -u bob", "setuidgid bob"),
-        *("softlimit -m 5", "envdir d", "dumb-init", "tini --", "xvfb-run -a", "script -q -c", "systemd-inhibit", "systemd-cat -t x"),
-        *("/lib64/ld-linux-x86-64.so.2 /bin/", "gosu bob", "su-exec bob", "start-stop-daemon -S -x", "direnv exec ."),
-        *("conda run -n x", "poetry run", "uv run", "npx", "bundle exec", "docker run img", "kubectl exec p --", "cmake -E", "ccache"),
-        *("A=1", "A=1 B=2 time --", "time nice -n 5 time -p --", ">out", "2>&1", "coproc", "if", "{", "("),
-    )
-    if wrapper not in ("if", "{", "(", "/lib64/ld-linux-x86-64.so.2 /bin/")
-) + (
+_WRAPPERS: Final = """
+time -- | time -p -- | ! time -- | time | time -p | ! ! time -p -- | command time -f %e | /usr/bin/time -o out |
+setpriv --nnp | setpriv --reuid 1000 -- | linux64 | linux32 | setarch x86_64 | setarch -R | i386 | x86_64 -R | choom
+-n 0 -- | choom -n 0 | fakeroot | fakeroot -i f -- | ssh-agent | ssh-agent -t 5 | dbus-run-session -- |
+dbus-run-session | bwrap --dev-bind / / | bwrap --ro-bind / / --bind a b -- | gpg-agent --daemon | gpg-agent
+--daemon --options x | nice | nice -n 5 | ionice -c 3 | ionice -c2 -n7 | nohup | stdbuf -o L | timeout 5 | timeout
+-k 1 5 | timeout --foreground -s KILL 5 | env | env -i A=1 | env -u A | env -C /  | chrt -f 10 | chrt --idle 0 |
+taskset 1 | taskset -c 0-3 | unshare -r | unshare -Ur -- | nsenter -t 1 -m | chroot / | chroot --userspec=a / | sudo
+| sudo -u bob | sudo -E --  | doas -u bob | runuser -u bob -- | flock /tmp/l | flock -n /tmp/l | watch -n 1 | xargs
+| xargs -I {} -n 1 | parallel | systemd-run --user --scope | strace -f -o out | ltrace -o out | gdb --args |
+valgrind --tool=none | perf stat -e x | perf record -g -- | busybox | toybox | catchsegv | eatmydata | eatmydata --
+| firejail --noprofile | proot -r / | daemonize -c / | setsid -w | unbuffer -p | rlwrap -a | torsocks | torify |
+proxychains4 -q | proxychains -f c | exec | exec -a n | command | command -p | builtin command | noglob | nocorrect
+| systemd-nspawn -D / | numactl -C 0 | prlimit --nofile=1 | uclampset -m 5 | coresched new -- | cpulimit -l 5 -- |
+faketime -f x | pkexec | chpst -u bob | setuidgid bob | softlimit -m 5 | envdir d | dumb-init | tini -- | xvfb-run
+-a | script -q -c | systemd-inhibit | systemd-cat -t x | gosu bob | su-exec bob | start-stop-daemon -S -x | direnv
+exec . | conda run -n x | poetry run | uv run | npx | bundle exec | docker run img | kubectl exec p -- | cmake -E |
+ccache | A=1 | A=1 B=2 time -- | time nice -n 5 time -p -- | >out | 2>&1 | coproc
+"""
+WRAPPED: Final = (
+    *(f"{wrapper.strip()} rm x" for wrapper in " ".join(_WRAPPERS.split()).split(" | ")),
     "/lib64/ld-linux-x86-64.so.2 /bin/rm x",
     "su -c 'rm x'",
     "su bob -c 'rm x'",
@@ -375,7 +372,7 @@ HIDDEN: Final = (
     "read -r PS4 < a.py; set -x; :",
     "for PS4 in '$(rm x)'; do set -x; :; done",
     ": ${PS4:='$(rm x)'}",
-    "hash -p \"$(which rm)\" ls; ls x",
+    'hash -p "$(which rm)" ls; ls x',
     "hash -p /bin/rm ls; ls x",
     "enable -f ./x.so rm",
     "bind -x '\"a\":rm x'",
@@ -472,7 +469,7 @@ HIDDEN: Final = (
     "$'\\x72m' x",
     "x=rm; $x x",
     "read -r c <<< 'rm x'; $c",
-    "set -- rm x; \"$@\"",
+    'set -- rm x; "$@"',
     'f() { "$@"; }; f rm x',
     "$(echo rm) x",
     "xargs -I{} {} x <<< rm",

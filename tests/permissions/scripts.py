@@ -6,24 +6,147 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-READERS: Final = "ls cat head tail wc grep find sort diff uniq cut tr rg tree du stat file nl rev".split()
+READERS: Final = [
+    "ls",
+    "cat",
+    "head",
+    "tail",
+    "wc",
+    "grep",
+    "find",
+    "sort",
+    "diff",
+    "uniq",
+    "cut",
+    "tr",
+    "rg",
+    "tree",
+    "du",
+    "stat",
+    "file",
+    "nl",
+    "rev",
+]
 """Programs that the rules know."""
 DENIED: Final = "rm"
 WRITERS: Final = (DENIED, "touch", "deploy")
 """Programs that no rule allows."""
-NAMES: Final = "a.py src/a.py src ./a.py src/../a.py .".split()
-OUTSIDE: Final = "link etc/passwd ../outside/x ../outside src/up/x $PWD/../outside/x etc/../x /dev/stdin ~/x".split()
-PATTERNS: Final = "l* ?ink [l]ink *ink src/u?/* e*/x s*/up/x */x *.py src/*.py {link,a.py} {a..c}.py ../o* @(link) .* **/x -* odd/*".split()
-OPTIONS: Final = (
-    "-n -l -R -L -r -rL -o -f -e -i -1 -5 -c -v -- -f=x --output=out -oout --files0-from=a.py --pre=rm -d --color=auto --follow "
-    "--include=*.py -name -exec -delete -maxdepth --recursive --outp=out -X/x --no-such"
-).split()
-VARIABLES: Final = "$HOME $SECRET_KEY ${SECRET_KEY} ${SECRET_KEY:0:9} ${X:-$SECRET_KEY} $f $x ${x} $1 $? $# $((1+1)) $((SECRET_KEY)) ${#x}".split()
-WRAPPERS: Final = (
-    "time|time --|time -p --|! time --|command|builtin|exec|env|env -i PATH=$PATH|env A=1|nice|nice -n 5|nohup|timeout 5|timeout -k 1 5|"
-    "stdbuf -oL|setsid -w|xargs|xargs -n 1|A=1|LANG=C|linux64|setarch x86_64|choom -n 0 --|setpriv --nnp|ionice -c 3|"
-    "bash -c|eval|! |2>/dev/null|</dev/null|env -S"
-).split("|")
+NAMES: Final = ["a.py", "src/a.py", "src", "./a.py", "src/../a.py", "."]
+OUTSIDE: Final = [
+    "link",
+    "etc/passwd",
+    "../outside/x",
+    "../outside",
+    "src/up/x",
+    "$PWD/../outside/x",
+    "etc/../x",
+    "/dev/stdin",
+    "~/x",
+]
+PATTERNS: Final = [
+    "l*",
+    "?ink",
+    "[l]ink",
+    "*ink",
+    "src/u?/*",
+    "e*/x",
+    "s*/up/x",
+    "*/x",
+    "*.py",
+    "src/*.py",
+    "{link,a.py}",
+    "{a..c}.py",
+    "../o*",
+    "@(link)",
+    ".*",
+    "**/x",
+    "-*",
+    "odd/*",
+]
+OPTIONS: Final = [
+    "-n",
+    "-l",
+    "-R",
+    "-L",
+    "-r",
+    "-rL",
+    "-o",
+    "-f",
+    "-e",
+    "-i",
+    "-1",
+    "-5",
+    "-c",
+    "-v",
+    "--",
+    "-f=x",
+    "--output=out",
+    "-oout",
+    "--files0-from=a.py",
+    "--pre=rm",
+    "-d",
+    "--color=auto",
+    "--follow",
+    "--include=*.py",
+    "-name",
+    "-exec",
+    "-delete",
+    "-maxdepth",
+    "--recursive",
+    "--outp=out",
+    "-X/x",
+    "--no-such",
+]
+VARIABLES: Final = [
+    "$HOME",
+    "$SECRET_KEY",
+    "${SECRET_KEY}",
+    "${SECRET_KEY:0:9}",
+    "${X:-$SECRET_KEY}",
+    "$f",
+    "$x",
+    "${x}",
+    "$1",
+    "$?",
+    "$#",
+    "$((1+1))",
+    "$((SECRET_KEY))",
+    "${#x}",
+]
+WRAPPERS: Final = [
+    "time",
+    "time --",
+    "time -p --",
+    "! time --",
+    "command",
+    "builtin",
+    "exec",
+    "env",
+    "env -i PATH=$PATH",
+    "env A=1",
+    "nice",
+    "nice -n 5",
+    "nohup",
+    "timeout 5",
+    "timeout -k 1 5",
+    "stdbuf -oL",
+    "setsid -w",
+    "xargs",
+    "xargs -n 1",
+    "A=1",
+    "LANG=C",
+    "linux64",
+    "setarch x86_64",
+    "choom -n 0 --",
+    "setpriv --nnp",
+    "ionice -c 3",
+    "bash -c",
+    "eval",
+    "! ",
+    "2>/dev/null",
+    "</dev/null",
+    "env -S",
+]
 LATER: Final = (
     "shopt -s expand_aliases\nalias q='rm x'\nq",
     "mapfile -C 'rm' -c 1 <<< x",
@@ -46,12 +169,12 @@ LATER: Final = (
     "source <(echo rm x)",
     ". /dev/stdin <<< 'rm x'",
     "x=rm; $x x",
-    "set -- rm x; \"$@\"",
+    'set -- rm x; "$@"',
     "a='x[$(rm x)]'; echo $((a))",
     "a='x[$(rm x)]'; [[ a -eq 1 ]]",
     "test -v 'x[$(rm x)]'",
     "read -r 'x[$(rm x)]' <<< 1",
-    "f() { \"$@\"; }; f rm x",
+    'f() { "$@"; }; f rm x',
     "command_not_found_handle() { rm x; }; nothing_of_that_name",
     "enable -n echo; echo x",
     "r${X}m x",
@@ -116,14 +239,28 @@ class Scripts:
         if chance < 0.55:
             name = pick.choice(READERS)
         elif chance < 0.85:
-            name = pick.choice(["echo", "printf %s", "test -f", "pwd", "true", ":", "[ -n x ] ; echo", "cd src; cat", "read -r x; echo"])
+            name = pick.choice(
+                [
+                    "echo",
+                    "printf %s",
+                    "test -f",
+                    "pwd",
+                    "true",
+                    ":",
+                    "[ -n x ] ; echo",
+                    "cd src; cat",
+                    "read -r x; echo",
+                ]
+            )
         else:
             name = pick.choice(WRITERS)
         text = " ".join([name, *words])
         while pick.random() < 0.15:
             text = self._wrapped(text)
         if pick.random() < 0.2:
-            text += pick.choice([" 2>/dev/null", " >/dev/null", " > out", " < link", " < a.py", " 2>&1", " <<< $SECRET_KEY", " >> out"])
+            text += pick.choice(
+                [" 2>/dev/null", " >/dev/null", " > out", " < link", " < a.py", " 2>&1", " <<< $SECRET_KEY", " >> out"]
+            )
         if pick.random() < 0.04:
             text += pick.choice([" <<E\nx $SECRET_KEY\nE", " <<'E'\n$SECRET_KEY\nE", " <<E\n$(rm x)\nE", " <<E"])
         return text

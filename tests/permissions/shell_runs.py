@@ -6,7 +6,6 @@ A script is run in a folder that is compared afterwards; what is secret stands i
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
@@ -16,13 +15,38 @@ from typing import Final, final
 import attrs
 
 from greenroom.core import InlineBlocking
-from greenroom.permissions import Effect, Mode, Policy, Request, Scope, Source, check, merge_permissions, read_permissions
+from greenroom.permissions import (
+    Effect,
+    Mode,
+    Policy,
+    Request,
+    Scope,
+    Source,
+    check,
+    merge_permissions,
+    read_permissions,
+)
 from tests.permissions.scripts import DENIED, READERS, WRITERS
 
 SECRETS: Final = ("SECRET-OF-FILE", "SECRET-OF-NAME", "SECRET-OF-VARIABLE")
-REAL: Final = (
-    "env nice nohup timeout stdbuf setsid xargs linux64 setarch choom setpriv ionice bash sed awk find".split()
-)
+REAL: Final = [
+    "env",
+    "nice",
+    "nohup",
+    "timeout",
+    "stdbuf",
+    "setsid",
+    "xargs",
+    "linux64",
+    "setarch",
+    "choom",
+    "setpriv",
+    "ionice",
+    "bash",
+    "sed",
+    "awk",
+    "find",
+]
 _SYNTAX: Final = (
     "syntax error near unexpected",
     "syntax error: unexpected end of file",
@@ -137,7 +161,7 @@ class Shell:
             },
         )
         ran = [Ran(script) for script in scripts]
-        seen = 0
+        at, seen = Ran(""), 0
         for line in _lines(ended.stdout):
             if line.startswith("@SCRIPT "):
                 at = ran[int(line.split()[1])]
@@ -217,9 +241,7 @@ async def hold(scripts: Iterable[str], shell: Shell, tally: Tally, *, sample: in
         if ran.is_broken:
             tally.violations.append(f"allowed, and bash refuses it: {ran.script!r}")
     tally.sampled += len(rest)
-    tally.ran_denied += sum(
-        any(program.split(" ")[0] == DENIED for program in ran.programs) for ran in shell.run(rest)
-    )
+    tally.ran_denied += sum(any(program.split(" ")[0] == DENIED for program in ran.programs) for ran in shell.run(rest))
 
 
 async def _runs(script: str, policy: Policy, cwd: str) -> bool:
@@ -231,7 +253,7 @@ def _wrong_unasked(ran: Ran) -> Iterable[str]:
     if ran.told:
         yield f"it told {ran.told}"
     if ran.made:
-        yield f"it made {os.path.basename(ran.made[0])}"
+        yield f"it made {ran.made[0].rpartition('/')[2]}"
     for program in ran.programs:
         name, *arguments = program.split(" ")
         if name in WRITERS:
