@@ -23,7 +23,8 @@ _HARMLESS: Final = names(
 )
 """Variables of bash (its manual, "Shell Variables") and of the environment whose text is no secret, and no pattern."""
 _ARGUMENTS: Final = re.compile(r"[1-9@*]|REPLY")
-_PATTERN: Final = re.compile(r"[*?\[\\]")
+# What it is told may come out again, so it may be told nothing that is a pattern, or that nobody knows.
+_PATTERN: Final = re.compile(r"[*?\[\\$`]")
 
 
 def is_harmless(word: Word) -> bool:

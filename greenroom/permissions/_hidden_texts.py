@@ -36,6 +36,9 @@ _SET_VALUES: Final = names("env export declare typeset local readonly sudo doas 
 _GIT_HARMLESS: Final = frozenset(
     ("--output", "--no-index", "--contents", "--template", "--separate-git-dir", "--edit-description")
 )
+_COMPARES: Final = re.compile(r"-(?:eq|ne|lt|le|gt|ge|v)")
+_EVALUATE: Final = names("[[ test [ let declare typeset local readonly unset")
+"""Builtins that take a word for an expression, or for the name of a variable with an expression in brackets."""
 _CODE: Final[Mapping[str, Mapping[str, None]]] = {
     name: dict.fromkeys(options.split()) for name, options in CODE.items()
 }
@@ -54,7 +57,7 @@ def hides_text(words: Sequence[Word], command: Command) -> bool:
         command: The command itself, with its assignments and the texts that it is given.
     """
     if not words:
-        return any(_sets_later(word) for word in command.assignments) or _sets_by_expansion(command)
+        return any(map(_sets_later, command.assignments)) or _is_evaluated(command)
     name = program(words)
     versioned = _VERSIONED.fullmatch(name)
     name = versioned[1] if versioned else name
@@ -75,10 +78,12 @@ def _has_code(name: str, words: Sequence[Word]) -> bool:
     options = _CODE.get(name, {})
     if not options and name not in _EDITORS:
         return False
-    for word in words[1:]:
+    for word, after in itertools.zip_longest(words[1:], words[2:]):
         value = word.value or ""
         if value == "--":
             return False
+        if value == "-m" and after is not None and f"-m{after.value}" in options:
+            return True
         if name in _EDITORS and value.startswith("+") and value != "+":
             return True
         if value in options or (value.startswith("-") and is_option(value, options)):
@@ -117,12 +122,21 @@ def _sets_later(word: Word) -> bool:
     return value not in HARMLESS_VALUES and value != ""
 
 
-def _sets_by_expansion(command: Command) -> bool:
-    texts = (*command.assignments, *command.words, *command.texts, *(one.target for one in command.redirects))
-    for word in texts:
+def _is_evaluated(command: Command) -> bool:
+    """True if arithmetic may set a variable whose text is run, or evaluates a text that the script has from elsewhere.
+
+    In arithmetic the text of a variable is an expression too, and what stands in the brackets of one is expanded.
+    """
+    words = (*command.assignments, *command.words, *command.texts, *(redirect.target for redirect in command.redirects))
+    for word in words:
         for part in word.expansions:
             if (part.kind == "expression" or part.text.endswith("=")) and _is_later(part.text.rstrip("=")):
                 return True
+            if part.kind == "expression" and part.origin == "any":
+                return True
+    compares = any(_COMPARES.fullmatch(word.value or "") for word in command.words)
+    if program(command.words) in _EVALUATE and (compares or program(command.words) not in ("[", "[[", "test")):
+        return any(part.kind == "command" or part.origin == "any" for word in command.words for part in word.expansions)
     return False
 
 
@@ -178,9 +192,15 @@ def _sed(words: Sequence[Word]) -> bool:
             at += 1
         elif value is not None and value.startswith("--expression="):
             scripts.append(Word(value[13:], value[13:], (value[13:],)))
-        elif value in ("-f", "--file") or (value or "").startswith("--file="):
+        elif value in ("-f", "--file"):
             has_option = True  # a script of its own
             at += 1
+            if at >= len(words) or words[at].value is None or words[at].value in _STDIN:
+                return True
+        elif value is not None and value.startswith(("--file=", "-f")):
+            has_option = True
+            if value.removeprefix("--file=").removeprefix("-f") in _STDIN:
+                return True
         elif value is not None and re.fullmatch(r"-[nErsuz]*e.+", value):
             text = value.partition("e")[2]
             scripts.append(Word(text, text, (text,)))
@@ -200,7 +220,9 @@ def _awk(words: Sequence[Word]) -> bool:
             at += 2
             continue
         if value is not None and value.startswith(("-f", "--file")):
-            return False  # a file of its own
+            named = value.removeprefix("--file").removeprefix("-f").removeprefix("=")
+            word = words[at + 1] if not named and at + 1 < len(words) else None
+            return named in _STDIN or (word is not None and (word.value is None or word.value in _STDIN))
         if value is None or re.match(r"-[eilED]|--(?:source|include|load|exec|debug)", value):
             return True
         if not value.startswith("-") or value == "-":
@@ -214,7 +236,8 @@ def _awk(words: Sequence[Word]) -> bool:
 def _make(words: Sequence[Word]) -> bool:
     values = [word.value or "" for word in words[1:]]
     reads = any(
-        value in ("-f", "--file", "--makefile") and after in _STDIN for value, after in itertools.pairwise(values)
+        value in ("-f", "--file", "--makefile") and (after in _STDIN or not after)
+        for value, after in itertools.pairwise(values)
     )
     sets = any("=" in value and ("$" in value or value.startswith(("SHELL=", ".SHELLFLAGS="))) for value in values)
     return reads or sets or any(value in ("-f-", "--file=-", "--makefile=-") for value in values)
@@ -240,6 +263,12 @@ def _xargs(words: Sequence[Word]) -> bool:
     return bool(replaced) and any(replaced in (word.value or replaced) for word in held)
 
 
+def _start_file(words: Sequence[Word]) -> bool:
+    """True if a shell reads its first commands from what only shows when it runs."""
+    pairs = itertools.pairwise(words)
+    return any(word.value in ("--rcfile", "--init-file") and after.value is None for word, after in pairs)
+
+
 def _names_later(words: Sequence[Word]) -> bool:
     """True if `printf -v`, `wait -p` and their like write a variable whose text is run."""
     return any(_is_later(word.value or "") for word in words[1:])
@@ -247,6 +276,7 @@ def _names_later(words: Sequence[Word]) -> bool:
 
 _OWN: Final[Mapping[str, Callable[[Sequence[Word]], bool]]] = {
     "git": _git,
+    **dict.fromkeys(SHELLS, _start_file),
     **dict.fromkeys(("sed", "gsed"), _sed),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
     **dict.fromkeys(("make", "gmake"), _make),

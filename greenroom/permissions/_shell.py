@@ -28,7 +28,7 @@ HIDDEN: Final = re.compile(
 """Characters that a person does not see, or sees in another order: they disguise a script, or are no text at all."""
 _CONTINUED: Final = re.compile(r"(?<![ \t\n])\\\n")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_LATE_EXPANSION: Final = re.compile(r"\[.*(?:\$[({]|`)", re.DOTALL)
+_LATE_EXPANSION: Final = re.compile(r"\$[({]|`")
 # What these are given may be a subscript, and a subscript is expanded once more.
 _EVALUATE_SUBSCRIPTS: Final = names(
     "[ [[ (( declare export getopts let local mapfile printf read readarray readonly test typeset unset wait"

@@ -56,7 +56,7 @@ COMMAND_OPTION: Final = names("su runuser script flock sg newgrp capsh npx npm n
 CODE: Final[Mapping[str, str]] = {
     name: options
     for names, options in {
-        "python pypy": "-c",
+        "python pypy": "-c -mtimeit -mcode -mpdb",
         "perl raku": "-e -E -M -m -d",
         "ruby": "-e",
         "node nodejs deno bun tsx ts-node": "-e -p --eval --print -r --require --import eval repl -pe",
@@ -117,7 +117,7 @@ RUN_LATER: Final = names(
     "GIT_CONFIG GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM SSH_ASKPASS SUDO_ASKPASS SUDO_EDITOR PERL5OPT PERL5DB RUBYOPT NODE_OPTIONS "
     "PYTHONSTARTUP PYTHONBREAKPOINT MAKEFLAGS GNUMAKEFLAGS MFLAGS RSYNC_RSH CVS_RSH TAR_OPTIONS ZIPOPT EXINIT VIMINIT "
     "RIPGREP_CONFIG_PATH RUSTC_WRAPPER JAVA_TOOL_OPTIONS LD_PRELOAD LD_AUDIT npm_config_script_shell npm_config_node_options "
-    "command_not_found_handle BASH_COMPAT"
+    "BASH_ALIASES BASH_CMDS BASH_COMPAT"
 )
 """Variables whose text a shell or another program runs, or that name what it runs."""
 HARMLESS_VALUES: Final = names("cat true false : less 0 1")
