@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from greenroom.permissions._git_table import GIT_RUNS
-from greenroom.permissions._options import is_option
+from greenroom.permissions._options import is_option, names
 from greenroom.permissions._shell_words import Word, git_command, program
 
 _ANY: Final = (
@@ -50,24 +50,7 @@ _OF: Final[Mapping[str, str]] = {
     "openssl": "-out",
     "xxd": "-r",
 }
-_FORMATS: Final = frozenset(
-    [
-        "kubectl",
-        "oc",
-        "helm",
-        "aws",
-        "az",
-        "gcloud",
-        "gh",
-        "docker",
-        "podman",
-        "terraform",
-        "cargo",
-        "jest",
-        "vitest",
-        "jira",
-    ]
-)
+_FORMATS: Final = names("kubectl oc helm aws az gcloud gh docker podman terraform cargo jest vitest jira")
 """Programs whose `--output` names a format."""
 _DANGERS: Final[Mapping[str, Mapping[str, None]]] = {
     name: dict.fromkeys(options.split()) for names, options in _OF.items() for name in names.split()

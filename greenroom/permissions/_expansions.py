@@ -10,72 +10,21 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from greenroom.permissions._options import names
 from greenroom.permissions._reader_table import NO_PATTERNS
 from greenroom.permissions._shell import parse_script
 from greenroom.permissions._shell_words import Expansion, Unparsable, Word, program
 
-_HARMLESS: Final = frozenset(
-    [
-        "?",
-        "#",
-        "$",
-        "!",
-        "-",
-        "0",
-        "PWD",
-        "OLDPWD",
-        "HOME",
-        "USER",
-        "LOGNAME",
-        "UID",
-        "EUID",
-        "GROUPS",
-        "PPID",
-        "RANDOM",
-        "SRANDOM",
-        "SECONDS",
-        "LINENO",
-        "EPOCHSECONDS",
-        "EPOCHREALTIME",
-        "BASHPID",
-        "BASH",
-        "BASH_VERSION",
-        "BASH_SUBSHELL",
-        "SHLVL",
-        "SHELL",
-        "HOSTNAME",
-        "HOSTTYPE",
-        "OSTYPE",
-        "MACHTYPE",
-        "LANG",
-        "LANGUAGE",
-        "LC_ALL",
-        "LC_CTYPE",
-        "TERM",
-        "TZ",
-        "PATH",
-        "PIPESTATUS",
-        "FUNCNAME",
-        "COLUMNS",
-        "LINES",
-        "OPTIND",
-        "TMPDIR",
-        "VIRTUAL_ENV",
-        "CONDA_PREFIX",
-        "NVM_DIR",
-        "GOPATH",
-        "GOROOT",
-        "JAVA_HOME",
-        "CARGO_HOME",
-        "EDITOR",
-        "PAGER",
-        "CI",
-        "NODE_ENV",
-    ]
+_HARMLESS: Final = names(
+    "? # $ ! - 0 PWD OLDPWD HOME USER LOGNAME UID EUID GROUPS PPID RANDOM SRANDOM SECONDS LINENO EPOCHSECONDS EPOCHREALTIME BASHPID "
+    "BASH BASH_VERSION BASH_SUBSHELL SHLVL SHELL HOSTNAME HOSTTYPE OSTYPE MACHTYPE LANG LANGUAGE LC_ALL LC_CTYPE TERM TZ PATH "
+    "PIPESTATUS FUNCNAME COLUMNS LINES OPTIND TMPDIR VIRTUAL_ENV CONDA_PREFIX NVM_DIR GOPATH GOROOT JAVA_HOME CARGO_HOME "
+    "EDITOR PAGER CI NODE_ENV"
 )
 """Variables of bash (its manual, "Shell Variables") and of the environment whose text is no secret, and no pattern."""
 _ARGUMENTS: Final = re.compile(r"[1-9@*]|REPLY")
-_PATTERN: Final = re.compile(r"[*?\[\\]")
+# What it is told may come out again, so it may be told nothing that is a pattern, or that nobody knows.
+_PATTERN: Final = re.compile(r"[*?\[\\$`]")
 
 
 def is_harmless(word: Word) -> bool:

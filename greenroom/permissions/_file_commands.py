@@ -16,7 +16,7 @@ import attrs
 from greenroom.permissions._expansions import is_harmless
 from greenroom.permissions._filter_programs import is_harmless_awk, is_harmless_jq, is_harmless_sed
 from greenroom.permissions._git_commands import git_use
-from greenroom.permissions._options import Spec, Use, read_options, read_spec
+from greenroom.permissions._options import Spec, Use, names, read_options, read_spec
 from greenroom.permissions._reader_table import FIND_FLAGS, FIND_PATHS, FIND_TEXTS, READERS, VERSIONS
 from greenroom.permissions._shell_words import Word
 
@@ -70,7 +70,7 @@ def file_use(words: Sequence[Word]) -> FileUse | None:
 
 # --- programs that are not told by options alone ------------------------------------------------------------------------
 
-_SILENT: Final = frozenset(["echo", "true", "false", ":", "for", "case", "((", "exit", "return", "break", "continue"])
+_SILENT: Final = names("echo true false : for case (( exit return break continue")
 """Builtins that only print what they are given, and heads of the shell's grammar."""
 
 

@@ -22,67 +22,22 @@ from greenroom.permissions._git_table import (
     GIT_SHOWS_IF,
     LISTING,
 )
-from greenroom.permissions._options import Use, read_options
+from greenroom.permissions._options import Use, names, read_options
 from greenroom.permissions._shell_words import Word, git_command
 
 _MAGIC: Final = re.compile(r":(?:\(([^)]*)\)|([/!^]+):?)")
 _SIGNED: Final = re.compile(r"%G|%\((?i:signature)")
 _SECRETS: Final = re.compile(r"extraheader|password|token|secret|credential|cookie|smtppass", re.IGNORECASE)
-_LISTS_ONLY: Final = (
-    *(
-        "-s",
-        "--no-patch",
-        "--stat",
-        "--numstat",
-        "--shortstat",
-        "--dirstat",
-        "--summary",
-        "--name-only",
-        "--name-status",
-    ),
-    *("--raw", "--quiet", "--compact-summary"),
+_LISTS_ONLY: Final = names(
+    "-s --no-patch --stat --numstat --shortstat --dirstat --summary --name-only --name-status --raw --quiet --compact-summary"
 )
 _NO_CONTENT: Final = {
-    "grep": (
-        "-l",
-        "--files-with-matches",
-        "--name-only",
-        "-L",
-        "--files-without-match",
-        "-c",
-        "--count",
-        "-q",
-        "--quiet",
-    ),
-    "cat-file": ("-t", "-s", "-e"),
+    "grep": names("-l --files-with-matches --name-only -L --files-without-match -c --count -q --quiet"),
+    "cat-file": names("-t -s -e"),
 }
-_CONTENT: Final = (
-    *(
-        "-s",
-        "--no-patch",
-        "--stat",
-        "--numstat",
-        "--shortstat",
-        "--dirstat",
-        "--summary",
-        "--name-only",
-        "--name-status",
-    ),
-    *(
-        "--raw",
-        "--quiet",
-        "--compact-summary",
-        "--count",
-        "-l",
-        "--files-with-matches",
-        "-L",
-        "--files-without-match",
-        "-t",
-    ),
-)
-_CONTENT: Final = (
-    *("-p", "-u", "-U", "-W", "--patch", "--unified", "--cc", "--binary", "--word-diff", "--color-words"),
-    *("--patch-with-stat", "--patch-with-raw", "--function-context", "--remerge-diff"),
+_CONTENT: Final = names(
+    "-p -u -U -W --patch --unified --cc --binary --word-diff --color-words --patch-with-stat --patch-with-raw --function-context "
+    "--remerge-diff"
 )
 
 
@@ -147,9 +102,9 @@ def _shows(command: str, use: Use, words: Sequence[Word]) -> bool:
         return command == "stash" and use.has(*_CONTENT)
     if use.has(*_NO_CONTENT.get(command, _LISTS_ONLY)) and not use.has(*_CONTENT, "-L"):
         return False
-    named = [word.value or "" for word in words if not (word.value or "").startswith("-")]
-    is_one_file = command in ("blame", "annotate", "show", "cat-file") and bool(named)
-    return not (is_one_file and (command in ("blame", "annotate") or all(_blob(text) for text in named)))
+    operands = [word.value or "" for word in words if not (word.value or "").startswith("-")]
+    is_one_file = command in ("blame", "annotate", "show", "cat-file") and bool(operands)
+    return not (is_one_file and (command in ("blame", "annotate") or all(_blob(text) for text in operands)))
 
 
 def _blob(text: str) -> bool:

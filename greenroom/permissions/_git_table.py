@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from greenroom.permissions._options import Operands, Spec, read_spec
+from greenroom.permissions._options import Operands, Spec, names, read_spec
 
 _DIFF: Final = (
     "-abcDEFgimprRstuwWz -# -B? -C? -G: -l: -M? -S: -U: -X? --patch --no-patch --patch-with-stat --patch-with-raw --stat=? "
@@ -49,29 +49,37 @@ _TABLE: Final[tuple[tuple[str, Operands, str], ...]] = (
     (
         "status",
         "paths",
-        "-bsvz -u? --short --branch --porcelain=? --long --verbose --untracked-files=? --ignored=? --ignore-submodules=? "
-        "--column=? --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames=? --show-stash",
+        (
+            "-bsvz -u? --short --branch --porcelain=? --long --verbose --untracked-files=? --ignored=? --ignore-submodules=? "
+            "--column=? --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames=? --show-stash"
+        ),
     ),
     (
         "blame annotate",
         "paths",
-        "-bcefklnpstw -L: -C? -M? --root --show-stats --porcelain --line-porcelain --incremental --show-name --show-number "
-        "--show-email --date= --abbrev=? --color-lines --color-by-age --ignore-rev= --since= --first-parent --minimal",
+        (
+            "-bcefklnpstw -L: -C? -M? --root --show-stats --porcelain --line-porcelain --incremental --show-name --show-number "
+            "--show-email --date= --abbrev=? --color-lines --color-by-age --ignore-rev= --since= --first-parent --minimal"
+        ),
     ),
     (
         "rev-parse",
         "paths",
-        "-q --show-toplevel --abbrev-ref=? --short=? --verify --quiet --git-dir --git-common-dir --is-inside-work-tree "
-        "--is-inside-git-dir --is-bare-repository --is-shallow-repository --show-prefix --show-cdup --symbolic "
-        "--symbolic-full-name --branches=? --tags=? --remotes=? --all --absolute-git-dir --show-superproject-working-tree "
-        "--show-object-format=? --local-env-vars --revs-only --no-revs --flags --no-flags",
+        (
+            "-q --show-toplevel --abbrev-ref=? --short=? --verify --quiet --git-dir --git-common-dir --is-inside-work-tree "
+            "--is-inside-git-dir --is-bare-repository --is-shallow-repository --show-prefix --show-cdup --symbolic "
+            "--symbolic-full-name --branches=? --tags=? --remotes=? --all --absolute-git-dir --show-superproject-working-tree "
+            "--show-object-format=? --local-env-vars --revs-only --no-revs --flags --no-flags"
+        ),
     ),
     (
         "ls-files",
         "paths",
-        "-cdfikmostuvz -x: --cached --deleted --others --ignored --stage --unmerged --killed --modified --directory "
-        "--no-empty-directory --eol --exclude= --exclude-standard --error-unmatch --full-name --abbrev=? --deduplicate "
-        "--recurse-submodules --format=",
+        (
+            "-cdfikmostuvz -x: --cached --deleted --others --ignored --stage --unmerged --killed --modified --directory "
+            "--no-empty-directory --eol --exclude= --exclude-standard --error-unmatch --full-name --abbrev=? --deduplicate "
+            "--recurse-submodules --format="
+        ),
     ),
     (
         "ls-tree",
@@ -81,19 +89,23 @@ _TABLE: Final[tuple[tuple[str, Operands, str], ...]] = (
     (
         "describe",
         "paths",
-        "--tags --all --always --abbrev= --long --dirty=? --broken=? --match= --exclude= --exact-match --first-parent --contains "
-        "--candidates= --debug",
+        (
+            "--tags --all --always --abbrev= --long --dirty=? --broken=? --match= --exclude= --exact-match --first-parent --contains "
+            "--candidates= --debug"
+        ),
     ),
     ("shortlog", "paths", _LOG + " -ensc -w? --summary --numbered --email --committer --group="),
     (
         "grep",
         "pattern",
-        "-acEFGhHiIlLnopPqrvwWz -# -A: -B: -C: -e: -m: --count --cached --untracked --no-exclude-standard --exclude-standard "
-        "--recurse-submodules --invert-match --ignore-case --word-regexp --text --max-depth= --recursive --no-recursive "
-        "--extended-regexp --basic-regexp --perl-regexp --fixed-strings --line-number --column --full-name "
-        "--files-with-matches --name-only --files-without-match --null --only-matching --color=? --no-color --break "
-        "--heading --show-function --context= --after-context= --before-context= --function-context --threads= --and --or "
-        "--not --all-match --quiet --max-count= --no-textconv",
+        (
+            "-acEFGhHiIlLnopPqrvwWz -# -A: -B: -C: -e: -m: --count --cached --untracked --no-exclude-standard --exclude-standard "
+            "--recurse-submodules --invert-match --ignore-case --word-regexp --text --max-depth= --recursive --no-recursive "
+            "--extended-regexp --basic-regexp --perl-regexp --fixed-strings --line-number --column --full-name "
+            "--files-with-matches --name-only --files-without-match --null --only-matching --color=? --no-color --break "
+            "--heading --show-function --context= --after-context= --before-context= --function-context --threads= --and --or "
+            "--not --all-match --quiet --max-count= --no-textconv"
+        ),
     ),
     ("cat-file", "paths", "-pste --allow-unknown-type"),
     ("branch", "paths", "-ailrv --all --remotes --list --show-current --verbose " + _REFS),
@@ -103,8 +115,10 @@ _TABLE: Final[tuple[tuple[str, Operands, str], ...]] = (
     (
         "config",
         "paths",
-        "-lz --get --get-all --get-regexp --list --name-only --show-origin --show-scope --global --local --system --worktree "
-        "--type= --bool --int --bool-or-int --path --null --default= --includes --no-includes",
+        (
+            "-lz --get --get-all --get-regexp --list --name-only --show-origin --show-scope --global --local --system --worktree "
+            "--type= --bool --int --bool-or-int --path --null --default= --includes --no-includes"
+        ),
     ),
     ("worktree", "paths", "-vz --verbose --porcelain"),
     ("merge-base", "paths", "-a --all --octopus --independent --is-ancestor --fork-point"),
@@ -152,31 +166,9 @@ GIT_GLOBAL: Final = frozenset(
 )
 """Options in front of the command that change nothing but how it shows what it reads."""
 
-GIT_SHOWS: Final = frozenset(
-    [
-        "annotate",
-        "archive",
-        "blame",
-        "cat-file",
-        "checkout-index",
-        "diff",
-        "diff-files",
-        "diff-index",
-        "diff-tree",
-        "difftool",
-        "fast-export",
-        "format-patch",
-        "grep",
-        "log",
-        "merge-file",
-        "range-diff",
-        "reflog",
-        "rev-list",
-        "send-email",
-        "show",
-        "stash",
-        "whatchanged",
-    ]
+GIT_SHOWS: Final = names(
+    "annotate archive blame cat-file checkout-index diff diff-files diff-index diff-tree difftool fast-export format-patch grep "
+    "log merge-file range-diff reflog rev-list send-email show stash whatchanged"
 )
 """Commands that print what files hold, or held."""
 GIT_SHOWS_IF: Final[Mapping[str, tuple[str, ...]]] = dict.fromkeys(

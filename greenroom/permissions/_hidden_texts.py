@@ -14,7 +14,7 @@ from typing import Final
 
 from greenroom.permissions._filter_programs import is_harmless_awk, is_harmless_sed
 from greenroom.permissions._git_table import GIT_RUNS
-from greenroom.permissions._options import is_option
+from greenroom.permissions._options import is_option, names
 from greenroom.permissions._shell_words import Command, Word, git_command, program
 from greenroom.permissions._wrapper_table import (
     ALWAYS_CODE,
@@ -22,22 +22,23 @@ from greenroom.permissions._wrapper_table import (
     GIT_CONFIG_RUNS,
     HARMLESS_VALUES,
     RUN_LATER,
+    SHELLS,
     STDIN_CODE,
+    WRAPPERS,
 )
 
 _VERSIONED: Final = re.compile(r"((?:python|pypy|perl|ruby|node|php|lua|julia|guile|tclsh|vim)[a-z]*?)-?[0-9][0-9.]*")
 _ASSIGNED: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^]]*\])?\+?=(.*)", re.DOTALL)
 _STDIN: Final = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
-_EDITORS: Final = frozenset(
-    ["vim", "vi", "nvim", "view", "gvim", "rvim", "vimdiff", "less", "more", "most", "gdb", "nano"]
-)
-_SET_NAMES: Final = frozenset(["read", "mapfile", "readarray", "getopts", "for", "select", "printf", "unset"])
-_SET_VALUES: Final = frozenset(
-    ["env", "export", "declare", "typeset", "local", "readonly", "sudo", "doas", "eval", "command"]
-)
+_EDITORS: Final = names("vim vi nvim view gvim rvim vimdiff less more most gdb nano")
+_SET_NAMES: Final = names("read mapfile readarray getopts for select printf unset")
+_SET_VALUES: Final = names("env export declare typeset local readonly sudo doas eval command")
 _GIT_HARMLESS: Final = frozenset(
     ("--output", "--no-index", "--contents", "--template", "--separate-git-dir", "--edit-description")
 )
+_COMPARES: Final = re.compile(r"-(?:eq|ne|lt|le|gt|ge|v)")
+_EVALUATE: Final = names("[[ test [ let declare typeset local readonly unset")
+"""Builtins that take a word for an expression, or for the name of a variable with an expression in brackets."""
 _CODE: Final[Mapping[str, Mapping[str, None]]] = {
     name: dict.fromkeys(options.split()) for name, options in CODE.items()
 }
@@ -56,7 +57,7 @@ def hides_text(words: Sequence[Word], command: Command) -> bool:
         command: The command itself, with its assignments and the texts that it is given.
     """
     if not words:
-        return any(_sets_later(word) for word in command.assignments) or _sets_by_expansion(command)
+        return any(map(_sets_later, command.assignments)) or _is_evaluated(command)
     name = program(words)
     versioned = _VERSIONED.fullmatch(name)
     name = versioned[1] if versioned else name
@@ -74,13 +75,15 @@ def hides_text(words: Sequence[Word], command: Command) -> bool:
 
 
 def _has_code(name: str, words: Sequence[Word]) -> bool:
-    options = _CODE.get(name)
-    if options is None:
+    options = _CODE.get(name, {})
+    if not options and name not in _EDITORS:
         return False
-    for word in words[1:]:
+    for word, after in itertools.zip_longest(words[1:], words[2:]):
         value = word.value or ""
         if value == "--":
             return False
+        if value == "-m" and after is not None and f"-m{after.value}" in options:
+            return True
         if name in _EDITORS and value.startswith("+") and value != "+":
             return True
         if value in options or (value.startswith("-") and is_option(value, options)):
@@ -119,12 +122,21 @@ def _sets_later(word: Word) -> bool:
     return value not in HARMLESS_VALUES and value != ""
 
 
-def _sets_by_expansion(command: Command) -> bool:
-    texts = (*command.assignments, *command.words, *command.texts, *(one.target for one in command.redirects))
-    for word in texts:
+def _is_evaluated(command: Command) -> bool:
+    """True if arithmetic may set a variable whose text is run, or evaluates a text that the script has from elsewhere.
+
+    In arithmetic the text of a variable is an expression too, and what stands in the brackets of one is expanded.
+    """
+    words = (*command.assignments, *command.words, *command.texts, *(redirect.target for redirect in command.redirects))
+    for word in words:
         for part in word.expansions:
             if (part.kind == "expression" or part.text.endswith("=")) and _is_later(part.text.rstrip("=")):
                 return True
+            if part.kind == "expression" and part.origin == "any":
+                return True
+    compares = any(_COMPARES.fullmatch(word.value or "") for word in command.words)
+    if program(command.words) in _EVALUATE and (compares or program(command.words) not in ("[", "[[", "test")):
+        return any(part.kind == "command" or part.origin == "any" for word in command.words for part in word.expansions)
     return False
 
 
@@ -180,9 +192,15 @@ def _sed(words: Sequence[Word]) -> bool:
             at += 1
         elif value is not None and value.startswith("--expression="):
             scripts.append(Word(value[13:], value[13:], (value[13:],)))
-        elif value in ("-f", "--file") or (value or "").startswith("--file="):
+        elif value in ("-f", "--file"):
             has_option = True  # a script of its own
             at += 1
+            if at >= len(words) or words[at].value is None or words[at].value in _STDIN:
+                return True
+        elif value is not None and value.startswith(("--file=", "-f")):
+            has_option = True
+            if value.removeprefix("--file=").removeprefix("-f") in _STDIN:
+                return True
         elif value is not None and re.fullmatch(r"-[nErsuz]*e.+", value):
             text = value.partition("e")[2]
             scripts.append(Word(text, text, (text,)))
@@ -202,7 +220,9 @@ def _awk(words: Sequence[Word]) -> bool:
             at += 2
             continue
         if value is not None and value.startswith(("-f", "--file")):
-            return False  # a file of its own
+            named = value.removeprefix("--file").removeprefix("-f").removeprefix("=")
+            word = words[at + 1] if not named and at + 1 < len(words) else None
+            return named in _STDIN or (word is not None and (word.value is None or word.value in _STDIN))
         if value is None or re.match(r"-[eilED]|--(?:source|include|load|exec|debug)", value):
             return True
         if not value.startswith("-") or value == "-":
@@ -216,10 +236,37 @@ def _awk(words: Sequence[Word]) -> bool:
 def _make(words: Sequence[Word]) -> bool:
     values = [word.value or "" for word in words[1:]]
     reads = any(
-        value in ("-f", "--file", "--makefile") and after in _STDIN for value, after in itertools.pairwise(values)
+        value in ("-f", "--file", "--makefile") and (after in _STDIN or not after)
+        for value, after in itertools.pairwise(values)
     )
     sets = any("=" in value and ("$" in value or value.startswith(("SHELL=", ".SHELLFLAGS="))) for value in values)
     return reads or sets or any(value in ("-f-", "--file=-", "--makefile=-") for value in values)
+
+
+def _xargs(words: Sequence[Word]) -> bool:
+    """True if what `xargs` reads may become the program, or a script: behind a wrapper or a shell, or in place of `{}`."""
+    at = 1
+    replaced = ""
+    while at < len(words) and (words[at].value or "").startswith("-") and words[at].value != "--":
+        value = words[at].value or ""
+        takes = value in ("-I", "-n", "-L", "-P", "-s", "-a", "-d", "-E", "--replace", "--max-args", "--arg-file")
+        if value.startswith(("-I", "-i", "--replace")):
+            given = words[at + 1].value if value == "-I" and at + 1 < len(words) else value[2:]
+            replaced = (given or "").removeprefix("-replace").removeprefix("=") or "{}"
+        at += 2 if takes and value != "--replace" else 1
+    if at < len(words) and words[at].value == "--":
+        at += 1
+    name = program(words[at:])
+    if name in WRAPPERS or (name in SHELLS and not any((word.value or "") == "-c" for word in words[at:])):
+        return True
+    held = words[at:] if name in SHELLS or name in CODE or name == "eval" else words[at : at + 1]
+    return bool(replaced) and any(replaced in (word.value or replaced) for word in held)
+
+
+def _start_file(words: Sequence[Word]) -> bool:
+    """True if a shell reads its first commands from what only shows when it runs."""
+    pairs = itertools.pairwise(words)
+    return any(word.value in ("--rcfile", "--init-file") and after.value is None for word, after in pairs)
 
 
 def _names_later(words: Sequence[Word]) -> bool:
@@ -229,8 +276,10 @@ def _names_later(words: Sequence[Word]) -> bool:
 
 _OWN: Final[Mapping[str, Callable[[Sequence[Word]], bool]]] = {
     "git": _git,
+    **dict.fromkeys(SHELLS, _start_file),
     **dict.fromkeys(("sed", "gsed"), _sed),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
     **dict.fromkeys(("make", "gmake"), _make),
+    **dict.fromkeys(("xargs", "gxargs"), _xargs),
     **dict.fromkeys(("wait", "unset", "let", "export", "readonly"), _names_later),
 }

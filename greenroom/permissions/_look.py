@@ -74,7 +74,7 @@ def _walk(folder: str, parts: list[str], budget: list[int], *, is_first: bool = 
     if not _PATTERN.search(part):
         path = posixpath.join(folder, part)
         if os.path.lexists(path):
-            is_link = part == ".." or os.path.islink(path)
+            is_link = part == ".." or os.path.islink(path)  # noqa: PTH114 - text, as everywhere in decisions
             for match, matters in _walk(path, rest, budget) if rest else [(path, False)]:
                 yield match, matters or is_link
         return
@@ -88,7 +88,7 @@ def _walk(folder: str, parts: list[str], budget: list[int], *, is_first: bool = 
         odd = is_link or (is_first and name.startswith("-")) or name == ".."
         if not rest:
             yield path, odd
-        elif os.path.isdir(path):
+        elif os.path.isdir(path):  # noqa: PTH112
             for match, matters in _walk(path, rest, budget):
                 yield match, matters or odd
 

@@ -23,6 +23,11 @@ _LONG: Final = re.compile(r"(--?[A-Za-z0-9][A-Za-z0-9-]*)(=[?@]?)?")
 _LONG_VALUES: Final[Mapping[str, Value]] = {"": "", "=": "text", "=?": "optional", "=@": "path"}
 
 
+def names(text: str) -> frozenset[str]:
+    """Return the words of a text, as tables list them."""
+    return frozenset(text.split())
+
+
 @final
 @attrs.frozen
 class Spec:
@@ -67,17 +72,17 @@ def read_spec(operands: Operands, text: str) -> Spec:
     short: dict[str, Value] = {}
     long: dict[str, Value] = {}
     has_number = False
-    for token in text.split():
-        if token == "-#":
+    for listed in text.split():
+        if listed == "-#":
             has_number = True
-        elif token.startswith("--"):
-            found = _LONG.fullmatch(token)
-            assert found is not None, token
+        elif listed.startswith("--"):
+            found = _LONG.fullmatch(listed)
+            assert found is not None, listed
             long[found[1]] = _LONG_VALUES[found[2] or ""]
-        elif token[-1] in _VALUES:
-            short |= dict.fromkeys(token[1:-1], _VALUES[token[-1]])
+        elif listed[-1] in _VALUES:
+            short |= dict.fromkeys(listed[1:-1], _VALUES[listed[-1]])
         else:
-            short |= dict.fromkeys(token[1:], "")
+            short |= dict.fromkeys(listed[1:], "")
     return Spec(operands, short, long, has_number)
 
 

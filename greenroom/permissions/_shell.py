@@ -13,15 +13,14 @@ import re
 from collections.abc import Callable
 from typing import Final, final
 
-from greenroom.permissions._shell_commands import CommandReader, Draft, is_plain
+from greenroom.permissions._options import names
+from greenroom.permissions._shell_commands import Draft, is_plain
+from greenroom.permissions._shell_conditions import ConditionReader, literal
 from greenroom.permissions._shell_lexer import MAX_DEPTH, META, Builder
 from greenroom.permissions._shell_words import Command, Unparsable, Word
 
 MAX_CHARS: Final = 10_000
 """A longer script is not read."""
-
-MAX_NESTING: Final = 30
-"""How many compound commands may stand in each other."""
 
 HIDDEN: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
@@ -29,28 +28,10 @@ HIDDEN: Final = re.compile(
 """Characters that a person does not see, or sees in another order: they disguise a script, or are no text at all."""
 _CONTINUED: Final = re.compile(r"(?<![ \t\n])\\\n")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_LATE_EXPANSION: Final = re.compile(r"\[.*(?:\$[({]|`)", re.DOTALL)
+_LATE_EXPANSION: Final = re.compile(r"\$[({]|`")
 # What these are given may be a subscript, and a subscript is expanded once more.
-_EVALUATE_SUBSCRIPTS: Final = frozenset(
-    [
-        "[",
-        "[[",
-        "((",
-        "declare",
-        "export",
-        "getopts",
-        "let",
-        "local",
-        "mapfile",
-        "printf",
-        "read",
-        "readarray",
-        "readonly",
-        "test",
-        "typeset",
-        "unset",
-        "wait",
-    ]
+_EVALUATE_SUBSCRIPTS: Final = names(
+    "[ [[ (( declare export getopts let local mapfile printf read readarray readonly test typeset unset wait"
 )
 _ENDS: Final = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}", ")", ";;", ";&", ";;&"))
 """What ends a list, if it is what the list is in waits for."""
@@ -59,10 +40,6 @@ _RESERVED_WORDS: Final = frozenset(
 )
 _BEGUN: Final = re.compile(r"[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*=(?!=)")
 _GRAMMAR_WORD: Final = re.compile(r"[a-z]+|[!{}]|\[\[")
-_UNARY: Final = re.compile(r"-[a-zA-Z]")
-_BINARY: Final = frozenset(
-    ("=", "==", "!=", "=~", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef")
-)
 
 
 def parse_script(text: str) -> tuple[Command, ...]:
@@ -98,11 +75,7 @@ def _refuse_late_expansion(commands: tuple[Command, ...]) -> None:
 
 
 @final
-class _Parser(CommandReader):
-    def __init__(self, text: str, depth: int) -> None:
-        super().__init__(text, depth)
-        self.nesting = 0
-
+class _Parser(ConditionReader):
     # --- nesting -------------------------------------------------------------------------------------------------
 
     def new_reader(self, text: str) -> _Parser:
@@ -143,7 +116,7 @@ class _Parser(CommandReader):
         """Read commands up to one of the ends, which is not stepped over, and return it; "" for the end of the text."""
         is_empty = True
         while True:
-            self._newlines()
+            self.skip_newlines()
             end = self._end()
             if end is not None:
                 if end not in ends and (end or ends):
@@ -177,9 +150,9 @@ class _Parser(CommandReader):
     def _separator(self) -> bool:
         self.skip_blanks()
         if self.peek("#"):
-            self._comment()
+            self.skip_comment()
         if self.peek("\n"):
-            self._newlines()
+            self.skip_newlines()
             return True
         if self.peek(";") and not self.peek(";;") and not self.peek(";&"):
             self.at += 1
@@ -202,7 +175,7 @@ class _Parser(CommandReader):
         origins = dict(self.origins)
         while self.peek("&&") or self.peek("||"):
             self.at += 2
-            self._newlines()
+            self.skip_newlines()
             self._pipeline()
             self.origins = dict(origins)
             self.skip_blanks()
@@ -215,7 +188,7 @@ class _Parser(CommandReader):
         is_alone = True
         while self.peek("|") and not self.peek("||"):
             self.at += 2 if self.peek("|&") else 1
-            self._newlines()
+            self.skip_newlines()
             self._command()
             self.skip_blanks()
             is_alone = False
@@ -224,39 +197,20 @@ class _Parser(CommandReader):
     def _prefixes(self) -> None:
         while True:
             self.skip_blanks()
-            if self._is_word("!"):
+            if self.is_word("!"):
                 self.at += 1
-            elif self._is_word("time"):
+            elif self.is_word("time"):
                 self.at += 4
                 for option in ("-p", "--"):
                     self.skip_blanks()
-                    if self._is_word(option):
+                    if self.is_word(option):
                         self.at += 2
             else:
                 return
 
-    def _comment(self) -> None:
-        stop = self.text.find("\n", self.at)
-        self.at = self.end if stop < 0 else stop
-
-    def _newlines(self) -> None:
-        while True:
-            self.skip_blanks()
-            if self.peek("#"):
-                self._comment()
-            elif self.peek("\n"):
-                self.at += 1
-                self.read_here_documents()
-            else:
-                return
-
-    def _is_word(self, name: str) -> bool:
-        after = self.text[self.at + len(name) : self.at + len(name) + 1]
-        return self.peek(name) and (not after or after in META)
-
     def _expect(self, name: str) -> None:
-        self._newlines()
-        if not self._is_word(name):
+        self.skip_newlines()
+        if not self.is_word(name):
             raise Unparsable(f"{name!r} is missing")
         self.at += len(name)
 
@@ -277,15 +231,10 @@ class _Parser(CommandReader):
         return True
 
     def _compound(self) -> bool:
-        self._nest(1)
+        self.nest(1)
         is_compound = self._compound_here()
-        self._nest(-1)
+        self.nest(-1)
         return is_compound
-
-    def _nest(self, step: int) -> None:
-        self.nesting += step
-        if self.nesting > MAX_NESTING:
-            raise Unparsable("it is nested too deeply")
 
     def _compound_here(self) -> bool:
         if self.peek("(("):
@@ -322,14 +271,11 @@ class _Parser(CommandReader):
     def _body(self) -> None:
         """Read the body of a function; it may run later, when what is set here no longer is."""
         origins, self.origins = self.origins, {}
-        self._newlines()
+        self.skip_newlines()
         if not self._compound():
             raise Unparsable("a function has no body")
         self._redirects()
         self.origins = origins
-
-    def _head(self, *words: Word) -> None:
-        self.drafts.append(Draft(words=list(words)))
 
     def _arithmetic_command(self) -> None:
         """Read `((...))`: arithmetic for bash, and two subshells for a plain `sh`, whose commands count as well."""
@@ -339,7 +285,7 @@ class _Parser(CommandReader):
         text = self.text[first : self.at - 2]
         built = Builder()
         built.gap(*self.names_in(text))
-        self._head(_literal("(("), built.word(text))
+        self.head(literal("(("), built.word(text))
         try:
             self.nested_script(text)
         except Unparsable:
@@ -388,12 +334,12 @@ class _Parser(CommandReader):
             raise Unparsable("the variable of a loop has no plain name")
         self.at = name.end()
         words = self._loop_words()
-        self._head(_literal("for"), _literal(name[0]), *words)
+        self.head(literal("for"), literal(name[0]), *words)
         origins = dict(self.origins)
         is_plain_list = all(is_plain(word) or not word.expansions for word in words)
         has_pattern = any("*" in text or "?" in text or "[" in text for text in map(_quoted_text, words))
         self.origins[name[0]] = "plain" if is_plain_list and not has_pattern else "any"
-        if self._is_word("{"):
+        if self.is_word("{"):
             self.at += 1
             self._braces()
         else:
@@ -402,8 +348,8 @@ class _Parser(CommandReader):
 
     def _loop_words(self) -> list[Word]:
         words: list[Word] = []
-        self._newlines()
-        if self._is_word("in"):
+        self.skip_newlines()
+        if self.is_word("in"):
             self.at += 2
             while True:
                 self.skip_blanks()
@@ -416,7 +362,7 @@ class _Parser(CommandReader):
                 words.append(self.word())
         if self.peek(";") and not self.peek(";;") and not self.peek(";&"):
             self.at += 1
-        self._newlines()
+        self.skip_newlines()
         return words
 
     def _counting_loop(self) -> None:
@@ -428,42 +374,23 @@ class _Parser(CommandReader):
             self.origins[begun[1]] = "plain"
         while self.at < self.end and not self.peek("))"):
             parts += self.peek(";")
-            self._arithmetic_part()
+            self.arithmetic_part()
         if not self.peek("))") or parts != 3:
             raise Unparsable("a loop is not closed, or has no three parts")
         built = Builder()
         built.gap(*self.names_in(self.text[first : self.at]))
-        self._head(_literal("(("), built.word(self.text[first : self.at]))
+        self.head(literal("(("), built.word(self.text[first : self.at]))
         self.at += 2
         self.skip_blanks()
         if self.peek(";") and not self.peek(";;") and not self.peek(";&"):
             self.at += 1
-        self._newlines()
-        if self._is_word("{"):
+        self.skip_newlines()
+        if self.is_word("{"):
             self.at += 1
             self._braces()
         else:
             self._do()
         self.origins = origins
-
-    def _arithmetic_part(self) -> None:
-        self.has_arithmetic = True
-        char = self.text[self.at]
-        if char in "'\"\\[]\n":
-            raise Unparsable("its arithmetic is not plain")
-        if char == "(":
-            self.at += 1
-            self._nest(1)
-            while self.at < self.end and not self.peek(")"):
-                self._arithmetic_part()
-            self._nest(-1)
-            self.at += 1
-        elif char == ")":
-            raise Unparsable("its arithmetic is not plain")
-        elif char in "$`":
-            self.quoted(char, Builder(), escapes="")
-        else:
-            self.at += 1
 
     def _function(self) -> None:
         self.skip_blanks()
@@ -482,108 +409,17 @@ class _Parser(CommandReader):
         place = len(self.drafts)
         self._expect("in")
         while True:
-            self._newlines()
-            if self._is_word("esac"):
+            self.skip_newlines()
+            if self.is_word("esac"):
                 self.at += len("esac")
-                self.drafts.insert(place, Draft(words=[_literal("case"), *words]))
+                self.drafts.insert(place, Draft(words=[literal("case"), *words]))
                 return
-            words += self._patterns()
+            words += self.patterns()
             origins = dict(self.origins)
             end = self._list(frozenset((";;", ";&", ";;&", "esac")), may_be_empty=True)
             self.origins = origins
             if end != "esac":
                 self.at += len(end)
-
-    def _patterns(self) -> list[Word]:
-        words: list[Word] = []
-        if self.peek("("):
-            self.at += 1
-        while True:
-            self.skip_blanks()
-            before = self.at
-            word = self.word()
-            self.skip_blanks()
-            if self.at == before or not word.raw or not (self.peek("|") or self.peek(")")):
-                raise Unparsable("a pattern of a case is not understood")
-            words.append(
-                Word(word.raw, word.value, (word.value,) if word.value is not None else (None,), word.expansions)
-            )
-            self.at += 1
-            if self.text[self.at - 1] == ")":
-                return words
-
-    # --- tests ---------------------------------------------------------------------------------------------------
-
-    def _test(self) -> None:
-        """Read `[[ ... ]]` as one command whose words are what is compared."""
-        words = [_literal("[[")]
-        self._test_or(words)
-        if not self._is_word("]]"):
-            raise Unparsable("a test is not understood")
-        self.at += 2
-        self._head(*words)
-
-    def _test_or(self, words: list[Word]) -> None:
-        while True:
-            self._test_term(words)
-            self._newlines()
-            if not (self.peek("||") or self.peek("&&")):
-                return
-            self.at += 2
-
-    def _test_term(self, words: list[Word]) -> None:
-        self._newlines()
-        while self._is_word("!"):
-            self.at += 1
-            self._newlines()
-        if self.peek("("):
-            self.at += 1
-            self._nest(1)
-            self._test_or(words)
-            self._nest(-1)
-            if not self.peek(")"):
-                raise Unparsable("a test is not understood")
-            self.at += 1
-            return
-        first = self._test_word(words)
-        self.skip_blanks()
-        if _UNARY.fullmatch(first.raw) and not self.peek("]]"):
-            self._test_word(words)
-            return
-        operator = next((known for known in _BINARY if self._is_word(known)), None)
-        if operator is not None:
-            self.at += len(operator)
-            words.append(_literal(operator))
-            self.skip_blanks()
-            self._test_word(words, is_pattern=operator in ("=", "==", "!=", "=~"), is_regex=operator == "=~")
-
-    def _test_word(self, words: list[Word], *, is_pattern: bool = False, is_regex: bool = False) -> Word:
-        if self.at >= self.end or self._is_word("]]"):
-            raise Unparsable("a test is not understood")
-        first, built, parts = self.at, Builder(), 0
-        while self.at < self.end:
-            char = self.text[self.at]
-            if is_regex and char in "()|":
-                parts += (char == "(") - (char == ")")
-                if parts < 0:
-                    break
-                self.at += 1
-                built.literal(char)
-            elif char in META and not self.text.startswith(("<(", ">("), self.at):
-                break
-            else:
-                read = self.word()
-                built.pieces += read.pieces
-                built.text.append(read.value or "")
-                built.expansions += read.expansions
-                built.has_expansion = built.has_expansion or read.value is None
-        if self.at == first or parts > 0:
-            raise Unparsable("a test is not understood")
-        word = built.word(self.text[first : self.at])
-        if is_pattern or word.value is not None:  # no word of a test means files
-            word = Word(word.raw, word.value, (word.value,), word.expansions)
-        words.append(word)
-        return word
 
     _COMPOUND: Final[dict[str, Callable[[_Parser], None]]] = {
         "coproc": _refuse,
@@ -591,16 +427,12 @@ class _Parser(CommandReader):
         "select": _for,
         "function": _function,
         "case": _case,
-        "[[": _test,
+        "[[": ConditionReader.test,
         "if": _if,
         "while": _while,
         "until": _while,
         "{": _braces,
     }
-
-
-def _literal(text: str) -> Word:
-    return Word(text, text, (text,))
 
 
 def _quoted_text(word: Word) -> str:

@@ -16,7 +16,8 @@ from greenroom.permissions._shell_lexer import META, Builder, Lexer
 from greenroom.permissions._shell_words import Command, Redirect, Unparsable, Word
 
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[A-Za-z0-9_]*\])?\+?=")
-_ODD_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[.*\]\+?=", re.DOTALL)
+# Where an assignment may stand, bash reads on to the bracket that closes a subscript, whatever lies between.
+_SUBSCRIPT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[(?![A-Za-z0-9_]*\]\+?=)")
 _DESCRIPTOR_NAME: Final = re.compile(r"\{[A-Za-z_][A-Za-z0-9_\[\]]*\}")
 _DESCRIPTOR: Final = re.compile(r"[0-9]+-?|-")
 _REDIRECTS: Final = ("<<-", "<<<", "<<", "<>", "<&", "<", "&>>", "&>", ">>", ">&", ">|", ">")
@@ -106,7 +107,8 @@ class CommandReader(Lexer):
             if _DESCRIPTOR_NAME.fullmatch(word.raw):
                 raise Unparsable("a descriptor has a name")
         if draft.words or _ASSIGNMENT.match(word.raw) is None:
-            if not draft.words and _ODD_ASSIGNMENT.match(word.raw):
+            takes_assignments = not draft.words or draft.words[0].value in _TAKE_ARRAYS
+            if takes_assignments and _SUBSCRIPT.match(word.raw):
                 raise Unparsable("an assignment has an unusual subscript")
             if _is_array(word) and (not draft.words or draft.words[0].value not in _TAKE_ARRAYS):
                 raise Unparsable("an array stands where none can")
@@ -126,6 +128,8 @@ class CommandReader(Lexer):
         if self.at >= self.end or (self.text[self.at] in META and not self.text.startswith(("<(", ">("), self.at)):
             raise Unparsable("a redirection has no target")
         target = self.word()
+        if target.raw.isdecimal() and (self.peek("<") or self.peek(">")):
+            raise Unparsable("a redirection has no target")
         if operator in ("<<", "<<-"):
             is_literal = any(char in target.raw for char in "'\"\\")
             if (target.value is None and not is_literal) or "$" in target.raw or "`" in target.raw:

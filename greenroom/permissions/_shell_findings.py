@@ -22,12 +22,13 @@ from greenroom.permissions._file_commands import FileUse, cd_target, file_use
 from greenroom.permissions._findings import Findings, Need, parameter_matches, path_need, whole_tool_rule
 from greenroom.permissions._git_commands import shown_paths
 from greenroom.permissions._guards import critical_removal
+from greenroom.permissions._options import is_option, names
 from greenroom.permissions._place import Place, files_hidden_from
 from greenroom.permissions._reader_table import READERS
 from greenroom.permissions._request import Request
 from greenroom.permissions._rules import Effect, Rule, Scope, is_parameter, names_tool
 from greenroom.permissions._shell import HIDDEN
-from greenroom.permissions._shell_words import Command, Redirect, Unparsable, Word, program
+from greenroom.permissions._shell_words import Command, Redirect, Unparsable, Word, git_command, program
 from greenroom.permissions._text_patterns import TextPattern, command_pattern
 from greenroom.permissions._unwrap import (
     Part,
@@ -46,38 +47,22 @@ MAX_PIECES: Final = 100
 """How many pieces of a script that cannot be read are taken for commands."""
 
 _SEPARATORS: Final = re.compile(r"[;&|\n\r(){}`]+|\$\(")
-_GRAMMAR: Final = frozenset(["if", "then", "elif", "else", "while", "until", "do", "time", "!", "{", "-p", "--"])
+_TERMINAL: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+"""Sequences that a terminal obeys."""
+_GRAMMAR: Final = names("if then elif else while until do time ! { -p --")
 _NO_PREFIX: Final = frozenset(("watch", "setsid", "ionice", "flock"))
-_PRINTERS: Final = frozenset(
-    (
-        *READERS,
-        *[
-            "sed",
-            "gsed",
-            "awk",
-            "gawk",
-            "mawk",
-            "nawk",
-            "jq",
-            "less",
-            "more",
-            "most",
-            "bat",
-            "batcat",
-            "base64",
-            "base32",
-            "zcat",
-            "bzcat",
-            "xzcat",
-            "zless",
-            "zgrep",
-            "pr",
-            "split",
-            "dd",
-        ],
+_PRINTERS: Final = (
+    frozenset(READERS)
+    | names(
+        "sed gsed awk gawk mawk nawk jq less more most bat batcat base64 base32 zcat bzcat xzcat zless zgrep pr split dd ln install "
+        "rsync scp tar zip curl"
     )
-) - {"basename", "dirname", "type", "which", "tr", "date", "id", "groups", "seq"}
-"""Programs that print what the files hold which they are given."""
+) - names("basename dirname type which tr date id groups seq")
+"""Programs that print, copy or send what the files hold which they are given."""
+_MAKES_LINKS: Final = names("ln mv tar bsdtar unzip rsync cpio 7z patch")
+_GIT_MAKES_LINKS: Final = names(
+    "checkout switch pull clone stash merge reset apply am rebase worktree cherry-pick restore submodule revert"
+)
 _LOCAL: Final = re.compile(r"([a-z_][a-z0-9_]*)=")
 _FREE_TARGETS: Final = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
 _SUBCOMMAND: Final = re.compile(r"[a-z][a-z0-9-]*")
@@ -149,7 +134,7 @@ def _plain_commands(script: str) -> Iterator[str]:
     """Yield what may be commands of a script that no shell would read so: between what separates commands, without disguise."""
     pieces: dict[str, None] = {}
     for filler in ("", " ", "\n"):
-        plain = re.sub(r"[^\S \t\n]", " ", HIDDEN.sub(filler, script))
+        plain = re.sub(r"[^\S \t\n]", " ", HIDDEN.sub(filler, _TERMINAL.sub(filler, script)))
         pieces |= dict.fromkeys(_SEPARATORS.split(plain))
     for piece in itertools.islice(pieces, MAX_PIECES):
         words = piece.split()
@@ -180,6 +165,8 @@ class _Finder:
     changes_dir: bool = attrs.field(init=False)
     changes_shell: bool = attrs.field(init=False)
     """Whether an option of the shell may be another when a pattern is resolved."""
+    makes_links: bool = attrs.field(init=False)
+    """Whether paths may lead elsewhere, once the script runs, than they do now."""
     whole: Rule | None = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -187,6 +174,7 @@ class _Finder:
         names = {program(words) for part in self.parts for words in part.reached}
         self.changes_dir = bool(names & {"cd", "pushd", "popd"})
         self.changes_shell = bool(names & {"shopt", "set", "enable"})
+        self.makes_links = any(_makes_links(words) for part in self.parts for words in part.reached)
         self.whole = whole_tool_rule(self.request, Effect.ALLOW)
 
     def find(self) -> None:
@@ -238,7 +226,7 @@ class _Finder:
             elif name in _PRINTERS:
                 use = file_use(words)
                 listed = use.paths if use is not None else words[1:]
-                texts = [word.value for word in listed if word.value and not word.value.startswith("-")]
+                texts = [text for word in listed for text in _paths_in(word.value or "", is_known=use is not None)]
                 is_open = any(word.value is None and not word.is_process for word in listed)
                 dirs = self.dirs or [self.request.cwd]
             else:
@@ -274,7 +262,9 @@ class _Finder:
 
     def _paths(self, use: FileUse) -> tuple[bool, str | None]:
         """Return whether all paths of a known command lie where that is free, and one that does not."""
-        is_free = not (use.is_git and self.changes_dir)
+        is_free = not (use.is_git and self.changes_dir) and (
+            use.is_git or use.is_edit or not self.makes_links or not use.paths
+        )
         if use.searches and files_hidden_from("Read", self.place.policy, self.place.request.cwd) is not None:
             is_free = False  # it may show a file that a rule keeps from being read
         blocked: str | None = None
@@ -342,6 +332,7 @@ class _Finder:
                 self.found.note(effect, text, next((one for one in rules if one.tool in ("Edit", "Write")), None))
         for path in places:
             need = self._file(target.value or "", path, is_edit=redirect.is_write)
+            need = attrs.evolve(need, is_read=need.is_read and not self.makes_links)
             self.found.needs.append(attrs.evolve(need, text=text, rule=self.whole or need.rule))
 
     # --- the current folder --------------------------------------------------------------------------------------
@@ -383,6 +374,25 @@ def _is_plain_assignment(word: Word) -> bool:
 
 def _all_harmless(command: Command) -> bool:
     return all(map(is_harmless, (*command.assignments, *command.words, *command.texts)))
+
+
+def _makes_links(words: Sequence[Word]) -> bool:
+    """Whether a command may put a link where none was: moved, copied with its folder, unpacked, or checked out."""
+    name = program(words)
+    if name == "git":
+        at = git_command(words)
+        return at < len(words) and words[at].value in _GIT_MAKES_LINKS
+    recursive = ("-r", "-R", "-a", "-d", "-P", "--recursive", "--archive", "--no-dereference")
+    copies = name == "cp" and any(is_option(word.value or "$", dict.fromkeys(recursive)) for word in words[1:])
+    return copies or name in _MAKES_LINKS
+
+
+def _paths_in(text: str, *, is_known: bool) -> Iterator[str]:
+    """Yield what may be a path in an argument: all of it, or what stands behind `=` or `@`."""
+    if text and not text.startswith("-"):
+        yield text
+    if not is_known:
+        yield from filter(None, (text.partition("=")[2], text.rpartition("@")[2] if "@" in text else ""))
 
 
 def _parents(folder: str) -> Iterator[str]:

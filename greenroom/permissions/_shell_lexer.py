@@ -97,6 +97,8 @@ class Lexer:
 
     def word(self) -> Word:
         """Read the word that begins here; there is one."""
+        if self.peek("#"):
+            raise Unparsable("a comment stands where a word should")
         first, built = self.at, Builder()
         while self.at < self.end:
             char = self.text[self.at]
@@ -243,7 +245,7 @@ class Lexer:
     def names_in(self, expression: str) -> list[Expansion]:
         """Return what an arithmetic expression reads: variables by name, with or without `$`; expansions count by themselves."""
         names = dict.fromkeys(_NAME.findall(re.sub(r"\b0[xX][0-9A-Fa-f]+\b", "0", expression)))
-        return [Expansion("expression", name, True, self.origins.get(name, "")) for name in names]
+        return [Expansion("expression", name, is_quoted=True, origin=self.origins.get(name, "")) for name in names]
 
     def _ansi_quotes(self, built: Builder) -> None:
         self.at += 2

@@ -12,11 +12,13 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final, final
 
 import attrs
 
 from greenroom.permissions._hidden_texts import hides_text
+from greenroom.permissions._options import names
 from greenroom.permissions._shell import parse_script
 from greenroom.permissions._shell_words import Command, Pieces, Unparsable, Word, git_command, program
 from greenroom.permissions._wrapper_table import ANYWHERE, COMMAND_OPTION, JOIN_WORDS, SHELLS, WRAPPERS
@@ -28,10 +30,6 @@ GAP: Final = Word("...", None, (None,))
 """A command that only shows when it runs."""
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 _LINKER: Final = re.compile(r"ld(?:-linux|-musl)?[\w.-]*\.so(?:\.[0-9]+)*")
 _FIND_EXEC: Final = frozenset(("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"))
 _STDIN: Final = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
@@ -39,14 +37,14 @@ _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _SPLIT_STRING: Final = re.compile(r"(?:-[A-Za-z0-9]*S|--split-string=?)(.*)", re.DOTALL)
 _DURATION: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?")
 _GIT_SCRIPTS: Final = {
-    "rebase": _names("-x --exec"),
-    "difftool": _names("-x --extcmd"),
-    "submodule": _names("foreach --recursive"),
-    "bisect": _names("run"),
-    "filter-branch": _names("--tree-filter --index-filter --env-filter --msg-filter --commit-filter"),
+    "rebase": names("-x --exec"),
+    "difftool": names("-x --extcmd"),
+    "submodule": names("foreach --recursive"),
+    "bisect": names("run"),
+    "filter-branch": names("--tree-filter --index-filter --env-filter --msg-filter --commit-filter"),
 }
 
-SAFE_VARIABLES: Final = _names(
+SAFE_VARIABLES: Final = names(
     "LANG LANGUAGE LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME TZ TERM COLORTERM NO_COLOR FORCE_COLOR CLICOLOR "
     "CI NODE_ENV RUST_LOG RUST_BACKTRACE GOOS GOARCH CGO_ENABLED PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE COLUMNS LINES"
 )
@@ -78,8 +76,20 @@ def parts_of(script: str) -> tuple[Part, ...]:
     Raises:
         Unparsable: The script, or a text in it that is a script, is not understood for certain.
     """
+    found = _parts_of(script)
+    if isinstance(found, str):
+        raise Unparsable(found)
+    return found
+
+
+@lru_cache(maxsize=64)  # a call is decided about more than once: before and after its paths are looked up
+def _parts_of(script: str) -> tuple[Part, ...] | str:
+    """Return the commands, or why they cannot be told."""
     parts: list[Part] = []
-    _collect(script, 0, parts)
+    try:
+        _collect(script, 0, parts)
+    except Unparsable as error:
+        return str(error)
     return tuple(parts)
 
 

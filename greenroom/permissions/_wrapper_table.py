@@ -8,17 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
+from greenroom.permissions._options import names
 
 ANYWHERE: Final = 1_000
 """Any word may be the program that is run: so many options take values, or so many values, that no count helps."""
 
 WRAPPERS: Final[Mapping[str, int]] = {
     **dict.fromkeys(
-        _names(
+        names(
             "time gtime nice gnice nohup gnohup stdbuf gstdbuf command builtin noglob exec env genv xargs gxargs sudo doas watch "
             "setsid strace ltrace busybox toybox parallel sem unbuffer caffeinate setpriv linux32 linux64 i386 i486 i586 i686 "
             "x86_64 ppc ppc32 ppc64 s390 s390x sparc mips uname26 fakeroot ssh-agent dbus-run-session dbus-launch eatmydata "
@@ -29,14 +26,14 @@ WRAPPERS: Final[Mapping[str, int]] = {
         0,
     ),
     **dict.fromkeys(
-        _names(
+        names(
             "timeout gtimeout flock chrt taskset chroot fakechroot runuser setarch gosu su-exec ssh ionice choom uclampset coresched "
             "setuidgid envdir envuidgid direnv dotenv cpulimit"
         ),
         1,
     ),
     **dict.fromkeys(
-        _names(
+        names(
             "bwrap proot firejail nsjail minijail0 unshare nsenter systemd-run systemd-nspawn prlimit gpg-agent gdb lldb perf qemu "
             "start-stop-daemon run-parts schroot cgexec numactl softlimit chpst runcon aa-exec sandbox-exec capsh apptainer "
             "singularity toolbox distrobox flatpak-spawn lxc machinectl docker podman nerdctl kubectl conda mamba poetry pipenv "
@@ -50,16 +47,16 @@ WRAPPERS: Final[Mapping[str, int]] = {
 }
 """How many words of its own a program takes before the command that it runs, options and their values apart."""
 
-SHELLS: Final = _names("sh bash dash zsh ksh mksh ash rbash yash fish csh tcsh posh oksh loksh")
-JOIN_WORDS: Final = _names("watch parallel sem ssh")
+SHELLS: Final = names("sh bash dash zsh ksh mksh ash rbash yash fish csh tcsh posh oksh loksh")
+JOIN_WORDS: Final = names("watch parallel sem ssh")
 """Programs that give what they run to a shell: the words together, or each for itself."""
-COMMAND_OPTION: Final = _names("su runuser script flock sg newgrp capsh npx npm nix nix-shell expect entr")
+COMMAND_OPTION: Final = names("su runuser script flock sg newgrp capsh npx npm nix nix-shell expect entr")
 """Programs whose `-c` or `--command` is a script."""
 
 CODE: Final[Mapping[str, str]] = {
     name: options
     for names, options in {
-        "python pypy": "-c",
+        "python pypy": "-c -mtimeit -mcode -mpdb",
         "perl raku": "-e -E -M -m -d",
         "ruby": "-e",
         "node nodejs deno bun tsx ts-node": "-e -p --eval --print -r --require --import eval repl -pe",
@@ -102,28 +99,28 @@ CODE: Final[Mapping[str, str]] = {
 }
 """Options by which a program runs a text that stands in the command, or a program that it names."""
 
-ALWAYS_CODE: Final = _names(
-    "ed red ex alias bind compgen complete enable fc crontab at batch sqlite3 m4 gnuplot dc expect socat osascript screen tmux "
+ALWAYS_CODE: Final = names(
+    "ed red ex alias bind compgen complete enable fc crontab at batch sqlite3 m4 gnuplot dc expect socat osascript screen tmux parallel sem "
     "hyperfine concurrently watchexec nodemon entr pee nix-shell xterm uxterm rxvt urxvt konsole kitty alacritty foot gnome-terminal"
 )
 """Programs and builtins that are given texts which they run, in whatever way they are called."""
-STDIN_CODE: Final = _names(
+STDIN_CODE: Final = names(
     "python pypy perl ruby node nodejs php lua luajit deno bun julia R tclsh wish ghci irb pry jshell guile racket sbcl psql mysql "
     "mariadb ftp lftp gdb lldb csi clojure"
 )
 """Programs that run what they read, where no file is named."""
 
-RUN_LATER: Final = _names(
+RUN_LATER: Final = names(
     "BASH_ENV ENV PROMPT_COMMAND PS0 PS1 PS2 PS3 PS4 SHELLOPTS BASHOPTS BASH_LOADABLES_PATH PAGER MANPAGER EDITOR VISUAL "
     "BROWSER FCEDIT LESSOPEN LESSCLOSE LESS LESSEDIT MORE GIT_PAGER GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_SSH GIT_SSH_COMMAND "
     "GIT_ASKPASS GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND GIT_EXEC_PATH GIT_TEMPLATE_DIR GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS "
     "GIT_CONFIG GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM SSH_ASKPASS SUDO_ASKPASS SUDO_EDITOR PERL5OPT PERL5DB RUBYOPT NODE_OPTIONS "
     "PYTHONSTARTUP PYTHONBREAKPOINT MAKEFLAGS GNUMAKEFLAGS MFLAGS RSYNC_RSH CVS_RSH TAR_OPTIONS ZIPOPT EXINIT VIMINIT "
     "RIPGREP_CONFIG_PATH RUSTC_WRAPPER JAVA_TOOL_OPTIONS LD_PRELOAD LD_AUDIT npm_config_script_shell npm_config_node_options "
-    "command_not_found_handle BASH_COMPAT"
+    "BASH_ALIASES BASH_CMDS BASH_COMPAT"
 )
 """Variables whose text a shell or another program runs, or that name what it runs."""
-HARMLESS_VALUES: Final = _names("cat true false : less 0 1")
+HARMLESS_VALUES: Final = names("cat true false : less 0 1")
 """Values of such variables that run nothing else."""
 
 GIT_CONFIG_RUNS: Final = (

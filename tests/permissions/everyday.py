@@ -62,7 +62,7 @@ class Everyday:
 def everyday() -> list[Everyday]:
     """Return the commands of the file."""
     lines = FILE.read_text(encoding="utf-8").splitlines()
-    return [Everyday(*(line.split("\t") + [""])[:4]) for line in lines]
+    return [Everyday(*[*line.split("\t"), ""][:4]) for line in lines]
 
 
 def main() -> int:
