@@ -49,12 +49,7 @@ class Asking(Protocol):
 
 
 async def ask_model(
-    asking: Asking,
-    request: ModelRequest,
-    keep: Keep,
-    parent: int,
-    *,
-    renew: Renew | None = None,
+    asking: Asking, request: ModelRequest, keep: Keep, parent: int, *, renew: Renew | None = None
 ) -> ModelResponse:
     """Ask the model once and return what it said, as `keep` kept it.
 

@@ -27,18 +27,9 @@ from greenroom.core import Event, Ports, Recorder, UsageError, open_bare_nursery
 from greenroom.core.sources import Diagnostic, FoundPlugins, Kind, Places
 from greenroom.hooks import HookServices
 from greenroom.mcp import TOKENS_FOLDER, FoundServers, HookCaller, McpServers, McpServices, McpSettings, start_servers
-from greenroom.models import (
-    MODEL_FILE,
-    Budget,
-    Model,
-    ModelNames,
-    ModelSettings,
-    Pricing,
-    RetryBudget,
-    recording,
-    with_settings,
-)
+from greenroom.models import Model, ModelNames, ModelSettings
 from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
+from greenroom.session._budget import layered
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation, SessionGround
 from greenroom.session._elicitation import Elicitations
@@ -56,7 +47,6 @@ from greenroom.session._resume import TRANSCRIPTS, transcript_name, transcript_o
 from greenroom.session._rewinding import looking_first, open_checkpoints
 from greenroom.session._settings import SessionSettings, Settings, load_settings
 from greenroom.session._settings_files import SettingSource, Stamps, read_sources, settings_stamps
-from greenroom.session._spent import read_spent
 from greenroom.session._title import Title
 from greenroom.session._worktree_hooks import SettingsWorktreeHooks
 from greenroom.skills import SkillSource
@@ -245,25 +235,6 @@ def _policy_of(wish: Wish, settings: Settings, tools: ToolSet, cwd: Path, home: 
     return attrs.evolve(policy, directories=(*policy.directories, *map(str, wish.added))), problems
 
 
-async def layered(plan: Plan, model: Model, journal: Journal, ports: Ports, run_folder: Path) -> tuple[Model, Budget]:
-    """Return the model with the layers that the settings ask for, and the budget of the session, earlier usage included."""
-    settings = plan.settings.scalars.models
-    pricing = Pricing() if settings is None else settings.pricing
-    budget = Budget(
-        None if settings is None else settings.budget,
-        pricing=pricing,
-        spent=await ports.blocking.run(read_spent, run_folder, pricing) if plan.is_resumed else None,
-        now_s=ports.clock.bind(),
-    )
-    write = partial(journal.write_before, Path(MODEL_FILE)) if plan.settings.scalars.record_model else None
-    if settings is not None:
-        shared = RetryBudget()
-        return with_settings(
-            model, settings, budget=budget, chance=ports.chance, retry_budget=shared, write=write
-        ), budget
-    return model if write is None else recording(model, write), budget
-
-
 @asynccontextmanager
 async def open_surroundings(
     run_folder: Path, plan: Plan, *, ports: Ports, recorder: Recorder
@@ -316,7 +287,8 @@ async def compose(
     ports: Ports,
 ) -> Composition:
     """Return what makes the agents of a session; its MCP servers have been started, and may not be connected yet."""
-    model, budget = await layered(plan, hosted.model, journal, ports, run_folder)
+    earlier = run_folder if plan.is_resumed else None
+    model, budget = await layered(plan.settings.scalars, hosted.model, journal, ports, earlier=earlier)
     elicitations = Elicitations(host=hosted.elicit, recorder=journal.recorder, on_elicited=hosted.watch.on_elicited)
     services = _mcp_services(plan, around, elicitations, run_folder, ports)
     found = plan.servers

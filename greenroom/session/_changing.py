@@ -33,6 +33,11 @@ class OfItself:
     _ports: Ports
 
     @property
+    def is_sandboxed(self) -> bool:
+        """True if commands run in a sandbox; where that cannot be had, they are refused."""
+        return self._composition.services.sandbox is not None
+
+    @property
     def title(self) -> str:
         """What people call the session, as a hook or `set_title` said; empty where nobody did. A resumed session keeps it."""
         return self._composition.title.text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Unpack, final
@@ -34,7 +34,7 @@ from greenroom.session._resume import Beginning, Fork, copy_conversation, find_s
 from greenroom.session._session import Session
 from greenroom.session._settings_watch import SettingsWatch
 from greenroom.session._stay import settle, with_worktree
-from greenroom.supervisor import SupervisorSpec, open_runtime
+from greenroom.supervisor import Runtime, SupervisorSpec, open_runtime
 from greenroom.tools import Tool, ToolSet
 from greenroom.tools.builtin import READ_ONLY_TOOLS
 from greenroom.trace import Journal, open_journal, runs_folder
@@ -222,11 +222,10 @@ async def _running(
                 await _watch_files(around.nursery, composition, session, ports)
                 if plan.settings.scalars.extract_memory:
                     session.asides.extract_after_turns(around.nursery.start_soon)
-                blocked = watch_steps(runtime, limit_s=BLOCKED_S, has_thread=False)
                 door = open_door(
                     folder, session.inbox, plan.settings.scalars.neighbours, recording=journal, ports=ports
                 )
-                with blocked if isinstance(ports.clock, SystemClock) else nullcontext():
+                with _watched_steps(runtime, ports):
                     async with door, _looked_after(session):
                         yield session
             state = State.KILLED if session.was_killed or session.was_stopped else State.COMPLETED
@@ -239,6 +238,13 @@ async def _running(
             recorder.emit(SessionEnded(state=state.value, error=error))
             if session is not None:
                 session.close_streams()
+
+
+def _watched_steps(runtime: Runtime, ports: Ports) -> AbstractContextManager[object]:
+    """Return what records steps that block the event loop; under a virtual clock nothing blocks."""
+    if not isinstance(ports.clock, SystemClock):
+        return nullcontext()
+    return watch_steps(runtime, limit_s=BLOCKED_S, has_thread=False)
 
 
 async def _hide(folder: Path, journal: Journal, ports: Ports) -> None:

@@ -192,11 +192,6 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         return self._composition.servers
 
     @property
-    def is_sandboxed(self) -> bool:
-        """True if commands run in a sandbox; where that cannot be had, they are refused."""
-        return self._services.sandbox is not None
-
-    @property
     def permission_mode(self) -> str:
         """How the main agent's calls are treated that no rule speaks about."""
         policy = self._composition.policy if self._main_home is None else self._main_home.policy

@@ -1,14 +1,57 @@
-"""Model usage of the earlier processes of a session, read from its journal."""
+"""The budget of a session, which counts what its earlier processes have used, and the layers around its model."""
 
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 from greenroom.agents import AgentDefined, ModelEnded, ModelRetried
-from greenroom.models import BudgetExceeded, Pricing, Spent, Usage
+from greenroom.core import Ports
+from greenroom.models import (
+    MODEL_FILE,
+    Budget,
+    BudgetExceeded,
+    Model,
+    Pricing,
+    RetryBudget,
+    Spent,
+    Usage,
+    recording,
+    with_settings,
+)
 from greenroom.session._lines import objects_of
-from greenroom.trace import JOURNAL
+from greenroom.session._settings import SessionSettings
+from greenroom.trace import JOURNAL, Journal
+
+
+async def layered(
+    session: SessionSettings, model: Model, journal: Journal, ports: Ports, *, earlier: Path | None
+) -> tuple[Model, Budget]:
+    """Return the model with the layers that the settings ask for, and the budget of the session.
+
+    Args:
+        session: The settings.
+        model: What the program gave.
+        journal: Takes the recording of the model, if there is one.
+        ports: Time, chance and threads.
+        earlier: The folder of the run that is continued, whose usage counts; None for a new one.
+    """
+    settings = session.models
+    pricing = Pricing() if settings is None else settings.pricing
+    budget = Budget(
+        None if settings is None else settings.budget,
+        pricing=pricing,
+        spent=None if earlier is None else await ports.blocking.run(read_spent, earlier, pricing),
+        now_s=ports.clock.bind(),
+    )
+    write = partial(journal.write_before, Path(MODEL_FILE)) if session.record_model else None
+    if settings is not None:
+        shared = RetryBudget()
+        return with_settings(
+            model, settings, budget=budget, chance=ports.chance, retry_budget=shared, write=write
+        ), budget
+    return model if write is None else recording(model, write), budget
 
 
 def read_spent(run_folder: Path, pricing: Pricing) -> Spent:
