@@ -227,6 +227,8 @@ def settings_of(flags: RunFlags, allow: Sequence[str], deny: Sequence[str]) -> t
         given = with_delegation(given, coordinator=True)
     if flags.record:
         given = {**given, "record_model": True}
+    if flags.child_permission is not None:
+        given = {**given, "child_permission": flags.child_permission}
     return given, hosted
 
 

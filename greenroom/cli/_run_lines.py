@@ -46,6 +46,8 @@ class Opening:
     cwd: str
     model: str
     permission_mode: str
+    freer_children: str = ""
+    """The mode of its agents, where it may do more."""
     version: str
     api_key_source: str
     """The variable that the key came from; `none` where there is none."""
@@ -115,6 +117,7 @@ def init_line(opening: Opening, *, uuid: str) -> Line:
         "mcp_servers": [{"name": name, "status": status} for name, status in opening.servers],
         "model": opening.model,
         "permissionMode": opening.permission_mode,
+        **({"childPermissionMode": opening.freer_children} if opening.freer_children else {}),
         "slash_commands": list(opening.commands),
         "agents": list(opening.agents),
         "skills": list(opening.skills),

@@ -416,6 +416,7 @@ def opening_of(session: Session) -> Opening:
         cwd=str(session.cwd),
         model=session.model,
         permission_mode=session.permission_mode,
+        freer_children=session.freer_children,
         version=__version__,
         api_key_source=key_source(),
         tools=session.tools,
