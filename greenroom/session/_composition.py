@@ -353,10 +353,10 @@ class Composition(InForce):
         return known[2]
 
     def _make_policy(self, definition: AgentDefinition, *, is_child: bool, wish: ChildWish | None = None) -> Policy:
-        mode, setting = self.policy.mode, None
+        mode, chosen, setting = self.policy.mode, self._settings.scalars.child_permission, None
         if is_child:
-            setting = child_setting(mode, self._settings.scalars.child_permission)
-            note = "" if definition.permission_mode else freer_note(mode, self.freer_children)
+            setting = child_setting(mode, chosen)
+            note = "" if definition.permission_mode else freer_note(mode, chosen)
             self.problems += [note] if note and note not in self.problems else []
         policy, problems = policy_of(self.policy, definition, setting=setting, has_mode=self._has_mode, wish=wish)
         self.problems += problems

@@ -125,9 +125,10 @@ def freer_mode(mode: Mode, setting: ChildPermission | None) -> Mode | None:
     return child if may_do_more(child, mode) else None
 
 
-def freer_note(mode: Mode, child: Mode | None) -> str:
-    """Return what people are told where children may do more than the session; empty where they may not."""
-    if child is None:
+def freer_note(mode: Mode, setting: ChildPermission | None) -> str:
+    """Return what people are told where children may do more than the session; empty where not, or where a setting chose it."""
+    child = freer_mode(mode, setting)
+    if child is None or setting is not None:
         return ""
     return (
         f"the agents that were started act in the mode {child}, which may do more than the session's mode {mode}; "
