@@ -230,6 +230,8 @@ def settings_of(flags: RunFlags, allow: Sequence[str], deny: Sequence[str]) -> t
     if flags.sandbox:
         said = given.get("sandbox")
         given = {**given, "sandbox": {**(said if isinstance(said, dict) else {}), "enabled": True}}
+    if flags.child_permission is not None:
+        given = {**given, "child_permission": flags.child_permission}
     return given, hosted
 
 

@@ -69,6 +69,13 @@ class RunFlags:
     permission_mode: Annotated[str | None, flag("default, acceptEdits, plan, dontAsk, auto or bypassPermissions.")] = (
         None
     )
+    child_permission: Annotated[
+        str | None,
+        flag(
+            "Where agents that are started have their mode from: definition, inherit or clamped, which keeps them to the "
+            "session's mode; the same as the setting."
+        ),
+    ] = None
     resume: Annotated[
         str | None,
         flag('A run to go on with: its id, its folder or "last". Without a prompt, with the turn that was cut.'),

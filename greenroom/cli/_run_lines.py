@@ -47,6 +47,8 @@ class Opening:
     model: str
     permission_mode: str
     is_sandboxed: bool = attrs.field(default=False, kw_only=True)
+    freer_children: str = attrs.field(default="", kw_only=True)
+    """The mode of its agents, where it may do more."""
     version: str
     api_key_source: str
     """The variable that the key came from; `none` where there is none."""
@@ -116,6 +118,7 @@ def init_line(opening: Opening, *, uuid: str) -> Line:
         "mcp_servers": [{"name": name, "status": status} for name, status in opening.servers],
         "model": opening.model,
         "permissionMode": opening.permission_mode,
+        **({"childPermissionMode": opening.freer_children} if opening.freer_children else {}),
         "slash_commands": list(opening.commands),
         "agents": list(opening.agents),
         "skills": list(opening.skills),

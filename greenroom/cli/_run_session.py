@@ -447,6 +447,7 @@ def opening_of(session: Session) -> Opening:
         model=session.model,
         permission_mode=session.permission_mode,
         is_sandboxed=session.is_sandboxed,
+        freer_children=session.freer_children,
         version=__version__,
         api_key_source=key_source(),
         tools=session.tools,

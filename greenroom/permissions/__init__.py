@@ -11,9 +11,9 @@ from greenroom.permissions._approvals import (
     Deny,
     Receipt,
 )
-from greenroom.permissions._decide import check, decide, hidden_tools, paths_of
+from greenroom.permissions._decide import check, decide, hidden_tools, paths_of, real_paths
 from greenroom.permissions._look import real_paths
-from greenroom.permissions._modes import ChildPermission, Mode, child_mode, parse_mode
+from greenroom.permissions._modes import ChildPermission, Mode, child_mode, may_do_more, parse_mode
 from greenroom.permissions._place import files_hidden_from
 from greenroom.permissions._policy import PROGRAM, PermissionSettings, Policy, merge_permissions, read_permissions
 from greenroom.permissions._refusals import Refusals
@@ -63,6 +63,7 @@ __all__ = [
     "decide",
     "files_hidden_from",
     "hidden_tools",
+    "may_do_more",
     "merge_permissions",
     "parse_mode",
     "parse_rule",

@@ -69,3 +69,8 @@ def child_mode(parent: Mode, definition: Mode | None, *, setting: ChildPermissio
     if setting == "clamped" and parent in _PARENT_WINS:
         return parent
     return definition or parent
+
+
+def may_do_more(child: Mode, session: Mode) -> bool:
+    """True if a child in its mode changes things unasked that its session's mode asks about or forbids."""
+    return child in _PARENT_WINS and session not in _PARENT_WINS

@@ -48,7 +48,7 @@ from greenroom.core.sources import FoundPlugins, Places
 from greenroom.hooks import HookServices, ParsedHooks
 from greenroom.mcp import McpServers, MissingServers, ServerStatus
 from greenroom.models import Budget, ModelNames, choose_model, read_effort
-from greenroom.permissions import ChildPermission, Mode, Policy, hidden_tools
+from greenroom.permissions import Mode, Policy, hidden_tools
 from greenroom.session._agent_hooks import AgentHooks
 from greenroom.session._agent_servers import ServerTool, reach_servers
 from greenroom.session._commands import Commands
@@ -60,8 +60,8 @@ from greenroom.session._finding import describes_place
 from greenroom.session._following import follow_files
 from greenroom.session._in_force import InForce
 from greenroom.session._leading import as_coordinator, give_scratchpad, open_folders, workers_in_words
-from greenroom.session._policy import policy_of
-from greenroom.session._settings import Settings
+from greenroom.session._policy import child_setting, freer_mode, freer_note, policy_of
+from greenroom.session._settings import Settings, SettingSource
 from greenroom.session._settings_files import SettingSource
 from greenroom.session._skill_ports import skill_ports, taking_up_by
 from greenroom.session._title import Title
@@ -355,13 +355,19 @@ class Composition(InForce):
         return known[2]
 
     def _make_policy(self, definition: AgentDefinition, *, is_child: bool, wish: ChildWish | None = None) -> Policy:
-        setting: ChildPermission | None = None
-        if is_child:  # who reviews calls reviews those of children as well, unless it is said otherwise
-            usual: ChildPermission = "clamped" if self.policy.mode is Mode.AUTO else "definition"
-            setting = self._settings.scalars.child_permission or usual
+        mode, chosen, setting = self.policy.mode, self._settings.scalars.child_permission, None
+        if is_child:
+            setting = child_setting(mode, chosen)
+            note = "" if definition.permission_mode else freer_note(mode, chosen)
+            self.problems += [note] if note and note not in self.problems else []
         policy, problems = policy_of(self.policy, definition, setting=setting, has_mode=self._has_mode, wish=wish)
         self.problems += problems
         return policy
+
+    @property
+    def freer_children(self) -> Mode | None:
+        """The mode of children whose definition says none, where it may do more than the session's; else None."""
+        return freer_mode(self.policy.mode, self._settings.scalars.child_permission)
 
     @property
     def _trusted(self) -> tuple[Path, ...]:

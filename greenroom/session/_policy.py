@@ -18,6 +18,8 @@ from greenroom.permissions import (
     Rule,
     Scope,
     ToolKind,
+    child_mode,
+    may_do_more,
     merge_permissions,
     parse_mode,
     parse_rule,
@@ -110,3 +112,25 @@ def policy_of(
         made, problems = policy.for_child(policy.mode if has_mode or said is None else said, deny=deny, agent=name)
     directories = (*made.directories, *map(str, definition.more_roots))
     return attrs.evolve(made, directories=directories), [str(one) for one in problems]
+
+
+def child_setting(mode: Mode, setting: ChildPermission | None) -> ChildPermission:
+    """Return where children have their mode from: who reviews calls reviews theirs as well, unless a setting says otherwise."""
+    return setting or ("clamped" if mode is Mode.AUTO else "definition")
+
+
+def freer_mode(mode: Mode, setting: ChildPermission | None) -> Mode | None:
+    """Return the mode of children whose definition says none, where it may do more than the session's; else None."""
+    child = child_mode(mode, None, setting=child_setting(mode, setting), may_bypass=False)
+    return child if may_do_more(child, mode) else None
+
+
+def freer_note(mode: Mode, setting: ChildPermission | None) -> str:
+    """Return what people are told where children may do more than the session; empty where not, or where a setting chose it."""
+    child = freer_mode(mode, setting)
+    if child is None or setting is not None:
+        return ""
+    return (
+        f"the agents that were started act in the mode {child}, which may do more than the session's mode {mode}; "
+        "child_permission: clamped (--child-permission clamped) keeps them to it"
+    )

@@ -350,13 +350,14 @@ def test_2_21_what_an_agent_of_an_untrusted_project_goes_without_is_said(place: 
     start = Answer([Call("Agent", {"description": "d", "prompt": "p", "subagent_type": "x"})])
     script: list[ReplyLike] = [start, bash("ls"), "child", start, "child", "done"]
 
-    done = place.call("run", "Go.", script=script)
+    chosen = ("--child-permission", "definition")
+    done = place.call("run", "Go.", *chosen, script=script)
     assert (done.code, done.out) == (0, "done\n")
     why = f"agent 'x' runs without its hooks: {path.parents[2]} is not trusted (--trust, is_trusted=True)"
     assert done.notes == [f"greenroom: note: {path}: {why}"]
     assert not (path.parents[2] / "ran").exists()
 
-    assert place.call("run", "Go.", "--trust", script=script).notes == []
+    assert place.call("run", "Go.", "--trust", *chosen, script=script).notes == []
     assert (path.parents[2] / "ran").exists()
 
 

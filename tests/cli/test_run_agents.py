@@ -30,7 +30,8 @@ from tests.cli.place import Done, Place, end_of, texts_of
 from tests.cli.served import served
 from tests.session.teamwork import asked
 
-STREAM = ("--output-format", "stream-json")
+CHOSEN = ("--child-permission", "definition")  # else a line says what agents may do
+STREAM = ("--output-format", "stream-json", *CHOSEN)
 
 
 def said_first(request: ReceivedRequest) -> str:
@@ -187,7 +188,7 @@ def test_an_agent_that_takes_too_long_is_named_and_the_run_is_an_error(place: Pl
     never = StreamReply(ending="stall", events=0)
     script = by_prompt({"Go.": [spawn("look", run_in_background=True), "It runs."], "look": [never]})
     place.monkeypatch.setenv(CEILING_VARIABLE, "50")
-    done, _ = place.run(script, "Go.", "--output-format", output_format)
+    done, _ = place.run(script, "Go.", "--output-format", output_format, *CHOSEN)
 
     assert done.code == 1
     (line,) = done.err.splitlines()
@@ -471,3 +472,20 @@ def test_6_70_agents_of_agents_are_waited_for_and_heard(tmp_path: Path) -> None:
     ends = [value for kind, value in calls if kind == "ended"]
     assert ends == [("It runs.", 2, None), ("I hear.", 1, TASK_NOTIFICATION), ("I hear.", 1, TASK_NOTIFICATION)]
     assert calls[-1] == ("closed", ())
+
+
+def test_agents_that_may_do_more_are_named_in_init_and_on_one_line(place: Place) -> None:
+    def run(*flags: str) -> Done:
+        script = by_prompt({"Go.": [spawn("look"), "Done."], "look": ["I looked."]})
+        return place.run(script, "Go.", "--output-format", "stream-json", *flags)[0]
+
+    free, clamped, wrong = run(), run("--child-permission", "clamped"), run("--child-permission", "none")
+
+    assert (free.code, clamped.code, wrong.code) == (0, 0, 2)
+    (line,) = free.err.splitlines()
+    assert "act in the mode acceptEdits" in line
+    assert "--child-permission clamped" in line
+    assert free.lines[0]["childPermissionMode"] == "acceptEdits"
+    assert clamped.err == ""
+    assert "childPermissionMode" not in clamped.lines[0]
+    assert len(wrong.err.splitlines()) == 1

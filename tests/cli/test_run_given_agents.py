@@ -35,7 +35,7 @@ def crew_of_two(request: ReceivedRequest) -> ReplyLike:
 
 
 def test_13_21_agents_of_the_program_are_listed_and_can_be_started(place: Place) -> None:
-    with talking(place, crew_of_two) as (talk, requests):
+    with talking(place, crew_of_two, "--child-permission", "definition") as (talk, requests):
         answer = talk.ask("initialize", agents={"critic": CRITIC})
         talk.say("Go.")
         result = talk.hear("result")

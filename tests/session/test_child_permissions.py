@@ -264,3 +264,25 @@ async def test_a_forks_question_is_raised_where_its_parents_are(tmp_path: Path, 
 
     assert [(one.agent, one.label, one.tool) for one in asked] == [(fork.id, "fork", "Write")]
     assert (tmp_path / "project" / "a.txt").exists()
+
+
+# --- children that may do more ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["default", "plan", "dontAsk", "acceptEdits", "auto", "bypassPermissions"])
+@pytest.mark.parametrize("setting", [None, "definition", "inherit", "clamped"])
+async def test_children_that_may_do_more_are_told_of_once(
+    tmp_path: Path, mode: str, setting: str | None, autojump_clock: MockClock
+) -> None:
+    """A session's mode that asks or forbids, and agents that act in acceptEdits: people hear of it and of what changes it."""
+    main = in_order(agent("a", subagent_type="general-purpose"), agent("b", subagent_type="general-purpose"), "Done.")
+    settings = {"child_permission": setting} if setting else {}
+    async with open_teamwork(tmp_path, main, mode=mode, settings=settings) as session:
+        before = session.freer_children
+        await session.run("Go.")
+        await session.wait_quiet()
+        told = [problem for problem in session.problems if "child_permission: clamped" in problem]
+
+    is_freer = mode in {"default", "plan", "dontAsk"} and setting in {None, "definition"}
+    assert before == ("acceptEdits" if is_freer else "")
+    assert len(told) == (is_freer and setting is None)  # a setting is a choice: nothing is left to say

@@ -80,8 +80,9 @@ async def crashed(folder: Path, call: Call, *, agents: Mapping[str, Any] | None 
         return call if len(request.messages) == 1 else "Waiting."
 
     pages = dict.fromkeys(("general-purpose", "Explore", *(agents or {})), works)
-    async with (
-        open_teamwork(folder, main, pages=pages, tools=(wait,), agents=agents, ports=recording_ports(disk)) as session,
+    options: Any = {"settings": {"limits": {"repeated_calls_end": 0}}, "ports": recording_ports(disk)}
+    async with (  # searchers do not have the tool: their calls fail, and are not to end them
+        open_teamwork(folder, main, pages=pages, tools=(wait,), agents=agents, **options) as session,
         trio.open_nursery() as nursery,
     ):
 
