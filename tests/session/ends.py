@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import Any, Final, final
 
 import attrs
+import pytest
 import trio
 
 from greenroom.actors import Ref
 from greenroom.agents import faults_of, load_conversation
 from greenroom.core import ActorEnded, Record, Stopping, TurnFailed, TurnKilled
 from greenroom.hooks import HookSource, SourceKind, parse_callbacks
+from greenroom.mcp import ToolInfo
 from greenroom.models import AnswerLike, Call, ModelRequest, ToolResultBlock
 from greenroom.session import EVENTS, FOLDS, Session
 from greenroom.tasks import TEAMMATE
@@ -32,6 +34,7 @@ from greenroom.teams import Team
 from greenroom.testing import run_virtual
 from greenroom.tools import Tool, tool
 from greenroom.trace import JOURNAL, Entry, check_journal, read_journal
+from tests.mcp.fakes import FakePeers, FakeServer
 from tests.session.teamwork import agent, kind, last_texts, notices, open_teamwork
 
 LIMIT_S: Final = 10_000.0
@@ -110,9 +113,11 @@ CALLS: Final[Mapping[str, Callable[[int], Call]]] = {
     "clash": lambda number: Call("Clash", {"number": number}),
     "fail": lambda number: Call("Fail", {"number": number}),
     "hook": lambda number: Call("Look", {"number": number}),
+    "mcp": lambda number: Call("mcp__far__work", {"takes_s": 1, "text": f"saw {number}"}),
     "agent": lambda number: agent(f"helper {number}", subagent_type="helper"),
 }
-"""`hook` has a callback before and after each call that fails when it is cancelled; `agent` starts agents of its own."""
+"""`hook` has a callback before and after each call that fails when it is cancelled; `mcp` are calls of a server; `agent` starts
+agents of its own."""
 SUBJECTS: Final[Mapping[str, tuple[str, ...]]] = {
     "main": ("abort", "kill", "interrupt", "stop"),
     "foreground": ("abort", "kill", "interrupt", "stop"),
@@ -302,7 +307,9 @@ async def carry_out(case: Case, event: int | None, folder: Path) -> Run:
     pages = {"worker": worker(case), "fork": worker(case), "mate": mate(case), "helper": worker(Case("", "", 1))}
     agents = {name: {"description": name, "prompt": f"You are {name}."} for name in ("worker", "helper")}
     async with trio.open_nursery() as nursery:
-        async with open_teamwork(folder, lead(case), pages=pages, tools=TOOLS, agents=agents) as session:
+        settings = {"mcpServers": {"far": {"command": "far"}}} if case.what == "mcp" else None
+        teamwork = open_teamwork(folder, lead(case), pages=pages, tools=TOOLS, agents=agents, settings=settings)
+        async with teamwork as session:
             if case.what == "hook":
                 groups = {name: [{"hookCallbackIds": ["one"]}] for name in ("PreToolUse", "PostToolUse")}
                 session.add_hooks(parse_callbacks(groups, HookSource("host", SourceKind.HOST), _call_back))
@@ -344,7 +351,7 @@ async def _call_back(_: str, __: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def strike(case: Case, event: int | None, folder: Path | None = None) -> Run:
     """Carry out a case in virtual time, by default in a folder of its own that is removed afterwards."""
-    if folder is not None:
-        return run_virtual(carry_out, case, event, folder).result
-    with tempfile.TemporaryDirectory(prefix="ends") as own:
-        return run_virtual(carry_out, case, event, Path(own)).result
+    work = ToolInfo(name="work", input_schema={"type": "object"}, is_read_only=True)
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="ends") as own:
+        patch.setattr("greenroom.mcp._servers.SdkPeers", lambda **_: FakePeers(far=FakeServer(work)))
+        return run_virtual(carry_out, case, event, folder or Path(own)).result

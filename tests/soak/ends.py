@@ -43,11 +43,13 @@ def main() -> int:
     print(f"{len(chosen)} cases on {options.jobs} processes", flush=True)
     began = time.monotonic()
     with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
-        done = pool.map(sweep, chosen, chunksize=1)
-    runs, cut = sum(count for count, _, _ in done), sum(cut for _, cut, _ in done)
-    problems = [one for _, _, found in done for one in found]
+        runs, cut, problems = 0, 0, list[str]()
+        for count, cuts, found in pool.imap_unordered(sweep, chosen):
+            runs, cut, problems = runs + count, cut + cuts, [*problems, *found]
+            for one in found:
+                print(one, flush=True)
     print(f"{runs:,} runs in {time.monotonic() - began:,.0f} s, {cut:,} of them with a turn that was cut")
-    print(f"{len(problems)} violations", *problems, sep="\n  ")
+    print(f"{len(problems)} violations")
     return 1 if problems else 0
 
 
