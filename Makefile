@@ -5,6 +5,7 @@
 # SOAK_SESSIONS  schedules of whole sessions in a soak:  make soak SOAK_SESSIONS=2000
 # SOAK_TEAMS     schedules of whole teams in a soak:  make soak SOAK_TEAMS=500
 # SOAK_CLAIMS    schedules of claims on a board in a soak:  make soak SOAK_CLAIMS=500
+# SOAK_SCRIPTS   scripts that bash runs in a soak:  make soak SOAK_SCRIPTS=5000
 # FOLDER   what the swarm surveys, this folder unless said:  make swarm FOLDER=../other
 
 PYTHON ?= python3
@@ -13,6 +14,7 @@ FOLDER ?= .
 SOAK_SESSIONS ?= 100000
 SOAK_TEAMS ?= 10000
 SOAK_CLAIMS ?= 10000
+SOAK_SCRIPTS ?= 100000
 
 # Many processes are started by the tests: where the shell forbids bytecode, each would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -70,15 +72,23 @@ bench-agents: setup-dev ## run the benchmarks of agents, beside other frameworks
 mutants: setup-dev ## break the kernel in many small ways, and show which test notices each
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
+<<<<<<< HEAD
 soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2"), then SOAK_SESSIONS of sessions, SOAK_TEAMS of teams and SOAK_CLAIMS of claims, and what ends does
+=======
+soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2"), then SOAK_SESSIONS of sessions, SOAK_TEAMS of teams, SOAK_CLAIMS of claims, and SOAK_SCRIPTS scripts in bash
+>>>>>>> shell
 	@$(BIN)/python -m tests.soak $(ARGS)
 	@SOAK_SESSIONS=$(SOAK_SESSIONS) $(BIN)/python -m tests.soak.sessions
 	@SOAK_TEAMS=$(SOAK_TEAMS) $(BIN)/python -m tests.soak.teams
 	@SOAK_CLAIMS=$(SOAK_CLAIMS) $(BIN)/python -m tests.soak.claims
+<<<<<<< HEAD
 	@$(BIN)/python -m tests.soak.ends
 
 ends: setup-dev ## cut agents at every event, by every verb, with 1 to 3 calls in flight (ARGS="--kinds look --calls 2")
 	@$(BIN)/python -m tests.soak.ends $(ARGS)
+=======
+	@SOAK_SCRIPTS=$(SOAK_SCRIPTS) $(BIN)/python -m tests.soak.shell
+>>>>>>> shell
 
 crowd: setup-dev ## 1,000 agents at once, 10 rounds each, over real sockets; then nothing may be left (ARGS="--agents 200")
 	@$(BIN)/python -m tests.agents.crowd $(ARGS)

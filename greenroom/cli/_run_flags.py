@@ -53,7 +53,7 @@ class RunFlags:
     ] = None
     allowed_tools: Annotated[
         list[str] | None,
-        flag('Rules for calls that need no permission, such as "Edit,Bash(git *)".', "--allowedTools"),
+        flag('Rules for calls that need no permission, such as "Edit,Bash(npm test)".', "--allowedTools"),
     ] = None
     disallowed_tools: Annotated[
         list[str] | None,

@@ -266,11 +266,11 @@ def _wrong_unasked(ran: Ran) -> Iterable[str]:
 
 _FORBIDDEN: Final = {
     "ls": {"-L", "-rL"},
-    "grep": {"-R", "-f", "--output=out"},
+    "grep": {"-R", "--output=out"},
     "sort": {"-o", "-oout", "--output=out", "--outp=out", "--files0-from=a.py"},
     "wc": {"--files0-from=a.py"},
     "du": {"-L", "--files0-from=a.py", "-rL"},
-    "rg": {"--pre=rm", "-L", "-f", "--follow", "-rL"},
+    "rg": {"--pre=rm", "-L", "--follow", "-rL"},
     "tail": {"-f", "--follow"},
     "tree": {"-R", "-o", "-l"},
     "diff": {"-r", "--recursive", "-l"},
