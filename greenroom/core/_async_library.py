@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import sys
 
 import trio
 
@@ -20,10 +20,9 @@ def require_trio(name: str) -> None:
     """
     if trio.lowlevel.in_trio_run():
         return
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        raise UsageError(f"{name} runs on Trio, which does not run here; start it with trio.run(main)") from None
+    asyncio = sys.modules.get("asyncio")  # not imported here: where it runs, somebody has done so
+    if asyncio is None or asyncio._get_running_loop() is None:
+        raise UsageError(f"{name} runs on Trio, which does not run here; start it with trio.run(main)")
     raise UsageError(
         f"{name} runs on Trio, and asyncio runs here; call trio.run(main) in a thread (asyncio.to_thread), or run Trio as the "
         "guest of the loop (trio.lowlevel.start_guest_run)"
