@@ -68,7 +68,7 @@ class _Check:
         except (TypeError, ValueError, UsageError) as error:
             said = str(error).removeprefix(f"'{attribute.name}' ").removeprefix(f"{name} ")
             got = "" if str(value) in said else f", got {value!r}"
-            what = name if said.startswith(("must ", "has to ")) else f"{name}:"
+            what = name if said.startswith(("must ", "has to ", "is ")) else f"{name}:"
             raise BadValue(owner.__name__, f"{what} {said}{got}") from None
 
 

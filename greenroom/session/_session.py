@@ -24,7 +24,7 @@ from greenroom.agents import (
 )
 from greenroom.agents.definitions import Definitions
 from greenroom.agents.review import AutoModeStatistics
-from greenroom.core import Cause, Ports, TurnFailed, TurnKilled, UsageError
+from greenroom.core import Cause, JournalError, Ports, TurnFailed, TurnKilled, UsageError
 from greenroom.core.sources import FoundPlugins
 from greenroom.hooks import ParsedHooks
 from greenroom.inbox import AUTO_CONTINUATION, HUMAN, Item, Origin
@@ -316,6 +316,8 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
             answer = await self.main.ask(prompt, timeout_s=math.inf, size_bytes=len(prompt.text))
         except (TurnFailed, TurnKilled) as error:
             error.partial = "".join(prompt.said)
+            if isinstance(cause := error.__cause__, JournalError):
+                raise JournalError(cause.where, cause.why) from error
             raise
         await self._recording.commit()
         return answer

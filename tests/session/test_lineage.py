@@ -283,9 +283,14 @@ async def test_a_launch_is_reported_once_it_is_on_record(tmp_path: Path, autojum
         async with open_teamwork(tmp_path, main, tools=(fill,), ports=ports) as session:
             with pytest.raises(JournalError):
                 await session.run("go")
+            home = session.delegation.crew.main_home
+            assert home is not None
+            assert home.conversation is not None
+            told = str(home.conversation.messages[-1])
 
-    assert "it was done, and cannot be put on record" in read[1]
-    assert "Async agent launched" not in read[1]
+    assert len(read) == 1, "what is not on record is sent to no model"
+    assert "it was done, and cannot be put on record" in told
+    assert "Async agent launched" not in told
 
 
 async def test_a_person_forks_the_main_agent(tmp_path: Path, autojump_clock: MockClock) -> None:

@@ -13,7 +13,7 @@ import trio
 from trio.testing import MockClock
 
 from greenroom.actors import AbortStatus, State
-from greenroom.agents import Note, load_conversation
+from greenroom.agents import LOST_RESULT, Note, load_conversation
 from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.core import ActorEnded, TurnKilled, Undelivered, UsageError
 from greenroom.inbox import COORDINATOR, SCHEDULE, TASK_NOTIFICATION, Kind, channel, peer
@@ -504,7 +504,7 @@ async def test_an_answer_after_a_restart_runs_the_call_once(tmp_path: Path, auto
     (request,) = model.requests
     contents = [block.content for block in request.messages[-1].content if isinstance(block, ToolResultBlock)]
     assert contents[0] == "deployed to a"
-    assert "interrupted" in contents[1]
+    assert contents[1] == LOST_RESULT
     async with resumed(tmp_path, run, ScriptedModel([]), 2) as session:
         assert session.inbox.unanswered == ()
         assert session.inbox.answer(call.id, Allow()) is Receipt.UNKNOWN
@@ -563,7 +563,7 @@ async def test_a_call_that_had_begun_is_nobodys_to_answer(tmp_path: Path, autoju
     run = await crashed(tmp_path, [Call("Slow", {"where": "a"})], answers=True)
     async with resumed(tmp_path, run, ScriptedModel([])) as session:
         assert session.inbox.unanswered == ()
-        assert "interrupted" in results(session)[0].content
+        assert results(session)[0].content == LOST_RESULT
 
 
 async def test_the_first_turn_gives_up_what_nobody_answered(tmp_path: Path, autojump_clock: MockClock) -> None:
