@@ -72,23 +72,16 @@ bench-agents: setup-dev ## run the benchmarks of agents, beside other frameworks
 mutants: setup-dev ## break the kernel in many small ways, and show which test notices each
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
-<<<<<<< HEAD
-soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2"), then SOAK_SESSIONS of sessions, SOAK_TEAMS of teams and SOAK_CLAIMS of claims, and what ends does
-=======
-soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2"), then SOAK_SESSIONS of sessions, SOAK_TEAMS of teams, SOAK_CLAIMS of claims, and SOAK_SCRIPTS scripts in bash
->>>>>>> shell
+soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS="--minutes 2"), then SOAK_SESSIONS of sessions, SOAK_TEAMS of teams, SOAK_CLAIMS of claims, SOAK_SCRIPTS scripts in bash, and what ends does
 	@$(BIN)/python -m tests.soak $(ARGS)
 	@SOAK_SESSIONS=$(SOAK_SESSIONS) $(BIN)/python -m tests.soak.sessions
 	@SOAK_TEAMS=$(SOAK_TEAMS) $(BIN)/python -m tests.soak.teams
 	@SOAK_CLAIMS=$(SOAK_CLAIMS) $(BIN)/python -m tests.soak.claims
-<<<<<<< HEAD
+	@SOAK_SCRIPTS=$(SOAK_SCRIPTS) $(BIN)/python -m tests.soak.shell
 	@$(BIN)/python -m tests.soak.ends
 
 ends: setup-dev ## cut agents at every event, by every verb, with 1 to 3 calls in flight (ARGS="--kinds look --calls 2")
 	@$(BIN)/python -m tests.soak.ends $(ARGS)
-=======
-	@SOAK_SCRIPTS=$(SOAK_SCRIPTS) $(BIN)/python -m tests.soak.shell
->>>>>>> shell
 
 crowd: setup-dev ## 1,000 agents at once, 10 rounds each, over real sockets; then nothing may be left (ARGS="--agents 200")
 	@$(BIN)/python -m tests.agents.crowd $(ARGS)

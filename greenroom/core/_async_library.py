@@ -20,25 +20,10 @@ def require_trio(name: str) -> None:
     """
     if trio.lowlevel.in_trio_run():
         return
-<<<<<<< HEAD
-    if not _is_asyncio():
-=======
     asyncio = sys.modules.get("asyncio")  # not imported here: where it runs, somebody has done so
     if asyncio is None or asyncio._get_running_loop() is None:
->>>>>>> records
         raise UsageError(f"{name} runs on Trio, which does not run here; start it with trio.run(main)")
     raise UsageError(
         f"{name} runs on Trio, and asyncio runs here; call trio.run(main) in a thread (asyncio.to_thread), or run Trio as the "
         "guest of the loop (trio.lowlevel.start_guest_run)"
     )
-
-
-def _is_asyncio() -> bool:
-    asyncio = sys.modules.get("asyncio")  # where nobody has imported it, no loop of it runs
-    if asyncio is None:
-        return False
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

@@ -11,7 +11,7 @@ from greenroom.permissions._approvals import (
     Deny,
     Receipt,
 )
-from greenroom.permissions._decide import check, decide, hidden_tools, paths_of, real_paths
+from greenroom.permissions._decide import check, decide, hidden_tools, paths_of
 from greenroom.permissions._look import real_paths
 from greenroom.permissions._modes import ChildPermission, Mode, child_mode, may_do_more, parse_mode
 from greenroom.permissions._place import files_hidden_from

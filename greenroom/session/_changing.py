@@ -38,6 +38,11 @@ class OfItself:
         return self._composition.services.sandbox is not None
 
     @property
+    def freer_children(self) -> str:
+        """The mode of agents that are started without one of their own, where it may do more than the session's; else empty."""
+        return self._composition.freer_children or ""
+
+    @property
     def title(self) -> str:
         """What people call the session, as a hook or `set_title` said; empty where nobody did. A resumed session keeps it."""
         return self._composition.title.text

@@ -61,7 +61,7 @@ from greenroom.session._following import follow_files
 from greenroom.session._in_force import InForce
 from greenroom.session._leading import as_coordinator, give_scratchpad, open_folders, workers_in_words
 from greenroom.session._policy import child_setting, freer_mode, freer_note, policy_of
-from greenroom.session._settings import Settings, SettingSource
+from greenroom.session._settings import Settings
 from greenroom.session._settings_files import SettingSource
 from greenroom.session._skill_ports import skill_ports, taking_up_by
 from greenroom.session._title import Title

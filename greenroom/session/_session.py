@@ -197,11 +197,6 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         policy = self._composition.policy if self._main_home is None else self._main_home.policy
         return "" if policy is None else policy.mode.value
 
-    @property
-    def freer_children(self) -> str:
-        """The mode of agents that are started without one of their own, where it may do more than the session's; else empty."""
-        return self._composition.freer_children or ""
-
     async def set_permission_mode(self, mode: str) -> None:
         """Change the main agent's mode, from its next call on; `auto` also ends a pause of its reviewer.
 
