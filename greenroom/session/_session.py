@@ -474,11 +474,9 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         await wait_until(self.runtime.recorder, partial(self._is_quiet, commands=commands))
 
     def _is_quiet(self, *, commands: bool) -> bool:
-        if commands and self.delegation.has_commands:
-            return False
         refs = (ref for ref, _ in self._agents.values() if not ref.is_gone)
         is_idle = self.delegation.is_quiet and are_at_rest((*refs, *self.teams.boards, self.inbox.ref))
-        return is_idle and not self.teams.working
+        return is_idle and not self.teams.working and not (commands and self.delegation.has_commands)
 
     # --- pieces ----------------------------------------------------------------------------------------------------
 
