@@ -141,7 +141,7 @@ class SessionSettings:
     `max_running`, `max_total`, `listing_chars`, `interactive`, `assistant`, `coordinator`, `coordinator_prompt`, `simple_workers`, `scratchpad`,
     `append_system_prompt`, `initial_prompt_scope`, `release_s`, `shell_max_s`, `stall_s`, `report_chars`."""
     teams: TeamSettings = attrs.field(factory=TeamSettings)
-    """Teams: `enabled`, `implicit`, `delegate_mode`, `agent_busy`, `teardown_s`, `shutdown_s`."""
+    """Teams: `enabled`, `implicit`, `delegate_mode`, `agent_busy`, `teardown_s`, `shutdown_s`, `messages_in_a_row`."""
     limits: LimitSettings = attrs.field(factory=LimitSettings)
     """Bounds of what agents do: `command_output_bytes`, `repeated_calls_noted`, `repeated_calls_end`."""
     neighbours: NeighbourSettings = attrs.field(factory=NeighbourSettings)

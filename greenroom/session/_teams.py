@@ -225,6 +225,7 @@ class SessionTeams:
             wait_durable=self._recording.commit,
             one_each=self.settings.agent_busy,
             shutdown_s=self.settings.shutdown_deadline_s,
+            messages_in_a_row=self.settings.most_messages,
             wall=self._ports.clock.wall,
             description=description,
             is_of_program=self._is_of_program,

@@ -30,6 +30,7 @@ from greenroom.teams._events import (
     ItemLinked,
     ItemReleased,
 )
+from greenroom.teams._exchange import MailHeld
 from greenroom.teams._items import MAX_FAILURES, TRANSITIONS, Item, ItemStatus
 from greenroom.teams._lifecycle import Idling, MemberStatus
 from greenroom.teams._mail import TeamMail
@@ -102,6 +103,7 @@ __all__ = [
     "ItemStatus",
     "Join",
     "Mail",
+    "MailHeld",
     "MailQuarantined",
     "MailRead",
     "MailReturned",

@@ -16,9 +16,10 @@ from greenroom.actors import Down
 from greenroom.agents import Note
 from greenroom.agents.crew import SendRefused, Told, not_recorded
 from greenroom.agents.delegation import Letter, shortened
-from greenroom.core import JournalError, escape_text, is_cancelled
+from greenroom.core import JournalError, escape_text, is_cancelled, reminder
 from greenroom.inbox import AUTO_CONTINUATION
 from greenroom.mailbox import Delivery, Lane
+from greenroom.teams._exchange import MAX_MESSAGES, Exchange, MailHeld
 from greenroom.teams._mail_events import Mail, MailQuarantined, MailRead, MailReturned, MailSent
 from greenroom.teams._names import EVERYBODY, LEAD, plain_name
 from greenroom.teams._protocol import Message, Spoken
@@ -44,10 +45,12 @@ class TeamMail:
         again: What is read, when the team is open again, of objects that nobody had read; empty where nobody waits for them any more.
         is_closing: Whether the team is being closed: then what members have not read waits for the next time.
         returned: The latest messages that nobody reads, oldest first.
+        exchange: Counts messages between teammates that no work interrupts.
     """
 
-    def __init__(self, roster: Roster, *, last: int = 0) -> None:
+    def __init__(self, roster: Roster, *, last: int = 0, messages_in_a_row: float = MAX_MESSAGES) -> None:
         self.roster = roster
+        self.exchange = Exchange(messages_in_a_row)
         self.handlers: dict[type[Message], Handler] = {}
         self.again: dict[type[Message], Callable[[Any], str]] = {}
         self.is_closing = False
@@ -106,6 +109,7 @@ class TeamMail:
             return await self._carry_out(letter, letter.body, me)
         name = label if me is None else me.name
         targets = self.targets(letter, me)
+        self._admit(me, targets)
         try:
             failed = await self.hand_over(name, targets, _cut(letter.body), letter.summary)
         except JournalError as error:
@@ -118,6 +122,35 @@ class TeamMail:
         if missed:
             text += f" Not to {'; '.join(missed)}."
         return Told(text=text, target=letter.to if len(targets) > 1 else reached[0], sender=name)
+
+    def _admit(self, me: Member | None, targets: Sequence[Member]) -> None:
+        """Refuse a message if teammates have only exchanged messages for too long, and tell the lead once.
+
+        Raises:
+            SendRefused: They have.
+        """
+        exchange = self.exchange
+        if me is None or me.is_lead:
+            exchange.restart()
+            return
+        progress = me.home.progress
+        is_admitted = exchange.admit(me.name, 0 if progress is None else progress.tool_use_count)
+        if is_admitted or any(one.is_lead for one in targets):
+            return
+        roster = self.roster
+        roster.emit(MailHeld(actor=me.ref.id, team=roster.team, sender=me.name, messages=exchange.count))
+        if not exchange.is_told:
+            exchange.is_told = True
+            text = (
+                f"Teammates have sent each other {exchange.count} messages without any other work, the last ones "
+                f"{me.name} and {targets[0].name}; further ones are refused. Write to them, or change the board, to let them continue."
+            )
+            roster.lead.ref.tell(Note(reminder(text), me.name), Lane.LATER, size_bytes=len(text))
+        raise SendRefused(
+            "only_messages",
+            f"teammates have sent each other {exchange.count} messages in a row without any other work (the setting "
+            "teams.messages_in_a_row); continue with your task, or report to the lead",
+        )
 
     def targets(self, letter: Letter, me: Member | None) -> list[Member]:
         """Return whom a letter is for.

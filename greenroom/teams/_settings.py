@@ -9,6 +9,7 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.core import UsageError, checked, read_switch
+from greenroom.teams._exchange import MAX_MESSAGES
 
 TEAMS: Final = "GREENROOM_EXPERIMENTAL_AGENT_TEAMS"
 TEARDOWN_MS: Final = "GREENROOM_TEAM_TEARDOWN_PARK_TIMEOUT_MS"
@@ -39,6 +40,14 @@ class TeamSettings:
     """Seconds that a team gets to end when it is closed, 1 to 60; then whoever is left is killed."""
     shutdown_s: float = attrs.field(default=SHUTDOWN_S, validator=attrs.validators.ge(0))
     """Seconds that a mate has that was asked to end; then it is ended whatever it says. 0: its word is waited for."""
+
+    messages_in_a_row: int = attrs.field(default=MAX_MESSAGES, validator=attrs.validators.ge(0))
+    """Messages that teammates may send each other without any other work; further ones are refused, and the lead is told. 0 for no limit."""
+
+    @property
+    def most_messages(self) -> float:
+        """The same; infinite for none."""
+        return self.messages_in_a_row or math.inf
 
     @property
     def shutdown_deadline_s(self) -> float:

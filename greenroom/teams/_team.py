@@ -19,6 +19,7 @@ from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.teams._assignments import tell_assignment
 from greenroom.teams._board import Board, BoardHome, GiveBack
 from greenroom.teams._board_state import BoardState
+from greenroom.teams._exchange import MAX_MESSAGES
 from greenroom.teams._items import Item, ItemStatus
 from greenroom.teams._lifecycle import MateStep, MemberStatus
 from greenroom.teams._mail import TeamMail
@@ -199,8 +200,10 @@ class Team:
         wall: Callable[[], datetime],
         record: TeamRecord | None,
         shutdown_s: float,
+        messages_in_a_row: float,
     ) -> None:
-        self.mail = TeamMail(roster, last=0 if record is None else record.last_mail)
+        last = 0 if record is None else record.last_mail
+        self.mail = TeamMail(roster, last=last, messages_in_a_row=messages_in_a_row)
         """What members send each other."""
         self.shutdowns = Shutdowns(self.mail, supervisor, wall, deadline_s=shutdown_s)
         """The requests to end that are open."""
@@ -399,6 +402,7 @@ async def make_team(
     wall: Callable[[], datetime],
     one_each: bool = False,
     shutdown_s: float = SHUTDOWN_S,
+    messages_in_a_row: float = MAX_MESSAGES,
     description: str = "",
     is_of_program: bool = True,
     record: TeamRecord | None = None,
@@ -432,7 +436,15 @@ async def make_team(
     home.settle = partial(settle, roster)
     description = description or (record.view.description if record is not None else "")
     emit(TeamOpened(actor=board.id, team=name, description=description, is_of_program=is_of_program))
-    team = Team(supervisor=supervisor, roster=roster, ground=ground, wall=wall, record=record, shutdown_s=shutdown_s)
+    team = Team(
+        supervisor=supervisor,
+        roster=roster,
+        ground=ground,
+        wall=wall,
+        record=record,
+        shutdown_s=shutdown_s,
+        messages_in_a_row=messages_in_a_row,
+    )
     return team, member_tools(roster, LEAD)
 
 

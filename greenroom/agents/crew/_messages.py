@@ -53,6 +53,7 @@ Refusal: TypeAlias = Literal[
     "not_yours",
     "unreadable",
     "not_recorded",
+    "only_messages",
 ]
 
 
