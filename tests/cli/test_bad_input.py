@@ -171,10 +171,10 @@ def test_a_current_folder_that_is_gone_is_said_to_be(place: Place, line: str, tm
 @pytest.mark.parametrize(
     ("content", "where", "why"),
     [
-        ("---\nname: x\ndescription: a: b\n---\n", ":3", "has to stand in quotes"),
-        ("---\nname: x\ndescription: [\n---\n", ":3", "no YAML"),
+        ("---\nname: x\ndescription: d\ntools: a: b\n---\n", ":4", "has to stand in quotes"),
+        ("---\nname: x\ndescription: d\ntools: [\n---\n", ":4", "no YAML"),
         ("---\nname: x\n", ":1", "has no end"),
-        ("---\nname: [x]\ndescription: d\n---\n", ":2", "the name has to be text, not ['x']"),
+        ("---\nname: [x]\ndescription: d\n---\n", ":2", "the name must be text, got ['x']"),
         ("---\nname: x\ndescription: d\nmaxTurns: -1\n---\n", ":4", "maxTurns takes a whole number from 1, not -1"),
     ],
 )
@@ -228,7 +228,7 @@ def test_names_that_mean_nothing_are_said(place: Place) -> None:
     assert "unknown field 'foo'" in checked.out
     assert "names the tool 'Raed', which is no built-in one" in checked.out
     assert "names the model 'gpt-9', which is none of Claude's" in checked.out
-    assert "'WebSearch'" not in checked.out
+    assert "names the tool 'WebSearch', which no session here has; use WebFetch" in checked.out
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "there is no model 'gpt-9'" in refused.err
     assert done.code == 0
@@ -237,7 +237,7 @@ def test_names_that_mean_nothing_are_said(place: Place) -> None:
 
 
 def test_a_skill_that_cannot_be_read_is_said(place: Place) -> None:
-    path = place.write(".greenroom/skills/s/SKILL.md", "---\ndescription: a: b\n---\nText.\n")
+    path = place.write(".greenroom/skills/s/SKILL.md", "---\nallowed-tools: a: b\n---\nText.\n")
 
     done = place.call("run", "Go.", *PLAYBOOK)
 
@@ -409,11 +409,15 @@ def test_a_server_of_a_project_waits_for_trust(place: Place) -> None:
 def test_a_mistake_in_settings_names_the_file(place: Place, content: str, why: str) -> None:
     path = place.write(".greenroom/settings.json", content)
 
-    for line in (("run", "Go.", *PLAYBOOK), ("sweep",)):
-        done = place.call(*line)
-        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-        assert str(path) in done.err
-        assert why in done.err
+    done = place.call("run", "Go.", *PLAYBOOK, "--trust")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert str(path) in done.err
+    assert why in done.err
+
+    stranger = place.call("run", "Go.", *PLAYBOOK)
+    assert stranger.code == 0, "a folder that nobody trusts cannot switch greenroom off"
+    (note,) = [one for one in stranger.notes if str(path) in one]
+    assert why in note
 
 
 # --- the disk, and what is left of a run ------------------------------------------------------------------------------------

@@ -455,9 +455,9 @@ def test_a_failed_sub_agent_is_named_with_what_it_was_started_for(place: Place) 
     done, _ = place.run(answer, "Go.")
 
     assert (done.code, done.out) == (0, "It failed.\n")
-    assert re.fullmatch(
-        r'greenroom: note: agent a\w+ "Survey" \(Explore\) failed: HTTP 401: invalid x-api-key\n', done.err
-    )
+    failed, freer = done.err.splitlines()
+    assert re.fullmatch(r'greenroom: note: agent a\w+ "Survey" \(Explore\) failed: HTTP 401: invalid x-api-key', failed)
+    assert "--child-permission clamped" in freer
 
 
 def test_attempts_are_the_total_of_a_run_also_after_a_timeout(place: Place) -> None:

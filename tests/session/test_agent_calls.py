@@ -494,7 +494,11 @@ async def test_why_a_command_did_not_fork_can_be_seen_in_the_loaded_skill(
         answers = [(await session.run(f"/{name}")).text for name in ("audit", "plain")]
         skills, problems = session.skills, session.problems
 
-    assert [(name, skills[name].is_fork) for name in sorted(skills)] == [("audit", True), ("plain", False)]
+    assert [(name, skills[name].is_fork) for name in sorted(skills)] == [
+        ("audit", True),
+        ("plain", False),
+        ("typo", False),
+    ]
     assert answers[0].startswith("Report on: Base directory for this skill: ")
     assert answers[1] == "I audit."
     assert [one.agent for one in recorded(session, TaskBegan)] == ["general-purpose"]

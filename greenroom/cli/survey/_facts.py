@@ -15,6 +15,8 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from greenroom.core import printable_json
+
 # At the start of a line, save for what a wrapper writes before it: the same words within a fact are a quotation.
 _HEAD: Final = re.compile(r"^[^{\n]*?Findings on item (\w+):", re.MULTILINE)
 
@@ -139,7 +141,7 @@ class Findings:
 
 def write_findings(item: str, subject: str, facts: Iterable[Facts]) -> str:
     """Return the message of a mate."""
-    lines = [json.dumps(_plain(one), ensure_ascii=False, separators=(",", ":")) for one in facts]
+    lines = [printable_json(json.dumps(_plain(one), ensure_ascii=False, separators=(",", ":"))) for one in facts]
     return "\n".join([f"Findings on item {item}: {subject}", *lines])
 
 
