@@ -276,8 +276,8 @@ MUTANTS: Final = (
         "a kill after the end is on record",
         ("I-28",),
         _CELL,
-        "        if self.kill_cause is not None or self.state in TERMINAL:\n            return\n        self.kill_cause = cause",
-        "        if self.kill_cause is not None:\n            return\n        self.kill_cause = cause",
+        "        if self.kill_cause is not None or self.state in TERMINAL:\n            return\n        self.kill_cause, ",
+        "        if self.kill_cause is not None:\n            return\n        self.kill_cause, ",
     ),
     Mutant(
         "a kill in a callback is forgotten by the restart",
@@ -319,7 +319,7 @@ MUTANTS: Final = (
         "an ask outlives its target",
         ("I-33",),
         _CELL,
-        "            envelope.reply.fail(ActorEnded(self.id, self.state.value))\n",
+        "            envelope.reply.fail(ActorEnded(self.id, self.state.value, path=self.path))\n",
         "            pass\n",
     ),
     Mutant(
@@ -469,7 +469,7 @@ MUTANTS: Final = (
         "an export without durations",
         ("I-48",),
         "greenroom.trace._export_chrome",
-        '"dur": _us(one.end_t) - ts,',
+        '"dur": max(0, _us(one.end_t) - ts),',
         '"dur": 0,',
     ),
     Mutant(
@@ -492,6 +492,14 @@ MUTANTS: Final = (
         _SUPERVISOR,
         "chance=self._house.ports.chance.random(),",
         "chance=__import__('random').SystemRandom().random(),",
+    ),
+    Mutant(
+        "any word of an event will do",
+        ("I-55",),
+        "greenroom.trace._checks_machines",
+        "            if value not in words:\n",
+        "            if False:\n",
+        tests=("tests/trace/test_words.py",),
     ),
     # --- mechanisms that no single invariant names -----------------------------------------------------------------
     Mutant(
