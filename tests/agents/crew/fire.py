@@ -142,7 +142,9 @@ class Seen:
         if truth.told == "notice":
             if f"<status>{truth.state}</status>" not in words:
                 found.append(f"the state is not in {words!r}")
-            if not any(isinstance(one, TextBlock) and one.text in self.notices for one in self.blocks(self.reader)):
+            readers = [one for one in self.said if (one == self.reader) is not truth.goes_up]
+            read = [one for reader in readers for one in self.blocks(reader)]
+            if not any(isinstance(one, TextBlock) and one.text in self.notices for one in read):
                 found.append("the notice went to somebody else")
         return found
 
