@@ -71,6 +71,8 @@ class Truth:
     """`result` or `notice`: what told its end to whoever asked for it, once."""
     error: str = ""
     """What the host gets: `TurnFailed` where main's own turn failed, `JournalError` where anything is not on record."""
+    reason: str = ""
+    """What the result or notice has to say of why."""
     goes_up: bool = False
     """Whether whoever asked for it has failed by then, so that the notice goes to the one above."""
 
@@ -98,6 +100,8 @@ def expected(work: Work, fault: Fault, moment: Moment) -> Truth:
         truth = attrs.evolve(truth, told="result")
     if fault is not Fault.DISK:
         return truth
+    # The middle agent has just begun the other one then, and its own next request, for `Hold`, is the first not to be sent;
+    # later it waits in `Hold`, and reads the notice before its request fails.
     return attrs.evolve(truth, error="JournalError", goes_up=work is Work.NESTED and moment is Moment.FIRST)
 
 
@@ -116,10 +120,9 @@ def _of_agent(fault: Fault, moment: Moment) -> Truth:
     match fault:
         case Fault.FINISH:
             return Truth(state="completed", text=line(number), told="notice")
-        case Fault.DISK if (
-            moment is not Moment.LAST
-        ):  # the request that it meets is answered, and the next one is not made
-            return Truth(state="failed", text=line(number), told="notice")
+        case Fault.DISK if moment is not Moment.LAST:
+            # The request that it meets is answered; the next one is not sent, as what leads to it is not on record.
+            return Truth(state="failed", text=line(number), told="notice", reason="cannot be written: No space left")
         case Fault.PASSING | Fault.CRASH | Fault.DISK:  # a tool's bug is a result
             return Truth(state="completed", text=line(ROUNDS), told="notice")
         case Fault.FAIL | Fault.RATE_LIMITED | Fault.OVERLOADED:
