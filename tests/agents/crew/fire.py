@@ -85,6 +85,8 @@ class Seen:
     task: Task | None = None
     reader: str = ""
     """Who has to be told: the id of an agent."""
+    above: str = ""
+    """Who asked for the reader, and is told in its place when it has ended; empty above main."""
     said: dict[str, list[Message]] = attrs.field(factory=dict)
     """What each agent's conversation got, in order."""
     error: GreenroomError | None = None
@@ -139,10 +141,13 @@ class Seen:
         words = " ".join(self.notices + self.results)
         if truth.text not in words:
             found.append(f"the text is not in {words!r}")
+        if truth.reason not in words:
+            found.append(f"the reason is not in {words!r}")
         if truth.told == "notice":
             if f"<status>{truth.state}</status>" not in words:
                 found.append(f"the state is not in {words!r}")
-            if not any(isinstance(one, TextBlock) and one.text in self.notices for one in self.blocks(self.reader)):
+            read = self.blocks(self.above if truth.goes_up else self.reader)
+            if not any(isinstance(one, TextBlock) and one.text in self.notices for one in read):
                 found.append("the notice went to somebody else")
         return found
 
@@ -380,6 +385,8 @@ class Stage:
         for one in self.session.delegation.tasks.running():
             if one.info.description == "fire":
                 self.seen.task, self.seen.reader = one, one.info.owner
+                asker = self.session.delegation.tasks.find(one.info.owner)
+                self.seen.above = "" if asker is None else asker.info.owner
                 self.begun.set()
 
 

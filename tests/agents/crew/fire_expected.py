@@ -48,7 +48,7 @@ class Fault(StrEnum):
     CRASH = "tool crash"
     """A tool, or the command's own code, has a bug."""
     DISK = "full disk"
-    """Nothing is written any more: what is new is refused, what runs goes on in memory, and the host gets an error."""
+    """Nothing is written any more: what is new is refused, no model is asked again, and the host gets an error."""
 
 
 class Moment(StrEnum):
@@ -71,6 +71,10 @@ class Truth:
     """`result` or `notice`: what told its end to whoever asked for it, once."""
     error: str = ""
     """What the host gets: `TurnFailed` where main's own turn failed, `JournalError` where anything is not on record."""
+    reason: str = ""
+    """What the result or notice has to say of why."""
+    goes_up: bool = False
+    """Whether whoever asked for it has failed by then, so that the notice goes to the one above."""
 
 
 def is_hit_in_call(fault: Fault, moment: Moment) -> bool:
@@ -94,7 +98,11 @@ def expected(work: Work, fault: Fault, moment: Moment) -> Truth:
     truth = _of_shell(fault) if work is Work.SHELL else _of_agent(fault, moment)
     if work is Work.FOREGROUND and fault is not Fault.HANG:  # a call waits two minutes, then its agent goes on
         truth = attrs.evolve(truth, told="result")
-    return attrs.evolve(truth, error="JournalError") if fault is Fault.DISK else truth
+    if fault is not Fault.DISK:
+        return truth
+    # The middle agent has just begun the other one then, and its own next request, for `Hold`, is the first not to be sent;
+    # later it waits in `Hold`, and reads the notice before its request fails.
+    return attrs.evolve(truth, error="JournalError", goes_up=work is Work.NESTED and moment is Moment.FIRST)
 
 
 def _of_shell(fault: Fault) -> Truth:
@@ -112,7 +120,10 @@ def _of_agent(fault: Fault, moment: Moment) -> Truth:
     match fault:
         case Fault.FINISH:
             return Truth(state="completed", text=line(number), told="notice")
-        case Fault.PASSING | Fault.CRASH | Fault.DISK:  # a tool's bug is a result; what runs goes on in memory
+        case Fault.DISK if moment is not Moment.LAST:
+            # The request that it meets is answered; the next one is not sent, as what leads to it is not on record.
+            return Truth(state="failed", text=line(number), told="notice", reason="cannot be written: No space left")
+        case Fault.PASSING | Fault.CRASH | Fault.DISK:  # a tool's bug is a result
             return Truth(state="completed", text=line(ROUNDS), told="notice")
         case Fault.FAIL | Fault.RATE_LIMITED | Fault.OVERLOADED:
             return Truth(state="failed", text=before, told="notice")
