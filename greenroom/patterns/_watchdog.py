@@ -61,8 +61,11 @@ class StepStatistics:
 class StepWatch(trio.abc.Instrument):
     """Watches the steps of one event loop. Made by `watch_steps`."""
 
-    def __init__(self, recorder: Recorder, limit_s: float, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, recorder: Recorder, limit_s: float, clock: Callable[[], float], *, is_logged: bool = True
+    ) -> None:
         self.limit_s = limit_s
+        self._is_logged = is_logged
         self._recorder = recorder
         self._clock = clock
         self._thread_id = threading.get_ident()
@@ -95,7 +98,7 @@ class StepWatch(trio.abc.Instrument):
         self._longest_s = max(self._longest_s, seconds)
         self._last = StepBlocked(who=who, task=task.name, seconds=seconds, where=step.where)
         self._recorder.emit(self._last)
-        if not step.where:
+        if self._is_logged and not step.where:
             _log.warning("a step of %s blocked the event loop for %.3g s", who or task.name, seconds)
 
     def look(self) -> bool:
@@ -141,6 +144,7 @@ def watch_steps(
     limit_s: float = LIMIT_S,
     clock: Callable[[], float] = time.monotonic,
     has_thread: bool = True,
+    is_logged: bool = True,
 ) -> Iterator[StepWatch]:
     """Watch every step of this event loop, also those of tasks that are no actors, until the block is left.
 
@@ -154,13 +158,14 @@ def watch_steps(
         limit_s: Seconds of a step; looked at about four times in this time.
         clock: What is read before and after each step.
         has_thread: False where somebody else calls `watch.look()`.
+        is_logged: False if slow steps that `look` did not see are only put on record.
 
     Raises:
         UsageError: The limit is not above 0.
     """
     if not limit_s > 0:
         raise UsageError(f"limit_s has to be more than 0, not {limit_s!r}")
-    watch = StepWatch(runtime.recorder, limit_s, clock)
+    watch = StepWatch(runtime.recorder, limit_s, clock, is_logged=is_logged)
     is_over = threading.Event()
 
     def keep_looking() -> None:

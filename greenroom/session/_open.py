@@ -244,7 +244,7 @@ def _watched_steps(runtime: Runtime, ports: Ports) -> AbstractContextManager[obj
     """Return what records steps that block the event loop; under a virtual clock nothing blocks."""
     if not isinstance(ports.clock, SystemClock):
         return nullcontext()
-    return watch_steps(runtime, limit_s=BLOCKED_S, has_thread=False)
+    return watch_steps(runtime, limit_s=BLOCKED_S, has_thread=False, is_logged=False)
 
 
 async def _hide(folder: Path, journal: Journal, ports: Ports) -> None:

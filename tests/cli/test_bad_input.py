@@ -171,7 +171,6 @@ def test_a_current_folder_that_is_gone_is_said_to_be(place: Place, line: str, tm
 @pytest.mark.parametrize(
     ("content", "where", "why"),
     [
-        ("---\nname: x\ndescription: d\ntools: a: b\n---\n", ":4", "has to stand in quotes"),
         ("---\nname: x\ndescription: d\ntools: [\n---\n", ":4", "no YAML"),
         ("---\nname: x\n", ":1", "has no end"),
         ("---\nname: [x]\ndescription: d\n---\n", ":2", "the name must be text, got ['x']"),
@@ -237,7 +236,7 @@ def test_names_that_mean_nothing_are_said(place: Place) -> None:
 
 
 def test_a_skill_that_cannot_be_read_is_said(place: Place) -> None:
-    path = place.write(".greenroom/skills/s/SKILL.md", "---\nallowed-tools: a: b\n---\nText.\n")
+    path = place.write(".greenroom/skills/s/SKILL.md", "---\nallowed-tools: [\n---\nText.\n")
 
     done = place.call("run", "Go.", *PLAYBOOK)
 
