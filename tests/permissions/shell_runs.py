@@ -57,12 +57,20 @@ _SYNTAX: Final = (
 )
 """What bash prints about a script that it refuses."""
 
+_VALUED: Final = (
+    "cut -[bcdf]|nl -[bdfhilnsvw]|head -[cn]|tail -[cn]|grep -[ABCDdem]|rg -[ABCdEegjmMrtT]|tree -[LPI]|uniq -[fsw]|stat -c|du -[dtB]|"
+    "diff -[UCILWxFSD]|sort -[ktS]|find -name|find -maxdepth|ls -[ITw]|file -F"
+)
+"""Options whose value is no path, by the manual pages of the programs."""
+_CASES: Final = "|".join(case.replace(" ", "\\ ") for case in _VALUED.split("|"))
 _STUB: Final = """\
 #!/bin/sh
 name=${0##*/}
-skip=0
+skip=0 before=
 case $name in grep|rg) skip=1;; tr) skip=9;; esac
 for each in "$@"; do
+  taken="$name $before" before=$each
+  case $taken in @VALUED@) continue;; esac
   case $each in *SECRET-OF*) echo "ARGUMENT $each";; esac
   case $each in -*) ;; *) if [ $skip -gt 0 ]; then skip=$((skip-1)); continue; fi;; esac
   if [ -f "$each" ] && [ -r "$each" ]; then read -r line < "$each"; echo "$line"; fi
@@ -97,6 +105,8 @@ class Ran:
     programs: list[str] = attrs.field(factory=list)
     made: list[str] = attrs.field(factory=list)
     output: list[str] = attrs.field(factory=list)
+    has_ended_all: bool = False
+    """Whether the shell that ran the scripts was gone after it."""
 
     @property
     def told(self) -> str:
@@ -129,7 +139,7 @@ class Shell:
         (self.project / "etc").symlink_to(outside)
         (self.project / "src" / "up").symlink_to(outside)
         stub = self._bin / "stub"
-        stub.write_text(_STUB, encoding="utf-8")
+        stub.write_text(_STUB.replace("@VALUED@", _CASES), encoding="utf-8")
         stub.chmod(0o755)
         for name in {*READERS, *WRITERS} - set(REAL):
             (self._bin / name).symlink_to(stub)
@@ -139,9 +149,19 @@ class Shell:
                 (self._bin / name).symlink_to(real)
 
     def run(self, scripts: Sequence[str]) -> list[Ran]:
-        """Run scripts one after the other, in one process."""
+        """Run scripts one after the other, in as few processes as it takes."""
+        ran = [Ran(script) for script in scripts]
+        begun = 0
+        while begun < len(scripts):
+            begun += self._run(ran[begun:])
+            if begun < len(scripts):
+                ran[begun - 1].has_ended_all = True
+        return ran
+
+    def _run(self, waiting: Sequence[Ran]) -> int:
+        """Run scripts in one process; return how many it began."""
         self._record.write_text("", encoding="utf-8")
-        given = b"".join(f"{number}\0".encode() + _encoded(script) + b"\0" for number, script in enumerate(scripts))
+        given = b"".join(f"{number}\0".encode() + _encoded(ran.script) + b"\0" for number, ran in enumerate(waiting))
         ended = subprocess.run(
             ["/bin/bash", "--norc", "-c", _DRIVER],
             input=given,
@@ -160,23 +180,22 @@ class Shell:
                 "SECRET_KEY": "SECRET-OF-VARIABLE",
             },
         )
-        ran = [Ran(script) for script in scripts]
-        at, seen = Ran(""), 0
+        at, begun = Ran(""), 0
         for line in _lines(ended.stdout):
             if line.startswith("@SCRIPT "):
-                at = ran[int(line.split()[1])]
-                seen += 1
+                at = waiting[int(line.split()[1])]
+                begun += 1
             elif line.startswith("@MADE "):
                 at.made.append(line[6:])
-            elif seen:
+            elif begun:
                 at.output.append(line)
-        assert seen == len(scripts), ended.stdout[-2000:]
+        assert begun, ended.stdout
         for line in _lines(self._record.read_bytes()):
             if line.startswith("@SCRIPT "):
-                at = ran[int(line.split()[1])]
+                at = waiting[int(line.split()[1])]
             elif line.startswith("@RAN "):
                 at.programs.append(line[5:])
-        return ran
+        return begun
 
 
 def _encoded(script: str) -> bytes:
@@ -240,6 +259,8 @@ async def hold(scripts: Iterable[str], shell: Shell, tally: Tally, *, sample: in
             tally.violations.append(f"denied, and ran: {ran.script!r}")
         if ran.is_broken:
             tally.violations.append(f"allowed, and bash refuses it: {ran.script!r}")
+        if ran.has_ended_all:
+            tally.violations.append(f"allowed, and ended the shell around it: {ran.script!r}")
     tally.sampled += len(rest)
     tally.ran_denied += sum(any(program.split(" ")[0] == DENIED for program in ran.programs) for ran in shell.run(rest))
 
@@ -270,7 +291,7 @@ _FORBIDDEN: Final = {
     "sort": {"-o", "-oout", "--output=out", "--outp=out", "--files0-from=a.py"},
     "wc": {"--files0-from=a.py"},
     "du": {"-L", "--files0-from=a.py", "-rL"},
-    "rg": {"--pre=rm", "-L", "--follow", "-rL"},
+    "rg": {"--pre=rm", "-L", "--follow"},
     "tail": {"-f", "--follow"},
     "tree": {"-R", "-o", "-l"},
     "diff": {"-r", "--recursive", "-l"},
