@@ -108,14 +108,14 @@ async def test_hidden_texts_are_asked_about_whatever_is_denied(rule: str, projec
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_files_that_may_not_be_read_are_not_shown_by_any_command(mode: Mode, project: Path) -> None:
+async def test_denied_files_are_shown_by_no_command(mode: Mode, project: Path) -> None:
     policy = held(mode, str(project), deny=("Read(.env)",), allow=("Bash",))
     ran = [command for command in bypasses.SHOWN if (await decided(command, policy, project)).effect is Effect.ALLOW]
 
     assert ran == []
 
 
-async def test_commands_that_show_unnamed_files_are_asked_about_where_one_may_not_be_read(project: Path) -> None:
+async def test_commands_showing_unnamed_files_are_asked_about(project: Path) -> None:
     denied = held(Mode.DEFAULT, str(project), deny=("Read(.env)",))
     ran = [command for command in bypasses.SEARCHES if (await decided(command, denied, project)).effect is Effect.ALLOW]
     free = [
