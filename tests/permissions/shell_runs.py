@@ -6,9 +6,11 @@ A script is run in a folder that is compared afterwards; what is secret stands i
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, final
 
@@ -28,6 +30,9 @@ from greenroom.permissions import (
 )
 from tests.permissions.scripts import DENIED, READERS, WRITERS
 
+AT_ONCE: Final = 50
+TIMEOUT_S: Final = 120.0
+"""How many scripts one process runs, and how long it may take for them, in seconds: most take some milliseconds each."""
 SECRETS: Final = ("SECRET-OF-FILE", "SECRET-OF-NAME", "SECRET-OF-VARIABLE")
 REAL: Final = [
     "env",
@@ -85,7 +90,7 @@ _DRIVER: Final = """\
 while IFS= read -r -d '' number && IFS= read -r -d '' script; do
   printf '@SCRIPT %s\\n' "$number" >> "$RECORD"
   printf '\\n@SCRIPT %s\\n' "$number"
-  ( number=; ulimit -t 2; eval "$script"; wait ) </dev/null 2>&1
+  ( number=; ulimit -t 1; eval "$script"; wait ) </dev/null 2>&1
   for made in "$PLACE"/* "$PLACE"/.[!.]* "$PLACE"/../outside/*; do
     case ${made#"$PLACE/"} in
       a.py|link|etc|src|odd|.env|x|../outside/SECRET-OF-NAME|../outside/x|'.[!.]*') ;;
@@ -128,6 +133,7 @@ class Shell:
         self.project = root / "home" / "project"
         self.home = root / "home"
         self._bin, self._record = root / "bin", root / "record"
+        self._given, self._printed = root / "given", root / "printed"
         outside = self.home / "outside"
         for folder in (self.project / "src", self.project / "odd", outside, self._bin):
             folder.mkdir(parents=True)
@@ -153,8 +159,10 @@ class Shell:
         ran = [Ran(script) for script in scripts]
         begun = 0
         while begun < len(scripts):
-            begun += self._run(ran[begun:])
-            if begun < len(scripts):
+            waiting = ran[begun : begun + AT_ONCE]
+            count = self._run(waiting)
+            begun += count
+            if count < len(waiting):
                 ran[begun - 1].has_ended_all = True
         return ran
 
@@ -162,15 +170,9 @@ class Shell:
         """Run scripts in one process; return how many it began."""
         self._record.write_text("", encoding="utf-8")
         given = b"".join(f"{number}\0".encode() + _encoded(ran.script) + b"\0" for number, ran in enumerate(waiting))
-        ended = subprocess.run(
-            ["/bin/bash", "--norc", "-c", _DRIVER],
-            input=given,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd=self.project,
-            timeout=600,
-            check=False,
-            env={
+        self._given.write_bytes(given)
+        self._call(
+            {
                 "PATH": str(self._bin),
                 "BIN": str(self._bin),
                 "HOME": str(self.home),
@@ -178,10 +180,11 @@ class Shell:
                 "RECORD": str(self._record),
                 "REMOVE": "/bin/rm",
                 "SECRET_KEY": "SECRET-OF-VARIABLE",
-            },
+                "FUNCNEST": "6",
+            }
         )
         at, begun = Ran(""), 0
-        for line in _lines(ended.stdout):
+        for line in _lines(self._printed.read_bytes()):
             if line.startswith("@SCRIPT "):
                 at = waiting[int(line.split()[1])]
                 begun += 1
@@ -189,13 +192,31 @@ class Shell:
                 at.made.append(line[6:])
             elif begun:
                 at.output.append(line)
-        assert begun, ended.stdout
+        assert begun
         for line in _lines(self._record.read_bytes()):
             if line.startswith("@SCRIPT "):
                 at = waiting[int(line.split()[1])]
             elif line.startswith("@RAN "):
                 at.programs.append(line[5:])
         return begun
+
+    def _call(self, environ: Mapping[str, str]) -> None:
+        """Run the driver, and end it with all that it started where it takes too long."""
+        with self._given.open("rb") as given, self._printed.open("wb") as printed:
+            process = subprocess.Popen(
+                ["/bin/bash", "--norc", "-c", _DRIVER],
+                stdin=given,
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+                cwd=self.project,
+                env=environ,
+                start_new_session=True,
+            )
+            try:
+                process.wait(TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
 
 
 def _encoded(script: str) -> bytes:
