@@ -163,7 +163,9 @@ class Shell:
             count = self._run(waiting)
             begun += count
             if count < len(waiting):
-                ran[begun - 1].has_ended_all = True
+                # On a machine that was busy it may have been the time: what ends its shell does so again, alone.
+                last = ran[begun - 1]
+                last.has_ended_all = self._run([last, Ran(":")]) < 2
         return ran
 
     def _run(self, waiting: Sequence[Ran]) -> int:
