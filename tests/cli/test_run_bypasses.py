@@ -214,7 +214,7 @@ def test_commands_that_reach_outside_do_not_run_in_a_run(mode: str, place: Place
 
 
 @pytest.mark.parametrize("mode", ["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"])
-def test_denied_commands_and_unnamed_options_do_not_run_in_a_run(mode: str, place: Place, project: Path) -> None:
+def test_denied_commands_and_unnamed_options_never_run(mode: str, place: Place, project: Path) -> None:
     is_open = mode == "bypassPermissions"
     commands = HIDING if is_open else (*WRITING, *HIDING)
     rules = ("--allowed-tools", ",".join(("Bash",) if is_open else RULES), "--disallowed-tools", ",".join(DENIED))

@@ -19,7 +19,7 @@ async def test_scripts_run_in_bash_do_nothing_that_was_not_allowed(tmp_path: Pat
     assert tally.ran_denied > 5  # what is held back is what the rule is for
 
 
-async def test_texts_that_bash_runs_later_do_run_where_nothing_holds_them_back(tmp_path: Path) -> None:
+async def test_later_texts_do_run_where_nothing_stops_them(tmp_path: Path) -> None:
     """Most of them: else the stubs would prove nothing."""
     tally = Tally()
 
