@@ -17,7 +17,7 @@ import attrs
 
 from greenroom.agents import INHERIT, AgentDefinition
 from greenroom.cli.survey import LEAD_SYSTEM, MATE_SYSTEM
-from greenroom.core import UsageError
+from greenroom.core import BadValue, UsageError
 from greenroom.models import Play
 from greenroom.permissions import parse_mode
 from greenroom.supervisor import ChildSpec, Restart, Strategy, SupervisorSpec
@@ -42,8 +42,8 @@ def _named(field: str) -> Iterator[None]:
     """Let what others say of a value name the field that it stands in."""
     try:
         yield
-    except UsageError as error:
-        raise UsageError(f"{field}: {error}") from None
+    except BadValue as error:
+        raise UsageError(f"{field}: {error.problem.removeprefix(field).strip()}") from None
 
 
 def _restart(value: Restart | str) -> Restart:
