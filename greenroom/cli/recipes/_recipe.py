@@ -42,8 +42,9 @@ def _named(field: str) -> Iterator[None]:
     """Let what others say of a value name the field that it stands in."""
     try:
         yield
-    except BadValue as error:
-        raise UsageError(f"{field}: {error.problem.removeprefix(field).strip()}") from None
+    except UsageError as error:
+        said = error.problem.removeprefix(field).strip() if isinstance(error, BadValue) else error
+        raise UsageError(f"{field}: {said}") from None
 
 
 def _restart(value: Restart | str) -> Restart:
