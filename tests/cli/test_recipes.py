@@ -160,7 +160,10 @@ def test_what_a_file_leaves_out_has_a_default(tmp_path: Path) -> None:
         (ROLE + 'tools = ["Raed"]', "roles[0].tools: there is no tool 'Raed'; there are Read, "),
         (ROLE + "tools = [1]", "roles[0].tools[0] has to be text, not 1"),
         (ROLE + 'tools = ["Bash"]', "roles[0].system_prompt is missing: with tools of its own"),
-        (ROLE + 'restart = "always"', "roles[0].restart: ChildSpec.restart must be one of 'permanent'"),
+        (
+            ROLE + 'restart = "always"',
+            "roles[0].restart: must be one of 'permanent', 'transient', 'temporary', got 'always'",
+        ),
         (ROLE + 'definition = "x"\nsystem_prompt = "y"', "roles[0].definition and system_prompt exclude each other"),
         ("[[roles]]\ncount = 1", "roles[0].name is missing"),
         (
@@ -169,7 +172,10 @@ def test_what_a_file_leaves_out_has_a_default(tmp_path: Path) -> None:
         ),
         ('[[roles]]\nname = "lead"', "roles[0].name: 'lead' is taken"),
         (ROLE + ROLE, "roles[1].name: 'reader' is taken"),
-        ('strategy = "all"\n' + ROLE, "strategy: SupervisorSpec.strategy must be one of 'one_for_one'"),
+        (
+            'strategy = "all"\n' + ROLE,
+            "strategy: must be one of 'one_for_one', 'one_for_all', 'rest_for_one', got 'all'",
+        ),
         ('permission_mode = "yolo"\n' + ROLE, "permission_mode: there is no permission mode 'yolo'; use one of"),
         ("task = 3\n" + ROLE, "task has to be text, not 3"),
         ('[lead]\nname = "boss"\n' + ROLE, "lead: there is one, and it is called 'lead'"),

@@ -17,7 +17,7 @@ import attrs
 
 from greenroom.agents import INHERIT, AgentDefinition
 from greenroom.cli.survey import LEAD_SYSTEM, MATE_SYSTEM
-from greenroom.core import UsageError
+from greenroom.core import BadValue, UsageError
 from greenroom.models import Play
 from greenroom.permissions import parse_mode
 from greenroom.supervisor import ChildSpec, Restart, Strategy, SupervisorSpec
@@ -43,7 +43,8 @@ def _named(field: str) -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        raise UsageError(f"{field}: {error}") from None
+        said = error.problem.removeprefix(field).strip() if isinstance(error, BadValue) else error
+        raise UsageError(f"{field}: {said}") from None
 
 
 def _restart(value: Restart | str) -> Restart:
