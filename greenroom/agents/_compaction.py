@@ -21,9 +21,9 @@ from greenroom.models import Message, TextBlock
 
 WINDOW_TOKENS: Final = 200_000
 SUMMARY_TOKENS: Final = 20_000
-MOST_FAILURES: Final = 3
+MAX_FAILURES: Final = 3
 """Automatic compactions that fail in a row; after them it is left to whoever asks for one."""
-MOST_REFILLS: Final = 3
+MAX_REFILLS: Final = 3
 """Compactions in a row after which the very next request was at the limit again (agents 13.33)."""
 VERBATIM_CHARS: Final = 20_000
 """What survives word for word, at most."""
@@ -167,10 +167,10 @@ class CompactionRecord:
         """
         if not (settings.enabled and settings.auto) or tokens < settings.threshold_tokens:
             return False
-        if self.failures >= MOST_FAILURES:
+        if self.failures >= MAX_FAILURES:
             return False
         self.refills = self.refills + 1 if self.requests is not None and self.requests <= 1 else 0
-        if self.refills >= MOST_REFILLS:
+        if self.refills >= MAX_REFILLS:
             raise ContextRefilled(self.refills)
         return True
 

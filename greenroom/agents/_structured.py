@@ -14,7 +14,7 @@ from greenroom.core import PeerError, UsageError
 from greenroom.tools import InvalidInput, ToolContext, ToolError, validate
 
 STRUCTURED_OUTPUT: Final = "StructuredOutput"
-MOST_RETRIES: Final = 5
+MAX_RETRIES: Final = 5
 """Times in one turn that an answer may be missing or wrong before the turn fails."""
 _DEEPEST: Final = 20
 """So many references are followed, one behind the other."""
@@ -89,8 +89,8 @@ class AnswerTool:
         Raises:
             NoStructuredAnswer: It has.
         """
-        if self._is_wanted and self.given is None and self._failures > MOST_RETRIES:
-            raise NoStructuredAnswer(MOST_RETRIES, self._why)
+        if self._is_wanted and self.given is None and self._failures > MAX_RETRIES:
+            raise NoStructuredAnswer(MAX_RETRIES, self._why)
 
     async def call(self, input: Mapping[str, Any], ctx: ToolContext) -> str:  # noqa: A002 - the protocol's own word
         """Take the answer.

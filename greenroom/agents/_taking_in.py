@@ -31,7 +31,7 @@ from greenroom.skills import Rendered
 from greenroom.tools import ToolError
 from greenroom.tools.builtin import bash_tool
 
-MOST_TASKS: Final = 200
+MAX_TASKS: Final = 200
 """So much of what an agent is told a reviewer may read, the latest."""
 CUT_OFF: Final = "it was interrupted"
 WAITS_CUT: Final = 3
@@ -272,7 +272,7 @@ def _note_words(home: AgentHome, message: object) -> None:
     if origin_of(message).is_consent:
         auto.hear(_words(message))
     elif home.is_child and not (isinstance(message, Note) and message.notice):
-        home.tasks = (*home.tasks, render(message))[-MOST_TASKS:]
+        home.tasks = (*home.tasks, render(message))[-MAX_TASKS:]
 
 
 def _words(message: Note | Work | Prompt | Item) -> str:

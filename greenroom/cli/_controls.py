@@ -91,7 +91,7 @@ class Settle:
 
 Action: TypeAlias = Interrupt | Kill | KillAll | Tell | Settle
 
-MOST_TYPED: Final = 2_000
+MAX_TYPED: Final = 2_000
 """Characters of a message; what is typed beyond is not taken."""
 
 
@@ -176,5 +176,5 @@ def _type(controls: Controls, key: Press) -> tuple[Controls, Action | None]:
         case Key.BACKSPACE:
             return attrs.evolve(controls, text=controls.text[:-1]), None
         case str() if key.isprintable():
-            return attrs.evolve(controls, text=(controls.text + key)[:MOST_TYPED]), None
+            return attrs.evolve(controls, text=(controls.text + key)[:MAX_TYPED]), None
     return controls, None

@@ -30,7 +30,7 @@ MAIL_SHOWN: Final = 3
 """The latest messages between members that are shown."""
 _OTHER_LINES: Final = 6
 """Lines of a frame that are not rows of the tree, and the one that the cursor is on."""
-MOST_KEYS: Final = 200
+MAX_KEYS: Final = 200
 SMALL: Final = 20
 """Lines of a terminal below which one message is enough."""
 _ROOMY: Final = 100
@@ -215,7 +215,7 @@ def _below(frame: Frame, console: Console) -> list[Text]:
     if frame.note:
         lines.append(_line(frame.note, style="bold yellow"))
     if frame.keys:
-        lines.append(_line(printable(frame.keys, 4 * MOST_KEYS), style="bold"))
+        lines.append(_line(printable(frame.keys, 4 * MAX_KEYS), style="bold"))
     return lines
 
 

@@ -24,8 +24,8 @@ from greenroom.trace import (
     unchecked,
 )
 
-MOST_VIOLATIONS: Final = 20
-MOST_OPEN: Final = 20
+MAX_VIOLATIONS: Final = 20
+MAX_OPEN: Final = 20
 MAX_SLOW: Final = 20
 _WHY_OPEN: Final = {
     Standing.CUT: "looked at only up to here, because of --at",
@@ -66,7 +66,7 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
         first = violations[0]
         yield f"unsound: {counted(len(violations), 'violation')}, the first at event {first['seq']} ({first['id']})"
         yield from rows([entry for entry in journal.entries if entry.seq == first["seq"]], paths)
-        shown, left = first_of(violations, MOST_VIOLATIONS)
+        shown, left = first_of(violations, MAX_VIOLATIONS)
         for one in shown:
             yield f"  {one['seq']:>6} {one['id']:<5} {one['text']}"
         if left:
@@ -90,7 +90,7 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
     if not facts["has_ended"]:
         why = _WHY_OPEN.get(Standing(facts["standing"])) or printable(running_in_words(facts["running"]))
         yield f"{why}; {counted(len(facts['open']), 'thing')} open"
-        shown, left = first_of(facts["open"], MOST_OPEN)
+        shown, left = first_of(facts["open"], MAX_OPEN)
         for entry in shown:
             name = paths.get(entry["actor"], entry["actor"]) or RUN
             what = " ".join(str(entry[field]) for field in ("turn", "round", "tool", "call") if field in entry)

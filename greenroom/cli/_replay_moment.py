@@ -27,8 +27,8 @@ from greenroom.views import ActorView, MailboxView
 
 # Shown with the actors, or of no use beside them.
 _KERNEL: Final = frozenset({"actors", "mailboxes", "names", "supervisors", "dead_letters"})
-MOST_SUBJECTS: Final = 50
-MOST_OF_A_VALUE: Final = 40
+MAX_SUBJECTS: Final = 50
+MAX_OF_A_VALUE: Final = 40
 
 
 def moment(journal: JournalText, folds: Iterable[Fold], *, chosen: AbstractSet[str] | None) -> Page:
@@ -129,7 +129,7 @@ def _describe(view: ActorView, world: World, turn_s: float) -> str:
 
 
 def _listed(subjects: Mapping[Any, Any], paths: Mapping[str, str]) -> Iterator[str]:
-    shown, left = first_of(list(subjects.items()), MOST_SUBJECTS)
+    shown, left = first_of(list(subjects.items()), MAX_SUBJECTS)
     for subject, value in shown:
         yield f"  {_key(subject, paths)}: {_said(_facts(value))}"
     if left:
@@ -148,6 +148,6 @@ def _facts(value: Any) -> Any:
 def _said(facts: Any) -> str:
     """Return what is not empty of a value, name by name."""
     if not isinstance(facts, dict):
-        return printable(str(facts), MOST_OF_A_VALUE)
+        return printable(str(facts), MAX_OF_A_VALUE)
     said = ((name, _said(one)) for name, one in facts.items() if one)
     return ", ".join(f"{name} {text}" for name, text in said if text)

@@ -9,8 +9,8 @@ from typing import Final
 from greenroom.cli._replay_page import RUN, Page, facts_of, first_of, paths_of, worded
 from greenroom.trace import Entry, JournalText
 
-MOST_ROWS: Final = 40
-MOST_ROWS_OF_ACTORS: Final = 400
+MAX_ROWS: Final = 40
+MAX_ROWS_OF_ACTORS: Final = 400
 NAME_WIDTH: Final = 24
 # What says nothing about a machine, unless one asks for its actor.
 _MAIL: Final = (
@@ -30,7 +30,7 @@ def transitions(journal: JournalText, *, chosen: AbstractSet[str] | None) -> Pag
         entries = [entry for entry in journal.entries if entry.kind not in _MAIL]
     else:
         entries = [entry for entry in journal.entries if entry.event.actor in chosen]
-    most = MOST_ROWS if chosen is None else MOST_ROWS_OF_ACTORS
+    most = MAX_ROWS if chosen is None else MAX_ROWS_OF_ACTORS
     latest, left_out = first_of(entries[::-1], most)
     lines = list(rows(latest[::-1], paths_of(journal.entries)))
     if left_out:

@@ -48,7 +48,7 @@ from greenroom.permissions import Allow, Deny
 from greenroom.session import Session
 from greenroom.store import new_uuid
 
-MOST_BYTES: Final = 10_000_000
+MAX_BYTES: Final = 10_000_000
 """Of one line."""
 _PIECE: Final = 65_536
 
@@ -66,7 +66,7 @@ class LineReader:
         """Return the next line; None at the end.
 
         Raises:
-            UsageError: A line is longer than `MOST_BYTES`.
+            UsageError: A line is longer than `MAX_BYTES`.
         """
         searched = 0
         while True:
@@ -78,9 +78,9 @@ class LineReader:
                 line, self._buffered = self._buffered, b""
                 return line or None
             searched = len(self._buffered)
-            if searched > MOST_BYTES:
+            if searched > MAX_BYTES:
                 self._is_at_end, self._buffered = True, b""
-                raise UsageError(f"a line is longer than {MOST_BYTES:,} bytes")
+                raise UsageError(f"a line is longer than {MAX_BYTES:,} bytes")
             piece = await self._read()
             self._is_at_end = not piece
             self._buffered += piece

@@ -20,7 +20,7 @@ from greenroom.permissions import Effect, Scope, Source, parse_rule
 
 InputFormat: TypeAlias = Literal["text", "stream-json"]
 
-MOST_BYTES: Final = 10_000_000
+MAX_BYTES: Final = 10_000_000
 """Of standard input."""
 FIRST_BYTE_S: Final = 3.0
 """So long a run that has a prompt waits for the first byte of a standard input that is open."""
@@ -53,9 +53,9 @@ def _piped(*, has_prompt: bool, may_be_missing: bool) -> str:
     if (has_prompt or may_be_missing) and not _is_ready(stdin):
         print(f"greenroom: nothing came on standard input within {FIRST_BYTE_S:g} s; going on without", file=sys.stderr)
         return ""
-    content = stdin.buffer.read(MOST_BYTES + 1) if isinstance(stdin, io.TextIOWrapper) else stdin.read().encode()
-    if len(content) > MOST_BYTES:
-        raise UsageError(f"standard input is longer than {MOST_BYTES:,} bytes; put it into a file and name that")
+    content = stdin.buffer.read(MAX_BYTES + 1) if isinstance(stdin, io.TextIOWrapper) else stdin.read().encode()
+    if len(content) > MAX_BYTES:
+        raise UsageError(f"standard input is longer than {MAX_BYTES:,} bytes; put it into a file and name that")
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -14,7 +14,7 @@ from cyclopts import Parameter
 
 from greenroom.core import UsageError
 
-MOST_AGENTS: Final = 1_000
+MAX_AGENTS: Final = 1_000
 DONE: Final = 0
 
 
@@ -85,8 +85,8 @@ def swarm_command(
     if flags.recipes:
         list_recipes()
         return DONE
-    if not 1 <= flags.agents <= MOST_AGENTS:
-        raise UsageError(f"--agents has to be between 1 and {MOST_AGENTS}, not {flags.agents}")
+    if not 1 <= flags.agents <= MAX_AGENTS:
+        raise UsageError(f"--agents has to be between 1 and {MAX_AGENTS}, not {flags.agents}")
     if not (math.isfinite(flags.latency) and flags.latency >= 0):
         raise UsageError(f"--latency has to be a number of seconds from 0, not {flags.latency}")
     max_usd = flags.max_budget_usd

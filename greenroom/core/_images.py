@@ -16,11 +16,11 @@ import attrs
 
 from greenroom.core._errors import PeerError
 
-MOST_BASE64: Final = 5 * 1024**2
+MAX_BASE64: Final = 5 * 1024**2
 """The longest image that the Messages API takes, as base64."""
-MOST_SIDE: Final = 8_000
+MAX_SIDE: Final = 8_000
 """The longest side that it takes, in pixels."""
-MOST_TOKENS: Final = 1_600
+MAX_TOKENS: Final = 1_600
 """About what an image costs at most: a larger one is made smaller before the model sees it."""
 _PIXELS_PER_TOKEN: Final = 750
 _HEAD_BASE64: Final = 256 * 1024
@@ -48,9 +48,9 @@ class Image:
         try:
             _, size = _look(base64.b64decode(self.base64[:_HEAD_BASE64]))
         except (BadImage, ValueError):
-            return MOST_TOKENS
+            return MAX_TOKENS
         width, height = size
-        return max(1, min(-(-width * height // _PIXELS_PER_TOKEN), MOST_TOKENS))
+        return max(1, min(-(-width * height // _PIXELS_PER_TOKEN), MAX_TOKENS))
 
 
 def read_image(content: bytes) -> Image:
@@ -60,11 +60,11 @@ def read_image(content: bytes) -> Image:
         BadImage: They are no PNG, JPEG, GIF or WebP, or more than providers take.
     """
     media_type, (width, height) = _look(content)
-    if max(width, height) > MOST_SIDE:
-        raise BadImage(f"it has {width} x {height} pixels, and no side may have more than {MOST_SIDE:,}")
+    if max(width, height) > MAX_SIDE:
+        raise BadImage(f"it has {width} x {height} pixels, and no side may have more than {MAX_SIDE:,}")
     text = base64.b64encode(content).decode()
-    if len(text) > MOST_BASE64:
-        raise BadImage(f"it has {len(content):,} bytes, and an image may have {MOST_BASE64 // 4 * 3:,}")
+    if len(text) > MAX_BASE64:
+        raise BadImage(f"it has {len(content):,} bytes, and an image may have {MAX_BASE64 // 4 * 3:,}")
     return Image(media_type, text)
 
 

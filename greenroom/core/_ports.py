@@ -27,7 +27,7 @@ from greenroom.core._private import make_private_folder, open_private
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MOST_OPEN: Final = 4_096
+MAX_OPEN: Final = 4_096
 """Files that a disk keeps open at most, and never more than a quarter of what the process may have open."""
 
 
@@ -126,7 +126,7 @@ class SystemDisk:
     def __init__(self, *, is_durable: bool = True) -> None:
         self._is_durable = is_durable
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        self._most_open = MOST_OPEN if soft == resource.RLIM_INFINITY else max(1, min(MOST_OPEN, soft // 4))
+        self._most_open = MAX_OPEN if soft == resource.RLIM_INFINITY else max(1, min(MAX_OPEN, soft // 4))
         self._open: dict[Path, int] = {}
         """The one that was used last at the end."""
 

@@ -54,7 +54,7 @@ from greenroom.hooks._overflow import cap_answer
 from greenroom.hooks._watching import OnHook, WatchedRun
 
 SESSION_END_LIMIT_S: Final = 1.5
-SESSION_END_MOST_S: Final = 60.0
+SESSION_END_MAX_S: Final = 60.0
 
 
 class StartSoon(Protocol):
@@ -443,7 +443,7 @@ def _shared_limit_s(event: HookEvent, chosen: Sequence[Hook], least_s: float) ->
     if event is not HookEvent.SESSION_END:
         return math.inf
     configured = [hook.handler.timeout_s for hook in chosen if hook.handler.timeout_s is not None]
-    return min(SESSION_END_MOST_S, max([least_s, *configured]))
+    return min(SESSION_END_MAX_S, max([least_s, *configured]))
 
 
 def _decision(answer: HookAnswer) -> str:

@@ -14,7 +14,7 @@ from greenroom.inbox._origin import (
     channel,
     peer,
 )
-from greenroom.inbox._plans import MOST_CHARS, aborts, plan_edge, plan_messages, plan_turn
+from greenroom.inbox._plans import MAX_CHARS, aborts, plan_edge, plan_messages, plan_turn
 from greenroom.inbox._sources import ROUTES, Route, Source
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
     "HIGHEST",
     "HOOK",
     "HUMAN",
-    "MOST_CHARS",
+    "MAX_CHARS",
     "ROUTES",
     "SCHEDULE",
     "TASK_NOTIFICATION",

@@ -18,7 +18,7 @@ from greenroom.mailbox import Envelope, Lane
 
 E = TypeVar("E", bound=Entry)
 
-MOST_CHARS: Final = 200_000
+MAX_CHARS: Final = 200_000
 """What one turn or round takes up beside what it begins with: some 50,000 tokens, or one entry where that alone is more.
 
 Each request costs the whole conversation, so whatever fits is read at once: the idle notices of a thousand mates are one turn.
@@ -84,7 +84,7 @@ def _that_fit(entries: Iterable[Envelope[Any]]) -> list[Envelope[Any]]:
     chars = 0
     for one in entries:
         chars += len(one.message.text)
-        if fitting and chars > MOST_CHARS:
+        if fitting and chars > MAX_CHARS:
             break
         fitting.append(one)
     return fitting

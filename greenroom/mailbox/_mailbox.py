@@ -32,7 +32,7 @@ BUDGET: Final = 64
 """A consumer that never waits yields after so many messages (kernel 9.2)."""
 
 _number: Final[Callable[[Envelope[Any]], int]] = attrgetter("number")
-MOST_HUSKS: Final = 16
+MAX_HUSKS: Final = 16
 """So many withdrawn messages may lie in the lanes, or as many as there are others."""
 _CREDITED: Final = frozenset({Lane.NEXT, Lane.LATER})
 """The credit is between these, so it is left alone when one of them is not in sight."""
@@ -352,7 +352,7 @@ class Mailbox(Intake[M]):
             envelope.number = 0
             envelope.reply = None
             self._husks += 1
-            if self._husks > MOST_HUSKS and self._husks > len(self):
+            if self._husks > MAX_HUSKS and self._husks > len(self):
                 self._sweep()
         else:
             return False

@@ -22,10 +22,10 @@ _HOSTS: Final = ("127.0.0.1", "::1")
 _NAME: Final = "localhost"
 """What stands in the address: authorization servers know it in this form, by which ports of clients are registered."""
 _PATH: Final = "/callback"
-_MOST_BYTES: Final = 16 * 1024
+_MAX_BYTES: Final = 16 * 1024
 _REQUEST_S: Final = 10.0
 """How long a connection may take for its request, and for the answer."""
-_MOST_CONNECTIONS: Final = 32
+_MAX_CONNECTIONS: Final = 32
 _DONE: Final = "<p>This is all that was needed here. You can close this page, and go back to the terminal.</p>"
 _NOT_DONE: Final = "<p>The login was refused. You can close this page; the terminal says more.</p>"
 _NOTHING: Final = "<p>No login is waiting for this.</p>"
@@ -54,7 +54,7 @@ class Callback:
 
     async def serve(self, stream: trio.SocketStream) -> None:
         """Answer one connection."""
-        if self._connections >= _MOST_CONNECTIONS:
+        if self._connections >= _MAX_CONNECTIONS:
             await trio.aclose_forcefully(stream)
             return
         self._connections += 1
@@ -126,7 +126,7 @@ async def _requested(stream: trio.SocketStream) -> str | None:
     while b"\r\n\r\n" not in head:
         chunk = await stream.receive_some()
         head += chunk
-        if not chunk or len(head) > _MOST_BYTES:
+        if not chunk or len(head) > _MAX_BYTES:
             return None
     words = head.split(b"\r\n", 1)[0].decode("ascii", errors="replace").split(" ")
     return words[1] if len(words) == 3 and words[0] == "GET" else None

@@ -36,7 +36,7 @@ from greenroom.mcp._settings import McpSettings
 _WHY_CHARS: Final = 500
 _PROMPTS_S: Final = 5.0
 """How long a server may take to list its prompts, in seconds, before it counts as connected without any."""
-_MOST_LEFT_OUT: Final = 20
+_MAX_LEFT_OUT: Final = 20
 _OPEN: Final = frozenset({ServerStatus.PENDING, ServerStatus.CONNECTED})
 
 
@@ -219,4 +219,4 @@ class McpConnection(Behavior[Never]):
 
 
 def _shown_of(left_out: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(line[:_WHY_CHARS] for line in left_out[:_MOST_LEFT_OUT])
+    return tuple(line[:_WHY_CHARS] for line in left_out[:_MAX_LEFT_OUT])

@@ -20,7 +20,7 @@ from greenroom.tools import validate
 
 _LIMITS: Final = ("minimum", "maximum", "minItems", "maxItems")
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
-_MOST_TOLD: Final = 300
+_MAX_TOLD: Final = 300
 
 
 @final
@@ -93,7 +93,7 @@ def misfit(asked: Elicitation, answer: ElicitationAnswer) -> str:
             )
         else:
             problems += _misfits_of(str(name), fields[name], value)
-    return "; ".join(problems)[:_MOST_TOLD]
+    return "; ".join(problems)[:_MAX_TOLD]
 
 
 def _misfits_of(name: str, field: object, value: Any) -> list[str]:

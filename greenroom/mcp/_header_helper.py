@@ -18,7 +18,7 @@ from greenroom.tools import PipedProcess, ToolError
 
 HELPER_S: Final = 10.0
 """So long it may run."""
-_MOST_BYTES: Final = 256 * 1024
+_MAX_BYTES: Final = 256 * 1024
 
 
 async def run_helper(name: str, way: Http, programs: Programs | None, cwd: Path) -> dict[str, str]:
@@ -43,7 +43,7 @@ async def run_helper(name: str, way: Http, programs: Programs | None, cwd: Path)
                 ("/bin/sh", "-c", way.headers_helper), cwd=cwd, complaints=programs.new_output(), env=about
             ) as process:
                 await process.stdin.aclose()
-                while len(printed) <= _MOST_BYTES and (chunk := await process.stdout.receive_some()):
+                while len(printed) <= _MAX_BYTES and (chunk := await process.stdout.receive_some()):
                     printed += chunk
                 await process.wait_ended()
     except trio.TooSlowError:

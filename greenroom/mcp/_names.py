@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 PREFIX: Final = "mcp__"
-MOST_CHARS: Final = 128
+MAX_CHARS: Final = 128
 """The longest name of a tool that the Messages API takes."""
 _OTHERS: Final = re.compile(r"[^A-Za-z0-9_-]")
 _DIGEST_CHARS: Final = 8
@@ -25,10 +25,10 @@ def plain_name(name: str) -> str:
 def tool_name(server: str, tool: str) -> str:
     """Return what a model calls a tool by: `mcp__<server>__<tool>`; of one that is too long the end is a digest of it."""
     name = f"{PREFIX}{plain_name(server)}__{plain_name(tool)}"
-    if len(name) <= MOST_CHARS:
+    if len(name) <= MAX_CHARS:
         return name
     digest = hashlib.sha256(f"{server}\0{tool}".encode(errors="surrogatepass")).hexdigest()[:_DIGEST_CHARS]
-    return f"{name[: MOST_CHARS - _DIGEST_CHARS - 1]}_{digest}"
+    return f"{name[: MAX_CHARS - _DIGEST_CHARS - 1]}_{digest}"
 
 
 def plugin_server(plugin: str, server: str) -> str:

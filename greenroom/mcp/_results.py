@@ -21,7 +21,7 @@ from greenroom.mcp._errors import CallFailed
 from greenroom.mcp._peer import BinaryPart, CallResult, LinkPart, Part, ResourcePart, TextPart
 from greenroom.mcp._settings import CHARS_PER_TOKEN
 
-MOST_OUTPUT_CHARS: Final = 500_000
+MAX_OUTPUT_CHARS: Final = 500_000
 """More than this is not shown, whatever a server asks for."""
 _SUFFIXES: Final = {
     "image/png": ".png",

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 SCHEMA_CHARS: Final = 100_000
 """A schema with more is not given to a model: it stands in each request."""
-MOST_LEVELS: Final = 100
+MAX_LEVELS: Final = 100
 """How deep a schema may be nested."""
 _REFERENCE: Final = "$ref"
 _SHOWN: Final = 60
@@ -27,9 +27,9 @@ def fault_of(name: str, schema: Mapping[str, Any]) -> str:
     if not isinstance(properties := schema.get("properties", {}), Mapping):
         return f"its properties must be an object, got {type(properties).__name__}"
     try:
-        references = list(_references(schema, MOST_LEVELS))
+        references = list(_references(schema, MAX_LEVELS))
     except RecursionError:
-        return f"its inputSchema must be nested at most {MOST_LEVELS} levels deep"
+        return f"its inputSchema must be nested at most {MAX_LEVELS} levels deep"
     size = len(json.dumps(schema, ensure_ascii=False))
     if size > SCHEMA_CHARS:
         return f"its inputSchema must have at most {SCHEMA_CHARS} characters, got {size}"

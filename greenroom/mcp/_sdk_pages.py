@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp import MCPError
 
 _WANTED: Final = -32042
-_MOST_DONE: Final = 1_000
+_MAX_DONE: Final = 1_000
 """So many ids of what is done are remembered, the latest."""
 
 
@@ -42,7 +42,7 @@ class Pages:
     def note_done(self, asked: str) -> None:
         """Hear the id of a question: what a person was to do there is done."""
         self._done[asked] = None
-        while len(self._done) > _MOST_DONE:
+        while len(self._done) > _MAX_DONE:
             del self._done[next(iter(self._done))]
         self._changed.set()
         self._changed = trio.Event()

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MOST_PAGES: Final = 100
+MAX_PAGES: Final = 100
 """A list with more pages is taken for one without an end."""
 _LISTEN_AGAIN_S: Final = 30.0
 _NAME_CHARS: Final = 60
@@ -198,14 +198,14 @@ class SdkPeer:
         found: dict[str, T] = {}
         cursor: str | None = None
         with self._in_our_words(f"{self._name} did not list its {what}"):
-            for _ in range(MOST_PAGES):
+            for _ in range(MAX_PAGES):
                 listed, cursor = await page(cursor)
                 for one in listed:
                     if found.setdefault(key(one), one) is not one:
                         self._leave_out(what, key(one), f"there are two {what} of this name; the first counts")
                 if not cursor:
                     return tuple(found.values())
-        raise CallFailed(f"{self._name} listed its {what} on more than {MOST_PAGES} pages")
+        raise CallFailed(f"{self._name} listed its {what} on more than {MAX_PAGES} pages")
 
     def _is_of_use(self, tool: ToolInfo) -> bool:
         fault = fault_of(tool.name, tool.input_schema)

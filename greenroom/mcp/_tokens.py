@@ -23,7 +23,7 @@ TOKENS_FOLDER: Final = "mcp-tokens"
 """The folder for tokens, in the user's own."""
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _SLUG_CHARS: Final = 60
-_MOST_BYTES: Final = 256 * 1024
+_MAX_BYTES: Final = 256 * 1024
 
 
 @final
@@ -71,7 +71,7 @@ class TokenFile:
         try:
             with self.path.open("rb") as opened:
                 mode = os.fstat(opened.fileno()).st_mode
-                content = opened.read(_MOST_BYTES)
+                content = opened.read(_MAX_BYTES)
         except FileNotFoundError:
             return {}
         except OSError as problem:

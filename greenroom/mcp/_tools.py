@@ -16,7 +16,7 @@ from greenroom.mcp._calls import LinkedCall
 from greenroom.mcp._errors import McpError
 from greenroom.mcp._names import tool_name
 from greenroom.mcp._peer import CallResult, ToolInfo
-from greenroom.mcp._results import MOST_OUTPUT_CHARS, Shown, render, text_of
+from greenroom.mcp._results import MAX_OUTPUT_CHARS, Shown, render, text_of
 from greenroom.mcp._server import Server
 from greenroom.tools import ToolContext, ToolError
 
@@ -139,7 +139,7 @@ class McpTool:
 
     async def _render(self, result: CallResult, *, may_show: bool) -> Shown:
         owner = self.server.ref.id if self.server.ref is not None else "server"
-        most = min(self.info.output_chars or self._output_chars, MOST_OUTPUT_CHARS)
+        most = min(self.info.output_chars or self._output_chars, MAX_OUTPUT_CHARS)
         return await render(result, partial(self._keeper.keep, owner), most, may_show=may_show)
 
     async def _write_down(self, result: CallResult, output: Path) -> str:

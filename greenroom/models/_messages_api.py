@@ -31,9 +31,9 @@ JsonObject: TypeAlias = dict[str, Any]
 # --- requests --------------------------------------------------------------------------------------------------------
 
 _CACHE_UP_TO_HERE: Final = {"type": "ephemeral"}
-MOST_MARKS: Final = 4
+MAX_MARKS: Final = 4
 """Of `cache_control` in one request."""
-MOST_IN_MESSAGES: Final = 3
+MAX_IN_MESSAGES: Final = 3
 """One is left for the system text."""
 
 
@@ -59,7 +59,7 @@ def request_body(request: ModelRequest) -> JsonObject:
         body["system"] = [{"type": "text", "text": clean(request.system), "cache_control": _CACHE_UP_TO_HERE}]
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
-        if len(marked) + len(body.get("system", ())) < MOST_MARKS:
+        if len(marked) + len(body.get("system", ())) < MAX_MARKS:
             body["tools"][-1]["cache_control"] = _CACHE_UP_TO_HERE
     if request.thinking is not None:
         body["thinking"] = _thinking(request.thinking, request.max_tokens)
@@ -83,7 +83,7 @@ def _marked(messages: Sequence[JsonObject]) -> list[JsonObject]:
     asked = [index for index in users if index < answer]
     unanswered = users[-2:-1] if roles[-2:] == ["user", "user"] else []
     blocks = [messages[index]["content"][-1] for index in dict.fromkeys((*users[-1:], *asked[-1:], *unanswered))]
-    if users and len(blocks) < MOST_IN_MESSAGES:
+    if users and len(blocks) < MAX_IN_MESSAGES:
         results = [block for block in messages[users[-1]]["content"] if block["type"] == "tool_result"]
         blocks += results[-1:] if len(results) > 1 and results[-1] is not blocks[0] else []
     return blocks

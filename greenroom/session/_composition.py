@@ -71,7 +71,7 @@ from greenroom.teams import TeamSettings
 from greenroom.tools import Tool, ToolError, ToolSet
 from greenroom.tools.checkpoints import FileCheckpoints
 
-MOST_SHARED: Final = 64
+MAX_SHARED: Final = 64
 """Definitions of which is kept what their agents share."""
 SUBAGENT_MODEL: Final = "GREENROOM_SUBAGENT_MODEL"
 
@@ -278,7 +278,7 @@ class Composition(InForce):
         denied = tuple(home.definition.disallowed_tools)
         key = (id(home.policy), home.narrow, None if listed is None else tuple(listed), denied)
         if key not in self._tool_sets:
-            if len(self._tool_sets) >= MOST_SHARED:
+            if len(self._tool_sets) >= MAX_SHARED:
                 self._tool_sets.clear()
             self._tool_sets[key] = (home.policy, self._choose_tools(home, ()))
         return self._tool_sets[key][1]
@@ -349,7 +349,7 @@ class Composition(InForce):
         key = (id(definition), is_child)
         known = self._policies.get(key)
         if known is None or known[1] is not self.policy:
-            if len(self._policies) >= MOST_SHARED:
+            if len(self._policies) >= MAX_SHARED:
                 self._policies.clear()
             known = self._policies[key] = (definition, self.policy, self._make_policy(definition, is_child=is_child))
         return known[2]

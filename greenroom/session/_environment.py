@@ -23,7 +23,7 @@ STOP_BLOCKS: Final = "GREENROOM_STOP_HOOK_BLOCK_CAP"
 RESUME_PROMPT: Final = "GREENROOM_RESUME_PROMPT"
 SESSION_END_MS: Final = "GREENROOM_SESSIONEND_HOOKS_TIMEOUT_MS"
 BASH_DEFAULT_MS: Final = "BASH_DEFAULT_TIMEOUT_MS"
-BASH_MOST_MS: Final = "BASH_MAX_TIMEOUT_MS"
+BASH_MAX_MS: Final = "BASH_MAX_TIMEOUT_MS"
 BASH_OUTPUT: Final = "BASH_MAX_OUTPUT_LENGTH"
 
 
@@ -73,7 +73,7 @@ def limits_from_environment(environ: Mapping[str, str]) -> EnvironmentLimits:
     """
     usual = EnvironmentLimits()
     bash = usual.bash
-    most_ms = _number(environ, BASH_MOST_MS, 1, bash.most_ms)
+    most_ms = _number(environ, BASH_MAX_MS, 1, bash.most_ms)
     default_ms = min(_number(environ, BASH_DEFAULT_MS, 1, bash.default_ms), most_ms)
     return EnvironmentLimits(
         side_by_side=_number(environ, SIDE_BY_SIDE_CALLS, 1, usual.side_by_side),

@@ -18,8 +18,8 @@ from greenroom.core import escape_text
 GIT: Final = "# Git"
 """What the part about the repository begins with."""
 TIMEOUT_S: Final = 2.0
-MOST_LINES: Final = 30
-MOST_COMMITS: Final = 5
+MAX_LINES: Final = 30
+MAX_COMMITS: Final = 5
 _BRANCH: Final = re.compile(
     r"^Branch: (?:No commits yet on )?(?P<name>(?!HEAD \()\S+?)(?:\.\.\.\S+)?(?: \[[^]]*\])?$", re.MULTILINE
 )
@@ -43,14 +43,14 @@ def git_status(folder: Path, git: Git) -> str:
     if not status:
         return ""
     branch, *changes = status.splitlines()
-    shown = changes[:MOST_LINES]
-    if len(changes) > MOST_LINES:
-        shown.append(f"and {len(changes) - MOST_LINES} more")
+    shown = changes[:MAX_LINES]
+    if len(changes) > MAX_LINES:
+        shown.append(f"and {len(changes) - MAX_LINES} more")
     parts = [
         f"{GIT}\n\nWhen the session began, in {folder}; it is not kept up to date.\nBranch: {branch.removeprefix('## ')}"
     ]
     parts.append("\n".join(["Changed files:", *shown]) if changes else "No changed files.")
-    commits = _ask(git, folder, "log", "--oneline", "--no-decorate", f"-{MOST_COMMITS}")
+    commits = _ask(git, folder, "log", "--oneline", "--no-decorate", f"-{MAX_COMMITS}")
     if commits:
         parts.append(f"Latest commits:\n{commits.rstrip()}")
     return escape_text("\n".join(parts))  # names of files and subjects of commits are anybody's

@@ -21,7 +21,7 @@ from greenroom.session._telling import tell_of_file
 
 LOOK_S: Final = 1.0
 """Seconds between two looks at the files."""
-MOST_FILES: Final = 1_000
+MAX_FILES: Final = 1_000
 """So many files are watched at most, the names of matchers first."""
 Stamp: TypeAlias = tuple[int, int, int, int] | None
 """What tells the states of a file apart; None where there is none."""
@@ -75,7 +75,7 @@ class FileWatch:
     def watched(self, hooks: HookSet) -> tuple[Path, ...]:
         """Return the files that are watched."""
         names = (self._cwd / name for name in listed_names(hooks))
-        return tuple(dict.fromkeys((*names, *self._asked)))[:MOST_FILES]
+        return tuple(dict.fromkeys((*names, *self._asked)))[:MAX_FILES]
 
     async def run(self, home: AgentHome, *, blocking: Blocking, recorder: Recorder) -> None:
         """Look again and again, until it is cancelled, and tell the hooks of the main agent."""

@@ -28,7 +28,7 @@ from greenroom.trace import is_held
 
 DOOR: Final = "neighbour.json"
 """Where a session says on which port it listens, and what lets a message in."""
-MOST_WAITING: Final = 50
+MAX_WAITING: Final = 50
 """So many messages of other sessions may wait (agents 7.105)."""
 
 NeighbourProblem: TypeAlias = Literal["not_there", "not_running", "not_listening", "refused", "timed_out", "broken"]
@@ -149,7 +149,7 @@ async def _take(inbox: SessionInbox, letter: Letter, recording: Recording) -> No
     if not is_session_id(letter.sender):
         raise UsageError(f"{letter.sender!r} is no id of a session")
     waiting = sum(one.origin.kind is OriginKind.PEER and one.origin.name.startswith(SESSION) for one in inbox.queued())
-    if waiting >= MOST_WAITING:
+    if waiting >= MAX_WAITING:
         raise PeerError(f"{waiting} messages of other sessions wait already; send it later")
     try:
         recording.check_open()

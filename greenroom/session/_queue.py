@@ -29,7 +29,7 @@ from greenroom.store import new_uuid
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.trace import JOURNAL
 
-MOST_WAITING: Final = 500
+MAX_WAITING: Final = 500
 """So many things may wait for the main agent."""
 URGENT: Final = "the user said something that could not wait"
 
@@ -184,7 +184,7 @@ class SessionInbox:
     def _hand_in(self, item: Item) -> None:
         if self._main.is_gone:
             raise ActorEnded(self._main.id, self._main.state.value, path=self._main.path)
-        if len(self._waiting) >= MOST_WAITING and len(self.queued()) >= MOST_WAITING:
+        if len(self._waiting) >= MAX_WAITING and len(self.queued()) >= MAX_WAITING:
             raise Undelivered(self.ref.id, Delivery.FULL.value, path=self.ref.path)
         delivery = self.ref.tell(item, item.lane, size_bytes=len(item.text))
         if delivery is not Delivery.ACCEPTED:

@@ -26,7 +26,7 @@ from greenroom.teams._protocol import Message, Spoken
 from greenroom.teams._roster import Member, Roster
 from greenroom.teams._wire import Problem, read, read_inbox, read_spoken, write_text
 
-MOST_CHARS: Final = 100_000
+MAX_CHARS: Final = 100_000
 """A longer text is cut: all of it would be most of what its reader can hold; what is long belongs into a file."""
 CUT: Final = "\n[cut: {left} characters more]"
 
@@ -386,5 +386,5 @@ def _summary_of(summary: str, text: str) -> str:
 
 
 def _cut(text: str) -> str:
-    left = len(text) - MOST_CHARS
-    return text if left <= 0 else text[:MOST_CHARS] + CUT.format(left=left)
+    left = len(text) - MAX_CHARS
+    return text if left <= 0 else text[:MAX_CHARS] + CUT.format(left=left)

@@ -15,12 +15,12 @@ TEAMS: Final = "GREENROOM_EXPERIMENTAL_AGENT_TEAMS"
 TEARDOWN_MS: Final = "GREENROOM_TEAM_TEARDOWN_PARK_TIMEOUT_MS"
 TEARDOWN_S: Final = 10.0
 SHUTDOWN_S: Final = 60.0
-_LEAST_S, _MOST_S = 1.0, 60.0
+_LEAST_S, _MAX_S = 1.0, 60.0
 
 
 def _in_range(_: object, __: object, value: float) -> None:
-    if not _LEAST_S <= value <= _MOST_S:
-        raise ValueError(f"has to be {_LEAST_S:g} to {_MOST_S:g}")
+    if not _LEAST_S <= value <= _MAX_S:
+        raise ValueError(f"has to be {_LEAST_S:g} to {_MAX_S:g}")
 
 
 @final
@@ -67,7 +67,7 @@ def teams_from_environment(environ: Mapping[str, str], settings: TeamSettings) -
         said["enabled"] = switch
     text = environ.get(TEARDOWN_MS, "").strip()
     if text:
-        if not (text.isdecimal() and _LEAST_S <= int(text) / 1000 <= _MOST_S):
+        if not (text.isdecimal() and _LEAST_S <= int(text) / 1000 <= _MAX_S):
             raise UsageError(f"{TEARDOWN_MS} is a number of milliseconds, 1000 to 60000, not {text!r}")
         said["teardown_s"] = int(text) / 1000
     return attrs.evolve(settings, **said) if said else settings

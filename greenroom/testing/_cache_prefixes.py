@@ -15,7 +15,7 @@ import attrs
 from greenroom.models import Exchange, ModelRequest, request_body
 from greenroom.testing._messages_script import ReceivedRequest
 
-MOST_MARKS: Final = 4
+MAX_MARKS: Final = 4
 LOOKED_BACK: Final = 20
 """Blocks before a mark at which a provider looks for what it has cached."""
 
@@ -116,7 +116,7 @@ def _bytes(value: Any) -> str:
 
 
 def _many_marks(request: Flat) -> str:
-    return f"{len(request.marks)} marks, of at most {MOST_MARKS}" if len(request.marks) > MOST_MARKS else ""
+    return f"{len(request.marks)} marks, of at most {MAX_MARKS}" if len(request.marks) > MAX_MARKS else ""
 
 
 def _difference(earlier: Flat, later: Flat) -> str:

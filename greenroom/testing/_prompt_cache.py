@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final, final
 
 from greenroom.models import Usage, estimate_tokens
-from greenroom.testing._cache_prefixes import LOOKED_BACK, MOST_MARKS, flat
+from greenroom.testing._cache_prefixes import LOOKED_BACK, MAX_MARKS, flat
 
 LEAST_TOKENS: Final = 1_024
 """A shorter prefix is not cached."""
@@ -41,7 +41,7 @@ class PromptCache:
             AssertionError: It has more than four marks, which a provider refuses.
         """
         request = flat(body)
-        assert len(request.marks) <= MOST_MARKS, f"{len(request.marks)} marks, of at most {MOST_MARKS}"
+        assert len(request.marks) <= MAX_MARKS, f"{len(request.marks)} marks, of at most {MAX_MARKS}"
         digest = hashlib.sha256(repr(request.keyed).encode())
         digests: list[bytes] = []
         tokens: list[int] = []

@@ -16,7 +16,7 @@ from greenroom.mailbox import BUDGET, LATER_CREDIT, DeadReason
 from greenroom.trace._checks_machines import Machine, machine_of
 from greenroom.trace._entries import Entry
 
-MOST_TURNS: Final = 4 * BUDGET
+MAX_TURNS: Final = 4 * BUDGET
 """An actor that is ready has its turn before any other one has begun so many: each yields after 64 of them, and a Trio
 task that was woken runs before another one has run twice."""
 
@@ -140,10 +140,10 @@ class _Turns:
         self.entries = entries
         self.idle: defaultdict[Machine, _Idle] = defaultdict(_Idle)
         self.mail: defaultdict[str, set[int]] = defaultdict(set)
-        self.recent: defaultdict[Machine, deque[int]] = defaultdict(lambda: deque(maxlen=MOST_TURNS))
+        self.recent: defaultdict[Machine, deque[int]] = defaultdict(lambda: deque(maxlen=MAX_TURNS))
         self.suspended: set[str] = set()
         self.longest = -1
-        """The latest place since which one actor has begun `MOST_TURNS` turns."""
+        """The latest place since which one actor has begun `MAX_TURNS` turns."""
 
     def find(self, place: int, entry: Entry) -> Iterator[tuple[int, str]]:
         """Take the next entry."""
@@ -151,7 +151,7 @@ class _Turns:
         if entry.kind == "turn.begin":
             recent = self.recent[machine]
             recent.append(place)
-            if len(recent) == MOST_TURNS:
+            if len(recent) == MAX_TURNS:
                 self.longest = max(self.longest, recent[0])
         elif entry.kind == "actor.suspended":
             self.suspended.add(machine[0])
@@ -197,7 +197,7 @@ def mail_gets_its_turn(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
 
 
 def _late(actor: str, since: Entry) -> str:
-    return f"{actor} was free and had mail since {since.seq}, and another one began {MOST_TURNS} turns meanwhile"
+    return f"{actor} was free and had mail since {since.seq}, and another one began {MAX_TURNS} turns meanwhile"
 
 
 def pinned_stays(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:

@@ -16,9 +16,9 @@ from typing import Final, final
 from greenroom.core import Disk, UsageError, whole_path
 from greenroom.trace._codec import Codec
 
-MOST_LENGTHS: Final = 4_096
+MAX_LENGTHS: Final = 4_096
 """Files whose length is remembered."""
-MOST_PLACES: Final = 4_096
+MAX_PLACES: Final = 4_096
 """Files that are known to be in the run folder."""
 
 
@@ -51,7 +51,7 @@ class Places:
         whole = text if text.startswith(self._inside) else self._inside + text
         if whole == self._own or os.path.normpath(whole) != whole:  # of one outside of the folder, that is shorter
             raise UsageError(f"not a file that the run {self._run!r} may append to: {text!r}")
-        if len(self._known) >= MOST_PLACES:
+        if len(self._known) >= MAX_PLACES:
             self._known.clear()
         self._known.add(whole)
         return path if whole is text else Path(whole)
@@ -121,7 +121,7 @@ class JournalFiles:
             self._disk.append(path, content)
             self._length_before = None
             self._lengths[path] = length + len(content)
-            if len(self._lengths) > MOST_LENGTHS:
+            if len(self._lengths) > MAX_LENGTHS:
                 del self._lengths[next(iter(self._lengths))]
             self._dirty[str(path)] = None
             self.queued.popleft()

@@ -47,7 +47,7 @@ from greenroom.worktrees._processes import RunProcess, run_process
 from greenroom.worktrees._settings import CLEANUP_TIMEOUT_S, WorktreeSettings
 
 FOLDER: Final = Path(".greenroom", "worktrees")
-_MOST_TRIES: Final = 100
+_MAX_TRIES: Final = 100
 
 
 @attrs.define(eq=False)
@@ -315,7 +315,7 @@ class Worktrees:
 
         Without a repository it is only the claim that needs a name.
         """
-        for number in range(1, 2 if is_exact else _MOST_TRIES):
+        for number in range(1, 2 if is_exact else _MAX_TRIES):
             attempt = nth_name(name, number)
             claim = await self._ports.blocking.run(Claim.take, claims, attempt)
             if claim is None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from greenroom.agents import CompactionSettings, ContextRefilled, compaction_from_environment
 from greenroom.agents._compaction import (
-    MOST_FAILURES,
+    MAX_FAILURES,
     VERBATIM_CHARS,
     CompactionRecord,
     beginning_after,
@@ -77,7 +77,7 @@ def test_nothing_is_due_where_it_is_switched_off(settings: CompactionSettings) -
 
 def test_after_some_failures_in_a_row_it_is_left_to_whoever_asks() -> None:
     record = CompactionRecord()
-    for _ in range(MOST_FAILURES):
+    for _ in range(MAX_FAILURES):
         assert record.is_due(FULL, CompactionSettings())
         record.failures += 1
 

@@ -90,7 +90,7 @@ def test_13_1_a_pipe_that_nobody_writes_to_holds_no_prompt_up(
 def test_13_1_standard_input_that_cannot_be_a_prompt_is_refused(
     piped: bytes, why: str, stdin: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_run_input, "MOST_BYTES", 10)
+    monkeypatch.setattr(_run_input, "MAX_BYTES", 10)
     stdin(piped)
 
     with pytest.raises(UsageError, match=why):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from greenroom.agents._structured import MOST_RETRIES
+from greenroom.agents._structured import MAX_RETRIES
 from greenroom.models import Answer, Call
 from tests.cli.place import Done, Place, texts_of
 
@@ -63,7 +63,7 @@ def test_13_13_a_model_that_only_talks_is_told_to_give_it(place: Place) -> None:
 @pytest.mark.parametrize("way", ["talks", "errs"])
 def test_13_13_one_that_cannot_be_brought_to_it_is_an_error_of_its_own(place: Place, way: str) -> None:
     reply = "It is 42." if way == "talks" else give({})
-    done, _ = place.run([reply] * (MOST_RETRIES + 1), "What is it?", *FLAGS, *JSON)
+    done, _ = place.run([reply] * (MAX_RETRIES + 1), "What is it?", *FLAGS, *JSON)
 
     assert (done.code, done.result["is_error"]) == (1, True)
     assert done.result["subtype"] == "error_max_structured_output_retries"

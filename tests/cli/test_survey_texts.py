@@ -15,7 +15,7 @@ from greenroom.cli.recipes import SURVEY
 from greenroom.cli.survey._facts import FileFacts, Hit, Marker, SearchFacts, Spotted, parse_findings, write_findings
 from greenroom.cli.survey._items import FileToRead, Item, Search, describe, item_number, parse_item
 from greenroom.cli.survey._keywords import keywords_of
-from greenroom.cli.survey._partition import MOST_FILES, MOST_LINES, plan_reading
+from greenroom.cli.survey._partition import MAX_FILES, MAX_LINES, plan_reading
 from greenroom.cli.survey._prompts import SURVEY_TASK, Assignment, parse_assignment
 from greenroom.cli.survey._tool_answers import (
     BoardItem,
@@ -153,8 +153,8 @@ def test_every_file_is_in_exactly_one_item(sizes: dict[str, int | None]) -> None
     files = [file.path for item in items for file in item.files]
     assert sorted(files) == sorted(sizes)
     for item in items:
-        assert len(item.files) <= MOST_FILES
-        assert len(item.files) == 1 or sum(file.lines or 0 for file in item.files) <= MOST_LINES
+        assert len(item.files) <= MAX_FILES
+        assert len(item.files) == 1 or sum(file.lines or 0 for file in item.files) <= MAX_LINES
     assert plan_reading(dict(reversed(sizes.items()))) == items
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from greenroom.tools.builtin._saving import MAX_EDIT_BYTES
-from greenroom.tools.checkpoints import MOST_BYTES
+from greenroom.tools.checkpoints import MAX_BYTES
 from tests.docs.test_documents import ROOT, blocks_of, run_python
 
 
@@ -20,5 +20,5 @@ def test_the_program_prints_what_the_page_says(tmp_path: Path) -> None:
 def test_the_page_names_the_limits() -> None:
     page = (ROOT / "docs/how-to/rewind.md").read_text(encoding="utf-8")
 
-    assert f" {MOST_BYTES // 2**20} MiB" in page
+    assert f" {MAX_BYTES // 2**20} MiB" in page
     assert f" {MAX_EDIT_BYTES // 2**20} MiB" in page

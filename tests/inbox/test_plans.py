@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from greenroom.inbox import (
     HUMAN,
-    MOST_CHARS,
+    MAX_CHARS,
     SCHEDULE,
     TASK_NOTIFICATION,
     Entry,
@@ -172,7 +172,7 @@ def test_what_has_expired_holds_nobody_up() -> None:
     assert [one.message.uuid for one in plan_edge(mailbox.waiting(), 5.0)] == ["1", "2"]
 
 
-@given(st.lists(st.integers(1, 3 * MOST_CHARS // 2), min_size=1, max_size=12), st.booleans())
+@given(st.lists(st.integers(1, 3 * MAX_CHARS // 2), min_size=1, max_size=12), st.booleans())
 def test_what_is_taken_together_fits_into_a_request(sizes: list[int], is_edge: bool) -> None:
     """As many as fit, in order; one that alone is too long is taken alone, so that it holds nobody up."""
     mailbox: Mailbox[Item] = Mailbox()
@@ -184,5 +184,5 @@ def test_what_is_taken_together_fits_into_a_request(sizes: list[int], is_edge: b
 
     lengths = [len(one.message.text) for one in taken]
     assert lengths == sizes[: len(lengths)]
-    assert len(lengths) == 1 or sum(lengths) <= MOST_CHARS
-    assert len(lengths) == len(sizes) or sum(sizes[: len(lengths) + 1]) > MOST_CHARS
+    assert len(lengths) == 1 or sum(lengths) <= MAX_CHARS
+    assert len(lengths) == len(sizes) or sum(sizes[: len(lengths) + 1]) > MAX_CHARS

@@ -13,7 +13,7 @@ from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.cli._run import _CHANGES
 from greenroom.containment import Git
 from greenroom.models import Call, ScriptedModel
-from greenroom.session._environment_text import MOST_LINES, branch_in, git_status
+from greenroom.session._environment_text import MAX_LINES, branch_in, git_status
 from greenroom.store import read_transcript
 from tests.session.teamwork import agent, in_order, open_teamwork
 from tests.session.test_permissions import home, opened
@@ -73,7 +73,7 @@ async def test_10_4_lines_of_the_main_agent_name_the_branch(
 
 
 def test_it_is_short_and_runs_nothing_of_the_repository(project: Path, tmp_path: Path) -> None:
-    for number in range(MOST_LINES + 5):
+    for number in range(MAX_LINES + 5):
         (project / f"{number:03}.txt").touch()
     git(project, "config", "core.fsmonitor", f"touch {tmp_path}/ran;")
     git(project, "config", "core.pager", f"touch {tmp_path}/ran;")

@@ -16,7 +16,7 @@ from greenroom.core import TurnFailed
 from greenroom.hooks import HookRan, HookSource, SourceKind, merge_hooks, parse_hooks
 from greenroom.models import Call, ScriptedModel
 from greenroom.session import EventStream, Session, open_session
-from greenroom.session._file_watch import MOST_FILES, FileWatch, Looks, Stamp, listed_names
+from greenroom.session._file_watch import MAX_FILES, FileWatch, Looks, Stamp, listed_names
 from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.session.test_hooks import answering, hook, told
 from tests.session.test_permissions import home, project, said, write
@@ -65,8 +65,8 @@ def test_matchers_list_names_and_answers_replace_what_was_asked_for() -> None:
     assert [*watch.watched(hooks)] == [*names, Path("/x/y"), Path("/p/z")]
     watch.ask_for(["w"])
     assert [*watch.watched(hooks)] == [*names, Path("/p/w")]
-    watch.ask_for([str(number) for number in range(2 * MOST_FILES)])
-    assert len(watch.watched(hooks)) == MOST_FILES
+    watch.ask_for([str(number) for number in range(2 * MAX_FILES)])
+    assert len(watch.watched(hooks)) == MAX_FILES
 
 
 # --- through a session --------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from greenroom.inbox import Origin, OriginKind
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.remote import Letter, LetterRefused, send_letter
 from greenroom.session import Session, open_session
-from greenroom.session._neighbours import DOOR, MOST_WAITING, NeighbourError
+from greenroom.session._neighbours import DOOR, MAX_WAITING, NeighbourError
 from greenroom.store import read_transcript
 from greenroom.tools import Tool, tool
 from greenroom.tools.builtin import STANDARD_TOOLS
@@ -151,9 +151,9 @@ async def test_what_no_session_wrote_is_refused_and_so_is_too_much(tmp_path: Pat
         session.send("work")
         with trio.fail_after(30):
             await begun.wait()
-            for number in range(MOST_WAITING):
+            for number in range(MAX_WAITING):
                 await send_letter(Letter(id=str(number), sender=OTHER, text="Hello."), **door)
             with pytest.raises(LetterRefused, match="wait already"):
                 await send_letter(Letter(id="more", sender=OTHER, text="Hello."), **door)
-        assert len(session.queued()) == MOST_WAITING
+        assert len(session.queued()) == MAX_WAITING
         session.kill()

@@ -421,7 +421,7 @@ async def test_the_queue_is_restarted_and_nothing_is_lost(
 async def test_too_much_is_refused_at_once(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("greenroom.session._queue.MOST_WAITING", 2)
+    monkeypatch.setattr("greenroom.session._queue.MAX_WAITING", 2)
     async with working(tmp_path, [DIG, "Done."]) as (session, _):
         session.send("One.")
         session.send("Two.")

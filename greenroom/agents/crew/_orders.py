@@ -21,7 +21,7 @@ from greenroom.tasks import Task
 from greenroom.worktrees import Hold
 
 AUTO_BACKGROUND_MS: Final = 120_000
-MOST_REPORT_CHARS: Final = 160_000
+MAX_REPORT_CHARS: Final = 160_000
 
 
 @final
@@ -77,7 +77,7 @@ class DelegationSettings:
     """Seconds for which the model of an agent in the background may send nothing before the agent fails; 0: for ever."""
     report_chars: int = attrs.field(
         default=REPORT_CHARACTERS,
-        validator=attrs.validators.and_(attrs.validators.ge(1), attrs.validators.le(MOST_REPORT_CHARS)),
+        validator=attrs.validators.and_(attrs.validators.ge(1), attrs.validators.le(MAX_REPORT_CHARS)),
     )
     """The most of a report that its reader gets, in characters, up to 160,000; all of it is in the output file."""
 

@@ -21,7 +21,7 @@ from greenroom.core.sources import Diagnostic, Kind, Scope
 
 ORDER: Final = (Scope.MANAGED, Scope.CLI, Scope.PROJECT, Scope.USER, Scope.PLUGIN, Scope.BUILTIN)
 NAMES_ONLY: Final = "({number} agents are too many to describe here: names only. Ask the user which one is meant if a name does not say it.)"
-_MOST_BROKEN: Final = 2
+_MAX_BROKEN: Final = 2
 """So many broken files are named to whoever looks for an agent that there is not."""
 _SEPARATORS: Final = re.compile(r"[\s_-]+")
 
@@ -82,7 +82,7 @@ class Definitions(Mapping[str, AgentDefinition]):
         broken = [] if meant else [one for one in self.diagnostics if one.kind is Kind.BROKEN]
         # Whoever looks for an agent whose file cannot be read has to hear of that file, and of its name first.
         broken.sort(key=lambda one: plain_type(Path(one.source).stem) != plain_type(name))
-        left_out = "".join(f"; {one}" for one in broken[:_MOST_BROKEN])
+        left_out = "".join(f"; {one}" for one in broken[:_MAX_BROKEN])
         called = f"{'several agents are' if meant else 'no agent is'} called {name!r}"
         return f"{called}; there are: {there_are}{left_out}"
 

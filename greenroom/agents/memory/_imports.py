@@ -18,7 +18,7 @@ from greenroom.skills import Reference, parse_template
 
 HOPS: Final = 4
 """So far an import may be from the file that one began with."""
-MOST_FILES: Final = 100
+MAX_FILES: Final = 100
 
 
 @final
@@ -50,7 +50,7 @@ def follow(path: Path, reading: Reading, *, hops: int = HOPS) -> list[tuple[Path
         hops: How many more imports may follow each other.
     """
     real = Path(os.path.realpath(path))
-    if real in reading.seen or len(reading.seen) >= MOST_FILES:
+    if real in reading.seen or len(reading.seen) >= MAX_FILES:
         return []
     if not any(real.is_relative_to(root) for root in reading.roots):
         text = "it lies outside the project and the user's folders, so it is not imported"

@@ -17,9 +17,9 @@ from greenroom.agents.review._settings import AutoModeSettings
 from greenroom.core import PeerError
 from greenroom.models import Usage
 
-MOST_WORDS: Final = 1_000
+MAX_WORDS: Final = 1_000
 """So many messages of the user are remembered, the latest."""
-MOST_CHARS: Final = 20_000
+MAX_CHARS: Final = 20_000
 """So much is remembered of each: its beginning and its end."""
 _ADVICE: Final = "allow such calls by rules, say in `autoMode` what may be trusted, or let somebody answer questions (can_use_tool, has_approver)"
 
@@ -88,11 +88,11 @@ class AutoMode:
 
     def hear(self, text: str) -> None:
         """Take down what the user says. After an end because nobody could be asked, this is leave to try again."""
-        if len(text) > MOST_CHARS:
-            half = MOST_CHARS // 2
+        if len(text) > MAX_CHARS:
+            half = MAX_CHARS // 2
             text = f"{text[:half]}\n[{len(text) - 2 * half} characters are left out here]\n{text[-half:]}"
         self._user.append(text)
-        del self._user[:-MOST_WORDS]
+        del self._user[:-MAX_WORDS]
         if self._has_ended:
             self._has_ended = False
             self.resume()

@@ -19,11 +19,11 @@ from greenroom.agents.review._counting import Outcome
 from greenroom.agents.review._settings import AutoModeSettings
 from greenroom.models import ToolUseBlock
 
-MOST_CALL_CHARS: Final = 100_000
+MAX_CALL_CHARS: Final = 100_000
 """A call whose input is longer than this as JSON is not reviewed."""
-MOST_INPUT_CHARS: Final = 4_000
+MAX_INPUT_CHARS: Final = 4_000
 """So much of the input of each earlier call is shown."""
-MOST_LINES_CHARS: Final = 100_000
+MAX_LINES_CHARS: Final = 100_000
 """So much of what was said, and so much of the earlier calls, is shown: the latest."""
 REASON_CHARS: Final = 500
 
@@ -123,10 +123,8 @@ def call_text(history: History, tool: str, values: Mapping[str, Any]) -> str:
         line = _line(review={"tool": tool, "input": values})
     except (TypeError, ValueError) as error:
         raise Unreviewable(f"its input cannot be shown: {error}") from None
-    if len(line) > MOST_CALL_CHARS:
-        raise Unreviewable(
-            f"its input has {len(line):,} characters, and more than {MOST_CALL_CHARS:,} are not reviewed"
-        )
+    if len(line) > MAX_CALL_CHARS:
+        raise Unreviewable(f"its input has {len(line):,} characters, and more than {MAX_CALL_CHARS:,} are not reviewed")
     return "\n".join((*_lines(history), line))
 
 
@@ -194,7 +192,7 @@ def _latest(lines: Sequence[str], what: str) -> Iterable[str]:
 
 
 def _first_shown(lines: Sequence[str]) -> int:
-    room, first = MOST_LINES_CHARS, len(lines)
+    room, first = MAX_LINES_CHARS, len(lines)
     for line in reversed(lines):
         room -= len(line)
         if room < 0:
@@ -208,9 +206,9 @@ def _call_line(call: ToolUseBlock) -> str:
         line = _line(call={"tool": call.name, "input": call.input})
     except (TypeError, ValueError):
         return _line(call={"tool": call.name, "input_unreadable": True})
-    if len(line) <= MOST_INPUT_CHARS:
+    if len(line) <= MAX_INPUT_CHARS:
         return line
-    cut = json.dumps(call.input, ensure_ascii=False)[:MOST_INPUT_CHARS]
+    cut = json.dumps(call.input, ensure_ascii=False)[:MAX_INPUT_CHARS]
     return _line(call={"tool": call.name, "input_begins": cut, "left_out_characters": len(line) - len(cut)})
 
 

@@ -27,7 +27,7 @@ EXTRACTION: Final = "memory extraction"
 CONSOLIDATION: Final = "memory consolidation"
 EXTRACTION_ROUNDS: Final = 6
 CONSOLIDATION_ROUNDS: Final = 20
-MOST_LISTED: Final = 200
+MAX_LISTED: Final = 200
 """Files of the notes that the model is told of."""
 _WRITERS: Final = frozenset({"Write", "Edit"})
 
@@ -193,9 +193,9 @@ def list_notes(folder: Path) -> list[str]:
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         found += [str((Path(parent) / name).relative_to(folder)) for name in files if not name.startswith(".")]
-        if len(found) >= MOST_LISTED:
+        if len(found) >= MAX_LISTED:
             break
-    return sorted(found, key=lambda name: (name != MEMORY_FILE, name))[:MOST_LISTED]
+    return sorted(found, key=lambda name: (name != MEMORY_FILE, name))[:MAX_LISTED]
 
 
 def remove_blank(paths: Sequence[Path]) -> tuple[Path, ...]:

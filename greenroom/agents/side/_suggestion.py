@@ -15,8 +15,8 @@ from greenroom.core import reminder
 from greenroom.models import Message
 
 SUGGESTION: Final = "prompt suggestion"
-MOST_WORDS: Final = 12
-MOST_CHARS: Final = 100
+MAX_WORDS: Final = 12
+MAX_CHARS: Final = 100
 _NOTHING: Final = frozenset({"nothing", "none", "no suggestion", "n/a"})
 _AGENTS_VOICE: Final = (
     "i'll ",
@@ -50,7 +50,7 @@ def read_suggestion(text: str) -> str:
     low = line.lower()
     if low.rstrip(".!") in _NOTHING or low.startswith(_AGENTS_VOICE):
         return ""
-    return line if len(line) <= MOST_CHARS and len(line.split()) <= MOST_WORDS else ""
+    return line if len(line) <= MAX_CHARS and len(line.split()) <= MAX_WORDS else ""
 
 
 async def suggest_prompt(place: Beside) -> str:

@@ -21,7 +21,7 @@ from greenroom.models import Message
 SUMMARY: Final = "progress summary"
 SUMMARY_EVERY_S: Final = 30.0
 LEAST_WORDS: Final = 3
-MOST_WORDS: Final = 8
+MAX_WORDS: Final = 8
 _QUOTES: Final = "\"'`“”‘’*-. "
 _ABOUT: Final = (
     "Say in 3 to 8 words what you are doing right now, for somebody who watches: the present tense, the file or thing by its "
@@ -39,7 +39,7 @@ def read_summary(text: str) -> str:
     words = next((line.strip(_QUOTES) for line in text.splitlines() if line.strip(_QUOTES)), "").split()
     if len(words) < LEAST_WORDS:
         return ""
-    return " ".join(words) if len(words) <= MOST_WORDS else " ".join(words[:MOST_WORDS]) + "…"
+    return " ".join(words) if len(words) <= MAX_WORDS else " ".join(words[:MAX_WORDS]) + "…"
 
 
 def latest(messages: Sequence[Message]) -> Message | None:

@@ -30,7 +30,7 @@ MATE_TOOLS: Final = ("TaskGet", "TaskList", "TaskUpdate", "SendMessage")
 """Every lead and every mate has these beside the tools of its role: without them there is no team."""
 TOOL_NAMES: Final = tuple(one.name for one in STANDARD_TOOLS)
 """What a role may be given."""
-MOST_MATES: Final = 1_000
+MAX_MATES: Final = 1_000
 DEFAULT_PROMPT: Final = "Task: {task}\n\nFolder: {folder}\nMates: {mates}\n\n{items}\n\n{facts}"
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
@@ -94,8 +94,8 @@ class Role:
 
     @count.validator
     def _check_count(self, _: Any, value: int | None) -> None:
-        if value is not None and not 1 <= value <= MOST_MATES:
-            raise UsageError(f"count has to be between 1 and {MOST_MATES}, not {value}")
+        if value is not None and not 1 <= value <= MAX_MATES:
+            raise UsageError(f"count has to be between 1 and {MAX_MATES}, not {value}")
 
     @max_tokens.validator
     def _check_max_tokens(self, _: Any, value: int) -> None:
@@ -248,8 +248,8 @@ class Recipe:
                 if name in named:
                     raise UsageError(f"the recipe {self.name!r} has two mates called {name!r}; rename a role")
                 named[name] = role
-        if len(named) > MOST_MATES:
-            raise UsageError(f"the recipe {self.name!r} makes {len(named):,} mates; at most {MOST_MATES:,} can be had")
+        if len(named) > MAX_MATES:
+            raise UsageError(f"the recipe {self.name!r} makes {len(named):,} mates; at most {MAX_MATES:,} can be had")
         yield from named.items()
 
     def lead_prompt(self, *, task: str, folder: str, mates: Sequence[str], facts: str = "") -> str:

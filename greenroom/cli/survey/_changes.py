@@ -18,7 +18,7 @@ from greenroom.containment import Git, GitTooOld, run_git
 from greenroom.core import UsageError
 
 GIT_TIMEOUT_S: Final = 30.0
-MOST_DIFF: Final = 60_000
+MAX_DIFF: Final = 60_000
 """Characters of the differences that a lead is shown; the files themselves can be read."""
 _HEAD: Final = re.compile(r"^Changes: (.+)$", re.MULTILINE)
 _FILE: Final = re.compile(r"^- (.+): (all|deleted|\d[\d, -]*)$", re.MULTILINE)
@@ -142,7 +142,7 @@ def describe(changes: Changes, diff: str = "") -> str:
     """Return what a lead is told of the changes."""
     lines = [f"Changes: {changes.what}", *(f"- {one.path}: {_spans(one)}" for one in changes.files)]
     if diff:
-        shown = diff if len(diff) <= MOST_DIFF else f"{diff[:MOST_DIFF]}\n(cut: {len(diff):,} characters in all)"
+        shown = diff if len(diff) <= MAX_DIFF else f"{diff[:MAX_DIFF]}\n(cut: {len(diff):,} characters in all)"
         lines += ["", "The differences:", "", shown]
     return "\n".join(lines)
 

@@ -18,7 +18,7 @@ from greenroom.cli.survey._facts import Spotted, TextFacts
 from greenroom.cli.survey._paths import is_test
 
 PROJECT: Final = "pyproject.toml"
-MOST_LINKS: Final = 400
+MAX_LINKS: Final = 400
 _FENCE: Final = re.compile(r" {0,3}(?:[-*+>] +|\d+\. +)*(```+|~~~+)")
 _INLINE_CODE: Final = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
 _COMMENT: Final = re.compile(r"<!--.*?-->")
@@ -48,7 +48,7 @@ def survey_document(path: str, lines: Sequence[str], problem: str = "") -> TextF
     """
     if path == PROJECT:
         return _project(path, lines, problem)
-    links = tuple(dict.fromkeys(_links(path, lines)))[:MOST_LINKS]
+    links = tuple(dict.fromkeys(_links(path, lines)))[:MAX_LINKS]
     return TextFacts(path=path, lines=len(lines), links=links, problem=problem)
 
 

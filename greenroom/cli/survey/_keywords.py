@@ -14,9 +14,9 @@ from greenroom.cli.survey._paths import DATA_SUFFIXES, is_test
 if TYPE_CHECKING:
     from greenroom.cli.survey._survey import Survey
 
-MOST_KEYWORDS: Final = 8
-_MOST_FILES: Final = 15
-_MOST_PLACES: Final = 10
+MAX_KEYWORDS: Final = 8
+_MAX_FILES: Final = 15
+_MAX_PLACES: Final = 10
 _HONESTLY: Final = (
     "**This is a search for the words of the task, not an answer to it.** It was made by rules, without a language "
     "model. With `ANTHROPIC_API_KEY` set, the same team works on the task itself."
@@ -44,7 +44,7 @@ def keywords_of(task: str) -> tuple[str, ...]:
     wanted = [word for word in words if word.lower() not in _COMMON and len(word) > 2]
     unique = {word.lower(): word for word in reversed([*quoted, *wanted]) if word}
     order = [word.lower() for word in [*quoted, *wanted]]
-    return tuple(unique[word] for word in dict.fromkeys(order) if word in unique)[:MOST_KEYWORDS]
+    return tuple(unique[word] for word in dict.fromkeys(order) if word in unique)[:MAX_KEYWORDS]
 
 
 def plan_keywords(task: str) -> tuple[Item, ...]:
@@ -106,19 +106,19 @@ def _by_file(found: dict[str, SearchFacts]) -> list[str]:
         return ["", "None of the words occurs."]
     rows = [
         (code(path), ", ".join(code(word) for word in found if word in words[path]), hits[path])
-        for path in order[:_MOST_FILES]
+        for path in order[:_MAX_FILES]
     ]
     return [
         *("", "## Where most of them meet", ""),
         *table(("File", "Words", "Lines"), rows),
-        *more(_MOST_FILES, len(order), "files"),
+        *more(_MAX_FILES, len(order), "files"),
     ]
 
 
 def _places(word: str, facts: SearchFacts) -> list[str]:
     if not facts.hits:
         return []
-    shown = sorted(facts.hits, key=lambda hit: (_rank(hit, word), hit.path, hit.line))[:_MOST_PLACES]
+    shown = sorted(facts.hits, key=lambda hit: (_rank(hit, word), hit.path, hit.line))[:_MAX_PLACES]
     lines = ["", f"## {code(word)}", ""]
     lines += [f"- {code(f'{hit.path}:{hit.line}')} {code(hit.text)}" for hit in shown]
     return lines + more(len(shown), len(facts.hits), "lines")

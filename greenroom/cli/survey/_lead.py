@@ -27,7 +27,7 @@ from greenroom.cli.survey._survey import Survey
 from greenroom.cli.survey._tool_answers import parse_items
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
 
-MOST_DOCUMENTS: Final = 400
+MAX_DOCUMENTS: Final = 400
 WANTED_DOCUMENT_ITEMS: Final = 3
 _KEYS_AND_CONFLICTS: Final = Item(subject="Search for keys and merge conflicts", searches=(KEYS, CONFLICTS))
 
@@ -75,7 +75,7 @@ def _plan(assignment: Assignment, listing: Listing) -> tuple[Item, ...]:
         return plan_keywords(assignment.task) if has_text else ()
     items = list(plan_reading(listing.python))
     documents = {path: lines for path, lines in listing.others.items() if is_document(path)}
-    items += plan_reading(dict(sorted(documents.items())[:MOST_DOCUMENTS]), wanted_items=WANTED_DOCUMENT_ITEMS)
+    items += plan_reading(dict(sorted(documents.items())[:MAX_DOCUMENTS]), wanted_items=WANTED_DOCUMENT_ITEMS)
     if listing.others:
         items.append(Item(subject="Search for to-do markers outside Python", searches=(MARKERS,)))
     if has_text:

@@ -17,9 +17,9 @@ from greenroom.cli.survey._paths import DATA_SUFFIXES, PYTHON, language_of
 from greenroom.cli.survey._tool_answers import Counts, SkippedFiles, parse_counts, parse_names
 from greenroom.models import Call
 
-MOST_FILES: Final = 2_000
+MAX_FILES: Final = 2_000
 """Python files that are read; in a larger tree the first ones by path."""
-_MOST_PAGES: Final = 4
+_MAX_PAGES: Final = 4
 
 _ALL_FILES: Final[Mapping[str, Any]] = {"pattern": "**/*"}
 # Counting the matches of `^` counts lines, and unlike Glob, Grep can go on where an answer was cut.
@@ -80,7 +80,7 @@ def next_looks(conversation: Conversation) -> list[Call]:
     pages = _greps(conversation, _PYTHON_LINES)
     counts = [parse_counts(page.result or "") for page in pages]
     offset = counts[-1].next_offset if counts else None
-    if offset is None or len(pages) >= _MOST_PAGES or sum(len(one.counts) for one in counts) >= MOST_FILES:
+    if offset is None or len(pages) >= _MAX_PAGES or sum(len(one.counts) for one in counts) >= MAX_FILES:
         return []
     return [Call("Grep", {**_PYTHON_LINES, "offset": offset})]
 
@@ -96,7 +96,7 @@ def read_listing(conversation: Conversation) -> Listing:
     python: dict[str, int | None] = {path: None for path in names.paths if language_of(path) == PYTHON}
     for page in python_pages:
         python |= page.counts
-    kept = sorted(python)[:MOST_FILES]
+    kept = sorted(python)[:MAX_FILES]
     others = {path: lines for page in other_pages for path, lines in page.counts.items()}
     return Listing(
         total=max(names.total, len(python) + len(others)),

@@ -23,9 +23,9 @@ from greenroom.models import AnswerLike, Call, ModelRequest, Say
 
 SIDE_BY_SIDE: Final = 6
 """Tool calls in one answer."""
-MOST_PAGES: Final = 12
+MAX_PAGES: Final = 12
 """Parts in which one file is read, or one search goes on."""
-MOST_HITS: Final = 400
+MAX_HITS: Final = 400
 LEAD: Final = "lead"
 
 
@@ -95,7 +95,7 @@ def _next_page(file: FileToRead, pages: Sequence[ToolCall]) -> Call | None:
     if not pages:
         return Call("Read", {"file_path": file.path})
     last = pages[-1]
-    if last.is_error or last.result is None or len(pages) >= MOST_PAGES:
+    if last.is_error or last.result is None or len(pages) >= MAX_PAGES:
         return None
     offset = parse_page(last.result).next_offset
     if offset is not None:
@@ -109,10 +109,10 @@ def _next_search(search: Search, pages: Sequence[ToolCall]) -> Call | None:
     if not pages:
         return Call("Grep", _search_input(search))
     last = pages[-1]
-    if last.is_error or last.result is None or len(pages) >= MOST_PAGES:
+    if last.is_error or last.result is None or len(pages) >= MAX_PAGES:
         return None
     offset = next_offset_of(last.result)
-    if offset is None or sum(len(parse_matches(one.result or "")) for one in pages) >= MOST_HITS:
+    if offset is None or sum(len(parse_matches(one.result or "")) for one in pages) >= MAX_HITS:
         return None
     return Call("Grep", {**_search_input(search), "offset": offset})
 
@@ -187,7 +187,7 @@ def search_facts(search: Search, pages: Sequence[ToolCall]) -> SearchFacts:
         hits = [Hit(one.path, one.line, shortened(one.text)) for one in matches]
     return SearchFacts(
         label=search.label,
-        hits=tuple(hits[:MOST_HITS]),
+        hits=tuple(hits[:MAX_HITS]),
         files=len({hit.path for hit in hits}),
-        is_cut=next_offset_of(last.result) is not None or len(hits) > MOST_HITS,
+        is_cut=next_offset_of(last.result) is not None or len(hits) > MAX_HITS,
     )

@@ -14,8 +14,8 @@ from typing import Final
 from greenroom.cli.survey._items import FileToRead, Item
 
 LEAST_LINES: Final = 300
-MOST_LINES: Final = 4_000
-MOST_FILES: Final = 25
+MAX_LINES: Final = 4_000
+MAX_FILES: Final = 25
 WANTED_ITEMS: Final = 12
 """Where the tree is large enough for so many: a few for each mate, so that nobody waits long for the last one."""
 
@@ -28,7 +28,7 @@ def plan_reading(sizes: Mapping[str, int | None], *, wanted_items: int = WANTED_
         wanted_items: Into how many a large tree is cut, or more where one would get too long.
     """
     total = sum(size or 0 for size in sizes.values())
-    budget = min(max(total // wanted_items, LEAST_LINES), MOST_LINES)
+    budget = min(max(total // wanted_items, LEAST_LINES), MAX_LINES)
     files = [FileToRead(path, sizes[path]) for path in sorted(sizes)]
     return tuple(Item(subject=_subject(chunk), files=tuple(chunk)) for chunk in _chunks(files, depth=0, budget=budget))
 
@@ -60,7 +60,7 @@ def _joined(groups: Iterable[list[FileToRead]], budget: int) -> list[list[FileTo
 
 
 def _fits(files: Sequence[FileToRead], budget: int) -> bool:
-    return len(files) <= MOST_FILES and sum(one.lines or 0 for one in files) <= budget
+    return len(files) <= MAX_FILES and sum(one.lines or 0 for one in files) <= budget
 
 
 def _subject(files: Sequence[FileToRead]) -> str:

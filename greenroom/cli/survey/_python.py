@@ -22,8 +22,8 @@ from greenroom.cli.survey._kinds import KINDS
 from greenroom.cli.survey._reader import Reader, Span
 
 LONG_FUNCTION_LINES: Final = 60
-MOST_MEASURED: Final = 10
-MOST_LISTED: Final = 40
+MAX_MEASURED: Final = 10
+MAX_LISTED: Final = 40
 """Markers, patterns or names of one file that a report lists; the rest is counted."""
 MARKER_WORDS: Final = ("TODO", "FIXME", "XXX", "HACK", "BUG")
 
@@ -55,7 +55,7 @@ def survey_python(path: str, lines: Sequence[str], problem: str = "") -> FileFac
 def _unparsed(facts: FileFacts, why: str, lines: Sequence[str]) -> FileFacts:
     markers = tuple(_plain_markers(lines))
     problem = facts.problem or f"not parsed: {why}"
-    return attrs.evolve(facts, markers=markers[:MOST_LISTED], marker_count=len(markers), problem=problem)
+    return attrs.evolve(facts, markers=markers[:MAX_LISTED], marker_count=len(markers), problem=problem)
 
 
 def _facts_of(facts: FileFacts, tree: ast.Module, lines: Sequence[str]) -> FileFacts:
@@ -65,17 +65,17 @@ def _facts_of(facts: FileFacts, tree: ast.Module, lines: Sequence[str]) -> FileF
     longest = sorted(reader.measured, key=lambda one: (-one.lines, one.line))
     spotted = list(dict.fromkeys(_spotted(one, lines) for one in reader.spots()))
     open_ones = [one for one in spotted if not _ACCEPTED.search(_line(lines, one.line))]
-    heaviest = sorted(open_ones, key=lambda one: (-KINDS[one.kind].weight, one.line, one.kind))[:MOST_LISTED]
+    heaviest = sorted(open_ones, key=lambda one: (-KINDS[one.kind].weight, one.line, one.kind))[:MAX_LISTED]
     return attrs.evolve(
         facts,
         functions=len(reader.measured),
         classes=reader.classes,
         public=reader.public,
-        undocumented=tuple(reader.undocumented[:MOST_LISTED]),
+        undocumented=tuple(reader.undocumented[:MAX_LISTED]),
         undocumented_count=len(reader.undocumented),
-        measured=tuple(longest[:MOST_MEASURED]),
+        measured=tuple(longest[:MAX_MEASURED]),
         long_count=sum(one.lines > LONG_FUNCTION_LINES for one in longest),
-        markers=markers[:MOST_LISTED],
+        markers=markers[:MAX_LISTED],
         marker_count=len(markers),
         spotted=tuple(sorted(heaviest, key=lambda one: (one.line, one.kind))),
         spotted_count=len(open_ones),

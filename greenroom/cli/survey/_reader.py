@@ -33,7 +33,7 @@ _PRINTING: Final = re.compile(r"cli|cmd|command|console|demo|display|log|output|
 """What is called like this may well be there to print."""
 _COMMAND_LINES: Final = frozenset({"argparse", "click", "cyclopts", "docopt", "fire", "optparse", "typer"})
 _VERBOSE: Final = re.compile(r"verbose|debug|quiet|silent|trace|print|show", re.IGNORECASE)
-_MOST_PRINTS: Final = 3
+_MAX_PRINTS: Final = 3
 """A file with more of them is there to print."""
 _PRIVATE: Final = re.compile(r"_[^_]|internals?$")
 _DOTTED: Final = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?::[\w.]+)?")
@@ -107,7 +107,7 @@ class Reader:
         for one in self._spots:
             if one.name and self._bound[one.name] != one.bindings:
                 continue
-            if one.kind == "print" and self._prints > _MOST_PRINTS:
+            if one.kind == "print" and self._prints > _MAX_PRINTS:
                 continue
             yield one
 

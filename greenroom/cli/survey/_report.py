@@ -31,10 +31,10 @@ from greenroom.cli.survey._shape import shape_sections
 from greenroom.cli.survey._survey import Survey
 from greenroom.cli.survey._testmap import needs_test, untested
 
-_MOST_ROWS: Final = 20
-_MOST_FIRST: Final = 10
-_MOST_OF_KIND: Final = 3
-_MOST_PLACES: Final = 12
+_MAX_ROWS: Final = 20
+_MAX_FIRST: Final = 10
+_MAX_OF_KIND: Final = 3
+_MAX_PLACES: Final = 12
 _WORDS: Final = {
     3: ("place to mend first", "places to mend first"),
     2: ("likely mistake or risk", "likely mistakes and risks"),
@@ -166,12 +166,12 @@ def look_first(findings: Sequence[Finding]) -> list[str]:
     texts: list[str] = []
     for kind in (one for one in KINDS if KINDS[one].weight > 1):
         found = [one for one in findings if one.kind == kind and not is_test(one.path)]
-        for one in found[:_MOST_OF_KIND]:
+        for one in found[:_MAX_OF_KIND]:
             shown = f", {code(one.text)}" if one.text else ""
             texts.append(f"{code(f'{one.path}:{one.line}')}: {KINDS[kind].title}{shown}")
-        if len(found) > _MOST_OF_KIND:
-            texts[-1] += f" (and {len(found) - _MOST_OF_KIND} more of the kind)"
-    return texts[:_MOST_FIRST]
+        if len(found) > _MAX_OF_KIND:
+            texts[-1] += f" (and {len(found) - _MAX_OF_KIND} more of the kind)"
+    return texts[:_MAX_FIRST]
 
 
 def _is_product(path: str) -> bool:
@@ -186,7 +186,7 @@ def _long_functions(survey: Survey) -> list[str]:
     found.sort(key=lambda pair: (-pair[1].lines, pair[0], pair[1].line))
     if not found:
         return []
-    rows = [(code(one.name), code(f"{path}:{one.line}"), one.lines, one.branches) for path, one in found[:_MOST_ROWS]]
+    rows = [(code(one.name), code(f"{path}:{one.line}"), one.lines, one.branches) for path, one in found[:_MAX_ROWS]]
     return ["", "## Longest functions", "", *table(("Function", "Where", "Lines", "Branches"), rows)]
 
 
@@ -215,8 +215,8 @@ def finding_lines(findings: Sequence[Finding]) -> list[str]:
         in_tests = sum(is_test(one.path) for one in places)
         amount = f"{len(places):,}, {in_tests:,} in tests" if in_tests else f"{len(places):,}"
         lines += ["", f"### {known.title} ({amount})", "", f"{known.why} {known.fix}", ""]
-        lines += [f"- {code(f'{one.path}:{one.line}')} {code(one.text)}".rstrip() for one in places[:_MOST_PLACES]]
-        lines += more(_MOST_PLACES, len(places), "places")
+        lines += [f"- {code(f'{one.path}:{one.line}')} {code(one.text)}".rstrip() for one in places[:_MAX_PLACES]]
+        lines += more(_MAX_PLACES, len(places), "places")
     return lines
 
 
@@ -239,7 +239,7 @@ def _markers(survey: Survey) -> list[str]:
     lines = ["", "## To do", ""]
     if not found:
         return [*lines, "No TODO, FIXME, XXX or HACK was found."]
-    most = 3 * _MOST_ROWS
+    most = 3 * _MAX_ROWS
     rows = [(word, code(f"{path}:{line}"), code(within), code(text)) for path, line, word, text, within in found[:most]]
     lines += [*table(("Marker", "Where", "In", "Text"), rows), *more(most, len(found), "markers")]
     unlisted = sum(one.marker_count - len(one.markers) for one in survey.files.values())
@@ -264,11 +264,11 @@ def _documentation(survey: Survey) -> list[str]:
             ", ".join(f"{code(named.name)} ({named.line})" for named in one.undocumented[:4])
             + (", ..." if one.undocumented_count > 4 else ""),
         )
-        for one in product[:_MOST_ROWS]
+        for one in product[:_MAX_ROWS]
     ]
     columns = ("File", "Undocumented", "Public", "The first of them (line)")
     text = "Public functions, methods and classes that have no docstring; without tests, examples and scripts."
-    return ["", "## Undocumented", "", text, "", *table(columns, rows), *more(_MOST_ROWS, len(product), "files")]
+    return ["", "## Undocumented", "", text, "", *table(columns, rows), *more(_MAX_ROWS, len(product), "files")]
 
 
 def _tests(survey: Survey) -> list[str]:
@@ -282,9 +282,9 @@ def _tests(survey: Survey) -> list[str]:
         "No test is named after these files or imports them, be it through other files; largest first. What tests reach "
         "only through a command line cannot be seen this way, and is listed too."
     )
-    rows = [(code(one.path), one.code_lines, one.functions) for one in missing[:_MOST_ROWS]]
+    rows = [(code(one.path), one.code_lines, one.functions) for one in missing[:_MAX_ROWS]]
     lines += [text, "", *table(("File", "Lines of code", "Functions"), rows)]
-    return lines + more(_MOST_ROWS, len(missing), "files")
+    return lines + more(_MAX_ROWS, len(missing), "files")
 
 
 # --- the end ----------------------------------------------------------------------------------------------------------
@@ -335,8 +335,8 @@ def _left_out(survey: Survey) -> list[str]:
     found += [f"{code(path)}: {one.problem}" for path, one in survey.texts.items() if one.problem]
     found += [f"{label}: {one.problem}" for label, one in sorted(survey.searches.items()) if one.problem]
     missing = sorted(set(listing.python) - set(survey.files))
-    found += [f"{code(path)}: no mate reported on it" for path in missing[:_MOST_ROWS]]
-    found += [line for line in more(_MOST_ROWS, len(missing), "files that no mate reported on") if line]
+    found += [f"{code(path)}: no mate reported on it" for path in missing[:_MAX_ROWS]]
+    found += [line for line in more(_MAX_ROWS, len(missing), "files that no mate reported on") if line]
     found += [f"Item {number} of the board: no findings reached the lead" for number in survey.left]
     found += listing.skip_lines
     if listing.uncounted:

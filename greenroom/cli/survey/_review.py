@@ -23,7 +23,7 @@ from greenroom.cli.survey._python import LONG_FUNCTION_LINES
 from greenroom.cli.survey._report import finding_lines, finding_summary, look_first
 from greenroom.cli.survey._survey import Survey
 
-_MOST_FILES: Final = 60
+_MAX_FILES: Final = 60
 _WANTED_CHUNKS: Final = 2
 """Each is an item for each concern."""
 
@@ -155,14 +155,14 @@ def _upkeep(file: ChangedFile, survey: Survey) -> Iterator[str]:
 def _looked_at(survey: Survey, changes: Changes) -> list[str]:
     read = {path for path in (*survey.files, *survey.texts) if path in {one.path for one in changes.files}}
     lines = ["", "## What was looked at", ""]
-    for one in changes.files[:_MOST_FILES]:
+    for one in changes.files[:_MAX_FILES]:
         facts = survey.files.get(one.path) or survey.texts.get(one.path)
         how = "deleted" if one.is_deleted else _spans(one)
         note = facts.problem if facts else ""
         if not one.is_deleted and one.path not in read:
             note = "no Python and no Markdown: searched for keys and conflicts only"
         lines.append(f"- {code(one.path)}: {how}{f' ({note})' if note else ''}")
-    hidden: Sequence[ChangedFile] = changes.files[_MOST_FILES:]
+    hidden: Sequence[ChangedFile] = changes.files[_MAX_FILES:]
     lines += ["", f"And {len(hidden):,} more files."] if hidden else []
     lines += [f"- Item {number} of the board: no findings reached the lead" for number in survey.left]
     return lines

@@ -12,8 +12,8 @@ from greenroom.cli.survey._listing import Listing
 from greenroom.cli.survey._markdown import code, more, table
 from greenroom.cli.survey._paths import language_of
 
-_MOST_FOLDERS: Final = 40
-_MOST_FILES: Final = 10
+_MAX_FOLDERS: Final = 40
+_MAX_FILES: Final = 10
 _DEEPEST: Final = 3
 
 
@@ -23,7 +23,7 @@ def shape_sections(listing: Listing, files: Mapping[str, FileFacts]) -> list[str
     parts = ["", "## Size and shape", "", *_folders(listing.paths, lines, files), "", *_languages(listing.paths, lines)]
     longest = sorted(lines, key=lambda path: (-lines[path], path))
     if longest:
-        rows = [(code(path), lines[path]) for path in longest[:_MOST_FILES]]
+        rows = [(code(path), lines[path]) for path in longest[:_MAX_FILES]]
         parts += ["", "The longest of the files whose lines were counted:", "", *table(("File", "Lines"), rows)]
     return parts
 
@@ -37,7 +37,7 @@ def _folders(paths: Iterable[str], lines: Mapping[str, int], files: Mapping[str,
     paths = tuple(paths)
     depths = [len({folder_at(path, depth) for path in paths}) for depth in range(1, _DEEPEST + 1)]
     # As deep as a table that one can take in allows.
-    depth = max((at for at, number in enumerate(depths, 1) if number <= _MOST_FOLDERS), default=1)
+    depth = max((at for at, number in enumerate(depths, 1) if number <= _MAX_FOLDERS), default=1)
     rows: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0, 0])
     for path in paths:
         facts = files.get(path)
@@ -50,8 +50,8 @@ def _folders(paths: Iterable[str], lines: Mapping[str, int], files: Mapping[str,
             row[4] += facts.classes
     columns = ("Folder", "Files", "Lines of text", "Python files", "Functions", "Classes")
     shown = sorted(rows)
-    if len(shown) > _MOST_FOLDERS:
-        shown = sorted(sorted(rows, key=lambda folder: (-rows[folder][1], folder))[:_MOST_FOLDERS])
+    if len(shown) > _MAX_FOLDERS:
+        shown = sorted(sorted(rows, key=lambda folder: (-rows[folder][1], folder))[:_MAX_FOLDERS])
     return [
         *table(columns, [(code(folder), *rows[folder]) for folder in shown]),
         *more(len(shown), len(rows), "folders, smaller ones"),

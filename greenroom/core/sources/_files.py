@@ -20,8 +20,8 @@ FILE_BYTES: Final = 1_000_000
 """A file with more is not read."""
 NO_STAMP: Final = (0, 0, 0, 0)
 """Of what has the name of a file and is none: a pipe, a link that leads nowhere."""
-_MOST_FILES: Final = 10_000
-_MOST_FOLDERS: Final = 10_000
+_MAX_FILES: Final = 10_000
+_MAX_FOLDERS: Final = 10_000
 
 
 class Unusable(Exception):
@@ -63,7 +63,7 @@ def find_files(
             stamp = stamp_of(path) or (None if path.name.startswith(".") else NO_STAMP)
             if stamp is not None:
                 found.append(Found(path, stamp))
-        if len(found) >= _MOST_FILES:
+        if len(found) >= _MAX_FILES:
             break
     return found
 
@@ -72,7 +72,7 @@ def _walk(folder: Path, depth: int, seen: set[tuple[int, int]], too_deep: list[P
     try:
         status = folder.stat()
         identity = (status.st_dev, status.st_ino)
-        if identity in seen or len(seen) >= _MOST_FOLDERS:
+        if identity in seen or len(seen) >= _MAX_FOLDERS:
             return
         if not depth:
             too_deep.append(folder)

@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from typing import Any, Final
 
 CONTEXT_LINES: Final = 3
-MOST_COMPARED: Final = 300
+MAX_COMPARED: Final = 300
 """So many lines between the first and the last change are compared one by one."""
 
 Opcode = tuple[str, int, int, int, int]
@@ -29,7 +29,7 @@ def patch_of(before: str, after: str) -> list[dict[str, Any]]:
     end = _common(old[start:][::-1], new[start:][::-1])
     first, last_old, last_new = max(0, start - CONTEXT_LINES), len(old) - end, len(new) - end
     more = min(end, CONTEXT_LINES)
-    if max(last_old, last_new) - start <= MOST_COMPARED:
+    if max(last_old, last_new) - start <= MAX_COMPARED:
         part = old[first : last_old + more], new[first : last_new + more]
         groups = SequenceMatcher(None, *part, autojunk=False).get_grouped_opcodes(CONTEXT_LINES)
         return [_hunk([_moved(one, first) for one in group], old, new) for group in groups]

@@ -26,7 +26,7 @@ from greenroom.tools.checkpoints._folder import CheckpointFolder
 from greenroom.tools.checkpoints._history import ABSENT_DIGEST, FileState, Snapshot
 from greenroom.tools.checkpoints._looking import Found, is_gone, key_of, line_changes, look_at, path_of
 
-MOST_BYTES: Final = 256 * 1024 * 1024
+MAX_BYTES: Final = 256 * 1024 * 1024
 """What all copies of a run may take up."""
 NAMED: Final = 5
 """Files that an error names."""
@@ -78,7 +78,7 @@ class FileCheckpoints:
     """
 
     def __init__(
-        self, folder: Path, *, disk: Disk, write: Callable[[Path, bytes], None], most_bytes: int = MOST_BYTES
+        self, folder: Path, *, disk: Disk, write: Callable[[Path, bytes], None], most_bytes: int = MAX_BYTES
     ) -> None:
         self._folder = CheckpointFolder(folder, disk)
         self._write = write

@@ -19,7 +19,7 @@ from greenroom.tools.builtin._files import Unreadable, digest_of, open_regular, 
 from greenroom.tools.builtin._saving import MAX_EDIT_BYTES
 from greenroom.tools.checkpoints._history import ABSENT, FileState
 
-_MOST_PAIRS: Final = 1_000_000
+_MAX_PAIRS: Final = 1_000_000
 """Of two texts with more pairs of lines, lines that only moved are not counted."""
 
 
@@ -112,7 +112,7 @@ def line_changes(old: bytes, new: bytes) -> tuple[int, int]:
     while before and after and before[-1] == after[-1]:
         before.pop()
         after.pop()
-    if len(before) * len(after) <= _MOST_PAIRS:
+    if len(before) * len(after) <= _MAX_PAIRS:
         blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
         same = sum(one.size for one in blocks)
     else:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.agents.review import History, Outcome, Unreviewable, call_lines, call_text, handoff_text, read_review
-from greenroom.agents.review._words import MOST_LINES_CHARS
+from greenroom.agents.review._words import MAX_LINES_CHARS
 from greenroom.models import ToolUseBlock
 
 JSON = st.recursive(
@@ -84,6 +84,6 @@ def test_what_is_kept_of_forgotten_calls_is_the_latest_and_no_more_than_is_shown
     for call in calls:
         lines = call_lines(lines, [call])
 
-    assert sum(map(len, lines)) <= MOST_LINES_CHARS
+    assert sum(map(len, lines)) <= MAX_LINES_CHARS
     assert "49 x" in lines[-1]
     assert handoff_text(History(cwd="/", earlier=lines)).splitlines()[1:] == lines

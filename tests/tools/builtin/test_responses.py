@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from greenroom.tools import Tool, ToolContext
 from greenroom.tools.builtin import edit_tool, glob_tool, grep_tool, read_tool, todo_write_tool, write_tool
-from greenroom.tools.builtin._patches import MOST_COMPARED, patch_of
+from greenroom.tools.builtin._patches import MAX_COMPARED, patch_of
 from tests.tools.calls import context, make
 
 LINES: Final = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=12)
@@ -65,7 +65,7 @@ def test_changes_that_are_far_apart_are_hunks_of_their_own() -> None:
 
 def test_where_much_has_changed_one_hunk_stands_for_all_of_it() -> None:
     """Mechanism: rule 2 of `_patches`."""
-    lines = [str(at) for at in range(MOST_COMPARED + 20)]
+    lines = [str(at) for at in range(MAX_COMPARED + 20)]
     before = "\n".join(lines)
     after = "\n".join([line if int(line) % 10 else f"-{line}" for line in lines])
     (hunk,) = patch_of(before, after)
