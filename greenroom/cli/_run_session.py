@@ -54,7 +54,7 @@ from greenroom.cli._run_silence import Silences
 from greenroom.cli._run_tasks import TaskLines
 from greenroom.cli._signals import EXIT_CODES
 from greenroom.core import CLASS, SEQ, Event, GreenroomError, Record, TurnFailed, TurnKilled, UsageError, event_of
-from greenroom.hooks import HookEvent, HookNews, HookRan
+from greenroom.hooks import HookEvent, HookRan, HookUpdate
 from greenroom.inbox import Origin
 from greenroom.session import SETTINGS_NOTICE, Session
 
@@ -186,7 +186,7 @@ class Run:
         if call != "":
             self._print(partial(self._printer.streamed, event, call))
 
-    def hooked(self, news: HookNews) -> None:
+    def hooked(self, news: HookUpdate) -> None:
         """Print what becomes of a hook; what it does before the session is open waits, and behind the last result it is left out."""
         if self._session is None:
             self._held.append(partial(self.hooked, news))
