@@ -28,12 +28,10 @@ from greenroom.agents._hooking import Hooking, told_input
 from greenroom.agents._reviewing import review_call
 from greenroom.agents._services import AgentHome, Denial, Question
 from greenroom.agents.review import AutoMode, Outcome, Review
-from greenroom.hooks import (
+from greenroom.hooks import HookEvent, HookOutcome, Permission
+from greenroom.hooks.inputs import (
     CwdChangedInput,
-    HookEvent,
-    HookOutcome,
     NotificationInput,
-    Permission,
     PermissionDeniedInput,
     PermissionRequestInput,
     PostToolUseFailureInput,

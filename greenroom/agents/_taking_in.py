@@ -22,7 +22,8 @@ from greenroom.agents._hooking import Hooking, PromptBlocked
 from greenroom.agents._inputs import Note, Prompt, Work, is_meta, notices_of, origin_of, render
 from greenroom.agents._services import AgentHome
 from greenroom.core import REMINDER, GreenroomError, JournalError, UsageError, fields, reminder, wrap
-from greenroom.hooks import HookEvent, UserPromptExpansionInput, UserPromptSubmitInput
+from greenroom.hooks import HookEvent
+from greenroom.hooks.inputs import UserPromptExpansionInput, UserPromptSubmitInput
 from greenroom.inbox import Entry, Item, Kind, plan_edge, plan_messages, plan_turn
 from greenroom.mailbox import Envelope
 from greenroom.models import ToolResultBlock, ToolUseBlock

@@ -44,13 +44,12 @@ from greenroom.agents._taking_in import (
 )
 from greenroom.agents.review import AutoModeEnded
 from greenroom.core import PeerError, ProviderError, UsageError, message_of, reminder
-from greenroom.hooks import (
+from greenroom.hooks import HookEvent, StopGuard
+from greenroom.hooks.inputs import (
     BatchedCall,
-    HookEvent,
     HookInput,
     PostToolBatchInput,
     StopFailureInput,
-    StopGuard,
     StopInput,
     SubagentStopInput,
     UserPromptSubmitInput,

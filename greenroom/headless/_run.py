@@ -42,7 +42,7 @@ from greenroom.headless._slash_commands import COMPACT, OwnCall, own_call
 from greenroom.headless._stream_json import Abandoned, Counts, Line, abandoned_text, hook_line
 from greenroom.headless._task_lines import TaskLines
 from greenroom.headless._usage_meter import Meter
-from greenroom.hooks import HookEvent, HookNews, HookRan
+from greenroom.hooks import HookEvent, HookRan, HookUpdate
 from greenroom.inbox import Origin
 from greenroom.session import SETTINGS_NOTICE, Session
 from greenroom.terminal import EXIT_CODES, complain, note, without_class
@@ -175,7 +175,7 @@ class Run:
         if call != "":
             self._print(partial(self._printer.streamed, event, call))
 
-    def hooked(self, news: HookNews) -> None:
+    def hooked(self, news: HookUpdate) -> None:
         """Print what becomes of a hook; what it does before the session is open waits, and behind the last result it is left out."""
         if self._session is None:
             self._held.append(partial(self.hooked, news))

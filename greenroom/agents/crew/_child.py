@@ -18,7 +18,8 @@ from greenroom.agents._inputs import Input
 from greenroom.agents._services import AgentHome
 from greenroom.agents._turns import OutOfTurns
 from greenroom.agents.side import summaries
-from greenroom.hooks import HookEvent, SubagentStartInput
+from greenroom.hooks import HookEvent
+from greenroom.hooks.inputs import SubagentStartInput
 from greenroom.supervisor import ChildSpec, Restart
 
 DRAIN_S: Final = 60.0
