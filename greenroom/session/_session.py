@@ -138,33 +138,29 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         self.delegation.stays.others = self._living_children
         if settle is not None:
             await settle(home)
-        unanswered = await find_unanswered(self.run_folder, loaded, self._ports.blocking)
-        home.deferred = await find_deferred(self.run_folder, loaded, self._ports.blocking)
+        run, blocking = self.run_folder, self._ports.blocking
+        unanswered, home.deferred = (
+            await find_unanswered(run, loaded, blocking),
+            await find_deferred(run, loaded, blocking),
+        )
         home.keeps_open = frozenset(call.id for call in (*unanswered, home.deferred) if call is not None)
         spec = agent_spec(Restart.TRANSIENT, (loaded.agent_id or None) if loaded is not None else None)
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)
         self._adopt(self._main, home)
         self.delegation.crew.main, self.delegation.crew.main_home = self._main, home
         await self.teams.start(self._main, home, self.id, is_resumed=loaded is not None)
+        ids, is_command = self._ports.ids, self._composition.commands.is_command
         self.inbox = SessionInbox(
-            self._main,
-            home,
-            ids=self._ports.ids,
-            is_command=self._composition.commands.is_command,
-            approvals=self.approvals,
-            unanswered=unanswered,
+            self._main, home, ids=ids, is_command=is_command, approvals=self.approvals, unanswered=unanswered
         )
         self.delegation.forks.hand_in = self.inbox.hand_in_hidden
         await self.inbox.open(self._supervisor)
         self.asides = Asides(main=self._main, home=home, recorder=self.runtime.recorder, recording=self._recording)
         self._composition.elicitations.home, self._composition.elicitations.interrupt = home, self.interrupt
         self._composition.title.home = home
+        began = "startup" if loaded is None else source
         self.initial_message = await tell_of_start(
-            home,
-            self.runtime.recorder,
-            source="startup" if loaded is None else source,
-            title=self.title,
-            setup=setup,
+            home, self.runtime.recorder, source=began, title=self.title, setup=setup
         )
 
     async def tell_of_end(self) -> None:
