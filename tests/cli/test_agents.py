@@ -199,3 +199,32 @@ def test_help_names_the_commands(agents: Agents) -> None:
 
     assert code == 0
     assert all(name in text for name in ("list", "show", "check"))
+
+
+BROKEN_HEADERS = {
+    "list": "---\nname: list\ndescription: d\ntools: [Read\n---\nDo.\n",
+    "tab": "---\n\tname: tab\n  description: d\n---\nDo.\n",
+    "endless": "---\nname: endless\ndescription: d\ntools: Read\n",
+    "number": "---\nname: [5]\ndescription: d\n---\nDo.\n",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_HEADERS)
+def test_agent_of_a_plugin_with_a_broken_header_is_left_out_and_named(
+    name: str, agents: Agents, tmp_path: Path
+) -> None:
+    """It is not an agent without description, tools and restrictions whose prompt is its header."""
+    plugin = tmp_path / "pq"
+    write(
+        plugin / "agents",
+        **{name: BROKEN_HEADERS[name]},
+        good="---\nname: good\ndescription: Use it: always\n---\nDo.\n",
+    )
+
+    _, listed = agents("list", "--plugin-dir", str(plugin))
+    code, checked = agents("check", str(plugin))
+
+    assert [line.split()[0] for line in listed.splitlines() if line.startswith("pq:")] == ["pq:good"]
+    assert code == 1
+    assert f"{name}.md" in checked
+    assert agents("show", f"pq:{name}", "--plugin-dir", str(plugin))[0] == 1
