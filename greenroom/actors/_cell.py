@@ -207,7 +207,7 @@ class Cell(Generic[M]):
             self.owner.id,
             self.descent,
             _LEVEL_WORDS[self.level],
-            self.mailbox.capacity,
+            self.behavior_class.mailbox.capacity,
             self.restart,
         )
         self.note_drain()

@@ -131,7 +131,7 @@ class Ref(Generic[M]):
         here = CURRENT.get()
         # current_of, inlined: this is the hot path.
         parent = here.seq if here is not None and here.shared is cell.shared else 0
-        delivery: Delivery = cell.mailbox.deliver(message, lane, size_bytes, parent, None, False)  # noqa: FBT003
+        delivery: Delivery = cell.mailbox.put_nowait(message, lane, size_bytes, parent, None, False)  # noqa: FBT003
         if delivery is not _ACCEPTED:
             reason = DeadReason.ENDED if delivery is _CLOSED else DeadReason.FULL
             cell.shared.directory.refused(cell, message, lane, reason)

@@ -84,3 +84,34 @@ sleep: Final[Callable[[Any], Awaitable[None]]] = _sleep_on_trap if SHORTCUTS els
 """Sleeps until `wake`, or until cancelled."""
 wake: Final[Callable[[Task], None]] = _wake_with_one if SHORTCUTS else reschedule
 """Reschedules a sleeping task."""
+
+
+@final
+class ParkingSpot:
+    """A place where one task at a time sleeps until it is woken."""
+
+    __slots__ = ("_task", "_trap")
+
+    def __init__(self) -> None:
+        self._task: Task | None = None
+        self._trap = prepare(self._forget)
+
+    @property
+    def is_taken(self) -> bool:
+        """True if a task sleeps here."""
+        return self._task is not None
+
+    def parked(self, task: Task) -> Awaitable[None]:
+        """Return an awaitable that sleeps until `unpark`; `task` has to await it at once."""
+        self._task = task
+        return sleep(self._trap)
+
+    def unpark(self) -> None:
+        """Wake the sleeping task, if any."""
+        task, self._task = self._task, None
+        if task is not None:
+            wake(task)
+
+    def _forget(self, _: object) -> Abort:
+        self._task = None
+        return Abort.SUCCEEDED

@@ -26,7 +26,7 @@ KERNEL_TESTS: Final = (
 
 _CELL: Final = "greenroom.actors._cell"
 _ENDS: Final = ("tests/session/test_ends.py",)
-_INTAKE: Final = "greenroom.mailbox._intake"
+_LANES: Final = "greenroom.mailbox._lanes"
 _LOOP: Final = "greenroom.actors._loop"
 _MAILBOX: Final = "greenroom.mailbox._mailbox"
 _PLANS: Final = "greenroom.supervisor._plans"
@@ -131,16 +131,16 @@ MUTANTS: Final = (
     Mutant(
         "last in, first out",
         ("I-10",),
-        _MAILBOX,
+        _LANES,
         "envelope = queue.popleft()\n        if self._lease",
         "envelope = queue.pop()\n        if self._lease",
     ),
     Mutant(
         "now waits for next",
         ("I-11",),
-        _MAILBOX,
-        "        if self._now:\n",
-        "        if self._now and not self._next:\n",
+        _LANES,
+        "        if now:\n",
+        "        if now and not next_:\n",
     ),
     Mutant(
         "close discards",
@@ -153,15 +153,21 @@ MUTANTS: Final = (
         "a returned message stays leased",
         ("I-13",),
         _MAILBOX,
-        "            self._release(envelope)\n            envelope.attempts += counts",
-        "            envelope.attempts += counts",
+        "        self._release(envelope)\n        envelope.attempts += counts\n        if",
+        "        envelope.attempts += counts\n        if",
     ),
-    Mutant("one more than the capacity", ("I-14",), _INTAKE, "or held >= self._capacity", "or held > self._capacity"),
+    Mutant(
+        "one more than the capacity",
+        ("I-14",),
+        "greenroom.mailbox._room",
+        "or self.held >= self._capacity or self.producers",
+        "or self.held > self._capacity or self.producers",
+    ),
     Mutant(
         "a cancelled producer stays in the queue",
         ("I-15",),
-        "greenroom.mailbox._producers",
-        "            del self._waiting[task]\n",
+        "greenroom.mailbox._room",
+        "            del waiting[task]\n",
         "            pass\n",
     ),
     Mutant(
@@ -176,29 +182,29 @@ MUTANTS: Final = (
         ("I-17",),
         _CELL,
         "        self.mailbox.incarnation = self.incarnation\n",
-        "        self.mailbox.incarnation = self.incarnation\n        self.mailbox._next = None\n",
+        "        self.mailbox.incarnation = self.incarnation\n        list(self.mailbox._lanes.clear())\n",
     ),
     Mutant(
         "no credit for later",
         ("I-18",),
-        _MAILBOX,
-        "elif self._later and (not self._next or self._credit <= 0):",
-        "elif self._later and not self._next:",
+        _LANES,
+        "elif later and (not next_ or self._credit <= 0):",
+        "elif later and not next_:",
     ),
     Mutant(
         "what was postponed comes back behind",
         ("I-19",),
-        _MAILBOX,
-        "            self._lane(envelope.lane).appendleft(envelope)\n            if",
-        "            self._lane(envelope.lane).append(envelope)\n            if",
+        _LANES,
+        "        for envelope in recalled:\n            self.put_back(envelope)\n",
+        "        for envelope in recalled:\n            self.of(envelope.lane).append(envelope)\n",
         tests=_STATES,
     ),
     Mutant(
         "what was postponed comes back in any order",
         ("I-19",),
-        _MAILBOX,
-        "key=_number, reverse=True)",
-        "key=_number)",
+        _LANES,
+        "key=lambda envelope: envelope.number, reverse=True)",
+        "key=lambda envelope: envelope.number)",
         tests=_STATES,
     ),
     Mutant(
@@ -221,8 +227,8 @@ MUTANTS: Final = (
         "nobody tells the producers",
         ("I-20",),
         _MAILBOX,
-        "            self._producers.dismiss()\n",
-        "            pass\n",
+        "        self._room.dismiss()\n",
+        "        pass\n",
     ),
     # --- abort and kill --------------------------------------------------------------------------------------------
     Mutant(
@@ -547,9 +553,9 @@ MUTANTS: Final = (
     Mutant(
         "a place that was reserved is never free again",
         (),
-        "greenroom.mailbox._intake",
-        "            self._reserved -= 1\n            self._held -= 1\n",
-        "            self._reserved -= 1\n",
+        _MAILBOX,
+        "            self._room.reserved -= 1\n            self._free(size_bytes)\n",
+        "            self._room.reserved -= 1\n",
         tests=("tests/actors/test_send_timer.py",),
     ),
     Mutant(
