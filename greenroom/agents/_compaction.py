@@ -154,6 +154,10 @@ class CompactionRecord:
         if self.requests is not None:
             self.requests += 1
 
+    def note_failure(self) -> None:
+        """Count an automatic compaction that failed."""
+        self.failures += 1
+
     def note_done(self) -> None:
         """The conversation was compacted."""
         self.failures = 0

@@ -14,7 +14,7 @@ import trio
 
 from greenroom.agents._beside import Beside, Emit, beside
 from greenroom.agents._events import COMPLETED, FAILED, KILLED, AgentReviewed, ForkBegan, ForkEnded
-from greenroom.agents._services import AgentHome
+from greenroom.agents._state import AgentState
 from greenroom.agents.review import (
     AutoMode,
     History,
@@ -46,13 +46,13 @@ HANDOFF_S: Final = 30.0
 CUT_SHORT: Final = "the session ended before the review did"
 
 
-def is_in_auto(home: AgentHome | None) -> bool:
+def is_in_auto(home: AgentState | None) -> bool:
     """Whether what an agent does is reviewed."""
-    return home is not None and home.policy is not None and home.policy.mode is Mode.AUTO
+    return home is not None and home.profile.policy is not None and home.profile.policy.mode is Mode.AUTO
 
 
 async def review_call(
-    home: AgentHome, auto: AutoMode, *, agent: str, emit: Emit, call: ToolUseBlock, values: Mapping[str, Any]
+    home: AgentState, auto: AutoMode, *, agent: str, emit: Emit, call: ToolUseBlock, values: Mapping[str, Any]
 ) -> Review:
     """Return what the reviewer finds about a call of an agent that would run with that input.
 
@@ -78,7 +78,7 @@ async def review_call(
     return review
 
 
-async def review_handoff(home: AgentHome, auto: AutoMode, *, agent: str, emit: Emit) -> Review:
+async def review_handoff(home: AgentState, auto: AutoMode, *, agent: str, emit: Emit) -> Review:
     """Return what the reviewer finds about all that an agent has done.
 
     Cancelled, there is no review, and it is on record as killed.
@@ -94,7 +94,7 @@ async def review_handoff(home: AgentHome, auto: AutoMode, *, agent: str, emit: E
     return review
 
 
-def _history(home: AgentHome, auto: AutoMode, *, until: str = "") -> History:
+def _history(home: AgentState, auto: AutoMode, *, until: str = "") -> History:
     messages = () if home.conversation is None else home.conversation.messages
     calls = [call for message in messages for call in message.tool_uses]
     if until:
@@ -103,9 +103,9 @@ def _history(home: AgentHome, auto: AutoMode, *, until: str = "") -> History:
     return History(
         cwd=str(home.cwd),
         user=auto.user,
-        tasks=home.tasks,
-        hooks=home.for_reviewer,
-        earlier=home.earlier_calls,
+        tasks=home.review.tasks,
+        hooks=home.review.remarks,
+        earlier=home.review.earlier_calls,
         calls=calls,
     )
 
@@ -131,7 +131,7 @@ async def _ask(place: Beside, auto: AutoMode, definition: str, system: str, text
         state, error = FAILED, error_text(problem)
         return Review(outcome=Outcome.FAILED, reason=f"the reviewer could not be asked: {problem}")
     finally:
-        auto.usage += place.usage
+        auto.add_usage(place.usage)
         place.emit(ForkEnded, place.agent, place.incarnation, began, *at, purpose, state, 1, place.usage.total, error)
 
 

@@ -13,7 +13,7 @@ import attrs
 import trio
 
 from greenroom.actors import Down, Ref
-from greenroom.agents import AgentHome, AgentSpoke
+from greenroom.agents import AgentSpoke, AgentState
 from greenroom.agents.side import Beside, MemoryChanges, NoteKeeper, ask_aside, beside, quietly, suggest_prompt
 from greenroom.core import CLASS, ActorEnded, Record, Recorder, event_of
 from greenroom.session._recording import Recording
@@ -29,7 +29,7 @@ class Asides:
     """What runs beside the turns of one main agent."""
 
     main: Ref[Any]
-    home: AgentHome
+    home: AgentState
     recorder: Recorder
     recording: Recording
     _start_soon: Callable[[Callable[[], Awaitable[None]]], object] | None = None
@@ -69,7 +69,11 @@ class Asides:
         self.recorder.listen(self._hear)
 
     def _hear(self, record: Record) -> None:
-        if record[CLASS] is not AgentSpoke or event_of(record).actor != self.main.id or self.home.memory is None:
+        if (
+            record[CLASS] is not AgentSpoke
+            or event_of(record).actor != self.main.id
+            or self.home.profile.memory is None
+        ):
             return
         self._wants_extraction = True
         if not self._is_extracting:

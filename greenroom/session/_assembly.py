@@ -18,7 +18,14 @@ import attrs
 import trio
 
 from greenroom._version import __version__
-from greenroom.agents import AgentDefinition, AgentServices, CompactionSettings, compaction_from_environment
+from greenroom.agents import (
+    AgentDefinition,
+    AgentServices,
+    CompactionSettings,
+    Listeners,
+    TurnSettings,
+    compaction_from_environment,
+)
 from greenroom.agents.crew import Stays, delegation_from_environment, moves_calls
 from greenroom.agents.definitions import DefinitionSource, builtin_definitions
 from greenroom.agents.review import AutoMode
@@ -457,20 +464,24 @@ def _services(
         can_use_tool=hosted.can_use_tool,
         approvals=approvals,
         auto=AutoMode(reviewing, model=reviewer),
-        thinking=models.thinking,
-        continuation=models.continuation,
-        compaction=plan.compaction,
-        side_by_side=plan.limits.side_by_side,
-        repetition=plan.settings.scalars.limits.repetition,
-        stop_blocks=plan.limits.stop_blocks,
-        progress_summaries=plan.settings.scalars.agent_progress_summaries,
+        settings=TurnSettings(
+            thinking=models.thinking,
+            continuation=models.continuation,
+            compaction=plan.compaction,
+            side_by_side=plan.limits.side_by_side,
+            repetition=plan.settings.scalars.limits.repetition,
+            stop_blocks=plan.limits.stop_blocks,
+            progress_summaries=plan.settings.scalars.agent_progress_summaries,
+        ),
         processes=around.processes,
         background=around.tasks,
         ask_user=hosted.ask_user,
-        on_message=hosted.on_message,
-        on_shown=hosted.watch.on_shown,
-        on_stream=hosted.watch.on_stream,
-        on_taken=hosted.watch.on_taken,
+        listeners=Listeners(
+            on_message=hosted.on_message,
+            on_shown=hosted.watch.on_shown,
+            on_stream=hosted.watch.on_stream,
+            on_taken=hosted.watch.on_taken,
+        ),
         watch_files=composition.files.ask_for,
         set_title=composition.title.change,
     )

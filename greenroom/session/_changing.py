@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from greenroom.agents import AgentHome
+from greenroom.agents import AgentState
 from greenroom.core import Ports, UsageError, whole_path
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import DirectoryAddedInput
@@ -29,7 +29,7 @@ class OfItself:
     delegation: Delegation
     runtime: Runtime
     _composition: Composition
-    _main_home: AgentHome | None
+    _main_home: AgentState | None
     _recording: Recording
     _ports: Ports
 

@@ -6,7 +6,7 @@ from typing import final
 
 import attrs
 
-from greenroom.agents import AgentHome
+from greenroom.agents import AgentState
 from greenroom.agents.definitions import DefinitionSource
 from greenroom.core import UsageError
 from greenroom.core.sources import Places
@@ -43,7 +43,7 @@ class Commands:
             prompt_call(text) is not None or (is_slash and read_command_line(text, self._skills.current) is not None)
         )
 
-    async def read(self, home: AgentHome, text: str) -> tuple[str, tuple[Rendered, ...]]:
+    async def read(self, home: AgentState, text: str) -> tuple[str, tuple[Rendered, ...]]:
         """Return what a user's words mean: a skill that they call by `/name` stands for its text (agents 4.23, 4.41).
 
         One that runs as an agent of its own is the only one. `/mcp__server__prompt` stands for what the server's prompt says.

@@ -9,6 +9,7 @@ where it says afterwards.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, final
 
@@ -16,10 +17,10 @@ import attrs
 
 from greenroom.actors import Context
 from greenroom.agents import (
-    INHERIT,
     AgentDefinition,
-    AgentHome,
+    AgentProfile,
     AgentServices,
+    AgentState,
     ForkSkill,
     SkillTool,
     compose_system_prompt,
@@ -47,10 +48,10 @@ from greenroom.core import Ports
 from greenroom.core.sources import FoundPlugins, Places
 from greenroom.hooks import HookServices, ParsedHooks
 from greenroom.mcp import McpServers, MissingServers, ServerStatus
-from greenroom.models import Budget, ModelNames, choose_model, read_effort
+from greenroom.models import Budget, Effort, choose_model, read_effort
 from greenroom.permissions import Mode, Policy, hidden_tools
 from greenroom.session._agent_hooks import AgentHooks
-from greenroom.session._agent_ports import Prepared, SessionAgentPorts
+from greenroom.session._agent_ports import Prepared, SessionAgentPorts, take_up
 from greenroom.session._agent_servers import ServerTool, reach_servers
 from greenroom.session._commands import Commands
 from greenroom.session._elicitation import Elicitations
@@ -67,7 +68,7 @@ from greenroom.session._settings_files import SettingSource
 from greenroom.session._skill_ports import skill_ports, taking_up_by
 from greenroom.session._title import Title
 from greenroom.session._tool_lists import check_tool_list, names
-from greenroom.skills import Rendered, Skills, SkillSource
+from greenroom.skills import Skills, SkillSource
 from greenroom.teams import TeamSettings
 from greenroom.tools import Tool, ToolError, ToolSet
 from greenroom.tools.checkpoints import FileCheckpoints
@@ -83,15 +84,7 @@ class Composition(InForce):
 
     Attributes:
         policy: The session's own; agents have copies.
-        definitions: The kinds of agents that there are.
-        skills: Those that count now.
-        plugins: Those that there are, and those that could not be loaded.
-        scratchpad: The folder that a coordinator's workers share.
-        checkpoints: How files were when messages of the user's arrived; None where nothing is kept.
         services: What all agents share; set once it is made, before the first agent is.
-        hooks: Those of each agent.
-        files: Those that hooks watch.
-        commands: What a person's words mean that begin with a slash.
         elicitations: Answers what MCP servers ask; set once it is made.
         title: What people call the session; set once it is made.
         fork_skill: Runs the skills of models that are agents of their own; set before the first agent is made.
@@ -149,7 +142,7 @@ class Composition(InForce):
         self._kept = kept
         self._environ = environ
         self.written = set()
-        self._homes: dict[AgentHome, None] = {}
+        self._homes: dict[AgentState, None] = {}
         self._policies: dict[tuple[int, bool], tuple[AgentDefinition, Policy, Policy]] = {}
         """By definition and whether it is a child's: the definition, the session's policy then, and what was made of both."""
         self._tool_sets: dict[tuple[object, ...], tuple[Policy | None, ToolSet]] = {}
@@ -191,7 +184,7 @@ class Composition(InForce):
         is_child: bool = True,
         wish: ChildWish | None = None,
         ports: SessionAgentPorts = SessionAgentPorts(),  # noqa: B008 - frozen; a copy is made of it
-    ) -> AgentHome:
+    ) -> AgentState:
         """Return what belongs to a new agent.
 
         Args:
@@ -217,36 +210,35 @@ class Composition(InForce):
             admit=self._admit if wish is not None and has_servers else None,
             prepare=self._prepare if reads else None,
             renew=self._compose if reads else None,
-            take_up=None if self._places is None else self._take_up,
+            take_up=None if self._places is None else partial(take_up, self.hooks.add),
             keep_updates=self.keep_updates,
         )
-        home = AgentHome(definition=definition, services=self.services, ports=ports, tools=ToolSet(), is_child=is_child)
-        scalars = self._settings.scalars
-        effort = definition.effort if definition.effort is not None else scalars.effort
-        if effort is None and scalars.models is not None:
-            effort = scalars.models.effort
-        home.effort = None if effort is None else read_effort(effort)
-        home.model = self._model_of(definition, wish) if is_child else ""
-        home.policy = self._policy_for(definition, is_child=is_child, wish=wish)
+        profile = AgentProfile(
+            definition=definition,
+            tools=ToolSet(),
+            model=self._model_of(definition, wish) if is_child else "",
+            effort=self._effort_of(definition),
+            policy=self._policy_for(definition, is_child=is_child, wish=wish),
+            is_child=is_child,
+            narrow=coordinator_tools if is_leading else None,
+        )
         if wish is not None:
-            furnish(home, wish, self.delegation)
-            if wish.is_worker and self.scratchpad is not None:
-                give_scratchpad(home, self.scratchpad)
-        elif is_leading:
-            home.narrow = coordinator_tools
-        home.tools = self.tools_for(home, more)
-        home.hooks = self.hooks.of(home, self._trusted)
+            profile = furnish(profile, wish, self.delegation)
+        home = AgentState(profile=profile, services=self.services, ports=ports)
+        if wish is not None and wish.is_worker and self.scratchpad is not None:
+            give_scratchpad(home, self.scratchpad)
+        home.replace(tools=self.tools_for(home, more), hooks=self.hooks.of(home, self._trusted))
         if not reads:
             self.problems += self._missing_tools(home, more)
-        ports.prepared.begin(home.definition)
+        ports.prepared.begin(home.profile.definition)
         self._homes[home] = None
         return home
 
-    def take_in(self, home: AgentHome) -> None:
+    def take_in(self, home: AgentState) -> None:
         """Let lasting answers change an agent that was not made here, such as a fork."""
         self._homes[home] = None
 
-    def let_go(self, home: AgentHome) -> None:
+    def let_go(self, home: AgentState) -> None:
         """Forget an agent that has ended: lasting answers do not change it any more."""
         self._homes.pop(home, None)
 
@@ -260,12 +252,12 @@ class Composition(InForce):
         old = self._tools.get(name)
         self.bind({name: new})
         for home in self._homes:
-            if old is not None and home.tools.get(name) is old:
-                home.tools = ToolSet(new if one is old else one for one in home.tools.values())
+            if old is not None and home.profile.tools.get(name) is old:
+                home.replace(tools=ToolSet(new if one is old else one for one in home.profile.tools.values()))
 
-    async def _admit(self, home: AgentHome) -> None:
+    async def _admit(self, home: AgentState) -> None:
         """Wait for the servers that it needs, and refuse one that would have no tools."""
-        definition = home.definition
+        definition = home.profile.definition
         try:
             if definition.required_mcp_servers:
                 await self.servers.wait_required(definition.required_mcp_servers)
@@ -276,56 +268,75 @@ class Composition(InForce):
             there_are = [*self._tools, *(one.name for one in self.servers.tools)]
             check_tool_list(definition, there_are, are_all_there=True)
 
-    def tools_for(self, home: AgentHome, more: Sequence[Tool] = ()) -> ToolSet:
+    def tools_for(self, home: AgentState, more: Sequence[Tool] = ()) -> ToolSet:
         """Return the session's tools and some more, as far as an agent may have them; agents of one kind share a set."""
-        if more or home.skill_tool is not None or home.answer_tool is not None:
+        if more or home.profile.skill_tool is not None or home.answer_tool is not None:
             return self._choose_tools(home, more)
-        listed = home.definition.tools
-        denied = tuple(home.definition.disallowed_tools)
-        key = (id(home.policy), home.narrow, None if listed is None else tuple(listed), denied)
+        listed = home.profile.definition.tools
+        denied = tuple(home.profile.definition.disallowed_tools)
+        key = (id(home.profile.policy), home.profile.narrow, None if listed is None else tuple(listed), denied)
         if key not in self._tool_sets:
             if len(self._tool_sets) >= MAX_SHARED:
                 self._tool_sets.clear()
-            self._tool_sets[key] = (home.policy, self._choose_tools(home, ()))
+            self._tool_sets[key] = (home.profile.policy, self._choose_tools(home, ()))
         return self._tool_sets[key][1]
 
-    def _choose_tools(self, home: AgentHome, more: Sequence[Tool]) -> ToolSet:
-        definition, policy = home.definition, home.policy
+    def _choose_tools(self, home: AgentState, more: Sequence[Tool]) -> ToolSet:
+        definition, policy = home.profile.definition, home.profile.policy
         taken = {one for one in definition.disallowed_tools if "(" not in one}
         replaced = {one.name for one in more}
         there_are = [*(one for one in self._tools.values() if one.name not in replaced), *more]
-        if home.skill_tool is not None:
-            there_are.append(home.skill_tool)
-        if home.narrow is not None:
-            left = set(home.narrow([one.name for one in there_are]))
+        if home.profile.skill_tool is not None:
+            there_are.append(home.profile.skill_tool)
+        if home.profile.narrow is not None:
+            left = set(home.profile.narrow([one.name for one in there_are]))
             there_are = [one for one in there_are if one.name in left]
         tools = [one for one in there_are if not names(taken, one.name)]
         if definition.tools is not None and "*" not in definition.tools:
-            wanted = set(definition.tools) | ({home.skill_tool.name} if home.skill_tool is not None else set())
+            wanted = set(definition.tools) | (
+                {home.profile.skill_tool.name} if home.profile.skill_tool is not None else set()
+            )
             tools = [one for one in tools if names(wanted, one.name)]
         hidden = hidden_tools(policy, [one.name for one in tools]) if policy is not None else frozenset()
-        kept = (*(one for one in tools if one.name not in hidden), *home.answer_tools)
+        kept = (
+            *(one for one in tools if one.name not in hidden),
+            *([] if home.answer_tool is None else [home.answer_tool]),
+        )
         return ToolSet({one.name: one for one in kept}.values())
 
-    def own_tools(self, home: AgentHome) -> list[Tool]:
+    def own_tools(self, home: AgentState) -> list[Tool]:
         """Return what an agent has besides the session's tools and Skill, such as the tools of its MCP servers."""
-        return [one for name, one in home.tools.items() if name not in self._tools and one is not home.skill_tool]
+        return [
+            one
+            for name, one in home.profile.tools.items()
+            if name not in self._tools and one is not home.profile.skill_tool
+        ]
 
-    def _missing_tools(self, home: AgentHome, more: Sequence[Tool]) -> list[str]:
+    def _missing_tools(self, home: AgentState, more: Sequence[Tool]) -> list[str]:
         """Return what its definition says about tools that are not there, in one line; nothing where all are."""
-        if not home.definition.tools:
+        if not home.profile.definition.tools:
             return []
-        there = [*self._tools, *(one.name for one in more), *([home.skill_tool.name] if home.skill_tool else [])]
-        named = [one.partition("(")[0] for one in home.definition.tools if one != "*"]
+        there = [
+            *self._tools,
+            *(one.name for one in more),
+            *([home.profile.skill_tool.name] if home.profile.skill_tool else []),
+        ]
+        named = [one.partition("(")[0] for one in home.profile.definition.tools if one != "*"]
         if self.servers.may_grow:  # what is about servers may mean one that is still to come
             named = [one for one in named if not one.startswith("mcp__")]
         missing = [repr(one) for one in named if not any(names({one}, name) for name in there)]
         if not missing:
             return []
-        definition = home.definition
-        has_any = "goes without" if len(home.tools) else "has no tools at all"
+        definition = home.profile.definition
+        has_any = "goes without" if len(home.profile.tools) else "has no tools at all"
         where = f"{definition.origin.source}: " if definition.origin.source else ""
         return [f"{where}agent {definition.name!r} {has_any}: there is no tool {', '.join(missing)} here"]
+
+    def _effort_of(self, definition: AgentDefinition) -> Effort | None:
+        scalars = self._settings.scalars
+        models = None if scalars.models is None else scalars.models.effort
+        effort = next((value for value in (definition.effort, scalars.effort, models) if value is not None), None)
+        return None if effort is None else read_effort(effort)
 
     def _model_of(self, definition: AgentDefinition, wish: ChildWish | None) -> str:
         """Return the exact name of a child's model; empty for the session's own."""
@@ -334,7 +345,7 @@ class Composition(InForce):
         if wish is not None:
             if wish.exact_model is not None:
                 return wish.exact_model
-            call, parent = wish.model, wish.parent.model if wish.parent is not None else None
+            call, parent = wish.model, wish.parent.profile.model if wish.parent is not None else None
         environment = self._environ.get(SUBAGENT_MODEL)
         models = self._settings.scalars.models
         chosen = choose_model(
@@ -383,10 +394,10 @@ class Composition(InForce):
 
     # --- before its first turn -------------------------------------------------------------------------------------
 
-    async def _compose(self, prepared: Prepared, home: AgentHome) -> str:
+    async def _compose(self, prepared: Prepared, home: AgentState) -> str:
         """Return the system prompt, with files as they are now."""
         definition = prepared.definition
-        leading = "" if home.is_child else self._about_workers(home)
+        leading = "" if home.profile.is_child else self._about_workers(home)
         if self._places is None:
             return "\n\n".join(part for part in (definition.system_prompt.strip(), leading) if part)
         memory = self._memory_of(home, definition, self._places)
@@ -395,12 +406,12 @@ class Composition(InForce):
         instructions = await self._load_instructions(self._places) if reads else Instructions()
         if reads:
             run, found = self._ports.blocking, self.problems
-            home.instructions = instructions.files
+            home.replace(instructions=instructions.files)
             prepared.note_follow(follow_files(home, self._places, instructions, self.skills, run, found))
         git = self._git
-        if home.stay is not None:  # it is another checkout that it stands in
+        if home.worktree is not None:  # it is another checkout that it stands in
             calls = Git(environ=self._environ, is_trusted=self._settings.is_trusted)
-            git = await self._ports.blocking.run(git_status, home.stay.worktree.path, calls)
+            git = await self._ports.blocking.run(git_status, home.worktree.worktree.path, calls)
         return compose_system_prompt(
             definition,
             environment="\n\n".join(part for part in (self._environment(home, git), leading) if part),
@@ -409,10 +420,10 @@ class Composition(InForce):
             skills=prepared.preloaded,
         )
 
-    async def _prepare(self, prepared: Prepared, home: AgentHome, ctx: Context) -> None:
+    async def _prepare(self, prepared: Prepared, home: AgentState, ctx: Context) -> None:
         """Read what an agent starts with, and give it the tools of its servers."""
         definition = prepared.definition
-        more = [one for name, one in home.tools.items() if name not in self._tools]
+        more = [one for name, one in home.profile.tools.items() if name not in self._tools]
         reached, problems = await reach_servers(
             home, ctx, self.servers, environ=self._environ, trusted=self._trusted, give=self._give
         )
@@ -425,37 +436,41 @@ class Composition(InForce):
             skills = await self.skills.refresh()
             self.problems += [str(one) for one in skills.diagnostics if one.is_problem]
             prepared.note_skills(await self._take_up_skills(home, skills, definition))
-        there_are = [*self._tools, *(one.name for one in more)]
-        check_tool_list(home.definition, there_are, are_all_there=not self.servers.may_grow)
-        home.tools = self.tools_for(home, more)
+        known = [*self._tools, *(one.name for one in more)]
+        check_tool_list(home.profile.definition, known, are_all_there=not self.servers.may_grow)
+        home.replace(tools=self.tools_for(home, more))
         self.problems += self._missing_tools(home, more)
-        home.definition = attrs.evolve(home.definition, system_prompt=await self._compose(prepared, home))
+        prompt = await self._compose(prepared, home)
+        home.replace(definition=attrs.evolve(home.profile.definition, system_prompt=prompt))
 
-    def _give(self, home: AgentHome, tools: Sequence[Tool]) -> None:
+    def _give(self, home: AgentState, tools: Sequence[Tool]) -> None:
         """Give an agent other tools of its MCP servers in the place of those that it has."""
         kept = [one for one in self.own_tools(home) if not isinstance(one, ServerTool)]
-        home.tools = self.tools_for(home, [*kept, *tools])
+        home.replace(tools=self.tools_for(home, [*kept, *tools]))
 
-    def _memory_of(self, home: AgentHome, definition: AgentDefinition, places: Places) -> MemoryFolder | None:
+    def _memory_of(self, home: AgentState, definition: AgentDefinition, places: Places) -> MemoryFolder | None:
         is_on = is_memory_on(self._environ, setting=self._settings.scalars.autoMemoryEnabled)
-        return agent_memory(definition, places, is_on=is_on) if home.is_child else main_memory(places, is_on=is_on)
+        return (
+            agent_memory(definition, places, is_on=is_on) if home.profile.is_child else main_memory(places, is_on=is_on)
+        )
 
-    def _open_memory(self, home: AgentHome, memory: MemoryFolder) -> None:
+    def _open_memory(self, home: AgentState, memory: MemoryFolder) -> None:
         """Let an agent work in the folder of its notes."""
-        home.memory = memory
+        home.replace(memory=memory)
         open_folders(home, memory.writable)
-        if home.is_child:  # the main agent has the tools that it was given; its notes are read in any case
-            tools = tools_with_memory(home.definition.tools, memory)
-            home.definition = attrs.evolve(home.definition, tools=tools)
+        if home.profile.is_child:  # the main agent has the tools that it was given; its notes are read in any case
+            tools = tools_with_memory(home.profile.definition.tools, memory)
+            home.replace(definition=attrs.evolve(home.profile.definition, tools=tools))
 
-    async def _take_up_skills(self, home: AgentHome, skills: Skills, definition: AgentDefinition) -> str:
+    async def _take_up_skills(self, home: AgentState, skills: Skills, definition: AgentDefinition) -> str:
         """Give the agent its tool Skill, where there are skills, and return the text of those that it starts with."""
         assert self._places is not None
         ports = skill_ports(home, self._places, is_trusted=self._settings.is_trusted)
         if any(one.for_models for one in skills.values()):
-            home.skill_tool = SkillTool(
+            skill_tool = SkillTool(
                 skills=lambda: self.skills.current, ports=ports, on_invoked=taking_up_by(home), fork=self.fork_skill
             )
+            home.replace(skill_tool=skill_tool)
         if not definition.skills:
             return ""
         rendering = ports(home.tool_context())
@@ -463,29 +478,21 @@ class Composition(InForce):
         self.problems += preloaded.skipped
         return preloaded.text
 
-    def _take_up(self, prepared: Prepared, home: AgentHome, rendered: Rendered) -> None:
-        """Put in force what a skill grants an agent."""
-        skill = rendered.skill
-        model = "" if skill.model in {None, INHERIT} else ModelNames().exact(skill.model or "")
-        home.grants = home.grants.after(rendered, model=model)
-        if prepared.register(skill.name):
-            self.hooks.add(home, rendered)
-
     async def _load_instructions(self, places: Places) -> Instructions:
         run, with_added = self._ports.blocking.run, reads_added(self._environ)
         instructions = await run(load_instructions, places, with_added=with_added)
         self.problems += [str(one) for one in instructions.diagnostics if one.is_problem]
         return instructions
 
-    def _about_workers(self, home: AgentHome) -> str:
+    def _about_workers(self, home: AgentState) -> str:
         if not self.delegation.coordinator:
             return ""
-        names = [*self._tools, *([home.skill_tool.name] if home.skill_tool is not None else [])]
+        names = [*self._tools, *([home.profile.skill_tool.name] if home.profile.skill_tool is not None else [])]
         servers = [one.name for one in self.servers.states() if one.status is ServerStatus.CONNECTED]
         return workers_in_words(names, servers, self.delegation, self.policy, self.scratchpad)
 
-    def _environment(self, home: AgentHome, git: str) -> str:
+    def _environment(self, home: AgentState, git: str) -> str:
         if not describes_place(self._places):
             return ""
-        told = git if home.definition.reads_instructions else ""
-        return environment_text(home.place or self._cwd, self._ports.clock.wall().date(), told)
+        told = git if home.profile.definition.reads_instructions else ""
+        return environment_text(home.profile.place or self._cwd, self._ports.clock.wall().date(), told)

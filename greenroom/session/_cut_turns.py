@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from greenroom.agents import AgentHome, Answer, Prompt
+from greenroom.agents import AgentState, Answer, Prompt
 from greenroom.session._composition import Composition
 
 
@@ -15,14 +15,14 @@ class OfCutTurns:
     """What a program does about turns that were cut or put off; a part of `Session`."""
 
     _composition: Composition
-    _main_home: AgentHome | None
+    _main_home: AgentState | None
     _run: Callable[[Prompt], Awaitable[Answer]]
 
     @property
     def was_cut(self) -> bool:
         """Whether this session was resumed and the main agent's last turn had not come to its end."""
         home = self._main_home
-        return home is not None and home.loaded is not None and home.loaded.was_cut
+        return home is not None and home.start.loaded is not None and home.start.loaded.was_cut
 
     def let_hooks_defer(self) -> None:
         """Let hooks put off calls of the main agent (`permissionDecision: "defer"`), where a message makes only one.
@@ -32,7 +32,7 @@ class OfCutTurns:
         that gives it up. Without this, what a hook wants to put off is asked of whoever can be asked (agents 3.36).
         """
         assert self._main_home is not None
-        self._main_home.may_defer = True
+        self._main_home.replace(may_defer=True)
 
     async def go_on(self) -> Answer:
         """Let the main agent go on with the turn in which an earlier process ended, or with a call that was put off.

@@ -10,7 +10,7 @@ import attrs
 import trio
 
 from greenroom.actors import Ref
-from greenroom.agents import AgentDefinition, AgentHome, Lineage, Loaded
+from greenroom.agents import AgentDefinition, AgentState, Lineage, Loaded
 from greenroom.agents.crew import (
     AGENT_TOOL,
     ENTER_WORKTREE,
@@ -65,25 +65,25 @@ class SessionGround:
     def __init__(
         self,
         composition: Composition,
-        adopt: Callable[[Ref[Any], AgentHome], None],
+        adopt: Callable[[Ref[Any], AgentState], None],
         drop: Callable[[str], None],
-        find: Callable[[str], tuple[Ref[Any], AgentHome] | None],
+        find: Callable[[str], tuple[Ref[Any], AgentState] | None],
     ) -> None:
         self._composition = composition
         self._adopt = adopt
         self.drop = drop
         self.find = find
 
-    def adopt(self, ref: Ref[Any], home: AgentHome) -> None:
+    def adopt(self, ref: Ref[Any], home: AgentState) -> None:
         """Take note of an agent that was started: lasting answers are for it too."""
         self._composition.take_in(home)
         self._adopt(ref, home)
 
-    def make_child(self, wish: ChildWish) -> AgentHome:
+    def make_child(self, wish: ChildWish) -> AgentState:
         """Return what belongs to a new agent."""
         return self._composition.make_home(wish.definition, wish=wish)
 
-    def let_go(self, home: AgentHome) -> None:
+    def let_go(self, home: AgentState) -> None:
         """Forget an agent that has ended."""
         self._composition.let_go(home)
 
@@ -216,7 +216,7 @@ class Delegation:
         crew.spawned += left.agents
         for name, agent_id in left.names:
             crew.recall_name(name, agent_id)
-        wakes = crew.main_home is not None and not crew.main_home.keeps_open
+        wakes = crew.main_home is not None and not crew.main_home.start.keeps_open
         for due in left.due:
             crew.deliver(attrs.evolve(self._notice_of(due), wakes=wakes))
 
@@ -269,21 +269,23 @@ class Delegation:
         """Start an agent for the host, as `Session.spawn` says."""
         if not prompt.strip():
             raise UsageError("an agent needs a prompt; this one is blank")
-        forked: AgentHome | None = None
+        forked: AgentState | None = None
         if isinstance(definition, str):
             known = await self.crew.ground.find_definitions()
             if definition == FORK and FORK not in known:
                 forked = self._to_fork(model)
-            definition = known.find(definition) if forked is None else attrs.evolve(forked.definition, name=FORK)
+            definition = (
+                known.find(definition) if forked is None else attrs.evolve(forked.profile.definition, name=FORK)
+            )
         kind: AgentDefinition = definition
 
-        def make(lineage: Lineage) -> AgentHome:
+        def make(lineage: Lineage) -> AgentState:
             if forked is not None:
                 return fork_home(forked, lineage)
             wish = ChildWish(definition=kind, parent=None, lineage=lineage, model=model, is_background=background)
             home = self.crew.main_home
-            if home is not None and home.stay is not None:  # where the session is, there it works
-                wish = attrs.evolve(wish, place=home.place, own_roots=home.own_roots)
+            if home is not None and home.worktree is not None:  # where the session is, there it works
+                wish = attrs.evolve(wish, place=home.profile.place, own_roots=home.profile.own_roots)
             return self.crew.ground.make_child(wish)
 
         main = self.crew.main
@@ -314,7 +316,7 @@ class Delegation:
                 raise
         return member
 
-    def _to_fork(self, model: str | None) -> AgentHome:
+    def _to_fork(self, model: str | None) -> AgentState:
         """Return what belongs to the main agent, which a person forks (agents 1.100)."""
         main = self.crew.main_home
         if main is None or main.conversation is None:

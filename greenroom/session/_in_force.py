@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from greenroom.agents import AgentHome
+from greenroom.agents import AgentState
 from greenroom.core import Ports, UsageError
 from greenroom.core.sources import Places
 from greenroom.hooks import ParsedHooks
@@ -39,7 +39,7 @@ class InForce:
     policy: Policy
     hooks: AgentHooks
     written: set[Path]
-    _homes: dict[AgentHome, None]
+    _homes: dict[AgentState, None]
     _places: Places | None
     _ports: Ports
     _cwd: Path
@@ -54,13 +54,13 @@ class InForce:
         """
         self.policy = change(self.policy)
         made: dict[int, Policy] = {}  # agents of one kind share theirs, and go on to
-        for home, policy in [(home, home.policy) for home in self._homes if home.policy is not None]:
+        for home, policy in [(home, home.profile.policy) for home in self._homes if home.profile.policy is not None]:
             if id(policy) not in made:
                 made[id(policy)] = change(policy)
-            home.policy = made[id(policy)]
+            home.replace(policy=made[id(policy)])
         self.hooks.put_in_force(hooks, self._homes)
 
-    async def keep_updates(self, agent_home: AgentHome, updates: Sequence[Update]) -> None:
+    async def keep_updates(self, agent_home: AgentState, updates: Sequence[Update]) -> None:
         """Put lasting answers in force for the session (agents 1.48), and keep them where they say.
 
         A mode is for the agent that asked; where that is the main agent, for the session.
@@ -70,13 +70,13 @@ class InForce:
         """
         others = [one for one in updates if one.mode is None]
         changed = [
-            (home, apply_updates(home.policy, updates if home is agent_home else others, cwd=str(self._cwd)))
+            (home, apply_updates(home.profile.policy, updates if home is agent_home else others, cwd=str(self._cwd)))
             for home in self._homes
-            if home.policy is not None
+            if home.profile.policy is not None
         ]
-        self.policy = apply_updates(self.policy, others if agent_home.is_child else updates, cwd=str(self._cwd))
+        self.policy = apply_updates(self.policy, others if agent_home.profile.is_child else updates, cwd=str(self._cwd))
         for home, policy in changed:
-            home.policy = policy
+            home.replace(policy=policy)
         for scope, source in KEPT_IN.items():
             mine = [one for one in updates if one.destination is scope]
             if mine and self._places is not None and source in self._kept:

@@ -17,14 +17,14 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.actors import EDGE_TO, Down, Ref, State
-from greenroom.agents import AgentDefinition, AgentHome, Lineage
+from greenroom.agents import AgentDefinition, AgentState, Lineage
 from greenroom.agents.crew import ChildWish, words_of
 from greenroom.core import Cause, Disk, Ports, UsageError
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation
 from greenroom.session._main import MAIN
 from greenroom.session._resume import load_agent
-from greenroom.tasks import TEAMMATE, Progress, Task, TaskInfo
+from greenroom.tasks import TEAMMATE, Task, TaskInfo
 from greenroom.teams import EXIT_PLAN_MODE, LEAD, MateView, MateWish, Member, Team
 
 PLANS: Final = "plans"
@@ -61,7 +61,7 @@ class SessionMates:
         composition: Composition,
         delegation: Delegation,
         *,
-        adopt: Callable[[Ref[Any], AgentHome], None],
+        adopt: Callable[[Ref[Any], AgentState], None],
         drop: Callable[[str], None],
         run_folder: Path,
         ports: Ports,
@@ -77,7 +77,7 @@ class SessionMates:
         """Ids of the agents of mates that have ended and are not released, by those of their tasks."""
         self._definitions: dict[tuple[str, str], AgentDefinition] = {}
         """By team and name, of the mates that this process has started."""
-        self.lead: tuple[Ref[Any], AgentHome] | None = None
+        self.lead: tuple[Ref[Any], AgentState] | None = None
         self.team: Team | None = None
         self._take_part()
 
@@ -94,7 +94,7 @@ class SessionMates:
 
     # --- making -----------------------------------------------------------------------------------------------------
 
-    async def make_mate(self, wish: MateWish) -> AgentHome:
+    async def make_mate(self, wish: MateWish) -> AgentState:
         """Return what belongs to a new teammate.
 
         Raises:
@@ -117,18 +117,18 @@ class SessionMates:
                 is_teammate=True,
                 is_planning=wish.is_plan_required,
                 exact_model=None if wish.former is None else wish.former.model,
-                place=lead_home.place,
-                own_roots=lead_home.own_roots,
+                place=lead_home.profile.place,
+                own_roots=lead_home.profile.own_roots,
                 approved_mode="" if wish.former is None else wish.former.mode,
             ),
         )
-        home.label, home.must_plan = wish.name, wish.is_plan_required
+        home.replace(label=wish.name, must_plan=wish.is_plan_required)
         if definition.effort is None:
-            home.effort = lead_home.effort
+            home.replace(effort=lead_home.profile.effort)
         if wish.former is not None:
-            home.id = wish.former.agent
+            home.replace(id=wish.former.agent)
             with suppress(UsageError):  # it had not said anything
-                home.loaded = await load_agent(self._run_folder, home.id, self._ports.blocking)
+                home.start_from(await load_agent(self._run_folder, home.profile.id, self._ports.blocking))
         await home.ports.admit(home)
         self._definitions[wish.team, wish.name] = definition
         return home
@@ -165,31 +165,30 @@ class SessionMates:
         """Take note of a teammate that was started: it stands in the table of tasks."""
         home, ref = member.home, member.ref
         if self._ended.pop(member.id, None) is not None:  # what it used before counts on
-            self._drop(home.id)
+            self._drop(home.profile.id)
         self._adopt(ref, home)
         info = TaskInfo(
             id=member.id,
             kind=TEAMMATE,
             description=member.name,
             owner="",
-            output_file=self._run_folder / "tasks" / f"{home.id}.output",
-            agent_type=home.definition.name,
-            depth=home.lineage.depth,
+            output_file=self._run_folder / "tasks" / f"{home.profile.id}.output",
+            agent_type=home.profile.definition.name,
+            depth=home.profile.lineage.depth,
             run=member.run,
         )
         task = self._tasks.open(info, is_background=True, kill=lambda cause: ref.kill(cause.why))
         task.is_silent = True  # the lead hears of it otherwise
-        task.progress = Progress()
-        home.task = task
+        home.begin_run(task)
         self._tasks.begin(task)
 
     def let_go(self, member: Member, down: Down) -> None:
         """Take note of its end: what it has started ends with it (DESIGN 12.18), and nothing of it is kept."""
         home = member.home
         cause = Cause(member.id, "the teammate that started it has ended")
-        for one in self._delegation.crew.below(home.id):
+        for one in self._delegation.crew.below(home.profile.id):
             one.task.kill(cause)
-        for shell in self._tasks.running(home.id):
+        for shell in self._tasks.running(home.profile.id):
             shell.kill(cause)
         task = self._tasks.find(member.id)
         if task is not None and not task.is_finished:
@@ -198,11 +197,11 @@ class SessionMates:
             if down.state is State.FAILED:
                 task.error = words_of(down.error)
             self._tasks.end(task, EDGE_TO[down.state])
-        home.context = None
-        if home.stay is not None:  # its worktree is kept, and nobody is in it any more
+        home.end_run()
+        if home.worktree is not None:  # its worktree is kept, and nobody is in it any more
             self._tasks.beside(partial(self._delegation.stays.let_go_beside, home))
         self._composition.let_go(home)
-        self._ended[member.id] = home.id
+        self._ended[member.id] = home.profile.id
 
     def _release(self, task: Task) -> None:
         """Forget a mate that ended some time ago, when nobody looks at it any more."""

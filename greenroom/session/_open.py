@@ -288,7 +288,7 @@ async def _watch_settings(plan: Plan, composition: Composition, session: Session
 async def _watch_files(nursery: trio.Nursery, composition: Composition, session: Session, ports: Ports) -> None:
     """Tell hooks of changes of the files that they watch, if there are such hooks as a session begins."""
     home = session.delegation.crew.main_home
-    if home is not None and home.hooks is not None and home.hooks.has(HookEvent.FILE_CHANGED):
+    if home is not None and home.profile.hooks is not None and home.profile.hooks.has(HookEvent.FILE_CHANGED):
         look = partial(composition.files.run, home, blocking=ports.blocking, recorder=session.runtime.recorder)
         await composition.files.look(home, ports.blocking)
         nursery.start_soon(look)

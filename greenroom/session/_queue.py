@@ -18,7 +18,15 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.actors import AbortResult, AbortStatus, Behavior, Context, Outcome, Ref, Request, Unfinished
-from greenroom.agents import AgentHome, CallDeferred, Loaded, PermissionAnswered, PermissionAsked, ToolBegan, open_calls
+from greenroom.agents import (
+    AgentState,
+    CallDeferred,
+    Loaded,
+    PermissionAnswered,
+    PermissionAsked,
+    ToolBegan,
+    open_calls,
+)
 from greenroom.core import ActorEnded, Blocking, Ids, JournalError, Level, Undelivered
 from greenroom.inbox import AUTO_CONTINUATION, HUMAN, Item, Origin, aborts, late_answer, make_item
 from greenroom.mailbox import Delivery, Lane
@@ -102,7 +110,7 @@ class SessionInbox:
     def __init__(
         self,
         main: Ref[Any],
-        home: AgentHome,
+        home: AgentState,
         *,
         ids: Ids,
         is_command: Callable[[str], bool],
@@ -216,7 +224,7 @@ class SessionInbox:
         """Forget an item that the main agent has taken up."""
         if self._waiting.pop(uuid, None) is not None:
             self._note("dequeue")
-            on_taken = self._home.services.on_taken
+            on_taken = self._home.services.listeners.on_taken
             if on_taken is not None:
                 on_taken(uuid)
 

@@ -12,7 +12,7 @@ from greenroom.actors import Ref
 from greenroom.agents import (
     Agent,
     AgentDefinition,
-    AgentHome,
+    AgentState,
     Answer,
     Compact,
     Compacted,
@@ -80,11 +80,11 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         """Whether `stop` was called, and whether `kill` was."""
         self.initial_message = ""
         """What a hook of the session's start wants to be the first prompt."""
-        self._agents: dict[str, tuple[Ref[Any], AgentHome]] = {}
+        self._agents: dict[str, tuple[Ref[Any], AgentState]] = {}
         self._resuming: set[str] = set()
         self._streams = Streams(runtime.recorder)
         self._main: Ref[Any] | None = None
-        self._main_home: AgentHome | None = None
+        self._main_home: AgentState | None = None
         self._former: dict[str, Usage] = {}
         ground = SessionGround(composition, self._adopt, self._drop, self._agents.get)
         self.delegation = make_delegation(supervisor, ground)
@@ -113,7 +113,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         *,
         source: str = "resume",
         setup: str = "",
-        settle: Callable[[AgentHome], Awaitable[None]] | None = None,
+        settle: Callable[[AgentState], Awaitable[None]] | None = None,
     ) -> None:
         """Start the main agent, with the conversation of an earlier run if there is one; called by `open_session`.
 
@@ -132,18 +132,17 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
             on_said=None if self.checkpoints is None else self.checkpoints.begin,
         )
         home = self._main_home = self._composition.make_home(definition, is_child=False, ports=ports)
-        home.loaded = loaded
+        if loaded is not None:
+            home.start_from(loaded)
         if loaded is not None and self._services.auto is not None:
             self._services.auto.recall(loaded.said)
         self.delegation.stays.others = self._living_children
         if settle is not None:
             await settle(home)
         run, blocking = self.run_folder, self._ports.blocking
-        unanswered, home.deferred = (
-            await find_unanswered(run, loaded, blocking),
-            await find_deferred(run, loaded, blocking),
-        )
-        home.keeps_open = frozenset(call.id for call in (*unanswered, home.deferred) if call is not None)
+        unanswered, put_off = await find_unanswered(run, loaded, blocking), await find_deferred(run, loaded, blocking)
+        home.put_off(put_off)
+        home.keep_open(call.id for call in (*unanswered, put_off) if call is not None)
         spec = agent_spec(Restart.TRANSIENT, (loaded.agent_id or None) if loaded is not None else None)
         self._main = await self._supervisor.spawn(Agent, home, name="main", spec=spec)
         self._adopt(self._main, home)
@@ -195,7 +194,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
     @property
     def permission_mode(self) -> str:
         """How the main agent's calls are treated that no rule speaks about."""
-        policy = self._composition.policy if self._main_home is None else self._main_home.policy
+        policy = self._composition.policy if self._main_home is None else self._main_home.profile.policy
         return "" if policy is None else policy.mode.value
 
     async def set_permission_mode(self, mode: str) -> None:
@@ -219,23 +218,23 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
     def cwd(self) -> Path:
         """The folder that the agents work in; that of its worktree, while the main agent is in one."""
         home = self._main_home
-        return self._services.cwd if home is None or home.place is None else home.place
+        return self._services.cwd if home is None or home.profile.place is None else home.profile.place
 
     @property
     def worktree(self) -> Path | None:
         """The worktree of the session that the main agent is in; None where it is in none."""
         home = self._main_home
-        return None if home is None or home.stay is None else home.stay.worktree.path
+        return None if home is None or home.worktree is None else home.worktree.worktree.path
 
     @property
     def tools(self) -> tuple[str, ...]:
         """Names of the tools that the main agent has now."""
-        return () if self._main_home is None else tuple(self._main_home.tools)
+        return () if self._main_home is None else tuple(self._main_home.profile.tools)
 
     @property
     def denials(self) -> tuple[Denial, ...]:
         """The calls of the main agent that were refused, in order."""
-        return () if self._main_home is None else self._main_home.denials
+        return () if self._main_home is None else self._main_home.run.denials
 
     @property
     def definitions(self) -> Definitions:
@@ -331,7 +330,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
             TurnKilled: `interrupt`, or the end of the session, ended it; the conversation is as it was.
             ActorEnded: The main agent is gone.
         """
-        if not self._services.compaction.enabled:
+        if not self._services.settings.compaction.enabled:
             raise UsageError("compaction is switched off in the settings")
         self._recording.check_open()
         compacted = await self.main.ask(Compact(focus), timeout_s=math.inf)
@@ -430,7 +429,8 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         self._resuming.add(agent_id)
         try:
             home = self._composition.make_home(definition)
-            home.loaded = await load_agent(self.run_folder, agent_id, self._ports.blocking)
+            loaded = await load_agent(self.run_folder, agent_id, self._ports.blocking)
+            home.start_from(loaded)
             spec = agent_spec(Restart.TEMPORARY, agent_id)
             ref: Ref[Any] = await self._supervisor.spawn(Agent, home, spec=spec)
             self._adopt(ref, home)
@@ -438,7 +438,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
             self._resuming.discard(agent_id)
         if text:
             ref.tell(Note(text))
-        elif home.loaded.was_cut:
+        elif loaded.was_cut:
             ref.tell(Note(self._composition.resume_prompt, is_hidden=True, origin=AUTO_CONTINUATION))
         await self._recording.commit()
         return ref
@@ -481,12 +481,12 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
 
     # --- pieces ----------------------------------------------------------------------------------------------------
 
-    def _living_children(self) -> Iterator[AgentHome]:
-        return (home for ref, home in self._agents.values() if home.is_child and not ref.is_gone)
+    def _living_children(self) -> Iterator[AgentState]:
+        return (home for ref, home in self._agents.values() if home.profile.is_child and not ref.is_gone)
 
-    def _adopt(self, ref: Ref[Any], home: AgentHome) -> None:
-        agent_id = home.id or ref.id
-        home.usage += self._former.pop(agent_id, Usage())  # of its runs before it was released
+    def _adopt(self, ref: Ref[Any], home: AgentState) -> None:
+        agent_id = home.profile.id or ref.id
+        home.count(self._former.pop(agent_id, Usage()))  # of its runs before it was released
         self._agents[agent_id] = (ref, home)
 
     def _drop(self, agent_id: str) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 
 import attrs
 
-from greenroom.agents import AgentHome
+from greenroom.agents import AgentState
 from greenroom.agents.crew import StayRecord, Stays
 from greenroom.core import Blocking, Ports, UsageError
 from greenroom.hooks import HookEvent, merge_hooks
@@ -73,7 +73,7 @@ async def with_worktree(plan: Plan, worktree: str | None, ports: Ports) -> Plan:
 
 
 async def settle(
-    home: AgentHome, stays: Stays, plan: Plan, problems: list[str], earlier: Path | None, blocking: Blocking
+    home: AgentState, stays: Stays, plan: Plan, problems: list[str], earlier: Path | None, blocking: Blocking
 ) -> None:
     """Bring the main agent of a session to the worktree that was asked for, or that its run was in.
 
@@ -100,4 +100,4 @@ async def settle(
     if why:
         problems.append(f"{why}; it goes on in {home.cwd}")
         text = f"{why[0].upper()}{why[1:]}. You work in {home.cwd} again; files may differ from what you read."
-        home.reminders += (text,)
+        home.pending.remind(text)

@@ -15,7 +15,7 @@ from typing import Any, Final, final
 import trio
 
 from greenroom.actors import Ref
-from greenroom.agents import AgentDefinition, AgentHome
+from greenroom.agents import AgentDefinition, AgentState
 from greenroom.agents.definitions import GENERAL_PURPOSE
 from greenroom.agents.delegation import AgentCall, TeammateRoute, TeammateSpawned
 from greenroom.core import GreenroomError, Ports, UsageError
@@ -71,7 +71,7 @@ class SessionTeams:
         composition: Composition,
         *,
         delegation: Delegation,
-        adopt: Callable[[Ref[Any], AgentHome], None],
+        adopt: Callable[[Ref[Any], AgentState], None],
         drop: Callable[[str], None],
         recording: Recording,
         ports: Ports,
@@ -111,10 +111,10 @@ class SessionTeams:
         """The name of the team that is open; None where there is none."""
         return None if self.current is None else self.current.name
 
-    async def start(self, lead: Ref[Any], home: AgentHome, session_id: str, *, is_resumed: bool) -> None:
+    async def start(self, lead: Ref[Any], home: AgentState, session_id: str, *, is_resumed: bool) -> None:
         """Take the main agent as lead; where the session is a team by itself, open that, and open again what its model had open."""
         self._mates.lead = (lead, home)
-        self._narrow = home.narrow
+        self._narrow = home.profile.narrow
         settings = self.settings
         if is_resumed:
             self._records = await self._ports.blocking.run(read_team_records, self._run_folder)
@@ -174,7 +174,7 @@ class SessionTeams:
         self.current = self._mates.team = team
         self._delegation.post.team = team.mail
         self._delegates = self.settings.delegate_mode if delegate_mode is None else delegate_mode
-        self._lead[1].refusals = Refusals()
+        self._lead[1].replace(refusals=Refusals())
         self._equip()
         return team
 
@@ -195,7 +195,8 @@ class SessionTeams:
         """End the members side by side, within the deadline of the team; what is known of it stays, unless it is deleted."""
         team, self.current, self._tools_of_team = self.current, None, ()
         self._delegation.post.team = None
-        self._delegates, self._lead[1].refusals = False, None
+        self._delegates = False
+        self._lead[1].replace(refusals=None)
         self._equip()
         if team is None:
             return
@@ -250,18 +251,18 @@ class SessionTeams:
         _, home = self._lead
         settings = self.settings
         is_maker = settings.enabled and not settings.implicit
-        home.narrow = delegate_tools if self._delegates and self._narrow is None else self._narrow
+        home.replace(narrow=delegate_tools if self._delegates and self._narrow is None else self._narrow)
         mine = (*(self._tools_of_maker if is_maker else ()), *self._tools_of_team)
         kept = [one for one in self._composition.own_tools(home) if one.name not in self._given]
         self._given = {one.name for one in mine}
-        home.tools = self._composition.tools_for(home, (*kept, *mine))
+        home.replace(tools=self._composition.tools_for(home, (*kept, *mine)))
 
     def survivors(self) -> Sequence[str]:
         """Return what the lead has to be told again after its conversation was compacted."""
         return () if self.current is None else (self.current.describe_mates(),)
 
     @property
-    def _lead(self) -> tuple[Ref[Any], AgentHome]:
+    def _lead(self) -> tuple[Ref[Any], AgentState]:
         assert self._mates.lead is not None
         return self._mates.lead
 

@@ -9,7 +9,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.agents import AgentHome
+from greenroom.agents import AgentState
 from greenroom.core import Recorder
 from greenroom.session._events import SessionTitled
 
@@ -31,7 +31,7 @@ class Title:
 
     text: str
     _recorder: Recorder
-    home: AgentHome | None = None
+    home: AgentState | None = None
     """The main agent's, in whose transcript it stands; set once that is made."""
 
     def change(self, text: str) -> None:

@@ -7,7 +7,7 @@ still works on, and completes nothing.
 
 from __future__ import annotations
 
-from greenroom.agents import Hooking
+from greenroom.agents import Hooking, latest_hooking
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import HookInput, TaskCompletedInput, TaskCreatedInput
 from greenroom.teams._items import Item
@@ -73,7 +73,7 @@ def _told_of(roster: Roster, me: str) -> dict[str, str | None]:
 
 def _hooking(roster: Roster, me: str, event: HookEvent) -> Hooking | None:
     member = roster.members.get(me)
-    hooking = None if member is None else member.home.hooking
+    hooking = None if member is None else latest_hooking(member.home)
     return hooking if hooking is not None and hooking.has(event) else None
 
 

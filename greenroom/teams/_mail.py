@@ -76,7 +76,7 @@ class TeamMail:
 
     def member_of(self, agent: str) -> Member | None:
         """Return the member that an agent is."""
-        return next((one for one in self.roster.members.values() if agent and one.home.id == agent), None)
+        return next((one for one in self.roster.members.values() if agent and one.home.profile.id == agent), None)
 
     def is_for(self, letter: Letter, sender: str) -> bool:
         """Whether a letter of that agent is for members of the team."""
@@ -133,7 +133,7 @@ class TeamMail:
         if me is None or me.is_lead:
             exchange.restart()
             return
-        progress = me.home.progress
+        progress = me.home.run.progress
         is_admitted = exchange.admit(me.name, 0 if progress is None else progress.tool_use_count)
         if is_admitted or any(one.is_lead for one in targets):
             return
@@ -246,7 +246,7 @@ class TeamMail:
             )
             roster.emit(
                 MailSent(
-                    actor="" if writer is None else writer.home.id,
+                    actor="" if writer is None else writer.home.profile.id,
                     team=mail.team,
                     mail=mail.mail,
                     sender=sender,
@@ -305,7 +305,7 @@ class TeamMail:
 
     def _note_read(self, mail: Mail, member: Member) -> None:
         self._waiting.pop(mail.mail, None)
-        self.roster.emit(MailRead(actor=member.home.id, team=mail.team, mail=mail.mail, to=mail.to))
+        self.roster.emit(MailRead(actor=member.home.profile.id, team=mail.team, mail=mail.mail, to=mail.to))
 
     def _return(self, mail: Mail, why: str) -> None:
         self._waiting.pop(mail.mail, None)

@@ -14,7 +14,7 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.actors import Context, Outcome, State
-from greenroom.agents import Agent, Hooking, Input, Note, StoppedByHook, Work
+from greenroom.agents import Agent, Hooking, Input, Note, StoppedByHook, TurnState, Work
 from greenroom.core import reminder
 from greenroom.hooks import HookEvent, HookOutcome
 from greenroom.hooks.inputs import TeammateIdleInput
@@ -109,7 +109,7 @@ class MateAgent(Agent):
         if outcome.must_crash and outcome.reraise is None:
             self._count_crash(outcome.error, ctx)
         elif ctx.is_ending and (outcome.state is State.KILLED or outcome.during_kill):
-            self._home.is_cut = was_cut  # if this is a restart, the next incarnation goes on with it
+            self._home.set_cut(is_cut=was_cut)  # if this is a restart, the next incarnation goes on with it
         elif outcome.state is State.KILLED:
             self._end_badly(Idling(reason=IdleReason.INTERRUPTED, item=mate.item), ctx)
         else:
@@ -185,7 +185,7 @@ class MateAgent(Agent):
 
     @property
     def _calls(self) -> int:
-        progress = self._home.progress
+        progress = self._home.run.progress
         return 0 if progress is None else progress.tool_use_count
 
     # --- hooks ------------------------------------------------------------------------------------------------------
@@ -195,11 +195,11 @@ class MateAgent(Agent):
         mate, roster = self._mate, self._roster
         if _mail(ctx) or ctx.is_ending:
             return False
-        hooks = self._home.hooks
+        hooks = self._home.profile.hooks
         if hooks is None or not (hooks.has(HookEvent.TEAMMATE_IDLE) or hooks.has(HookEvent.TASK_COMPLETED)):
             mate.guard.decide(_UNHEARD)
             return False
-        hooking = Hooking(home=self._home, token=ctx.turn.token, seq=ctx.seq, recorder=ctx.recorder)
+        hooking = Hooking(home=self._home, turn=TurnState(token=ctx.turn.token, seq=ctx.seq, recorder=ctx.recorder))
         try:
             said = [await refuse_idling(roster, mate.name)]
             if hooking.has(HookEvent.TEAMMATE_IDLE) and not said[0]:

@@ -100,7 +100,7 @@ class Plans:
         Raises:
             ToolError: The mate is in no plan mode, a plan of it waits already, or nothing could be put on record.
         """
-        if me.home.policy is None or not me.home.must_plan:
+        if me.home.profile.policy is None or not me.home.profile.must_plan:
             raise ToolError("you are not in plan mode any more: your plan was approved, so go on with the work")
         waiting = self.open_for(me.name)
         if waiting is not None:
@@ -108,7 +108,7 @@ class Plans:
         self._count += 1
         number, ms = self._count, int(self._wall().timestamp() * 1000)
         try:
-            path = await self._write(me.home.id, number, plan)
+            path = await self._write(me.home.profile.id, number, plan)
             request = PlanRequest(id=f"plan-{ms}-{number}@{me.name}", name=me.name, plan=plan, path=path)
             message = PlanApprovalRequest(
                 sender=me.name,
@@ -131,7 +131,7 @@ class Plans:
             me.take(MateStep.PLAN_HANDED_IN)
         self._roster.emit(
             PlanSubmitted(
-                actor=me.home.id,
+                actor=me.home.profile.id,
                 team=self._roster.team,
                 request=request.id,
                 by=me.name,
@@ -191,7 +191,7 @@ class Plans:
             JournalError: It could not be put on record.
         """
         request, member = self._waiting(request_id)
-        policy = member.home.policy
+        policy = member.home.profile.policy
         assert policy is not None
         after = self._policy_after(policy, permission_mode) if approve else policy
         message = PlanApprovalResponse(
@@ -214,7 +214,7 @@ class Plans:
         self._go_on(member, after, must_plan=not approve)
         self._roster.emit(
             PlanAnswered(
-                actor=self._roster.lead.home.id,
+                actor=self._roster.lead.home.profile.id,
                 team=self._roster.team,
                 request=request_id,
                 to=member.name,
@@ -237,7 +237,7 @@ class Plans:
 
     def _go_on(self, member: Member, policy: Policy, *, must_plan: bool) -> None:
         """Let a mate go on that waited for the word on its plan."""
-        member.home.policy, member.home.must_plan = policy, must_plan
+        member.home.replace(policy=policy, must_plan=must_plan)
         if member.status is MemberStatus.AWAITING_PLAN:
             member.take(MateStep.PLAN_ANSWERED)
         member.answered += 1
@@ -245,7 +245,7 @@ class Plans:
             member.home.context.enter(member.answered)
 
     def _policy_after(self, policy: Policy, permission_mode: str | None) -> Policy:
-        leading = self._roster.lead.home.policy
+        leading = self._roster.lead.home.profile.policy
         if permission_mode is not None:
             return policy.with_mode(parse_mode(permission_mode))
         return policy.with_mode(Mode.DEFAULT if leading is None else leading.mode)

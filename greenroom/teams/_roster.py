@@ -13,7 +13,7 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.actors import Ref
-from greenroom.agents import AgentHome
+from greenroom.agents import AgentState
 from greenroom.core import Event
 from greenroom.hooks import StopGuard
 from greenroom.supervisor import RestartBudget
@@ -37,7 +37,7 @@ class Member:
     """`name@team`."""
     color: str
     """For people; empty for the lead."""
-    home: AgentHome
+    home: AgentState
     ref: Ref[Any] = attrs.field(init=False)
     """There once its actor has started."""
     status: MemberStatus = MemberStatus.IDLE

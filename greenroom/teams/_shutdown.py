@@ -281,7 +281,7 @@ class Shutdowns:
         self.requests[request.id] = request
         self._roster.emit(
             ShutdownAsked(
-                actor=member.home.id, team=self._roster.team, request=request.id, to=member.name, reason=reason
+                actor=member.home.profile.id, team=self._roster.team, request=request.id, to=member.name, reason=reason
             )
         )
         member.ref.watch(partial(self._note_end, request))
@@ -347,7 +347,7 @@ class Shutdowns:
     def _note_answer(self, me: Member, request: ShutdownAsk, *, is_approved: bool) -> None:
         self._roster.emit(
             ShutdownAnswered(
-                actor=me.home.id,
+                actor=me.home.profile.id,
                 team=self._roster.team,
                 request=request.id,
                 by=me.name,

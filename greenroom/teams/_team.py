@@ -11,7 +11,7 @@ from typing import Any, Protocol, final
 import attrs
 
 from greenroom.actors import AbortResult, Down, Ref, State
-from greenroom.agents import AgentDefinition, AgentHome, Note, agent_spec
+from greenroom.agents import AgentDefinition, AgentState, Note, agent_spec
 from greenroom.core import Event, UsageError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import Usage
@@ -59,7 +59,7 @@ class MateWish:
 class MateGround(Protocol):
     """What the teammates of a session are made of; filled from above."""
 
-    async def make_mate(self, wish: MateWish) -> AgentHome:
+    async def make_mate(self, wish: MateWish) -> AgentState:
         """Return what belongs to a new teammate.
 
         Raises:
@@ -321,8 +321,8 @@ class Team:
         mate = self._mates[name] = Mate(member, self.shutdowns)
         return mate
 
-    def _make_member(self, name: str, home: AgentHome, former: MateView | None) -> Member:
-        own = home.definition.color or color_of(self._joined)
+    def _make_member(self, name: str, home: AgentState, former: MateView | None) -> Member:
+        own = home.profile.definition.color or color_of(self._joined)
         color, run = (own, 1) if former is None else (former.color, former.run + 1)
         self._joined += former is None
         return Member(name=name, id=self.roster.id_of(name), color=color, home=home, run=run)
@@ -342,10 +342,10 @@ class Team:
                 actor=member.ref.id,
                 team=self.name,
                 name=member.name,
-                agent=home.id,
+                agent=home.profile.id,
                 color=member.color,
-                definition=home.definition.name,
-                model=home.model,
+                definition=home.profile.definition.name,
+                model=home.profile.model,
                 is_plan_required=plan_required,
                 restart=restart.value,
             )
@@ -395,7 +395,7 @@ async def make_team(
     *,
     supervisor: Supervisor,
     lead: Ref[Any],
-    lead_home: AgentHome,
+    lead_home: AgentState,
     ground: MateGround,
     check_open: Callable[[], None],
     wait_durable: Callable[[], Awaitable[None]],

@@ -21,7 +21,7 @@ import attrs
 import trio
 import trio.testing
 
-from greenroom.agents import Agent, AgentDefinition, AgentHome, AgentServices, Prompt
+from greenroom.agents import Agent, AgentDefinition, AgentProfile, AgentServices, AgentState, Prompt
 from greenroom.agents import Answer as TurnAnswer
 from greenroom.core import Ports, Recorder, calm_collector
 from greenroom.models import AnswerLike, AnthropicModel, Call
@@ -142,7 +142,9 @@ async def run_crowd(agents: int, rounds: int, folder: Path) -> None:
         answers: list[TurnAnswer] = []
 
         async def use_agent(number: int) -> None:
-            home = AgentHome(ports=BareAgentPorts(), definition=definition, services=services, tools=tools)
+            home = AgentState(
+                profile=AgentProfile(definition=definition, tools=tools), services=services, ports=BareAgentPorts()
+            )
             ref = await runtime.spawn(Agent, home)
             answers.append(await ref.ask(Prompt(f"You are number {number}"), timeout_s=TIMEOUT_S))
             assert home.conversation is not None

@@ -183,7 +183,7 @@ async def probe(world: World) -> None:
 
 
 async def _ping(world: World) -> None:
-    alive = {one.name: one.home.id for one in world.team.roster.mates}
+    alive = {one.name: one.home.profile.id for one in world.team.roster.mates}
     for name in alive:
         world.team.mates[name].tell(world.book.text([[say(f"PONG {name}")]]))
     await world.rest()
@@ -258,7 +258,7 @@ class Snapshot:
 
     async def check_back(self, world: World) -> None:
         """Check that the team is as it was, now that it is open again: members, items, owners; nothing begins by itself (CL-10)."""
-        there = {one.name: (one.color, one.home.id) for one in world.team.roster.mates}
+        there = {one.name: (one.color, one.home.profile.id) for one in world.team.roster.mates}
         items = world.team.board.items()
         assert [one.id for one in items] == [one.id for one in self.items]
         assert there.items() <= self.mates.items()

@@ -53,8 +53,8 @@ def seen(session: Session, *kinds: type[Any]) -> list[Any]:
 
 
 def notes_of(session: Session) -> Path:
-    assert session.asides.home.memory is not None
-    return session.asides.home.memory.folder
+    assert session.asides.home.profile.memory is not None
+    return session.asides.home.profile.memory.folder
 
 
 async def test_a_side_question_is_answered_while_the_turn_runs_a_tool(project: Path, autojump_clock: MockClock) -> None:

@@ -381,10 +381,11 @@ async def test_what_the_user_refuses_another_agent_during_a_review_stays_refused
     async with opened(project, [PUSH, "done"], [ScriptStep(answer=ALLOW, wait_s=20)]) as (session, _):
         home = session.delegation.crew.main_home
         assert home is not None
-        home.refusals = Refusals()
+        refusals = Refusals()
+        home.replace(refusals=refusals)
         session.send("Go.")
         await trio.sleep(5)
-        home.refusals.note("another", "ann", PUSH.name, PUSH.input)
+        refusals.note("another", "ann", PUSH.name, PUSH.input)
         await session.wait_quiet()
 
     assert results(session)[0].is_error

@@ -102,12 +102,12 @@ async def test_a_fresh_child_reads_how_it_stood_when_the_session_began_and_searc
         commit(project, "later")
         await session.run("go")
         systems = {
-            member.definition.name: member.home.definition.system_prompt
+            member.definition.name: member.home.profile.definition.system_prompt
             for member in session.delegation.crew.members.values()
         }
         lead = session.delegation.crew.main_home
         assert lead is not None
-        leading = lead.definition.system_prompt
+        leading = lead.profile.definition.system_prompt
 
     assert "Branch: main\nNo changed files." in leading
     assert "later" not in leading

@@ -273,8 +273,8 @@ async def test_3_20_the_prompt_is_told_by_the_id_of_its_line_and_none_where_no_p
         await session.run("Go.")
         home = session._main_home
         assert home is not None
-        assert home.hooking is not None
-        assert home.hooking.prompt_id is None  # notices between turns go through it
+        assert home.turn is not None
+        assert home.turn.prompt_id is None  # notices between turns go through it
         sent = session.send("Go on.")
         await session.wait_quiet()
         session.main.tell(Note("It has ended.", origin=TASK_NOTIFICATION))

@@ -173,7 +173,7 @@ async def test_local_settings_come_before_shared_ones_and_ours_before_theirs(
         assert session.permission_mode == "dontAsk"
         home = session._main_home
         assert home is not None
-        assert "Deploy" not in home.tools
+        assert "Deploy" not in home.profile.tools
     async with opened(
         project, [], model=ScriptedModel([]), sources=["project"], is_trusted=True, permission_mode="acceptEdits"
     ) as session:
@@ -250,7 +250,7 @@ async def test_a_definition_takes_tools_away_and_denies_single_calls(project: Pa
         await session.run("Go.")
         home = session._main_home
         assert home is not None
-        assert sorted(home.tools) == ["Deploy", "Read", "Write"]
+        assert sorted(home.profile.tools) == ["Deploy", "Read", "Write"]
 
     assert [one.is_error for one in results(session)] == [False, True]
     assert "agent careful" in results(session)[1].content

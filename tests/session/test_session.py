@@ -285,5 +285,8 @@ async def test_agents_of_one_kind_that_answer_by_a_schema_have_a_tool_for_it_eac
     async with open_session(model=PlaybookModel({}), cwd=tmp_path, runs=tmp_path / "runs") as session:
         one, other = (session._composition.make_home(definition, is_child=True) for _ in range(2))
 
-    assert [one.tools[STRUCTURED_OUTPUT], other.tools[STRUCTURED_OUTPUT]] == [one.answer_tool, other.answer_tool]
+    assert [one.profile.tools[STRUCTURED_OUTPUT], other.profile.tools[STRUCTURED_OUTPUT]] == [
+        one.answer_tool,
+        other.answer_tool,
+    ]
     assert one.answer_tool is not other.answer_tool

@@ -288,7 +288,7 @@ async def test_agent_type_model_and_effort_are_those_that_the_skill_names(
     async with opened(project, {"main": [AUDIT, "done"], "auditor": ["ok"]}, head=head) as (session, model):
         await session.run("Go.")
         (member,) = members(session)
-        assert "haiku" in member.home.model
+        assert "haiku" in member.home.profile.model
     (request,) = asked(model, "auditor")
     assert "haiku" in request.model
     assert request.effort == "low"
@@ -370,7 +370,7 @@ async def test_the_guard_holds_for_one_that_is_gone_on_with(
         assert len(members(session)) == (release_s > 5)
         home = session.delegation.crew.main_home
         assert home is not None
-        await session.delegation.post.send(member.id, "Once more.", sender=home.id)
+        await session.delegation.post.send(member.id, "Once more.", sender=home.profile.id)
         await session.wait_quiet()
     (result,) = asked(model, CHILD)[-1].messages[-1].content
     assert "audit-auth > audit-auth" in getattr(result, "content", "")

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from greenroom.agents import AgentHome, Question
+from greenroom.agents import AgentState, Question
 from greenroom.agents.crew import SendRefused
 from greenroom.core import JournalError, UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest
@@ -373,7 +373,7 @@ async def _plan(folder: Path, acts: list[tuple[str, float]]) -> None:
     assert violations(session) == []
 
 
-async def _do(team: Team, home: AgentHome, act: str) -> None:
+async def _do(team: Team, home: AgentState, act: str) -> None:
     mate = team.mates["ann"]
     request = team.plans.open_for("ann")
     number = "none" if request is None else request.id
@@ -381,7 +381,7 @@ async def _do(team: Team, home: AgentHome, act: str) -> None:
     try:
         match act:
             case "submit":
-                await home.tools["ExitPlanMode"].call({"plan": PLAN}, home.tool_context().for_call("c"))
+                await home.profile.tools["ExitPlanMode"].call({"plan": PLAN}, home.tool_context().for_call("c"))
             case "approve" | "reject":
                 await team.plans.answer(number, approve=act == "approve")
             case "lead":

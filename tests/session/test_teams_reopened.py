@@ -271,7 +271,7 @@ async def test_a_team_comes_back_wherever_the_crash_was(tmp_path: Path, autojump
                 assert {one.status for one in team.roster.mates} <= {MemberStatus.IDLE}, count
                 left = {one.status for one in team.board.items()} - {ItemStatus.COMPLETED}
                 assert left <= (set() if team.mates else {ItemStatus.PENDING}), count
-                ids = [one.home.id for one in team.roster.mates]
+                ids = [one.home.profile.id for one in team.roster.mates]
                 assert len(set(ids)) == len(ids)
         journal = read_journal(run / JOURNAL, EVENTS)
         assert [one.text for one in check_journal(journal.entries, folds=FOLDS)] == [], count

@@ -18,7 +18,8 @@ import attrs
 from greenroom.agents._definition import AgentDefinition
 from greenroom.agents._inputs import Note, render
 from greenroom.agents._loading import Loaded
-from greenroom.agents._services import AgentHome, Lineage
+from greenroom.agents._profile import Lineage
+from greenroom.agents._state import AgentState
 from greenroom.agents.crew._agent_tool import is_one_shot
 from greenroom.agents.crew._crew import Crew
 from greenroom.agents.crew._fork import FORK, as_fork, fork_home
@@ -214,7 +215,7 @@ class Post:
         member = crew.members.get(agent_id)
         if member is not None and member.is_running:
             if member.ref is None:
-                member.first = f"{member.first}\n\n{render(self._note(text, sender))}"
+                member.add_to_first(render(self._note(text, sender)))
                 return Sent(to=agent_id, has_resumed=False)
             delivery = member.ref.tell(self._note(text, sender), Lane.LATER, size_bytes=len(text))
             if delivery is not Delivery.CLOSED:
@@ -319,7 +320,7 @@ class Post:
         lineage = _lineage_of(record)
         if is_fork:
             make = await self._fork_again(record, self.archive, definitions, main)
-            definition = attrs.evolve(main.definition, name=FORK)
+            definition = attrs.evolve(main.profile.definition, name=FORK)
         else:
             definition = definitions.find(str(record.get("agentType")))
             make = partial(self._child_again, record, definition, main)
@@ -336,12 +337,12 @@ class Post:
         )
         member = crew.revive(agent_id, order, lineage, loaded, run=int(record.get("run") or 1))
         member.task.is_stopped_by_user = bool(record.get("isStoppedByUser"))
-        member.kept_path, member.kept_branch = str(record.get("worktree") or ""), str(record.get("branch") or "")
+        member.keep_worktree(str(record.get("worktree") or ""), str(record.get("branch") or ""))
         return member
 
     async def _fork_again(
-        self, record: Mapping[str, Any], archive: Archive, definitions: Definitions, main: AgentHome
-    ) -> Callable[[Lineage], AgentHome]:
+        self, record: Mapping[str, Any], archive: Archive, definitions: Definitions, main: AgentState
+    ) -> Callable[[Lineage], AgentState]:
         """Return what makes a fork as its parent is: its system prompt, tools and limits are that one's, not main's.
 
         Raises:
@@ -350,19 +351,19 @@ class Post:
         named = str(record.get("parent") or "")
         parent = self.crew.find_home(named) if named else main
         above: Mapping[str, Any] = {}
-        definition = main.definition
+        definition = main.profile.definition
         if parent is None or parent.conversation is None:
             above, _ = await archive.load(named)
             definition = definitions.find(str(above.get("agentType")))
 
-        def make(lineage: Lineage) -> AgentHome:
+        def make(lineage: Lineage) -> AgentState:
             if parent is not None and parent.conversation is not None:
                 home = fork_home(parent, lineage)
             else:
                 is_background = bool(above.get("isBackground", True))
                 made = self._child_again(above, definition, main, _lineage_of(above), is_background=is_background)
                 home = as_fork(made, lineage)
-            home.place, home.own_roots = _place_of(record, main), _roots_of(record)
+            home.replace(place=_place_of(record, main), own_roots=_roots_of(record))
             return home
 
         return make
@@ -371,11 +372,11 @@ class Post:
         self,
         record: Mapping[str, Any],
         definition: AgentDefinition,
-        main: AgentHome,
+        main: AgentState,
         lineage: Lineage,
         *,
         is_background: bool = True,
-    ) -> AgentHome:
+    ) -> AgentState:
         """Return what belongs to an agent that its record tells of."""
         return self.crew.ground.make_child(
             ChildWish(
@@ -391,7 +392,7 @@ class Post:
         )
 
 
-def _place_of(record: Mapping[str, Any], main: AgentHome) -> Path:
+def _place_of(record: Mapping[str, Any], main: AgentState) -> Path:
     return Path(record.get("worktree") or record.get("cwd") or main.cwd)
 
 

@@ -10,7 +10,8 @@ import attrs
 
 from greenroom.actors import Ref
 from greenroom.agents._definition import AgentDefinition
-from greenroom.agents._services import AgentHome, Lineage
+from greenroom.agents._profile import Lineage
+from greenroom.agents._state import AgentState
 from greenroom.agents.definitions import Definitions
 from greenroom.agents.delegation._carriers import SkillForkSetting
 from greenroom.agents.delegation._results import REPORT_CHARACTERS
@@ -87,7 +88,7 @@ class ChildWish:
     """What an agent is to be made of."""
 
     definition: AgentDefinition
-    parent: AgentHome | None
+    parent: AgentState | None
     """The agent that asked; None for the host."""
     lineage: Lineage
     model: str | None = None
@@ -110,7 +111,7 @@ class ChildWish:
 class Ground(Protocol):
     """What a crew stands on; a session fills it."""
 
-    def make_child(self, wish: ChildWish) -> AgentHome:
+    def make_child(self, wish: ChildWish) -> AgentState:
         """Return what belongs to a new agent.
 
         Raises:
@@ -118,7 +119,7 @@ class Ground(Protocol):
         """
         ...
 
-    def let_go(self, home: AgentHome) -> None:
+    def let_go(self, home: AgentState) -> None:
         """Forget an agent that has ended."""
         ...
 
@@ -127,7 +128,7 @@ class Ground(Protocol):
         ...
 
     @property
-    def adopt(self) -> Callable[[Ref[Any], AgentHome], None]:
+    def adopt(self) -> Callable[[Ref[Any], AgentState], None]:
         """Takes note of an agent that was started."""
         ...
 
@@ -137,7 +138,7 @@ class Ground(Protocol):
         ...
 
     @property
-    def find(self) -> Callable[[str], tuple[Ref[Any], AgentHome] | None]:
+    def find(self) -> Callable[[str], tuple[Ref[Any], AgentState] | None]:
         """Finds an agent of the session by its id, teammates included."""
         ...
 
@@ -151,12 +152,12 @@ class Ground(Protocol):
 class Order:
     """One agent to start."""
 
-    home: Callable[[Lineage], AgentHome]
+    home: Callable[[Lineage], AgentState]
     """Makes what belongs to it."""
     definition: AgentDefinition
     prompt: str
     description: str
-    caller: AgentHome | None = None
+    caller: AgentState | None = None
     """The agent that asks; None for the host."""
     caller_id: str = ""
     owner: str = ""
@@ -189,7 +190,7 @@ class Member:
     order: Order
     lineage: Lineage
     task: Task
-    home: AgentHome
+    home: AgentState
     ref: Ref[Any] | None = None
     """Its actor; None while it waits for a place."""
     hold: Hold | None = None
@@ -201,8 +202,6 @@ class Member:
     kept_branch: str = ""
     kept_record: dict[str, Any] | None = None
     """What was written last of it; None before anything was."""
-    record_file: Path | None = None
-    """Where that is written; None before anything was."""
 
     def __repr__(self) -> str:
         return f"<Member {self.id} of {self.definition.name}: run {self.task.info.run}, {self.task.state}>"
@@ -222,11 +221,45 @@ class Member:
         """Whether a run of it has not ended."""
         return not self.task.is_finished
 
+    def wait_with(self, text: str) -> None:
+        """Keep what it is told first until its turn has come."""
+        self.first = text
+
+    def add_to_first(self, text: str) -> None:
+        """Add to what it is told first, while it waits for a place."""
+        self.first = f"{self.first}\n\n{text}"
+
+    def launched(self, ref: Ref[Any]) -> Ref[Any]:
+        """Note the actor of its run, and return it."""
+        self.ref = ref
+        return ref
+
+    def begin_again(self, order: Order, task: Task) -> None:
+        """Begin another run."""
+        self.order, self.task = order, task
+
+    def hold_worktree(self, hold: Hold | None) -> None:
+        """Keep the worktree that it uses."""
+        self.hold = hold
+
+    def take_hold(self) -> Hold | None:
+        """Return the hold on its worktree, and forget it."""
+        hold, self.hold = self.hold, None
+        return hold
+
+    def keep_worktree(self, path: str, branch: str) -> None:
+        """Note the worktree that was kept at the end of a run; empty for none."""
+        self.kept_path, self.kept_branch = path, branch
+
+    def note_record(self, record: dict[str, Any]) -> None:
+        """Note what was written of it."""
+        self.kept_record = record
+
     def record(self) -> dict[str, Any]:
         """Return what is kept of it on disk, to go on with it when nothing of it is in memory (agents 6.58)."""
         home = self.home
-        roots = home.own_roots
-        held = self.hold if home.stay is None else home.stay.hold
+        roots = home.profile.own_roots
+        held = self.hold if home.worktree is None else home.worktree.hold
         tree = None if held is None else held.worktree
         path = self.kept_path if tree is None else str(tree.path)
         call = self.task.info.tool_use_id
@@ -238,8 +271,8 @@ class Member:
             "agentType": self.definition.name,
             "name": self.order.name,
             "description": self.order.description,
-            "model": home.model,
-            "cwd": str(home.place or home.services.cwd),
+            "model": home.profile.model,
+            "cwd": str(home.profile.place or home.services.cwd),
             "roots": None if roots is None else list(map(str, roots)),
             "parent": self.lineage.parent,
             "above": list(self.lineage.above),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from greenroom.agents._calls import summarize
-from greenroom.agents._services import Denial
+from greenroom.agents._run import Denial
 from greenroom.agents.delegation._results import REPORT_CHARACTERS, truncate_report
 from greenroom.agents.delegation._scan import scan_report
 from greenroom.core import GreenroomError, ProviderError, StartFailed, error_text, message_of

@@ -11,12 +11,12 @@ from collections.abc import Callable
 import trio
 
 from greenroom.actors import Link
-from greenroom.agents._services import AgentHome
+from greenroom.agents._state import AgentState
 from greenroom.agents.crew._orders import Member
 
 
 async def wait_linked(
-    member: Member, caller: AgentHome, *, cut: Callable[[], object], limit_s: float = math.inf
+    member: Member, caller: AgentState, *, cut: Callable[[], object], limit_s: float = math.inf
 ) -> bool:
     """Wait for the end of an agent, and say whether it has come: False if it goes on in the background.
 

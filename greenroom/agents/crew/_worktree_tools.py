@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.agents._services import AgentHome
+from greenroom.agents._state import AgentState
 from greenroom.agents.crew._stays import Departure, Stays
 from greenroom.core import JournalError, UsageError
 from greenroom.tools import InvalidInput, ToolContext, ToolError, validate
@@ -66,7 +66,7 @@ EXIT_SCHEMA: Final[Mapping[str, Any]] = {
     "additionalProperties": False,
 }
 
-FindHome: TypeAlias = Callable[[str], AgentHome | None]
+FindHome: TypeAlias = Callable[[str], AgentState | None]
 
 
 @final
@@ -185,7 +185,7 @@ def _on_branch(tree: Worktree) -> str:
     return f" on the branch {tree.branch}" if tree.branch else ""
 
 
-def _home(find_home: FindHome, ctx: ToolContext) -> AgentHome:
+def _home(find_home: FindHome, ctx: ToolContext) -> AgentState:
     home = find_home(ctx.actor)
     if home is None:
         raise ToolError("this agent is not one that can change its place")

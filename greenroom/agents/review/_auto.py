@@ -73,7 +73,7 @@ class AutoMode:
         self.model = model
         self.count = BlockCount()
         self.usage = Usage()
-        """What the requests of its reviews have used; whoever makes them adds to it."""
+        """What the requests of its reviews have used."""
         self._user: list[str] = []
         self._outcomes = dict.fromkeys(Outcome, 0)
         self._has_ended = False
@@ -115,6 +115,10 @@ class AutoMode:
         """Return the error that ends a turn in which nobody can be asked; it goes on when the user says something."""
         self._has_ended = True
         return AutoModeEnded(tool, reason)
+
+    def add_usage(self, usage: Usage) -> None:
+        """Count what a review has used."""
+        self.usage += usage
 
     def statistics(self) -> AutoModeStatistics:
         """Return the counters as of now."""

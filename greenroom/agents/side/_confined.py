@@ -71,7 +71,7 @@ class Confined:
         return ToolResultBlock(call.id, text or "(no output)", is_error=state is FAILED)
 
     async def _run(self, call: ToolUseBlock) -> str:
-        tool = self.place.home.tools.get(call.name)
+        tool = self.place.home.profile.tools.get(call.name)
         if tool is None or tool is not _OURS.get(call.name):
             raise ToolError(f"{call.name} is not run here: {', '.join(_OURS)}, inside {self.folder}, are all there is")
         context = self._context.for_call(call.id)
@@ -95,10 +95,10 @@ class Confined:
             ToolError: They do.
         """
         home = self.place.home
-        if home.policy is None:
+        if home.profile.policy is None:
             return
         # Whoever has the notes kept has allowed edits of them; what is asked about in particular still is not allowed.
-        policy = attrs.evolve(home.policy, mode=Mode.ACCEPT_EDITS)
+        policy = attrs.evolve(home.profile.policy, mode=Mode.ACCEPT_EDITS)
         verdict = await check(
             Request(tool=name, input=values, cwd=str(home.cwd), policy=policy), home.services.blocking
         )

@@ -17,7 +17,7 @@ import trio
 
 from greenroom.agents._beside import Beside, Emit, beside
 from greenroom.agents._forked import ForkFailed, run_forked
-from greenroom.agents._services import AgentHome
+from greenroom.agents._state import AgentState
 from greenroom.agents.memory import MEMORY_FILE, NOTES_LINES, MemoryFolder, hold_notes
 from greenroom.agents.side._confined import Confined, can_write
 from greenroom.core import UsageError, reminder
@@ -108,7 +108,7 @@ class NoteKeeper:
         emit: Puts an event on record.
     """
 
-    def __init__(self, home: AgentHome, agent: str, emit: Emit) -> None:
+    def __init__(self, home: AgentState, agent: str, emit: Emit) -> None:
         self._home = home
         self._agent = agent
         self._emit = emit
@@ -162,10 +162,10 @@ class NoteKeeper:
             return await self._run(place, memory, directive, CONSOLIDATION, CONSOLIDATION_ROUNDS)
 
     def _memory(self) -> MemoryFolder:
-        memory = self._home.memory
+        memory = self._home.profile.memory
         if memory is None:
             raise UsageError("this agent keeps no notes: its session reads no sources, or memory is switched off")
-        if not can_write(self._home.tools):
+        if not can_write(self._home.profile.tools):
             raise UsageError(
                 "notes are written with the tools Read, Write and Edit, and this agent does not have all three"
             )

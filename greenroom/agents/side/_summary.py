@@ -14,7 +14,7 @@ import trio
 from greenroom.agents._beside import Beside, Emit, beside, notice
 from greenroom.agents._events import AgentSummarized
 from greenroom.agents._forked import run_forked
-from greenroom.agents._services import AgentHome
+from greenroom.agents._state import AgentState
 from greenroom.core import error_text, reminder
 from greenroom.models import Message
 
@@ -55,13 +55,13 @@ async def summarize(place: Beside) -> str:
         ProviderError: The model could not be asked.
         ForkFailed: It called tools and said nothing.
     """
-    progress = place.home.progress
+    progress = place.home.run.progress
     directive = summary_directive("" if progress is None else progress.summary)
     return read_summary((await run_forked(place, directive, purpose=SUMMARY, max_rounds=1)).text)
 
 
-async def summaries(home: AgentHome, *, agent: str, emit: Emit, every_s: float = SUMMARY_EVERY_S) -> None:
-    """Keep `home.progress.summary` up to date; whoever runs the agent starts it, and cancels it when the run ends.
+async def summaries(home: AgentState, *, agent: str, emit: Emit, every_s: float = SUMMARY_EVERY_S) -> None:
+    """Keep `home.run.progress.summary` up to date; whoever runs the agent starts it, and cancels it when the run ends.
 
     It never returns and fails nothing. Cancelled, it leaves the summary as it is.
 
@@ -75,7 +75,7 @@ async def summaries(home: AgentHome, *, agent: str, emit: Emit, every_s: float =
     has_failed = False
     while True:
         await trio.sleep(every_s)
-        progress = home.progress
+        progress = home.run.progress
         now = None if home.conversation is None else latest(home.conversation.messages)
         if progress is None or now is None or now is seen:
             continue

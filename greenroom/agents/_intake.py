@@ -9,18 +9,17 @@ Must not know: sessions, who forwards what.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import trio
 
-from greenroom.actors import Context
 from greenroom.agents._blocks import open_calls
-from greenroom.agents._calls import Caller, run_calls
-from greenroom.agents._conversation import Conversation
+from greenroom.agents._calls import run_calls
 from greenroom.agents._grants import NOTHING_GRANTED
-from greenroom.agents._hooking import Hooking, PromptBlocked
+from greenroom.agents._hooking import PromptBlocked
 from greenroom.agents._inputs import Note, Prompt, Work, is_meta, notices_of, origin_of, render
-from greenroom.agents._services import AgentHome
+from greenroom.agents._state import AgentState
+from greenroom.agents._turn import AgentTurn
 from greenroom.core import REMINDER, GreenroomError, JournalError, fields, reminder, wrap
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import UserPromptExpansionInput, UserPromptSubmitInput
@@ -32,25 +31,15 @@ from greenroom.skills import Rendered
 from greenroom.tools import ToolError
 from greenroom.tools.builtin import bash_tool
 
-MAX_TASKS: Final = 200
-"""So much of what an agent is told a reviewer may read, the latest."""
 CUT_OFF: Final = "it was interrupted"
 WAITS_CUT: Final = 3
 """So many waits of one request mail makes shorter, lest a crowd that writes uses up its attempts before a provider is back."""
 
 
-class Taker(Caller, Protocol):
-    """The turn that takes something in."""
-
-    ctx: Context
-    conversation: Conversation
-    hooking: Hooking
-
-
 # --- what the model reads -----------------------------------------------------------------------------------------------
 
 
-async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered | None:
+async def take_in(turn: AgentTurn, message: Note | Work | Prompt | Item) -> Rendered | None:
     """Append what a turn begins with, and what it takes up beside it; a long turn never feeds an input twice.
 
     It waits only where a command is read or hooks are asked. Cancelled, it has taken nothing.
@@ -67,10 +56,10 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
     text, skills = render(message), message.skills if isinstance(message, Prompt) else ()
     if isinstance(message, Item) and message.is_command:
         text, skills = await home.ports.read_prompt(home, message.text)
-    home.origin = origin
+    turn.state.begin_with(origin)
     if origin.is_consent:  # notices and mates take nothing from what the user's words gave
         await _expand(turn, skills)
-        home.grants = NOTHING_GRANTED
+        home.grant(NOTHING_GRANTED)
         if skills and skills[0].skill.is_fork:  # always alone (agents 4.23)
             turn.ctx.acknowledge()
             _tell_taken(turn, [message])
@@ -88,19 +77,19 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
         others: list[Note | Item] = []
         if origin.is_consent:  # else it is said first: an interrupt while hooks look at the others must not lose it
             others = await _admit(turn, lease.messages)
-        quiet = _take_quiet(turn)
+        quiet = home.pending.take_quiet()
         texts = [text, *turn.hooking.take_reminders(), *(wrap(REMINDER, one.text) for one in quiet)]
         typed = "" if _words(message) == text else _words(message)
-        if home.definition.initial_prompt and not len(turn.conversation):
-            texts.insert(0, home.definition.initial_prompt)
+        if home.profile.definition.initial_prompt and not len(turn.conversation):
+            texts.insert(0, home.profile.definition.initial_prompt)
             typed = _words(message)
-        texts[:0], home.openings = map(reminder, home.openings), ()
-        if home.definition.critical_reminder:
-            texts.append(reminder(home.definition.critical_reminder))
+        texts[:0] = map(reminder, home.pending.take_openings())
+        if home.profile.definition.critical_reminder:
+            texts.append(reminder(home.profile.definition.critical_reminder))
         uuid, notices = _uuid_of(turn, message), notices_of((message, *quiet))
         turn.conversation.say(texts, is_hidden=is_hidden, origin=origin, uuid=uuid, notices=notices, typed=typed)
         if origin.is_consent:
-            turn.hooking.prompt_id = turn.conversation.last_uuid
+            turn.state.name_prompt(turn.conversation.last_uuid)
         turn.ctx.acknowledge()
         _tell_taken(turn, [message])
         if not origin.is_consent:
@@ -110,12 +99,12 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
     return None
 
 
-def _uuid_of(turn: Taker, message: Note | Work | Prompt | Item) -> str:
+def _uuid_of(turn: AgentTurn, message: Note | Work | Prompt | Item) -> str:
     """Return the uuid for the line of the message with which a turn begins; empty where any will do."""
-    return turn.hooking.prompt_id or (message.uuid if isinstance(message, Item | Prompt) else "")
+    return turn.state.prompt_id or (message.uuid if isinstance(message, Item | Prompt) else "")
 
 
-async def _expand(turn: Taker, skills: Iterable[Rendered]) -> None:
+async def _expand(turn: AgentTurn, skills: Iterable[Rendered]) -> None:
     """Let hooks see which skills the user called by `/name`, and what they say.
 
     Raises:
@@ -138,7 +127,7 @@ async def _expand(turn: Taker, skills: Iterable[Rendered]) -> None:
             raise PromptBlocked(f"/{one.skill.name}: {outcome.reason}")
 
 
-async def take_at_edge(turn: Taker, results: Sequence[ToolResultBlock]) -> None:
+async def take_at_edge(turn: AgentTurn, results: Sequence[ToolResultBlock]) -> None:
     """Append the results of a batch, and behind them what was sent meanwhile and may share the turn (agents 9.9).
 
     To be called where something waits; else `say_results` does. Whatever happens, the results are appended.
@@ -151,7 +140,7 @@ async def take_at_edge(turn: Taker, results: Sequence[ToolResultBlock]) -> None:
         _say(turn, taken)
 
 
-async def take_while_waiting(turn: Taker, until_s: float, *, must_wait: bool) -> bool:
+async def take_while_waiting(turn: AgentTurn, until_s: float, *, must_wait: bool) -> bool:
     """Wait; what is sent meanwhile and may share the turn is appended, and ends the wait (agents 7.48).
 
     Args:
@@ -175,7 +164,7 @@ async def take_while_waiting(turn: Taker, until_s: float, *, must_wait: bool) ->
     return True
 
 
-async def _take_now(turn: Taker) -> bool:
+async def _take_now(turn: AgentTurn) -> bool:
     """Append what waits and may share the turn; says whether anything was appended."""
     if not turn.ctx.has_mail:
         return False
@@ -186,7 +175,7 @@ async def _take_now(turn: Taker) -> bool:
     return was_reminded or bool(taken)
 
 
-def _say_reminders(turn: Taker) -> bool:
+def _say_reminders(turn: AgentTurn) -> bool:
     """Append what hooks said to the model, as a message of its own; says whether there was anything."""
     reminders = turn.hooking.take_reminders()
     if reminders:
@@ -194,30 +183,18 @@ def _say_reminders(turn: Taker) -> bool:
     return bool(reminders)
 
 
-def say_results(turn: Taker, results: Sequence[ToolResultBlock]) -> None:
+def say_results(turn: AgentTurn, results: Sequence[ToolResultBlock]) -> None:
     """Append the results of a batch, and behind them what waited to be read with the next message."""
     texts = turn.hooking.take_reminders()
-    if not turn.home.quiet:
+    if not turn.home.pending.quiet:
         turn.conversation.say(texts, results)
         return
-    quiet = _take_quiet(turn)
+    quiet = turn.home.pending.take_quiet()
     texts += [wrap(REMINDER, one.text) for one in quiet]
     turn.conversation.say(texts, results, notices=notices_of(quiet))
 
 
-def _take_quiet(turn: Taker) -> list[Note]:
-    """Return the notices that waited for a message to be read with; they wait no more."""
-    home = turn.home
-    if not home.quiet:
-        return []
-    now_s = trio.current_time()
-    taken, home.quiet = [one for one in home.quiet if not one.is_expired(now_s)], ()
-    for one in taken:
-        home.unread.pop(one.notice, None)
-    return taken
-
-
-async def _admit(turn: Taker, entries: Sequence[Note | Item]) -> list[Note | Item]:
+async def _admit(turn: AgentTurn, entries: Sequence[Note | Item]) -> list[Note | Item]:
     """Return those of the entries that still count, and that hooks let the model see."""
     if not entries:
         return []
@@ -235,7 +212,7 @@ async def _admit(turn: Taker, entries: Sequence[Note | Item]) -> list[Note | Ite
     return kept
 
 
-def _say(turn: Taker, entries: Sequence[Note | Item]) -> None:
+def _say(turn: AgentTurn, entries: Sequence[Note | Item]) -> None:
     for group in plan_messages(entries):
         one = group[0]
         uuid = one.uuid if isinstance(one, Item) and len(group) == 1 else ""
@@ -245,24 +222,24 @@ def _say(turn: Taker, entries: Sequence[Note | Item]) -> None:
     _tell_taken(turn, entries)
 
 
-def _tell_taken(turn: Taker, messages: Iterable[object]) -> None:
+def _tell_taken(turn: AgentTurn, messages: Iterable[object]) -> None:
     """Tell whoever keeps count that items of the session's queue have left it, and that notices and mail were read."""
     home = turn.home
     for one in messages:
         _note_words(home, one)
-        if home.refusals is not None and isinstance(one, Item | Prompt) and origin_of(one).is_consent:
-            home.refusals.clear()
+        if home.profile.refusals is not None and isinstance(one, Item | Prompt) and origin_of(one).is_consent:
+            home.profile.refusals.clear()
         if isinstance(one, Item | Prompt) and one.uuid and origin_of(one).is_consent:
             home.ports.note_said(one.uuid)
         if isinstance(one, Note):
-            home.unread.pop(one.notice, None)
+            home.pending.note_read(one.notice)
             if one.on_read is not None:
                 one.on_read()
         elif isinstance(one, Item):
             home.ports.note_taken(one.uuid)
 
 
-def _note_words(home: AgentHome, message: object) -> None:
+def _note_words(home: AgentState, message: object) -> None:
     """Take down for the reviewer of auto mode what the user said, or what the agent was told by others; by whose it is."""
     auto = home.services.auto
     if auto is None or not isinstance(message, Note | Work | Prompt | Item) or is_meta(message):
@@ -271,8 +248,8 @@ def _note_words(home: AgentHome, message: object) -> None:
         return  # its text is the id of a call, which a model has made up
     if origin_of(message).is_consent:
         auto.hear(_words(message))
-    elif home.is_child and not (isinstance(message, Note) and message.notice):
-        home.tasks = (*home.tasks, render(message))[-MAX_TASKS:]
+    elif home.profile.is_child and not (isinstance(message, Note) and message.notice):
+        home.review.add_task(render(message))
 
 
 def _words(message: Note | Work | Prompt | Item) -> str:
@@ -287,7 +264,7 @@ def _words(message: Note | Work | Prompt | Item) -> str:
 # --- what is not for the model -----------------------------------------------------------------------------------------
 
 
-async def carry_out(turn: Taker, item: Item) -> bool:
+async def carry_out(turn: AgentTurn, item: Item) -> bool:
     """Do what the user wants done, and say whether the model is to go on from there. It is never done twice.
 
     Raises:
@@ -303,10 +280,10 @@ async def carry_out(turn: Taker, item: Item) -> bool:
     return call is not None and await _settle(turn, call, item.answer)
 
 
-async def _run_entry(turn: Taker, item: Item) -> None:
+async def _run_entry(turn: AgentTurn, item: Item) -> None:
     """Run a command line of the user's; the model reads with the next message what came of it."""
     out, error = "", CUT_OFF
-    turn.home.activity = item.text
+    turn.home.note_activity(item.text)
     try:
         if turn.home.services.wait_durable is not None:
             await turn.home.services.wait_durable()
@@ -314,13 +291,13 @@ async def _run_entry(turn: Taker, item: Item) -> None:
     except (ToolError, JournalError) as problem:
         error = str(problem)
     finally:
-        turn.home.activity = ""
+        turn.home.note_activity("")
         parts = {"bash-input": item.text, "bash-stdout": out, "bash-stderr": error}
         text = "".join(fields(parts))
         turn.conversation.say([text], origin=item.origin, uuid=item.uuid, is_at_rest=True)
 
 
-async def run_skill(turn: Taker, message: Note | Work | Prompt | Item, rendered: Rendered) -> str:
+async def run_skill(turn: AgentTurn, message: Note | Work | Prompt | Item, rendered: Rendered) -> str:
     """Run a skill of the user's as an agent of its own and return what it said; the model reads it with the next message.
 
     Raises:
@@ -329,14 +306,16 @@ async def run_skill(turn: Taker, message: Note | Work | Prompt | Item, rendered:
     """
     home = turn.home
     out, error = "", CUT_OFF
-    home.activity = name = f"/{rendered.skill.name}"
+    name = f"/{rendered.skill.name}"
+    home.note_activity(name)
     try:
         out, error = await home.ports.run_skill(home, rendered), ""
     except GreenroomError as problem:
         out, error = str(getattr(problem, "partial", "")), str(problem)
         raise
     finally:
-        home.activity, home.last_text = "", out
+        home.note_activity("")
+        home.note_text(out)
         parts = {"command-name": name, "command-args": rendered.arguments, "local-command-stdout": out}
         parts |= {"local-command-stderr": error} if error else {}
         text = "".join(fields(parts))
@@ -345,7 +324,7 @@ async def run_skill(turn: Taker, message: Note | Work | Prompt | Item, rendered:
     return out
 
 
-async def _settle(turn: Taker, call: ToolUseBlock, answer: object) -> bool:
+async def _settle(turn: AgentTurn, call: ToolUseBlock, answer: object) -> bool:
     """Carry out a person's answer about an open call (agents 9.16).
 
     The other calls that are open with it get `interrupted` results: nobody has answered them.
@@ -359,7 +338,7 @@ async def _settle(turn: Taker, call: ToolUseBlock, answer: object) -> bool:
             goes_on = not answer.interrupts
         else:
             if turn.guard is not None and isinstance(answer, Allow):
-                turn.guard.given[call.id] = answer
+                turn.guard.give(call.id, answer)
             await run_calls((call,), turn, results)
     finally:
         turn.conversation.close_open_calls(results)
