@@ -7,6 +7,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from greenroom.testing._agent_ports import BareAgentPorts
     from greenroom.testing._cache_prefixes import CacheMiss, check_cache_prefixes
     from greenroom.testing._cancels import SeesCancels
     from greenroom.testing._conformance_llm import ModelConformance
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _MODULE_OF: "Mapping[str, str]" = {
     "VIRTUAL_START": "greenroom.testing._ports",
+    "BareAgentPorts": "greenroom.testing._agent_ports",
     "CacheMiss": "greenroom.testing._cache_prefixes",
     "CancelAt": "greenroom.testing._sweep",
     "ChoiceRNG": "greenroom.testing._scheduler",
@@ -80,6 +82,7 @@ _MODULE_OF: "Mapping[str, str]" = {
 
 __all__ = [
     "VIRTUAL_START",
+    "BareAgentPorts",
     "CacheMiss",
     "CancelAt",
     "ChoiceRNG",
