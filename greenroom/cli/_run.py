@@ -46,7 +46,8 @@ from greenroom.cli._run_session import Run, unknown_tools
 from greenroom.cli._signals import Ladder, climbing
 from greenroom.cli._swarm import prepared_runs
 from greenroom.core import JournalError, Ports, UsageError, calm_collector, read_switch
-from greenroom.models import MODEL_FILE, ModelRequest, RecordedModel, ReplayMismatch, read_recording, with_events
+from greenroom.models import ModelRequest, with_events
+from greenroom.models.recordings import MODEL_FILE, RecordedModel, ReplayMismatch, read_recording
 from greenroom.permissions import Effect, Mode
 from greenroom.session import (
     MAIN,

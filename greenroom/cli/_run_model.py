@@ -19,8 +19,6 @@ from greenroom.cli.survey import keywords_of
 from greenroom.core import UsageError
 from greenroom.core.sources import find_places
 from greenroom.models import (
-    DEFAULT_CLAUDE_MODEL,
-    INHERIT,
     AnswerLike,
     AnthropicModel,
     Budget,
@@ -32,11 +30,10 @@ from greenroom.models import (
     PlaybookModel,
     ToolResultBlock,
     budgeted,
-    choose_main_model,
-    family_of,
     with_events,
     with_settings,
 )
+from greenroom.models.choice import DEFAULT_CLAUDE_MODEL, INHERIT, choose_main_model, family_of
 from greenroom.session import ModelFor, SessionSettings, SettingSource, load_settings
 
 PLAYBOOK: Final = "playbook"

@@ -15,18 +15,15 @@ from greenroom.models import (
     Limits,
     Model,
     PlaybookModel,
-    RecordedModel,
     Say,
     ScriptedModel,
-    ThinkingDelta,
-    ToolInputDelta,
-    ToolUseStarted,
     UsageDelta,
     budgeted,
-    recording,
     retrying,
 )
-from greenroom.models._recording import parse_recording
+from greenroom.models._types import ThinkingDelta, ToolInputDelta, ToolUseStarted
+from greenroom.models.recordings import RecordedModel, recording
+from greenroom.models.recordings._recording_file import parse_recording
 from greenroom.testing import open_messages_server
 from tests.models.situations import HELLO, assert_is_prefix, assert_may_be_appended, claude, text_of
 
