@@ -206,7 +206,7 @@ def _parts(one: AgentDefinition) -> Iterator[Diagnostic]:
 
 def _unknown(one: AgentDefinition) -> Iterator[Diagnostic]:
     """Return notes on names that mean nothing here; programs and servers may bring tools and models of their own."""
-    from greenroom.models import INHERIT, family_of
+    from greenroom.models.choice import INHERIT, family_of
     from greenroom.permissions import ToolTraits, traits_of
     from greenroom.tools.builtin import STANDARD_TOOLS
 

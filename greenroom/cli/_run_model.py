@@ -17,8 +17,6 @@ from greenroom.core import UsageError
 from greenroom.core.sources import find_places
 from greenroom.headless import KEYS, key_source
 from greenroom.models import (
-    DEFAULT_CLAUDE_MODEL,
-    INHERIT,
     AnswerLike,
     AnthropicModel,
     Budget,
@@ -30,11 +28,10 @@ from greenroom.models import (
     PlaybookModel,
     ToolResultBlock,
     budgeted,
-    choose_main_model,
-    family_of,
     with_events,
     with_settings,
 )
+from greenroom.models.choice import DEFAULT_CLAUDE_MODEL, INHERIT, choose_main_model, family_of
 from greenroom.session import ModelFor, SessionSettings, SettingSource, load_settings
 from greenroom.swarm.survey import keywords_of
 from greenroom.terminal import note

@@ -317,7 +317,7 @@ class Host:
         message = values.get("message")
         if not isinstance(message, Mapping):
             raise UsageError("mcp_message needs a server_name, and a message that is an object")
-        self._servers.hear(str(values.get("server_name", "")), message)
+        self._servers.receive(str(values.get("server_name", "")), message)
         return {}
 
     async def _register_root(self, session: Session, values: Mapping[str, Any]) -> Line:

@@ -53,7 +53,7 @@ class HostedServers:
         if self._lines:
             await servers.wait_settled(math.inf, self._lines)
 
-    def hear(self, server: str, message: Mapping[str, Any]) -> None:
+    def receive(self, server: str, message: Mapping[str, Any]) -> None:
         """Take what a server says by itself.
 
         Raises:
@@ -62,7 +62,7 @@ class HostedServers:
         if server not in self._lines:
             known = ", ".join(self._lines) or "none"
             raise UsageError(f"there is no MCP server {server!r} of the program; there are: {known}")
-        self._lines[server].hear(message)
+        self._lines[server].receive(message)
 
     def close(self) -> None:
         """The program has gone, and its servers with it."""

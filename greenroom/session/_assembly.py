@@ -33,8 +33,9 @@ from greenroom.containment import Git, MaskedDisk, Sandbox, Secrets
 from greenroom.core import Event, Ports, Recorder, UsageError, open_bare_nursery
 from greenroom.core.sources import Diagnostic, FoundPlugins, Kind, Places
 from greenroom.hooks import HookServices
-from greenroom.mcp import TOKENS_FOLDER, FoundServers, HookCaller, McpServers, McpServices, McpSettings, start_servers
-from greenroom.models import Model, ModelNames, ModelSettings
+from greenroom.mcp import TOKENS_FOLDER, FoundServers, McpServers, McpServices, McpSettings, start_servers
+from greenroom.models import Model, ModelSettings
+from greenroom.models.choice import ModelNames
 from greenroom.permissions import DEADLINE_S, ApprovalQueue, Policy
 from greenroom.session._budget import layered
 from greenroom.session._composition import Composition
@@ -366,7 +367,7 @@ def _hook_services(
         ports=ports,
         emit=journal.recorder.emit_fields,
         rules=HookRules(cwd=str(plan.cwd), home=plan.policy.home),
-        mcp=HookCaller(servers),
+        mcp=servers,
         model=Judge(model, _names(plan), journal.commit),
         overflow_folder=journal.folder / "hooks",
         start_soon=around.nursery.start_soon,

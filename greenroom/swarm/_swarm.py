@@ -36,9 +36,8 @@ from greenroom.core import (
 )
 from greenroom.core.sources import find_places
 from greenroom.models import (
-    DEFAULT_CLAUDE_MODEL,
     AnthropicModel,
-    Faults,
+    FaultRates,
     Model,
     PlannedCrash,
     PlaybookModel,
@@ -46,6 +45,7 @@ from greenroom.models import (
     chaotic,
     retrying,
 )
+from greenroom.models.choice import DEFAULT_CLAUDE_MODEL
 from greenroom.session import Session, open_session
 from greenroom.supervisor import Restart
 from greenroom.swarm._resumption import Beginning, hand_out_again, lead_on, read_beginning
@@ -252,7 +252,7 @@ def chosen_model(options: SwarmOptions, recipe: Recipe) -> Model:
 
 def troubled(model: Model, seed: int, *, is_rule_based: bool) -> Model:
     """Return a model that fails on purpose, and is asked again where that may help; the lead alone does not crash."""
-    model = chaotic(model, seed, Faults(spared=frozenset({LEAD})))
+    model = chaotic(model, seed, FaultRates(spared=frozenset({LEAD})))
     return retrying(model, RetryPolicy(first_wait_s=0.05, longest_wait_s=1.0)) if is_rule_based else model
 
 

@@ -12,7 +12,8 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.models import Exchange, ModelRequest, request_body
+from greenroom.models import ModelRequest, request_body
+from greenroom.models.recordings import RecordedExchange
 from greenroom.testing._messages_script import ReceivedRequest
 
 MAX_MARKS: Final = 4
@@ -26,7 +27,7 @@ _BEFORE: Final = 30
 # What the provider keys its cache by besides the prefix itself.
 _KEYED: Final = ("model", "thinking", "output_config", "tool_choice")
 
-RequestLike: TypeAlias = ModelRequest | Exchange | ReceivedRequest | Mapping[str, Any]
+RequestLike: TypeAlias = ModelRequest | RecordedExchange | ReceivedRequest | Mapping[str, Any]
 """A request, one of a recorded run, one that a Messages server received, or the body of one."""
 
 
@@ -72,7 +73,7 @@ def check_cache_prefixes(requests: Iterable[RequestLike]) -> int:
     last: dict[str, tuple[int, Flat]] = {}
     compared = 0
     for request in requests:
-        agent = request.agent if isinstance(request, ModelRequest | Exchange) else ""
+        agent = request.agent if isinstance(request, ModelRequest | RecordedExchange) else ""
         number, earlier = last.get(agent, (0, None))
         later = flat(_body(request))
         why = _many_marks(later) or (earlier and _difference(earlier, later))
@@ -85,7 +86,7 @@ def check_cache_prefixes(requests: Iterable[RequestLike]) -> int:
 
 def _body(request: RequestLike) -> Mapping[str, Any]:
     match request:
-        case Exchange():
+        case RecordedExchange():
             return _body(request.sent)
         case ModelRequest():
             return {"model": request.model, **request_body(request)}

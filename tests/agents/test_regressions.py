@@ -23,10 +23,10 @@ from greenroom.models import (
     ModelRequest,
     PlaybookModel,
     ScriptedModel,
-    ScriptStep,
     ToolResultBlock,
     retrying,
 )
+from greenroom.models._scripted import ScriptStep
 from greenroom.supervisor import ChildSpec, Restart
 from greenroom.testing import BareAgentPorts
 from greenroom.tools import ToolSet, tool

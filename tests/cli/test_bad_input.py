@@ -288,9 +288,9 @@ def test_a_refusal_says_what_to_do(place: Place, reply: ErrorReply, line: str) -
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("ANTHROPIC_BASE_URL", "example.com", "is no address of an API; it begins with https://"),
-        ("ANTHROPIC_BASE_URL", "http://127.0.0.1:99999", "is no address of an API"),
-        ("ANTHROPIC_BASE_URL", "http://", "is no address of an API"),
+        ("ANTHROPIC_BASE_URL", "example.com", "is not a valid API URL; it must begin with https://"),
+        ("ANTHROPIC_BASE_URL", "http://127.0.0.1:99999", "is not a valid API URL"),
+        ("ANTHROPIC_BASE_URL", "http://", "is not a valid API URL"),
         ("ANTHROPIC_API_KEY", f"{KEY}\n", "ANTHROPIC_API_KEY holds characters that no key has"),
         ("ANTHROPIC_API_KEY", f"{KEY}é", "ANTHROPIC_API_KEY holds characters that no key has"),
     ],
@@ -339,7 +339,7 @@ def test_a_hook_whose_server_is_not_there_says_so_in_words(place: Place) -> None
     done = place.call("run", "Go.", "--settings", settings, script=[bash("ls"), "done"])
 
     (line,) = done.notes
-    assert line.endswith("does not work: the MCP server 'nope' is not connected: there is no server of that name")
+    assert line.endswith("does not work: the MCP server 'nope' is not connected: no server has this name")
 
 
 def test_2_21_what_an_agent_of_an_untrusted_project_goes_without_is_said(place: Place) -> None:
@@ -400,7 +400,7 @@ def test_a_server_of_a_project_waits_for_trust(place: Place) -> None:
         ("[]", "holds no JSON object"),
         ("[" * 100_000, "the file is no JSON"),
         ('{"modle": "x"}', "unknown key 'modle'"),
-        ('{"effort": "enormous"}', "an effort is one of"),
+        ('{"effort": "enormous"}', "effort must be one of"),
         ('{"compaction": {"at_percent": 900}}', "at_percent is a number from 1 to 100"),
     ],
     ids=lambda text: text[:20],

@@ -11,7 +11,7 @@ from typing import Final
 
 from greenroom.agents import CompactionSettings
 from greenroom.mcp import McpSettings
-from greenroom.models import DEFAULT_CLAUDE_MODEL
+from greenroom.models.choice import DEFAULT_CLAUDE_MODEL
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = (ROOT / "docs" / "reference" / "environment.md").read_text(encoding="utf-8")

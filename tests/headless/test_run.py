@@ -548,7 +548,7 @@ def test_a_recorded_run_is_run_again_without_a_model(place: Place) -> None:
     assert again.out == first.out == "Nothing here.\n"
     assert requests == []
     assert (other.code, other.out) == (2, "")
-    assert "is not the one that was recorded" in other.err
+    assert "differs from the recording" in other.err
     assert other.err.count("\n") == 1, "it is said once"
 
 

@@ -11,7 +11,6 @@ from trio.testing import MockClock
 
 from greenroom.agents import Question
 from greenroom.headless._tool_approver import ToolApprover
-from greenroom.mcp import ToolInfo
 from greenroom.models import Answer, Call
 from greenroom.permissions import Allow, Deny, Effect, Verdict
 from greenroom.supervisor import open_runtime
@@ -87,7 +86,7 @@ def test_13_5_a_tool_that_there_is_not_refuses_and_says_which_there_are(place: P
     done, requests, asked = asked_of(place, "{}", tool="mcp__gate__other")
 
     assert (done.code, asked) == (0, [])
-    assert "there is no tool mcp__gate__other of an MCP server; there are: mcp__gate__decide" in done.err
+    assert "unknown MCP tool mcp__gate__other; expected one of: mcp__gate__decide" in done.err
     assert len(done.err.splitlines()) == 1
     assert "there is no tool mcp__gate__other" in result_of(requests[1])
 

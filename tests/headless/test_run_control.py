@@ -502,7 +502,7 @@ def test_13_21_servers_are_shown_connected_anew_and_switched_off(place: Place) -
     assert texts_of(requests[0]) == ["Review a.py, and be kind."]
     assert "mcp__all__echo" in {one["name"] for one in requests[0].body["tools"]}
     assert not any(one["name"].startswith("mcp__") for one in requests[1].body["tools"])
-    assert all("there is no MCP server 'any' here; there are: all" in one["error"] for one in unknown)
+    assert all("unknown MCP server 'any'; expected one of: all" in one["error"] for one in unknown)
     assert "needs enabled" in wrong["error"]
     assert code == 0
 

@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from greenroom.cli._run_arguments import without_hosted
 from greenroom.core import UsageError
 from greenroom.headless._hosted_servers import HostedServers
-from greenroom.mcp import McpServices, ServerPattern, ServerRules, ServerScope, start_servers
+from greenroom.mcp import McpServices, ServerRules, ServerScope, start_servers
 from greenroom.models import Answer, Call
 from greenroom.supervisor import open_runtime
 from greenroom.testing import ReceivedRequest
@@ -274,7 +274,7 @@ def test_13_21_servers_of_the_program_are_switched_off_and_connected_anew(place:
 
     offered = [{one["name"] for one in request.body["tools"]} for request in requests]
     assert ["mcp__tiny__shout" in one for one in offered] == [False, True]
-    assert nobody["error"] == "the server is not connected, so nobody hears what it says"
+    assert nobody["error"] == "the server is not connected"
 
 
 def test_12_15_children_reach_servers_of_the_program(place: Place) -> None:
@@ -316,11 +316,11 @@ def test_13_21_what_cannot_be_done_says_why_and_changes_nothing(place: Place) ->
     assert [one["error"] for one in wrong] == [
         "sdkMcpServers has to be a list of names",
         "sdkMcpServers has to be a list of names",
-        "an MCP server has no name; give it one",
-        "the name 'greenroom' of an MCP server is reserved; give it another one",
+        "an MCP server must have a name",
+        "the name 'greenroom' of an MCP server is reserved; use another one",
         "there is no MCP server 'other' of the program; there are: tiny",
         "mcp_message needs a server_name, and a message that is an object",
-        "the message has to be a JSON-RPC message of the protocol",
+        "the message must be a JSON-RPC message of the protocol",
     ]
 
 
@@ -331,7 +331,7 @@ def test_13_21_a_name_stands_for_one_server(place: Place) -> None:
         servers = talk.ask("mcp_status")["response"]["mcpServers"]
         talk.close()
 
-    assert taken["error"] == "there are two MCP servers called 'all'; a name stands for one server"
+    assert taken["error"] == "the name of an MCP server must be unique, got 'all' twice"
     assert [one["name"] for one in servers] == ["all"]
 
 
@@ -341,7 +341,7 @@ def test_a_reserved_name_on_the_command_line_is_one_line(place: Place) -> None:
         code, err = talk.close()
 
     assert code == 2
-    assert err == "greenroom: the name 'workspace' of an MCP server is reserved; give it another one\n"
+    assert err == "greenroom: the name 'workspace' of an MCP server is reserved; use another one\n"
 
 
 def test_without_a_program_at_the_other_end_such_an_entry_is_left_out_and_named(place: Place) -> None:
@@ -350,7 +350,7 @@ def test_without_a_program_at_the_other_end_such_an_entry_is_left_out_and_named(
 
     first = json.loads(done.out.splitlines()[0])
     assert done.code == 0
-    assert "which only a program can give that talks to a run" in first["mcp_server_errors"][0]["message"]
+    assert "reserved for embedding programs" in first["mcp_server_errors"][0]["message"]
 
 
 @pytest.mark.parametrize(
@@ -403,7 +403,7 @@ async def test_what_settings_deny_is_no_server_of_the_programs_either(autojump_c
         services = McpServices(cwd=Path.cwd(), rules=rules, open_peer=FakePeers(other=FakeServer()))
         servers = await start_servers(runtime.root, [], services)
         for names in (["tiny"], ["other", "tiny"]):
-            with pytest.raises(UsageError, match="server 'tiny' is not connected: it stands in deniedMcpServers"):
+            with pytest.raises(UsageError, match="server 'tiny' is not connected: it is listed in deniedMcpServers"):
                 await HostedServers(nobody).add(names, servers)
         assert servers.states() == ()
         await HostedServers(nobody).add(["other"], servers)

@@ -14,7 +14,8 @@ from trio.testing import MockClock
 
 from greenroom.agents import AgentNoticed, AgentSummarized, ForkBegan, ForkEnded
 from greenroom.core import ActorEnded, ProviderError, TurnKilled, UsageError, event_of
-from greenroom.models import Answer, Call, Say, ScriptedModel, ScriptStep, Usage
+from greenroom.models import Answer, Call, Say, ScriptedModel, Usage
+from greenroom.models._scripted import ScriptStep
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.testing import check_cache_prefixes, virtual_ports
 from greenroom.tools import tool

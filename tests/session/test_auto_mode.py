@@ -23,7 +23,8 @@ from greenroom.agents import (
 )
 from greenroom.agents.review import AutoModeEnded, BlockCount
 from greenroom.core import ProviderError, SettingsError, TurnFailed, event_of
-from greenroom.models import Answer, Call, ModelRequest, Say, ScriptedModel, ScriptStep, Usage
+from greenroom.models import Answer, Call, ModelRequest, Say, ScriptedModel, Usage
+from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Allow, Deny, Refusals
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.testing import virtual_ports

@@ -66,7 +66,7 @@ async def said(folder: Path, **options: Any) -> tuple[str, ...]:
         ({"permission_mode": "yolo"}, "there is no permission mode 'yolo'"),
         ({"resume": "nothing"}, "No conversation found with session ID: nothing"),
         ({"settings": {"modle": "x"}}, "unknown key 'modle'"),
-        ({"settings": {"effort": "enormous"}}, "an effort is one of"),
+        ({"settings": {"effort": "enormous"}}, "effort must be one of"),
         ({"settings": {"compaction": {"at_percent": 900}}}, "at_percent is a number from 1 to 100"),
         ({"settings": {"permissions": {"defaultMode": "yolo"}}}, "permissions.defaultMode: there is no"),
         ({"settings": {"models": {"budgt": 1}}}, "models: unknown key 'budgt'"),

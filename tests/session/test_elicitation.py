@@ -105,7 +105,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
         made.elicit = given["elicit"]
         return FakePeers(far=made)
 
-    monkeypatch.setattr("greenroom.mcp._servers.SdkPeers", connect)
+    monkeypatch.setattr("greenroom.mcp._server_group.SdkPeers", connect)
     return made
 
 
@@ -335,8 +335,7 @@ async def test_a_host_that_answers_nothing_nonsense_or_fails_declines_with_a_not
     assert on_record(session) == [("decline", "nobody"), ("decline", "person"), ("decline", "nobody")]
     first, second = noticed(session)
     assert first == (
-        "the host's answer to far does not fit: name: it is missing; "
-        "nose: there is no field of this name (there are: name, age)"
+        "the host's answer to far does not fit: name: it is missing; nose: unknown field (expected one of: name, age)"
     )
     assert "the host could not ask what far wants to know: ValueError('no screen')" in second
 

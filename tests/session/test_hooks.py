@@ -15,7 +15,8 @@ from greenroom.agents import AgentDefinition, AgentNoticed, Note, Question
 from greenroom.core import ProviderError, TurnFailed
 from greenroom.hooks import STOP_BLOCK_CAP, HookRan
 from greenroom.inbox import TASK_NOTIFICATION
-from greenroom.models import DEFAULT_ALIASES, Answer, Call, ScriptedModel
+from greenroom.models import Answer, Call, ScriptedModel
+from greenroom.models.choice._model_choice import DEFAULT_ALIASES
 from greenroom.permissions import Allow
 from greenroom.session import EventStream, open_session
 from greenroom.tools import tool

@@ -18,7 +18,8 @@ from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.core import ActorEnded, TurnKilled, Undelivered, UsageError
 from greenroom.inbox import COORDINATOR, SCHEDULE, TASK_NOTIFICATION, Kind, channel, peer
 from greenroom.mailbox import Lane
-from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ScriptedModel, ScriptStep, ToolResultBlock
+from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ScriptedModel, ToolResultBlock
+from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Allow, Deny, Receipt
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.store import read_transcript

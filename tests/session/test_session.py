@@ -13,7 +13,8 @@ from greenroom.actors import State
 from greenroom.agents import INTERRUPTED, STRUCTURED_OUTPUT, AgentDefinition, decode_message
 from greenroom.core import TurnKilled, UsageError
 from greenroom.mailbox import Delivery
-from greenroom.models import Call, PlaybookModel, ScriptedModel, ScriptStep
+from greenroom.models import Call, PlaybookModel, ScriptedModel
+from greenroom.models._scripted import ScriptStep
 from greenroom.session import EVENTS, FOLDS, SessionEnded, open_session
 from greenroom.teams import CreateItem, ItemClaimed, ItemCompleted, ItemReleased, ItemStatus
 from greenroom.testing import run_virtual, virtual_ports

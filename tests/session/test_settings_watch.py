@@ -18,7 +18,8 @@ from trio.testing import MockClock
 from greenroom.agents import AgentDefinition, AgentNoticed
 from greenroom.core import Event
 from greenroom.hooks import HookEvent, HookSource, SourceKind, parse_hooks
-from greenroom.models import Call, ScriptedModel, ScriptEntry
+from greenroom.models import Call, ScriptedModel
+from greenroom.models._scripted import ScriptEntry
 from greenroom.permissions import Effect, Mode, Policy, Scope, Source, merge_permissions, read_permissions, read_update
 from greenroom.session import Session, open_session
 from greenroom.session._policy import rebased

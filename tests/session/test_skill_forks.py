@@ -15,7 +15,8 @@ from trio.testing import MockClock
 from greenroom.agents.crew import AGENT_TOOLS, Member, SkillForkFailed
 from greenroom.core import Cause, ProviderError, TurnFailed, TurnKilled, UsageError
 from greenroom.inbox import SCHEDULE
-from greenroom.models import Call, ModelRequest, Say, ScriptedModel, ScriptStep, TextBlock, ToolResultBlock
+from greenroom.models import Call, ModelRequest, Say, ScriptedModel, TextBlock, ToolResultBlock
+from greenroom.models._scripted import ScriptStep
 from greenroom.session import EVENTS, FOLDS, Session, open_session
 from greenroom.tasks import TaskState
 from greenroom.testing import virtual_ports

@@ -14,7 +14,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.models import FAMILIES
+from greenroom.models.choice import FAMILIES
 from greenroom.permissions import Mode
 from greenroom.tools import InvalidInput, Problem, validate
 

@@ -19,7 +19,8 @@ from greenroom.agents import ForkEnded, ForkFailed, Prompt, ToolBegan, ToolEnded
 from greenroom.agents.memory import MemoryFolder, NotesUnavailable, hold_notes
 from greenroom.agents.side import NoteKeeper
 from greenroom.core import InlineBlocking, JournalError, ProviderError, UsageError, event_of
-from greenroom.models import Call, ScriptedModel, ScriptStep, ToolResultBlock, Usage
+from greenroom.models import Call, ScriptedModel, ToolResultBlock, Usage
+from greenroom.models._scripted import ScriptStep
 from greenroom.permissions import Effect, Mode, Policy, Scope, Source, parse_rule
 from greenroom.testing import check_cache_prefixes, run_virtual
 from greenroom.tools import Tool, tool
