@@ -1,18 +1,22 @@
 """Models: one protocol for language models; Claude, scripted and rule-based ones, and retries around any of them."""
 
+from greenroom.models._answer_stream import AnswerSource, AnswerStream
 from greenroom.models._anthropic import AnthropicModel
 from greenroom.models._as_events import with_events
+from greenroom.models._call_budget import Budget, BudgetExceeded, Limited, Limits, Spent, budgeted
 from greenroom.models._chaos import FaultRates, PlannedCrash, chaotic
-from greenroom.models._continuation import GO_ON, RESUME, ContinuationPolicy, GoOn, LongAnswer
-from greenroom.models._deadlines import Deadlines, Phase, phase_after, with_deadlines
-from greenroom.models._endings import Next, fault_of, held_by, next_after
+from greenroom.models._continuation import ContinuationPolicy, LongAnswer
+from greenroom.models._deadlines import Deadlines
+from greenroom.models._endings import Next, fault_of, next_after
+from greenroom.models._failure_kinds import RETRYABLE, error_category, failure_words
+from greenroom.models._failures import failure, kind_of_status, retry_after
 from greenroom.models._messages_api import request_body, result_content
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._model_settings import ModelSettings, with_settings
 from greenroom.models._playbook import Play, PlaybookModel
-from greenroom.models._pricing import DEFAULT_PRICES, Price, Pricing
-from greenroom.models._retry import KindPolicy, RetryBudget, RetryPolicy, plan_retry, retrying
-from greenroom.models._scripted import ScriptedModel, ScriptEntry, ScriptError, ScriptStep
+from greenroom.models._pricing import Pricing
+from greenroom.models._retry import RetryBudget, RetryPolicy, retrying
+from greenroom.models._scripted import ScriptedModel, ScriptError
 from greenroom.models._types import (
     Block,
     Effort,
@@ -41,7 +45,6 @@ __all__ = [
     "AnswerSource",
     "AnswerStream",
     "AnthropicModel",
-    "Assembly",
     "Block",
     "Budget",
     "BudgetExceeded",
@@ -90,9 +93,7 @@ __all__ = [
     "failure",
     "failure_words",
     "fault_of",
-    "held_by",
     "kind_of_status",
-    "known_names",
     "next_after",
     "read_effort",
     "request_body",
