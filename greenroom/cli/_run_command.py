@@ -38,7 +38,8 @@ from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag,
 from greenroom.cli._run_model import PLAYBOOK, managed_model, model_for
 from greenroom.core import UsageError, calm_collector, read_switch
 from greenroom.headless import HeadlessOptions, key_source, read_ceiling, run_headless, tool_of
-from greenroom.models import MODEL_FILE, ModelRequest, RecordedModel, read_recording, with_events
+from greenroom.models import ModelRequest, with_events
+from greenroom.models.recordings import MODEL_FILE, RecordedModel, read_recording
 from greenroom.permissions import Effect, Mode
 from greenroom.session import MAIN, Fork, MainFor, SessionSettings, find_session, main_of_settings, read_beginning
 from greenroom.terminal import note, noting_log

@@ -17,7 +17,7 @@ from greenroom.headless._control import Host
 from greenroom.headless._printers import OutputFormat, Writer, make_printer
 from greenroom.headless._run import Run, unknown_tools
 from greenroom.headless._tool_approver import STDIO, ToolApprover
-from greenroom.models import ReplayMismatch
+from greenroom.models.recordings import ReplayMismatch
 from greenroom.session import Session, Watch, open_session
 from greenroom.terminal import Ladder, LogNotes, climbing, complain, note, program, typed
 from greenroom.tools.builtin import STANDARD_TOOLS

@@ -8,13 +8,20 @@ from greenroom.models._chaos import FaultRates, PlannedCrash, chaotic
 from greenroom.models._continuation import ContinuationPolicy, LongAnswer
 from greenroom.models._deadlines import Deadlines
 from greenroom.models._endings import Next, fault_of, next_after
-from greenroom.models._failure_kinds import RETRYABLE, error_category, failure_words
-from greenroom.models._failures import failure, kind_of_status, retry_after
+from greenroom.models._failure_kinds import (
+    RETRYABLE,
+    error_category,
+    failure,
+    failure_words,
+    kind_of_status,
+    retry_after,
+)
 from greenroom.models._messages_api import request_body, result_content
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._model_settings import ModelSettings, with_settings
 from greenroom.models._playbook import Play, PlaybookModel
 from greenroom.models._pricing import Pricing
+from greenroom.models._response_assembly import Assembly
 from greenroom.models._retry import RetryBudget, RetryPolicy, retrying
 from greenroom.models._scripted import ScriptedModel, ScriptError
 from greenroom.models._types import (
@@ -45,6 +52,7 @@ __all__ = [
     "AnswerSource",
     "AnswerStream",
     "AnthropicModel",
+    "Assembly",
     "Block",
     "Budget",
     "BudgetExceeded",

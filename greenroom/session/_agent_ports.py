@@ -11,7 +11,8 @@ import attrs
 from greenroom.actors import Context
 from greenroom.agents import INHERIT, AgentDefinition, AgentState
 from greenroom.core import UsageError
-from greenroom.models import ModelNames, ToolUseBlock
+from greenroom.models import ToolUseBlock
+from greenroom.models.choice import ModelNames
 from greenroom.permissions import Update
 from greenroom.skills import Rendered
 

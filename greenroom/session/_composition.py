@@ -48,7 +48,8 @@ from greenroom.core import Ports
 from greenroom.core.sources import FoundPlugins, Places
 from greenroom.hooks import HookServices, ParsedHooks
 from greenroom.mcp import McpServers, MissingServers, ServerStatus
-from greenroom.models import Budget, Effort, choose_model, read_effort
+from greenroom.models import Budget, Effort, read_effort
+from greenroom.models.choice import choose_model
 from greenroom.permissions import Mode, Policy, hidden_tools
 from greenroom.session._agent_hooks import AgentHooks
 from greenroom.session._agent_ports import Prepared, SessionAgentPorts, take_up

@@ -11,6 +11,7 @@ from trio.testing import MockClock
 
 from greenroom.agents import Question
 from greenroom.headless._tool_approver import ToolApprover
+from greenroom.mcp._peer import ToolInfo
 from greenroom.models import Answer, Call
 from greenroom.permissions import Allow, Deny, Effect, Verdict
 from greenroom.supervisor import open_runtime

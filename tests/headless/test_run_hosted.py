@@ -16,6 +16,7 @@ from greenroom.cli._run_arguments import without_hosted
 from greenroom.core import UsageError
 from greenroom.headless._hosted_servers import HostedServers
 from greenroom.mcp import McpServices, ServerRules, ServerScope, start_servers
+from greenroom.mcp._server_rules import ServerPattern
 from greenroom.models import Answer, Call
 from greenroom.supervisor import open_runtime
 from greenroom.testing import ReceivedRequest

@@ -19,6 +19,7 @@ from trio.testing import MockClock
 from greenroom.agents._hooking import running_tasks
 from greenroom.core import Cause, Ports, TurnKilled
 from greenroom.headless._background_wait import wait_background
+from greenroom.mcp._peer import ToolInfo
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import Session
 from greenroom.testing import run_virtual, virtual_ports
