@@ -16,8 +16,8 @@ import attrs
 from greenroom.core.sources import (
     BadFrontmatter,
     Diagnostic,
-    Entry,
     Field,
+    FieldEntry,
     Kind,
     Misfit,
     Scope,
@@ -97,23 +97,23 @@ class Skill:
         return self.name.partition(":")[0] if self.scope is Scope.PLUGIN else ""
 
 
-def _names(entry: Entry) -> tuple[str, ...]:
+def _names(entry: FieldEntry) -> tuple[str, ...]:
     names: tuple[str, ...] = words(on_spaces=True)(entry)
     if not all(_ARGUMENT_NAME.fullmatch(one) for one in names) or len(set(names)) < len(names):
         raise Misfit("different names of letters, digits, '_' and '-'")
     return names
 
 
-def _effort(entry: Entry) -> str | int:
+def _effort(entry: FieldEntry) -> str | int:
     word = text(entry).lower()
     return word if word in EFFORTS else positive(entry)
 
 
-def _is_fork(entry: Entry) -> bool:
+def _is_fork(entry: FieldEntry) -> bool:
     return bool(one_of("fork")(entry))
 
 
-def _hint(entry: Entry) -> str:
+def _hint(entry: FieldEntry) -> str:
     """Take text; `[issue]` without quotes is a list to YAML, and meant as it stands."""
     if entry.text is not None:
         return entry.text.strip()
@@ -122,7 +122,7 @@ def _hint(entry: Entry) -> str:
     raise Misfit("text")
 
 
-def _anything(entry: Entry) -> object:
+def _anything(entry: FieldEntry) -> object:
     return entry.value
 
 

@@ -21,11 +21,11 @@ from greenroom.core.sources import (
     THEIRS,
     Diagnostic,
     FileCache,
-    Found,
+    FoundFile,
     Kind,
-    Level,
     Places,
     Scope,
+    SourceLevel,
     Unusable,
     read_text,
     shown_path,
@@ -46,7 +46,7 @@ _Parsed: TypeAlias = tuple[Skill | None, list[Diagnostic]]
 class _Place:
     """Where a file was found, which says what the skill in it is called."""
 
-    level: Level
+    level: SourceLevel
     name: str
     is_command: bool
     below: str = ""
@@ -119,13 +119,13 @@ def load_skills(places: Places) -> Skills:
 
 
 def _scan(places: Places, below: Iterable[Path], cache: FileCache[_Parsed]) -> Skills:
-    found: dict[Path, tuple[Found, _Place]] = {}
+    found: dict[Path, tuple[FoundFile, _Place]] = {}
     seen: set[str] = set()
     deep: list[Path] = []
     levels = [(level, "") for level in places.levels(*_SCOPES)]
     for folder in below:
         inner = f"{folder.relative_to(places.cwd).as_posix()}/"
-        levels += [(Level(scope=Scope.PROJECT, folder=folder / name), inner) for name in (OWN, THEIRS)]
+        levels += [(SourceLevel(scope=Scope.PROJECT, folder=folder / name), inner) for name in (OWN, THEIRS)]
     for level, inner in levels:
         for file, place in _files(level, inner, deep):
             real = os.path.realpath(file.path)
@@ -147,7 +147,7 @@ def _scan(places: Places, below: Iterable[Path], cache: FileCache[_Parsed]) -> S
     return resolve_skills(named, [*map(too_deep, deep), *notes])
 
 
-def _files(level: Level, below: str, deep: list[Path]) -> Iterable[tuple[Found, _Place]]:
+def _files(level: SourceLevel, below: str, deep: list[Path]) -> Iterable[tuple[FoundFile, _Place]]:
     for kind, is_command in (("skills", False), ("commands", True)):
         wanted = _is_markdown if is_command else SKILL_FILE.__eq__
         for folder, file in level.find(kind, wanted, depth=_DEPTH, too_deep=deep if is_command else None):

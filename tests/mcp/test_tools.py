@@ -163,7 +163,7 @@ def test_what_is_no_text_is_kept_and_named() -> None:
 
     assert shown.splitlines() == [
         "Look:",
-        f"[image image/png, 6 bytes: not shown, it is none of {', '.join(IMAGE_TYPES)}; kept as /kept/1.png]",
+        f"[image image/png, 6 bytes: not shown, it is not an image of a supported type: {', '.join(IMAGE_TYPES)}; kept as /kept/1.png]",
         "[audio audio/x-new, 6 bytes: a model cannot be shown it; kept as /kept/2.bin]",
         "[resource x://y of an unknown kind: it is no base64, so nobody can read it]",
         "[resource file:///a]",
@@ -198,7 +198,7 @@ def test_an_image_is_shown_as_what_it_is_and_said_why_where_it_is_not() -> None:
     refused, _ = shown_and_kept(CallResult(parts=parts[:1], is_error=True))
     large, _ = shown_and_kept(CallResult(parts=(picture(2_000, 2_000),)), most=6_000)
 
-    why = "it has 8001 x 1 pixels, and no side may have more than 8,000"
+    why = "it has 8001 x 1 pixels; no side may exceed 8,000"
     assert [one.media_type for one in shown.images] == ["image/png", "image/png"]
     assert shown.text.splitlines() == [
         "[image image/jpeg, 24 bytes: shown below as image 1; kept as /kept/1.jpg]",

@@ -597,7 +597,7 @@ MUTANTS: Final = (
     Mutant(
         "a group of cancels is a failure",
         (),
-        "greenroom.core._nurseries",
+        "greenroom.core._trio",
         "    cancelled, rest = error.split(trio.Cancelled)\n",
         "    cancelled, rest = None, error\n",
         tests=("tests/actors/test_turn_ends.py",),

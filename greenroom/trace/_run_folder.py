@@ -1,4 +1,4 @@
-"""Opening a run folder for writing: a new journal, or one to go on with, its torn tail cut off."""
+"""Opening of a run folder for writing: a new journal, or an existing one with its torn tail cut off."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import attrs
 
 from greenroom.core import Disk, JournalError, Ports
 from greenroom.trace._codec import VERSION, Codec, Header
-from greenroom.trace._files import JournalFiles
-from greenroom.trace._reader import parse_header, parse_line, whole_lines
+from greenroom.trace._journal_files import JournalFiles
+from greenroom.trace._journal_reader import parse_header, parse_line, whole_lines
 
 
 @final
 @attrs.frozen(kw_only=True)
-class Opened:
-    """A journal file that is ready for more."""
+class OpenedJournal:
+    """A journal file that is ready for appending."""
 
     files: JournalFiles
     header: Header
     last_seq: int
     was_reopened: bool
     cut_bytes: int
-    """Bytes of a torn tail that were cut off."""
+    """Bytes of the torn tail that were cut off."""
 
 
 def make_folder(disk: Disk, folder: Path) -> None:
-    """Make the run folder.
+    """Create the run folder.
 
     Raises:
         JournalError: The disk refuses.
@@ -39,13 +39,13 @@ def make_folder(disk: Disk, folder: Path) -> None:
         raise JournalError(str(folder), error.strerror or str(error)) from None
 
 
-def open_files(ports: Ports, path: Path, codec: Codec, header: Header) -> Opened:
-    """Begin a journal with `header`, or go on with the one that is there.
+def open_files(ports: Ports, path: Path, codec: Codec, header: Header) -> OpenedJournal:
+    """Begin a journal with `header`, or resume the existing one.
 
-    Times go on from the last event: by the wall clock, and never backwards.
+    Times continue from the last event: by the wall clock, and never backwards.
 
     Raises:
-        JournalError: It cannot be read or written, is no journal, is damaged, or has another format.
+        JournalError: It cannot be read or written, is not a journal, is damaged, or has another format.
     """
     disk = ports.disk
     try:
@@ -60,9 +60,7 @@ def open_files(ports: Ports, path: Path, codec: Codec, header: Header) -> Opened
             return _begin(disk, path, codec, header, cut_bytes=torn_bytes)
         old = parse_header(path, lines)
         if old.v != VERSION:
-            raise JournalError(
-                str(path), f"its format is {old.v}; only a journal of format {VERSION} can be gone on with"
-            )
+            raise JournalError(str(path), f"cannot resume: its format is {old.v}, expected {VERSION}")
         if torn_bytes:
             disk.close()
             disk.write(path, content[: len(content) - torn_bytes])
@@ -71,18 +69,18 @@ def open_files(ports: Ports, path: Path, codec: Codec, header: Header) -> Opened
     last_seq, last_t = _last(path, lines)
     now = header.clock
     files = JournalFiles(disk, path, codec, base_t=now - max(last_t, _wall_s(old, header)))
-    return Opened(files=files, header=old, last_seq=last_seq, was_reopened=True, cut_bytes=torn_bytes)
+    return OpenedJournal(files=files, header=old, last_seq=last_seq, was_reopened=True, cut_bytes=torn_bytes)
 
 
-def _begin(disk: Disk, path: Path, codec: Codec, header: Header, *, cut_bytes: int) -> Opened:
+def _begin(disk: Disk, path: Path, codec: Codec, header: Header, *, cut_bytes: int) -> OpenedJournal:
     line = codec.encode_header(header)
     disk.write(path, line)
     files = JournalFiles(disk, path, codec, base_t=header.clock)
-    return Opened(files=files, header=header, last_seq=0, was_reopened=False, cut_bytes=cut_bytes)
+    return OpenedJournal(files=files, header=header, last_seq=0, was_reopened=False, cut_bytes=cut_bytes)
 
 
 def _last(path: Path, lines: list[bytes]) -> tuple[int, float]:
-    """Return number and time of the last event."""
+    """Return the number and time of the last event."""
     if len(lines) == 1:
         return 0, 0.0
     try:
@@ -96,7 +94,7 @@ def _last(path: Path, lines: list[bytes]) -> tuple[int, float]:
 
 
 def _wall_s(old: Header, new: Header) -> float:
-    """Return the seconds between the beginning of the run and now, as far as the wall clock tells."""
+    """Return the seconds between the beginning of the run and now, by the wall clock."""
     if old.started is None or new.started is None:
         return 0.0
     try:

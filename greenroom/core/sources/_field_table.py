@@ -1,7 +1,7 @@
-"""Reading fields by a table: what each one takes, what to say of what does not fit, what is unknown.
+"""Table-driven reading of fields: accepted values, diagnostics for others, unknown keys.
 
-Rule 1: reading never raises: what is wrong becomes a diagnostic. Rule 2: a bad value in a field that *restricts* makes the
-whole unusable, because leaving it out would allow more than its author meant; elsewhere only the field is left out.
+Reading never raises; problems become diagnostics. A bad value in a field that *restricts* makes the whole unusable,
+because ignoring it would allow more than its author intended; any other bad field is ignored.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any, Final, TypeAlias, final
 import attrs
 
 from greenroom.core.sources._diagnostics import Diagnostic, Kind
-from greenroom.core.sources._frontmatter import Entry
+from greenroom.core.sources._frontmatter import FieldEntry
 
 
 @final
 class Misfit(Exception):
-    """A value that its field does not take; the text is what it takes."""
+    """A value that its field does not accept; the text is what the field accepts."""
 
 
-Reader: TypeAlias = Callable[[Entry], Any]
-"""Returns the value; raises `Misfit` with what belongs there."""
+Reader: TypeAlias = Callable[[FieldEntry], Any]
+"""Returns the value; raises `Misfit` with the accepted values."""
 
 _TRUE: Final = frozenset({"true", "yes", "on", "1"})
 _FALSE: Final = frozenset({"false", "no", "off", "0"})
@@ -34,33 +34,33 @@ _SHOWN: Final = 60
 @final
 @attrs.frozen(kw_only=True)
 class Field:
-    """One field that a file may have."""
+    """A field that a file may have."""
 
     key: str
-    """As it is written."""
+    """The key in the file."""
     attribute: str
-    """What it is called in Python."""
+    """Its name in Python."""
     read: Reader
     takes: str
-    """The values it takes, for people."""
+    """The accepted values, for people."""
     default: str = ""
-    """What holds without it, for people."""
+    """The default, for people."""
     note: str = ""
     restricts: bool = False
     is_prose: bool = False
-    """Whether it takes sentences of a person, in which YAML may see what is not meant."""
+    """True if it takes a person's sentences, which YAML may misread."""
 
 
 def read_fields(
-    table: Mapping[str, Field], fields: Mapping[str, Entry], *, source: str, known: frozenset[str] = frozenset()
+    table: Mapping[str, Field], fields: Mapping[str, FieldEntry], *, source: str, known: frozenset[str] = frozenset()
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """Return the values by attribute, or None where the whole cannot be used; and what was found.
+    """Return the values by attribute, or None if the whole is unusable; and the diagnostics.
 
     Args:
         table: The fields by key.
-        fields: What was written.
-        source: Where, for the diagnostics.
-        known: Keys that mean something to the caller and are not read here.
+        fields: The written fields.
+        source: Their origin, for the diagnostics.
+        known: Keys that the caller reads itself.
     """
     values: dict[str, Any] = {}
     found: list[Diagnostic] = []
@@ -74,7 +74,7 @@ def read_fields(
             continue
         if entry.value is None:
             if field.restricts:
-                text = f"{key} has no value; leave it out, or write [] for none"
+                text = f"{key} has no value; remove it, or write [] for none"
                 found.append(Diagnostic(kind=Kind.IGNORED, source=source, line=entry.line, text=text))
             continue
         try:
@@ -82,13 +82,13 @@ def read_fields(
         except Misfit as error:
             is_usable = is_usable and not field.restricts
             kind = Kind.BROKEN if field.restricts else Kind.IGNORED
-            text = f"{key} takes {error}, not {shown(entry.value)}"
+            text = f"{key} must be {error}, got {shown(entry.value)}"
             found.append(Diagnostic(kind=kind, source=source, line=entry.line, text=text))
     return (values if is_usable else None), found
 
 
 def shown(value: object) -> str:
-    """Return a value for a message, on one line and cut where it is long."""
+    """Return a value for a message, on one line and cut if it is long."""
     line = repr(value)
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
 
@@ -97,31 +97,31 @@ def _meant(key: str, keys: Sequence[str]) -> str:
     def plain(word: str) -> str:
         return word.lower().replace("-", "").replace("_", "")
 
-    near = difflib.get_close_matches(plain(key), [plain(one) for one in keys], n=1, cutoff=0.8)
-    meant = next((one for one in keys if near and plain(one) == near[0]), None)
+    near = difflib.get_close_matches(plain(key), [plain(candidate) for candidate in keys], n=1, cutoff=0.8)
+    meant = next((candidate for candidate in keys if near and plain(candidate) == near[0]), None)
     return f"; did you mean {meant}?" if meant else ""
 
 
-# --- what a field may take --------------------------------------------------------------------------------------------
+# --- readers of one field ---------------------------------------------------------------------------------------------
 
 
-def text(entry: Entry) -> str:
-    """Take text; a number or a word such as `on` is the text that stands there."""
+def text(entry: FieldEntry) -> str:
+    """Read text; a number or a word such as `on` is taken literally."""
     if entry.text is None:
         raise Misfit("text")
     return entry.text.strip()
 
 
-def flag(entry: Entry) -> bool:
-    """Take true or false, also as `yes`, `no`, `on`, `off`, `1`, `0` in any case."""
+def flag(entry: FieldEntry) -> bool:
+    """Read true or false, also written as `yes`, `no`, `on`, `off`, `1`, `0` in any case."""
     word = (entry.text or "").strip().lower()
     if word not in _TRUE | _FALSE:
         raise Misfit("true or false")
     return word in _TRUE
 
 
-def positive(entry: Entry) -> int:
-    """Take a whole number from 1."""
+def positive(entry: FieldEntry) -> int:
+    """Read a whole number from 1."""
     word = (entry.text or "").strip()
     if not re.fullmatch(r"[0-9]{1,9}", word) or int(word) < 1:
         raise Misfit("a whole number from 1")
@@ -129,9 +129,9 @@ def positive(entry: Entry) -> int:
 
 
 def one_of(*allowed: str) -> Reader:
-    """Take one of these words, as they are written."""
+    """Return the reader of one of these words, as they are written."""
 
-    def read(entry: Entry) -> str:
+    def read(entry: FieldEntry) -> str:
         word = (entry.text or "").strip()
         if word not in allowed:
             raise Misfit(f"one of {', '.join(allowed)}")
@@ -141,15 +141,17 @@ def one_of(*allowed: str) -> Reader:
 
 
 def words(*, on_spaces: bool = False) -> Reader:
-    """Take a list of texts, or one text that is split at commas outside brackets, and at spaces if asked for."""
+    """Return the reader of a list of texts, or of one text that is split at commas outside brackets, and optionally at
+    spaces.
+    """
 
-    def read(entry: Entry) -> tuple[str, ...]:
+    def read(entry: FieldEntry) -> tuple[str, ...]:
         value = entry.value
         if entry.text is not None:
             return _split(entry.text, on_spaces=on_spaces)
-        if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
-            return tuple(word for one in value for word in [one.strip()] if word)
-        raise Misfit("a list of words, or words with commas between them")
+        if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+            return tuple(word for item in value for word in [item.strip()] if word)
+        raise Misfit("a list of words, or words separated by commas")
 
     return read
 
@@ -162,37 +164,37 @@ def _split(line: str, *, on_spaces: bool) -> tuple[str, ...]:
             found.append(line[start:at])
             start = at + 1
     found.append(line[start:])
-    return tuple(word for one in found for word in [one.strip()] if word)
+    return tuple(word for part in found for word in [part.strip()] if word)
 
 
-def mapping(entry: Entry) -> Mapping[str, Any]:
-    """Take an object; it is frozen."""
+def mapping(entry: FieldEntry) -> Mapping[str, Any]:
+    """Read an object; the result is frozen."""
     if not isinstance(entry.value, Mapping):
         raise Misfit("fields below it")
     made: Mapping[str, Any] = frozen(entry.value)
     return made
 
 
-def items(entry: Entry) -> tuple[Any, ...]:
-    """Take a list of anything; it is frozen."""
+def items(entry: FieldEntry) -> tuple[Any, ...]:
+    """Read a list of anything; the result is frozen."""
     if not isinstance(entry.value, list | tuple):
         raise Misfit("a list")
-    return tuple(frozen(one) for one in entry.value)
+    return tuple(frozen(item) for item in entry.value)
 
 
 def frozen(value: Any) -> Any:
-    """Return JSON values as tuples and read-only mappings, all the way down."""
+    """Return JSON values as tuples and read-only mappings, recursively."""
     if isinstance(value, Mapping):
-        return MappingProxyType({str(key): frozen(one) for key, one in value.items()})
+        return MappingProxyType({str(key): frozen(item) for key, item in value.items()})
     if isinstance(value, list | tuple):
-        return tuple(frozen(one) for one in value)
+        return tuple(frozen(item) for item in value)
     return value
 
 
 def thawed(value: Any) -> Any:
-    """Return what `frozen` made as plain dicts and lists, to be written as JSON."""
+    """Return the plain dicts and lists of a `frozen` value, to be written as JSON."""
     if isinstance(value, Mapping):
-        return {key: thawed(one) for key, one in value.items()}
+        return {key: thawed(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [thawed(one) for one in value]
+        return [thawed(item) for item in value]
     return value

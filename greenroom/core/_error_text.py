@@ -1,7 +1,8 @@
-"""What is kept of an error: its text, cut to a length, and a stand-in that holds nothing of where it was raised.
+"""Texts and copies of errors that keep no reference to where the error was raised.
 
-An error holds its traceback, which holds the frames, which hold every argument and local variable. What outlives the
-moment (journals, notices, ends that late watchers ask for, causes of an escalation) is made from these functions.
+An error holds its traceback, which holds the frames, which hold all arguments and local variables. Anything that
+outlives the moment (journals, notices, ends that late watchers ask for, causes of an escalation) is made by these
+functions.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from copy import copy
 from typing import Final
 
 MAX_ERROR_CHARACTERS: Final = 4_000
-"""Characters of an error's text, or of its traceback, that are kept at most."""
+"""Maximum number of characters kept of an error's text or traceback."""
 _DEPTH: Final = 5
 _FRAMES: Final = 20
 
 
 def cut_text(text: str, limit: int = MAX_ERROR_CHARACTERS) -> str:
-    """Return a text of at most `limit` characters: start and end, with a note between them where it was longer."""
+    """Return a text of at most `limit` characters: start and end, with a note between them if it was cut."""
     if len(text) <= limit:
         return text
     note = f" ... (cut: {len(text)} characters in all) ... "
@@ -27,7 +28,7 @@ def cut_text(text: str, limit: int = MAX_ERROR_CHARACTERS) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """Return what an error says, cut; a class whose `str()` raises must not harm whoever reports it."""
+    """Return the text of an error, cut; an error class whose `str()` raises is described instead."""
     try:
         return cut_text(str(error))
     except Exception as broken:  # noqa: BLE001 - users write these classes
@@ -35,15 +36,15 @@ def message_of(error: BaseException) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """Return the class of an error and what it says, cut."""
+    """Return the class and the text of an error, cut."""
     text = message_of(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def stand_in(error: BaseException) -> BaseException:
-    """Return an error of the same class with the same attributes, whose traceback is a note of text.
+    """Return an error of the same class with the same attributes, with its traceback as a text note.
 
-    The causes are stand-ins too; what was being handled when it was raised is in the text only.
+    Causes are copied likewise; the context (an error that was being handled) is kept only in the text.
     """
     return _stand_in(error, _DEPTH)
 
@@ -62,19 +63,19 @@ def _stand_in(error: BaseException, depth: int) -> BaseException:
 def _copied(error: BaseException, depth: int) -> BaseException:
     if isinstance(error, BaseExceptionGroup):
         return error.derive([_stand_in(inner, depth - 1) for inner in error.exceptions] if depth else [_plain(error)])
-    for copied in (_bare_copy, copy):  # some built-in classes keep what they say outside their arguments
+    for copied in (_bare_copy, copy):  # some built-in classes keep their text outside their arguments
         try:
             made = copied(error)
             if type(made) is type(error) and str(made) == str(error):
                 made.__notes__ = list(getattr(error, "__notes__", ()))
                 return made
-        except Exception:  # noqa: BLE001, S112 - users write these classes: one that cannot be copied is told in words
+        except Exception:  # noqa: BLE001, S112 - users write these classes: one that cannot be copied is described in words
             continue
     return _plain(error)
 
 
 def _bare_copy(error: BaseException) -> BaseException:
-    """Return a copy made without `__init__`, which may take other arguments than `args` holds."""
+    """Return a copy made without `__init__`, whose parameters may differ from `args`."""
     made = type(error).__new__(type(error), *error.args)
     made.args = error.args
     made.__dict__.update(error.__dict__)

@@ -1,7 +1,6 @@
-"""Reading settings: plain mappings into attrs classes, with every problem named by its full path.
+"""Reading of settings: plain mappings into attrs classes, with every problem named by its full path; and switches.
 
-Rule 1: an unknown key is refused. Rule 2: all problems of one source are reported together.
-Must not know: where files lie and which settings there are; folders declare their own part.
+Unknown keys are refused, and all problems of one source are reported together. Each folder declares its own settings.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ S = TypeVar("S")
 
 
 def read_settings(settings_class: type[S], values: Mapping[str, Any], *, source: str) -> S:
-    """Make an attrs settings object from a mapping.
+    """Return an attrs settings object made from a mapping.
 
     Args:
         settings_class: An attrs class; nested attrs classes are nested mappings.
-        values: What a settings file held; missing keys take the class's defaults.
-        source: Where the values came from, for the message.
+        values: Content of a settings file; missing keys take the defaults of the class.
+        source: Origin of the values, for the message.
 
     Raises:
         SettingsError: A key is unknown or a value does not fit; `problems` names each with its path.
@@ -48,15 +47,15 @@ def read_settings(settings_class: type[S], values: Mapping[str, Any], *, source:
 
 
 class _Misfit(TypeError):
-    """A value is not of the kind that is wanted; the text says so in full."""
+    """A value is not of the wanted type; the text is the complete message."""
 
 
 @cache
 def _converter() -> cattrs.Converter:
-    """Return the reader of all settings; it writes code for each class that it meets, once."""
+    """Return the converter of all settings; it generates code once for each class."""
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_structure_hook(Decimal, _decimal)
-    for plain in (str, bool, int):  # settings say what they mean: 3 is no text, and "false" is no switch
+    for plain in (str, bool, int):  # strict: 3 is not text, and "false" is not a switch
         converter.register_structure_hook(plain, _exact(plain))
     converter.register_structure_hook(float, _number)
     converter.register_structure_hook(str | int | None, _word_or_number)
@@ -74,7 +73,7 @@ def _converter() -> cattrs.Converter:
 
 
 def _mapping(kind: Any, *, converter: cattrs.Converter) -> Callable[[Any, Any], Any]:
-    # Not the converter's own way, which puts what it makes in the place of what is made of it here.
+    # Not the converter's own hook, which would replace the value that is made here.
     kept: type[Any] = get_origin(kind) or kind
     return mapping_structure_factory(kind, converter, dict if isabstract(kept) else kept)
 
@@ -82,19 +81,19 @@ def _mapping(kind: Any, *, converter: cattrs.Converter) -> Callable[[Any, Any], 
 def _exact(wanted: type[Any]) -> Callable[[Any, Any], Any]:
     def structure(value: Any, _: Any) -> Any:
         if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-            raise _Misfit(f"{value!r} is no {_NAMES[wanted]}")
+            raise _Misfit(f"{value!r} is not {_NAMES[wanted]}")
         return value
 
     return structure
 
 
-_NAMES: Final = {str: "text", bool: "switch (true or false)", int: "whole number"}
+_NAMES: Final = {str: "text", bool: "a switch (true or false)", int: "a whole number"}
 
 
 def _number(value: Any, _: Any) -> float:
-    """Read a number; JSON has no other way to say for ever than the text `inf`."""
+    """Return a number; JSON can express infinity only as the text `inf`."""
     if isinstance(value, bool) or not (isinstance(value, int | float) or value == "inf"):
-        raise _Misfit(f"{value!r} is no number")
+        raise _Misfit(f"{value!r} is not a number")
     return float(value)
 
 
@@ -103,7 +102,7 @@ def _of_object(make: Callable[[Any], Callable[[Any, Any], Any]], kind: Any) -> C
 
     def checked(value: Any, wanted: Any) -> Any:
         if not isinstance(value, Mapping):
-            raise _Misfit(f"{value!r} is no object")
+            raise _Misfit(f"{value!r} is not an object")
         return structure(value, wanted)
 
     return checked
@@ -125,8 +124,8 @@ def _of_list(make: Callable[[Any], Callable[[Any, Any], Any]], kind: Any) -> Cal
     structure = make(kind)
 
     def checked(value: Any, wanted: Any) -> Any:
-        if not isinstance(value, list | tuple):  # a text is one, of letters: `"Bash"` is not meant as B, a, s, h
-            raise _Misfit(f"{value!r} is no list")
+        if not isinstance(value, list | tuple):  # text is a sequence too: `"Bash"` must not become B, a, s, h
+            raise _Misfit(f"{value!r} is not a list")
         return structure(value, wanted)
 
     return checked
@@ -137,7 +136,7 @@ def _one_of(kind: Any) -> Callable[[Any, Any], Any]:
 
     def checked(value: Any, _: Any) -> Any:
         if value not in words:
-            raise _Misfit(f"{value!r} is none of {', '.join(map(str, words))}")
+            raise _Misfit(f"expected one of {', '.join(map(str, words))}, got {value!r}")
         return value
 
     return checked
@@ -150,22 +149,22 @@ def _word_or_number(value: Any, _: Any) -> str | int | None:
 
 
 def _decimal(value: Any, _: type[Decimal]) -> Decimal:
-    """Read money as it is written: `0.1` is a tenth, not the nearest float."""
+    """Return money exactly as written: `0.1` is a tenth, not the nearest float."""
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
-        raise _Misfit(f"{value!r} is no number")
+        raise _Misfit(f"{value!r} is not a number")
     try:
         number = Decimal(str(value))
     except InvalidOperation:
-        raise ValueError(f"{value!r} is no number") from None
+        raise ValueError(f"{value!r} is not a number") from None
     if not number.is_finite():
-        raise ValueError(f"{value!r} is no finite number")
+        raise ValueError(f"{value!r} is not a finite number")
     return number
 
 
 def _describe(error: BaseException, expected: type | None) -> str:
     if isinstance(error, ForbiddenExtraKeysError):
-        known = [one.name for one in attrs.fields(error.cl)]
-        near = [one for key in sorted(error.extra_fields) for one in get_close_matches(str(key), known, 1)]
+        known = [field.name for field in attrs.fields(error.cl)]
+        near = [match for key in sorted(error.extra_fields) for match in get_close_matches(str(key), known, 1)]
         hint = f"; did you mean {', '.join(near)}?" if near else ""
         return "unknown key " + ", ".join(sorted(repr(key) for key in error.extra_fields)) + hint
     if isinstance(error, KeyError):
@@ -181,3 +180,12 @@ def _describe(error: BaseException, expected: type | None) -> str:
 def _place(problem: str) -> str:
     what, _, path = problem.rpartition(" @ ")
     return f"{path.removeprefix('$').removeprefix('.') or 'top level'}: {what}"
+
+
+_OFF: Final = frozenset({"0", "false", "no", "off"})
+
+
+def read_switch(environ: Mapping[str, str], name: str) -> bool | None:
+    """Return the state of a switch: True for any word except `0`, `false`, `no` and `off`, None if it is not set."""
+    word = environ.get(name, "").strip().lower()
+    return word not in _OFF if word else None

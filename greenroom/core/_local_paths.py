@@ -1,4 +1,4 @@
-"""Folders and files that only their owner may read: mode 0700 and 0600, whatever the umask of the process."""
+"""Absolute paths, and folders and files that only their owner can read: mode 0700 and 0600, whatever the umask."""
 
 from __future__ import annotations
 
@@ -8,11 +8,20 @@ from contextlib import suppress
 from pathlib import Path
 
 
+def whole_path(path: Path | str) -> Path:
+    """Return an absolute path without `..`, so that two spellings of one file compare equal.
+
+    A relative path counts from the current folder. A link before `..` is followed, as the system does; others are kept.
+    """
+    whole = Path(path).absolute()
+    return whole.resolve() if ".." in whole.parts else whole
+
+
 def make_private_folder(path: Path) -> None:
-    """Make a folder and its parents, those that are missing with mode 0700; what is there stays as it is.
+    """Create a folder and its missing parents with mode 0700; existing ones keep their mode.
 
     Raises:
-        OSError: The system refuses, or something else than a folder stands there.
+        OSError: The system refuses, or the path exists and is not a folder.
     """
     if path.is_dir():
         return
@@ -24,15 +33,15 @@ def make_private_folder(path: Path) -> None:
         if not path.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
     else:
-        path.chmod(0o700)  # a umask may take away what the owner needs
+        path.chmod(0o700)  # a umask may remove permissions that the owner needs
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Return a descriptor of a file, which is made with mode 0600 if it is not there; one that is there keeps its mode.
+    """Return a descriptor of a file; a missing file is created with mode 0600, an existing one keeps its mode.
 
     Args:
         path: The file.
-        flags: As `os.open` takes them; whether it may be made (`O_CREAT`) is among them.
+        flags: As for `os.open`; `O_CREAT` allows creating it.
 
     Raises:
         OSError: The system refuses.

@@ -1,8 +1,8 @@
-"""Plugins: folders of somebody else's agents, skills, commands, hooks and MCP servers, and what their manifests say.
+"""Plugins: folders of other people's agents, skills, commands, hooks and MCP servers, with a manifest.
 
-Rule 1: a plugin is loaded as a whole or not at all: one that cannot be used is one line that says what, where and what to do,
-and takes nothing else away. Rule 2: what a manifest names lies in the plugin's folder. Rule 3: keys that nobody here knows are
-passed over; people use one manifest for several programs. Everything here blocks: call it through `Blocking`.
+A plugin is loaded as a whole or not at all; an unusable one becomes one line with the problem, the place and the
+remedy, and affects nothing else. Paths of a manifest lie within the plugin's folder. Unknown keys are ignored, because
+one manifest serves several programs. Everything here blocks: call it through `Blocking`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import attrs
 
 from greenroom.core._errors import UsageError
 from greenroom.core.sources._diagnostics import Diagnostic, Kind
-from greenroom.core.sources._fields import frozen
-from greenroom.core.sources._files import Unusable, is_file, read_text, shown_path
+from greenroom.core.sources._field_table import frozen
+from greenroom.core.sources._text_files import Unusable, is_file, read_text, shown_path
 
 MANIFEST: Final = ".claude-plugin/plugin.json"
 SKILL_FILE: Final = "SKILL.md"
@@ -27,18 +27,18 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _HOOKS, _SERVERS = "hooks/hooks.json", ".mcp.json"
 _PARTS: Final = ("agents", "skills", "commands", _HOOKS, _SERVERS, SKILL_FILE)
 _SHOWN: Final = 60
-"""So many characters of a value that cannot be used are shown."""
+"""Number of characters shown of an invalid value."""
 _UNREAD: Final = (
     *("outputStyles", "lspServers", "workflows", "experimental", "themes", "monitors"),
     *("userConfig", "channels", "dependencies"),
 )
-"""Keys of manifests that mean something elsewhere."""
+"""Manifest keys that mean something to other programs."""
 
 
 @final
 @attrs.frozen(eq=False)
 class PluginPart:
-    """What a plugin says of its hooks or its servers in one place."""
+    """A plugin's hooks or servers from one file."""
 
     source: str
     """The file."""
@@ -48,39 +48,39 @@ class PluginPart:
 @final
 @attrs.frozen
 class Plugin:
-    """A folder of somebody else's agents, skills and commands, and the name that goes before theirs."""
+    """A folder of agents, skills and commands, and the name that prefixes theirs."""
 
     name: str = attrs.field()
     folder: Path
     version: str = attrs.field(default="", kw_only=True)
     description: str = attrs.field(default="", kw_only=True)
     named: Mapping[str, tuple[Path, ...]] = attrs.field(factory=dict, kw_only=True, eq=False)
-    """Where its `agents`, `skills` and `commands` lie, files or folders; in the folder of that name, unless said."""
+    """Files or folders of its `agents`, `skills` and `commands`; by default the folder of that name."""
     hooks: tuple[PluginPart, ...] = attrs.field(default=(), kw_only=True, eq=False)
     servers: tuple[PluginPart, ...] = attrs.field(default=(), kw_only=True, eq=False)
     data: Path | None = attrs.field(default=None, kw_only=True, eq=False)
-    """Where it may keep what outlives it; the folder need not be there."""
+    """Folder for data that outlives the session; it need not exist."""
     is_managed: bool = attrs.field(default=False, kw_only=True, eq=False)
-    """Whether an administrator's settings name it."""
+    """True if an administrator's settings name it."""
 
     @name.validator
     def _check_name(self, _: Any, value: str) -> None:
         if not _NAME.fullmatch(value):
-            raise UsageError(f"the name of a plugin is made of letters, digits, '.', '_' and '-', not {value!r}")
+            raise UsageError(f"a plugin name must consist of letters, digits, '.', '_' and '-', got {value!r}")
 
     def roots(self, kind: str) -> tuple[Path, ...]:
-        """Return where its `agents`, `skills` or `commands` lie: folders, or single files."""
+        """Return the folders or files of its `agents`, `skills` or `commands`."""
         return self.named.get(kind, (self.folder / kind,))
 
     @property
     def variables(self) -> dict[str, str]:
-        """What `${NAME}` stands for in its hooks, servers, agents and skills, and what its processes are given."""
+        """Values of `${NAME}` in its hooks, servers, agents and skills, and variables of its processes."""
         places = {"PLUGIN_ROOT": self.folder, "PLUGIN_DATA": self.data}
         known = {key: str(path) for key, path in places.items() if path is not None}
         return {f"{prefix}_{key}": value for key, value in known.items() for prefix in ("CLAUDE", "GREENROOM")}
 
     def filled(self, text: str) -> str:
-        """Return a text with the folders of the plugin in the place of their names."""
+        """Return a text with the plugin's variables replaced."""
         for name, value in self.variables.items():
             text = text.replace(f"${{{name}}}", value)
         return text
@@ -92,35 +92,35 @@ class BrokenPlugin:
     """A plugin that was not loaded."""
 
     name: str
-    """What it calls itself, else the name of its folder."""
+    """Its name in the manifest, else the name of its folder."""
     type: str
-    """What kind of mistake it is, such as `path-not-found`."""
+    """Kind of problem, such as `path-not-found`."""
     source: str
-    """The file or the folder that the mistake is in."""
+    """The file or folder with the problem."""
     message: str
-    """What is wrong and what to do, on one line."""
+    """The problem and the remedy, on one line."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class FoundPlugins:
-    """The plugins of a session, those of one name once, in the order in which they count."""
+    """The plugins of a session, each name once, in order of precedence."""
 
     loaded: tuple[Plugin, ...] = ()
     broken: tuple[BrokenPlugin, ...] = ()
     notes: tuple[Diagnostic, ...] = ()
-    """What has no effect in those that were loaded."""
+    """Parts of loaded plugins that have no effect."""
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What people should know."""
-        told = [(one.source, f"the plugin {one.name!r} is not loaded: {one.message}") for one in self.broken]
-        return (*(Diagnostic(kind=Kind.BROKEN, source=source, text=text) for source, text in told), *self.notes)
+        """Diagnostics about broken plugins and ignored parts."""
+        problems = [(plugin.source, f"plugin {plugin.name!r} not loaded: {plugin.message}") for plugin in self.broken]
+        return (*(Diagnostic(kind=Kind.BROKEN, source=source, text=text) for source, text in problems), *self.notes)
 
 
 @final
-class _Broken(Exception):
-    """The plugin cannot be used: what kind of mistake it is, where it is, and what to do."""
+class _BadPlugin(Exception):
+    """The plugin cannot be used: the kind of problem, the place, and the remedy."""
 
     def __init__(self, type_: str, source: Path, message: str) -> None:
         super().__init__(message)
@@ -133,11 +133,11 @@ _Values: TypeAlias = Mapping[str, Any]
 
 
 def find_plugins(folders: Iterable[Path], *, managed: Iterable[Path] = ()) -> FoundPlugins:
-    """Read the plugins in these folders; it never fails for one.
+    """Read the plugins in these folders; broken ones are reported in the result.
 
     Args:
-        folders: Absolute, in the order in which they count: of two plugins of one name the first is loaded.
-        managed: Those that an administrator names, which come before all others.
+        folders: Absolute paths in order of precedence: of two plugins of one name the first is loaded.
+        managed: Folders named by an administrator, which precede all others.
     """
     loaded: dict[str, Plugin] = {}
     broken: list[BrokenPlugin] = []
@@ -153,11 +153,11 @@ def find_plugins(folders: Iterable[Path], *, managed: Iterable[Path] = ()) -> Fo
             plugin, unread = _read(folder)
             first = loaded.setdefault(plugin.name, attrs.evolve(plugin, is_managed=number < len(theirs)))
             if first.folder != folder:
-                taken = _Broken("name-taken", folder, f"{shown_path(first.folder)} has that name and comes first")
+                taken = _BadPlugin("name-taken", folder, f"{shown_path(first.folder)} has that name and comes first")
                 taken.name = plugin.name
                 raise taken
             notes += unread
-        except _Broken as problem:
+        except _BadPlugin as problem:
             source = shown_path(problem.source)
             name = problem.name or folder.name
             broken.append(BrokenPlugin(name=name, type=problem.type, source=source, message=str(problem)))
@@ -172,7 +172,7 @@ def read_plugin(folder: Path) -> Plugin:
     """
     try:
         return _read(folder)[0]
-    except _Broken as problem:
+    except _BadPlugin as problem:
         raise UsageError(f"{shown_path(problem.source)}: {problem}") from None
 
 
@@ -186,8 +186,8 @@ def _real(folder: Path) -> str:
         raise _not_looked_at(folder, problem) from None
 
 
-def _not_looked_at(folder: Path, problem: OSError | ValueError) -> _Broken:
-    return _Broken("path-not-found", folder, f"it cannot be looked at: {_why(problem)}; name one that can be read")
+def _not_looked_at(folder: Path, problem: OSError | ValueError) -> _BadPlugin:
+    return _BadPlugin("path-not-found", folder, f"it cannot be read: {_why(problem)}; name a readable folder")
 
 
 def _why(problem: OSError | ValueError) -> str:
@@ -199,28 +199,30 @@ def _why(problem: OSError | ValueError) -> str:
 def _read(folder: Path) -> tuple[Plugin, list[Diagnostic]]:
     try:
         return _read_folder(folder)
-    except OSError as problem:  # it is closed to us, or its name is too long
+    except OSError as problem:  # permission denied, or its name is too long
         raise _not_looked_at(folder, problem) from None
 
 
 def _read_folder(folder: Path) -> tuple[Plugin, list[Diagnostic]]:
     if not folder.is_dir():
-        raise _Broken("path-not-found", folder, "there is no such folder; name one that holds a plugin")
+        raise _BadPlugin("path-not-found", folder, "the folder does not exist; name one that holds a plugin")
     path = folder / MANIFEST
     if is_file(path):
         manifest = _object(path, "manifest-parse-error")
         name = manifest.get("name")
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             what = "it has no name" if name is None else f"its name is {_shown(name)}"
-            raise _Broken("manifest-validation-error", path, f"{what}; write letters, digits, '.', '_' and '-'")
+            raise _BadPlugin("manifest-validation-error", path, f"{what}; use letters, digits, '.', '_' and '-'")
     else:
         manifest, name = {}, folder.name
-        if not any((folder / one).exists() for one in _PARTS) or not _NAME.fullmatch(name):
-            hint = f"write a {MANIFEST} with a name" if _NAME.fullmatch(name) else "its folder's name cannot be one"
-            raise _Broken("path-not-found", folder, f"it is no plugin; {hint}")
+        if not any((folder / part).exists() for part in _PARTS) or not _NAME.fullmatch(name):
+            hint = (
+                f"write a {MANIFEST} with a name" if _NAME.fullmatch(name) else "its folder's name is not a valid name"
+            )
+            raise _BadPlugin("path-not-found", folder, f"it is not a plugin; {hint}")
     try:
         return _made(name, folder, manifest), _unread(path, manifest)
-    except _Broken as problem:
+    except _BadPlugin as problem:
         problem.name = name
         raise
 
@@ -229,7 +231,7 @@ def _made(name: str, folder: Path, manifest: _Values) -> Plugin:
     path = folder / MANIFEST
     for key in ("version", "description"):
         if not isinstance(manifest.get(key, ""), str):
-            raise _Broken("manifest-validation-error", path, f"{key} has to be text, not {_shown(manifest[key])}")
+            raise _BadPlugin("manifest-validation-error", path, f"{key} must be text, got {_shown(manifest[key])}")
     named = {kind: _paths(folder, kind, manifest[kind]) for kind in ("agents", "commands") if kind in manifest}
     return Plugin(
         name,
@@ -243,24 +245,24 @@ def _made(name: str, folder: Path, manifest: _Values) -> Plugin:
 
 
 def _skills(folder: Path, manifest: _Values) -> Iterator[Path]:
-    """Return where its skills lie: the usual folder and those that are named; of one that is itself a skill, its file."""
+    """Yield the places of its skills: the usual folder and the named ones; for a single skill, its file."""
     usual = folder / "skills"
     more = _paths(folder, "skills", manifest["skills"]) if "skills" in manifest else ()
     if not more and not usual.is_dir() and is_file(folder / SKILL_FILE):
         more = (folder,)
-    for one in (usual, *more):
-        yield one / SKILL_FILE if is_file(one / SKILL_FILE) else one
+    for place in (usual, *more):
+        yield place / SKILL_FILE if is_file(place / SKILL_FILE) else place
 
 
 def _parts(folder: Path, manifest: _Values, key: str, usual: str, type_: str) -> Iterator[PluginPart]:
-    """Return what is said in the usual file, in files that the manifest names, and in the manifest itself."""
+    """Yield the parts from the usual file, from files that the manifest names, and from the manifest itself."""
     said = manifest.get(key)
     files = [folder / usual] if is_file(folder / usual) else []
     if isinstance(said, Mapping):
         inline = [PluginPart(shown_path(folder / MANIFEST), said)]
     else:
         inline = []
-        files += [] if said is None else [one for one in _paths(folder, key, said) if one not in files]
+        files += [] if said is None else [path for path in _paths(folder, key, said) if path not in files]
     for file in files:
         yield PluginPart(shown_path(file), _object(file, type_))
     yield from inline
@@ -269,23 +271,25 @@ def _parts(folder: Path, manifest: _Values, key: str, usual: str, type_: str) ->
 def _paths(folder: Path, key: str, said: object) -> tuple[Path, ...]:
     listed = [said] if isinstance(said, str) else said
     manifest = folder / MANIFEST
-    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-        raise _Broken(
-            "manifest-validation-error", manifest, f"{key} has to be a path or a list of paths, not {_shown(said)}"
+    if not isinstance(listed, list) or not all(isinstance(path, str) for path in listed):
+        raise _BadPlugin(
+            "manifest-validation-error", manifest, f"{key} must be a path or a list of paths, got {_shown(said)}"
         )
     found = []
-    for one in listed:
-        path = Path(os.path.normpath(folder / one))
+    for written in listed:
+        path = Path(os.path.normpath(folder / written))
         try:
             is_in, is_there = _lies_in(path, folder), path.exists()
         except (OSError, ValueError) as problem:
-            what = f"{key}: {_shown(one)} cannot be looked at: {_why(problem)}"
-            raise _Broken("manifest-validation-error", manifest, what) from None
-        if not (one == "." or one.startswith("./")) or not is_in:
-            what = f"{key}: {_shown(one)} has to begin with ./ and to lie in the plugin's folder"
-            raise _Broken("manifest-validation-error", manifest, what)
+            what = f"{key}: {_shown(written)} cannot be read: {_why(problem)}"
+            raise _BadPlugin("manifest-validation-error", manifest, what) from None
+        if not (written == "." or written.startswith("./")) or not is_in:
+            what = f"{key}: {_shown(written)} must begin with ./ and lie in the plugin's folder"
+            raise _BadPlugin("manifest-validation-error", manifest, what)
         if not is_there:
-            raise _Broken("path-not-found", manifest, f"{key}: there is no {_shown(one)} in the plugin's folder")
+            raise _BadPlugin(
+                "path-not-found", manifest, f"{key}: {_shown(written)} does not exist in the plugin's folder"
+            )
         found.append(path)
     return tuple(found)
 
@@ -298,20 +302,20 @@ def _object(path: Path, type_: str) -> _Values:
     try:
         values = json.loads(read_text(path))
     except Unusable as problem:
-        raise _Broken(type_, path, str(problem)) from None
+        raise _BadPlugin(type_, path, str(problem)) from None
     except ValueError as problem:
-        raise _Broken(type_, path, f"it is no JSON: {problem}") from None
+        raise _BadPlugin(type_, path, f"it is not valid JSON: {problem}") from None
     except RecursionError:
-        raise _Broken(type_, path, "it is nested too deep") from None
+        raise _BadPlugin(type_, path, "it is nested too deeply") from None
     if not isinstance(values, dict):
-        raise _Broken(type_, path, "it holds no JSON object")
+        raise _BadPlugin(type_, path, "it is not a JSON object")
     return values
 
 
 def _unread(path: Path, manifest: _Values) -> list[Diagnostic]:
     keys = [key for key in _UNREAD if key in manifest]
     text = f"{', '.join(keys)}: this has no effect here"
-    # Nobody should change it: the same manifest serves other programs.
+    # A note, not a problem: the same manifest serves other programs.
     return [Diagnostic(kind=Kind.NOTE, source=shown_path(path), text=text)] if keys else []
 
 

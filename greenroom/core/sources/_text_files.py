@@ -1,7 +1,7 @@
-"""Finding and reading small text files that somebody else made; each is parsed again only when it has changed.
+"""Search and reading of small text files; a file is parsed again only when it has changed.
 
-Rule 1: only regular files of bounded size are read, and opening never blocks. Rule 2: folders behind links are followed, each
-once. Rule 3: what cannot be read is a reason in words. Everything here blocks: call it through `Blocking`.
+Only regular files of bounded size are read, and opening never blocks. Folders behind links are followed, each once. A
+file that cannot be read yields a reason in words. Everything here blocks: call it through `Blocking`.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ import attrs
 T = TypeVar("T")
 
 FILE_BYTES: Final = 1_000_000
-"""A file with more is not read."""
+"""Maximum size of a file that is read."""
 NO_STAMP: Final = (0, 0, 0, 0)
-"""Of what has the name of a file and is none: a pipe, a link that leads nowhere."""
+"""Stamp of a path that is not a regular file: a pipe, a dangling link."""
 _MAX_FILES: Final = 10_000
 _MAX_FOLDERS: Final = 10_000
 
 
 class Unusable(Exception):
-    """A file that cannot be used; the text says why, and follows the file's name."""
+    """A file that cannot be used; the text gives the reason and follows the file's name."""
 
 
 @final
-class Missing(Unusable):
-    """There is no such file."""
+class MissingFile(Unusable):
+    """The file does not exist."""
 
 
 @final
 @attrs.frozen
-class Found:
-    """A file that was found, and what tells one state of it from another."""
+class FoundFile:
+    """A file that was found, with a stamp that changes whenever the file does."""
 
     path: Path
     stamp: tuple[int, int, int, int]
@@ -44,25 +44,25 @@ class Found:
 
 def find_files(
     folder: Path, is_wanted: Callable[[str], bool], *, depth: int = 16, too_deep: list[Path] | None = None
-) -> list[Found]:
-    """Return the wanted files below a folder, in a fixed order; none where the folder cannot be read.
+) -> list[FoundFile]:
+    """Return the wanted files below a folder in a fixed order; none if the folder cannot be read.
 
-    What has a wanted name and cannot be read is among them, save hidden ones: editors leave links that lead nowhere.
+    Unreadable paths with a wanted name are included, except hidden ones: editors leave dangling links.
 
     Args:
-        folder: Where to look; links are followed, and no folder is looked at twice.
-        is_wanted: Says by its name whether a file is wanted.
-        depth: How many folders deep to look; 1 for this one alone.
-        too_deep: Gets the folders that are not looked at because they lie deeper.
+        folder: The folder to search; links are followed, and no folder is visited twice.
+        is_wanted: Returns True for the name of a wanted file.
+        depth: Maximum depth in folders; 1 for this folder alone.
+        too_deep: Receives the folders that are skipped because they lie deeper.
     """
-    found: list[Found] = []
+    found: list[FoundFile] = []
     seen: set[tuple[int, int]] = set()
     for path in _walk(folder, depth, seen, [] if too_deep is None else too_deep):
         if is_wanted(path.name):
-            # What is there and cannot be read is no less a file that somebody put there: reading it says why not.
+            # An unreadable path was still put there by somebody: reading it reports why it fails.
             stamp = stamp_of(path) or (None if path.name.startswith(".") else NO_STAMP)
             if stamp is not None:
-                found.append(Found(path, stamp))
+                found.append(FoundFile(path, stamp))
         if len(found) >= _MAX_FILES:
             break
     return found
@@ -89,7 +89,7 @@ def _walk(folder: Path, depth: int, seen: set[tuple[int, int]], too_deep: list[P
 
 
 def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a folder; a link that leads round in a circle is none, and hides nothing beside it."""
+    """True if an entry is a folder; a circular link is not, and hides nothing beside it."""
     try:
         return entry.is_dir()
     except OSError:
@@ -97,7 +97,7 @@ def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def stamp_of(path: Path) -> tuple[int, int, int, int] | None:
-    """Return what changes whenever a file does; None where there is no regular file."""
+    """Return a value that changes whenever a file does; None if there is no regular file."""
     try:
         status = path.stat()
     except (OSError, ValueError):
@@ -108,15 +108,15 @@ def stamp_of(path: Path) -> tuple[int, int, int, int] | None:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is a regular file, or a link to one, that can be looked at."""
+    """True if there is a readable regular file, or a link to one."""
     return stamp_of(path) is not None
 
 
 def shown_path(path: Path) -> str:
-    """Return a path as text that any encoding can hold."""
+    """Return a path as text that any encoding can represent."""
     try:
         return os.fsencode(path).decode("utf-8", "replace")
-    except UnicodeEncodeError:  # no file can have that name; somebody wrote it down all the same
+    except UnicodeEncodeError:  # no file can have that name, but it was written down
         return str(path).encode("utf-8", "replace").decode()
 
 
@@ -124,7 +124,7 @@ def read_text(path: Path, *, most: int = FILE_BYTES) -> str:
     """Return the text of a file.
 
     Raises:
-        Unusable: It is no regular file, too large, no UTF-8, or the system refuses.
+        Unusable: The file is not regular, too large, not UTF-8, or the system refuses.
     """
     content = _read_bytes(path, most + 1)
     if len(content) > most:
@@ -133,14 +133,14 @@ def read_text(path: Path, *, most: int = FILE_BYTES) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise Unusable(f"line {line} is no UTF-8; save it as UTF-8") from None
+        raise Unusable(f"line {line} is not UTF-8; save it as UTF-8") from None
 
 
 def read_start(path: Path, most: int) -> str:
-    """Return the start of a file, of at most so many bytes; what is no UTF-8 is U+FFFD.
+    """Return the start of a file, at most `most` bytes; invalid UTF-8 becomes U+FFFD.
 
     Raises:
-        Unusable: It is no regular file, or the system refuses.
+        Unusable: The file is not regular, or the system refuses.
     """
     return _read_bytes(path, most).decode("utf-8", "replace")
 
@@ -154,35 +154,35 @@ def _read_bytes(path: Path, most: int) -> bytes:
                 raise Unusable("it is not a regular file")
             return file.read(most)
     except FileNotFoundError as error:
-        raise Missing(f"it cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise MissingFile(f"it cannot be read: {(error.strerror or str(error)).lower()}") from None
     except OSError as error:
         raise Unusable(f"it cannot be read: {(error.strerror or str(error)).lower()}") from None
     except ValueError:
-        raise Unusable("that is no path") from None
+        raise Unusable("it is not a valid path") from None
 
 
 @final
 class FileCache(Generic[T]):
-    """What files were parsed to; a file is read again when its stamp has changed, and forgotten when it is gone."""
+    """Cache of parsed files; a file is parsed again when its stamp has changed, and dropped when it is gone."""
 
     def __init__(self) -> None:
         self._known: dict[Path, tuple[tuple[int, int, int, int], T]] = {}
         self.parsed = 0
-        """How many files were parsed so far."""
+        """Number of files parsed so far."""
 
-    def parse(self, found: list[Found], parse: Callable[[Path], T]) -> dict[Path, T]:
-        """Return what each of these files is parsed to; others are forgotten.
+    def parse(self, found: list[FoundFile], parse: Callable[[Path], T]) -> dict[Path, T]:
+        """Return the parsed value of each of these files; entries of other files are dropped.
 
         Args:
-            found: The files that there are.
-            parse: Called with the path of each new or changed one; must not raise.
+            found: The current files.
+            parse: Called with the path of each new or changed file; must not raise.
         """
         known: dict[Path, tuple[tuple[int, int, int, int], T]] = {}
-        for one in found:
-            before = self._known.get(one.path)
-            if before is None or before[0] != one.stamp:
-                before = (one.stamp, parse(one.path))
+        for file in found:
+            before = self._known.get(file.path)
+            if before is None or before[0] != file.stamp:
+                before = (file.stamp, parse(file.path))
                 self.parsed += 1
-            known[one.path] = before
+            known[file.path] = before
         self._known = known
         return {path: parsed for path, (_, parsed) in known.items()}

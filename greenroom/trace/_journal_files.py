@@ -1,8 +1,9 @@
-"""The side of the journal that touches the disk: batches in, appended bytes out. It blocks; one call at a time, save `sync`.
+"""The disk side of the journal: batches in, appended bytes out. Calls block; one at a time, except `sync`.
 
-Rule 1: within a batch, what the journal points into is written before the journal's lines. Rule 2: what the disk did not
-take stays queued, in order; after a refusal the next try goes on at the byte where the last one stopped. Rule 3: a file
-is never synced before what it points into. Rule 4: what is kept of files that are synced is bounded: a run has very many.
+Rule 1: within a batch, files that the journal refers to are written before the journal's lines. Rule 2: bytes that the
+disk did not take stay queued, in order; after a refusal the next try continues at the byte where the last one stopped.
+Rule 3: a file is never synced before the files that it refers to. Rule 4: the memory of synced files is bounded,
+because a run has very many.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from greenroom.core import Disk, UsageError, whole_path
 from greenroom.trace._codec import Codec
 
 MAX_LENGTHS: Final = 4_096
-"""Files whose length is remembered."""
+"""Maximum number of remembered file lengths."""
 MAX_PLACES: Final = 4_096
-"""Files that are known to be in the run folder."""
+"""Maximum number of paths known to be in the run folder."""
 
 
 @final
-class Places:
-    """Which files a run may append to: those of its folder, but not one of its own, the journal.
+class RunPaths:
+    """Paths that a run may append to: files of its folder, except the journal itself.
 
     Args:
         folder: The run folder.
-        own: Name of the file that is the writer's own.
+        own: Name of the writer's own file.
     """
 
     def __init__(self, folder: Path, own: str) -> None:
@@ -38,19 +39,21 @@ class Places:
         self._known: set[str] = set()
 
     def find(self, path: Path) -> Path:
-        """Return the whole path of a file, given whole or from the run folder on.
+        """Return the absolute path of a file, given absolute or relative to the run folder.
 
-        Paths are looked at as text: else they cost more than all else of a line.
+        Paths are compared as text: anything else would cost more than the rest of writing a line.
 
         Raises:
-            UsageError: It is not in the run folder, or the writer's own.
+            UsageError: The file is outside the run folder, or is the writer's own.
         """
         text = str(path)
         if text in self._known:
             return path
         whole = text if text.startswith(self._inside) else self._inside + text
-        if whole == self._own or os.path.normpath(whole) != whole:  # of one outside of the folder, that is shorter
-            raise UsageError(f"not a file that the run {self._run!r} may append to: {text!r}")
+        if whole == self._own or os.path.normpath(whole) != whole:  # normalizing shortens a path that leaves the folder
+            raise UsageError(
+                f"path must be a file in the folder of run {self._run!r} other than its journal, got {text!r}"
+            )
         if len(self._known) >= MAX_PLACES:
             self._known.clear()
         self._known.add(whole)
@@ -59,12 +62,12 @@ class Places:
 
 @final
 class JournalFiles:
-    """A run folder as its writer sees it.
+    """A run folder, as seen by its writer.
 
     Attributes:
         queued: Batches of bytes that are not on disk yet, each with its file.
-        lines_bytes: Bytes of journal lines that were queued so far.
-        encode: Returns the line of a record; in any thread. It never fails.
+        lines_bytes: Bytes of journal lines queued so far.
+        encode: Returns the line of a record; callable from any thread. It never fails.
     """
 
     def __init__(self, disk: Disk, journal: Path, codec: Codec, *, base_t: float) -> None:
@@ -72,20 +75,22 @@ class JournalFiles:
         self._journal = journal
         self.encode = codec.encoder(base_t)
         self._folders = {journal.parent}
-        """Those that are known to be there."""
+        """Folders known to exist."""
         self._dirty: dict[str, None] = {}
-        """By their texts, a quarter of what a path holds: many seconds of a crowd may wait here for the next sync."""
+        """Paths as text, which takes a quarter of the memory: many seconds of a crowd may wait here for the next sync.
+        """
         self._lengths: dict[Path, int] = {}
-        """Of the files that were appended to last: nobody else writes them, and asking costs as much as writing a line."""
+        """Lengths of the most recently used files: nobody else writes them, and asking costs as much as writing a line.
+        """
         self._length_before: int | None = None
-        """Of the file whose append was refused, before it; None where none was."""
+        """Length of the file whose append was refused, before it; None if none was."""
         self._sync_error: OSError | None = None
         self.queued: deque[tuple[Path, bytes]] = deque()
         self.lines_bytes = 0
 
     @property
     def is_dirty(self) -> bool:
-        """Whether something was written and not synced."""
+        """True if something was written but not synced."""
         return bool(self._dirty)
 
     @property
@@ -94,7 +99,7 @@ class JournalFiles:
         return sum(len(content) for _, content in self.queued)
 
     def enqueue(self, before: Mapping[Path, Sequence[bytes]], lines: Sequence[bytes]) -> None:
-        """Queue a batch: what goes to each file, and the journal's own lines; never fails."""
+        """Queue a batch: the bytes for each file, and the journal's own lines; never fails."""
         for path, parts in before.items():
             self.queued.append((path, b"".join(parts)))
         if lines:
@@ -103,16 +108,16 @@ class JournalFiles:
             self.queued.append((self._journal, joined))
 
     def write(self) -> None:
-        """Append what is queued, oldest first.
+        """Append the queued bytes, oldest first.
 
         Raises:
-            OSError: The disk refused; what it did not take is still queued.
+            OSError: The disk refused; the bytes that it did not take are still queued.
         """
         if self._length_before is not None:
             self._resume(self._length_before)
         while self.queued:
             path, content = self.queued[0]
-            length = self._lengths.pop(path, None)  # should the disk refuse, nobody knows
+            length = self._lengths.pop(path, None)  # if the disk refuses, the length is unknown
             if length is None:
                 length = self._measure(path)
             if not length:
@@ -127,16 +132,17 @@ class JournalFiles:
             self.queued.popleft()
 
     def take_dirty(self) -> list[str]:
-        """Take the paths of the files that were written and not synced: whoever takes them syncs them."""
+        """Take the paths of files that were written but not synced; the caller syncs them."""
         dirty, self._dirty = self._dirty, {}
         own = str(self._journal)
-        return sorted(dirty, key=lambda path: path == own)  # what the journal points into comes first
+        return sorted(dirty, key=lambda path: path == own)  # files that the journal refers to come first
 
     def sync(self, paths: Sequence[str]) -> None:
-        """Return when what was written to these files survives a power cut; in any thread, also beside `write`.
+        """Return when the bytes written to these files would survive a power cut; callable from any thread, also beside
+        `write`.
 
         Raises:
-            OSError: The disk refused, now or earlier: a system may forget what it could not sync, and then say yes.
+            OSError: The disk refused, now or earlier: a system may forget a failed sync and report success afterwards.
         """
         if self._sync_error is not None:
             raise self._sync_error
@@ -164,7 +170,7 @@ class JournalFiles:
             return 0
 
     def _resume(self, length: int) -> None:
-        """After a refused append to a file of that length: leave out what had arrived all the same."""
+        """Drop the bytes of a refused append that arrived anyway, in a file of that length."""
         path, content = self.queued[0]
         arrived = min(max(0, self._measure(path) - length), len(content))
         self.queued[0] = (path, content[arrived:])

@@ -1,4 +1,4 @@
-"""The lock of a run folder: one process writes, readers need none."""
+"""The lock of a run folder: one process writes, readers need no lock."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ LOCK: Final = "run.lock"
 
 
 class LockState(StrEnum):
-    """Whether a process writes a run."""
+    """State of a run's lock."""
 
     HELD = "held"
     FREE = "free"
-    """The system released it when its process ended, however that ended."""
+    """Not locked; the system releases the lock when its process ends, however it ends."""
     UNKNOWN = "unknown"
-    """This system has no such locks, or the file cannot be read."""
+    """The system has no such locks, or the file cannot be read."""
 
 
 def read_lock(folder: Path) -> tuple[LockState, int | None]:
-    """Return whether a process writes a run, and the id of the last one that did, as far as the lock says it.
+    """Return the state of a run's lock, and the id of the last process that wrote the run, as far as recorded.
 
-    It changes nothing: the lock is shared for an instant, without waiting, so that a writer at work never notices.
+    It changes nothing: the lock is shared for an instant, without waiting, so that an active writer never notices.
     """
     try:
         import fcntl
@@ -52,18 +52,18 @@ def read_lock(folder: Path) -> tuple[LockState, int | None]:
 
 
 def is_held(folder: Path) -> bool:
-    """Whether a process writes a run, or may: what cannot be found out counts as yes. Changes nothing."""
+    """Return True if a process writes a run, or may: an unknown state counts as True. It changes nothing."""
     return read_lock(folder)[0] is not LockState.FREE
 
 
 @contextmanager
 def hold_run(folder: Path) -> Iterator[None]:
-    """Hold the lock of a run folder; the system lets go of it when the process ends, however it ends.
+    """Hold the lock of a run folder; the system releases it when the process ends, however it ends.
 
     Raises:
-        JournalError: Somebody else writes this run, or the lock cannot be written.
+        JournalError: Another process writes this run, or the lock cannot be written.
     """
-    import fcntl  # not on every system, and readers do without
+    import fcntl  # missing on some systems, where readers still work
 
     path = folder / LOCK
     try:

@@ -1,11 +1,11 @@
-"""Reading a journal: the header, the entries, and how many bytes of a torn tail were left out.
+"""Reading of a journal: the header, the entries, and the length of an ignored torn tail.
 
     journal = read_journal(folder / "journal.jsonl", EVENTS)
     journal.header.run, journal.torn_bytes
     for entry in journal.entries: entry.seq, entry.t, entry.kind, entry.event
 
-Rule 1: what follows the last newline is a torn tail: reported, never an error. Rule 2: a line that is whole and makes no
-sense is damage: one `JournalError` that names the line. Rule 3: readers need no lock and change nothing.
+Bytes after the last newline are a torn tail: reported, never an error. A whole line that is invalid is damage: one
+`JournalError` that names the line. Readers need no lock and change nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from greenroom.trace._entries import Entry
 
 JOURNAL: Final = "journal.jsonl"
 HEADER_BYTES: Final = 1_000_000
-"""A first line that is longer is no header."""
+"""Maximum length of a header line."""
 
 
 @final
@@ -36,19 +36,19 @@ class JournalText:
     header: Header
     entries: list[Entry]
     torn_bytes: int
-    """Bytes after the last newline, left out: the process ended, or is still going, in the middle of a line."""
+    """Bytes after the last newline, ignored: the process ended, or is still running, in the middle of a line."""
 
 
 def read_journal(path: Path, events: Iterable[type[Event]], *, disk: Disk | None = None) -> JournalText:
-    """Read a journal file.
+    """Return a journal file's content.
 
     Args:
         path: The file.
-        events: The event classes to make; what is of no such kind becomes an `UnknownEvent`.
-        disk: Where it lies; by default the file system.
+        events: The known event classes; an event of another kind becomes an `UnknownEvent`.
+        disk: Disk of the file; by default the file system.
 
     Raises:
-        JournalError: It cannot be read, is no journal, is of a newer format, or is damaged.
+        JournalError: It cannot be read, is not a journal, is of a newer format, or is damaged.
     """
     content = read_bytes(path, disk or SystemDisk())
     lines, torn_bytes = whole_lines(content)
@@ -63,7 +63,7 @@ def read_journal(path: Path, events: Iterable[type[Event]], *, disk: Disk | None
 
 @cache
 def _codec(events: tuple[type[Event], ...]) -> Codec:
-    """Make the codec of a catalogue once; it learns each class as it meets it."""
+    """Return the codec of a catalog, created once; it learns each class when it meets it."""
     return Codec(events)
 
 
@@ -80,16 +80,16 @@ def read_bytes(path: Path, disk: Disk) -> bytes:
 
 
 def whole_lines(content: bytes) -> tuple[list[bytes], int]:
-    """Part a file into its whole lines and the number of bytes after the last newline."""
+    """Return the whole lines of a file and the number of bytes after the last newline."""
     *lines, tail = content.split(b"\n")
     return lines, len(tail)
 
 
 def read_header(path: Path) -> Header:
-    """Read the first line of a journal file and nothing else.
+    """Return the header of a journal file, without reading the rest.
 
     Raises:
-        JournalError: The file cannot be read, or its first line is no whole header.
+        JournalError: The file cannot be read, or its first line is not a whole header.
     """
     try:
         with path.open("rb") as file:
@@ -100,40 +100,40 @@ def read_header(path: Path) -> Header:
 
 
 def parse_header(path: Path, lines: list[bytes]) -> Header:
-    """Read the first line.
+    """Return the header in the first line.
 
     Raises:
-        JournalError: There is none, it is no header of a journal, or it is of a newer format.
+        JournalError: It is missing, is not a journal header, or is of a newer format.
     """
     if not lines:
-        raise JournalError(str(path), "no journal: it has no whole header line")
+        raise JournalError(str(path), "not a journal: it has no whole header line")
     try:
         raw = parse_line(lines[0])
         version = raw["v"]
     except (ValueError, KeyError):
-        raise JournalError(str(path), "no journal: the first line is no header") from None
+        raise JournalError(str(path), "not a journal: the first line is not a header") from None
     if type(version) is not int or version < 1 or not isinstance(raw.get("run"), str):
-        raise JournalError(str(path), "no journal: the first line is no header")
+        raise JournalError(str(path), "not a journal: the first line is not a header")
     if version > VERSION:
         why = f"written by a newer greenroom (format {version}); this one reads up to format {VERSION}"
         raise JournalError(str(path), why)
     try:
         return _converter.structure(raw, Header)
-    except Exception as error:  # noqa: BLE001 - whatever a converter raises, the header is what is wrong
+    except Exception as error:  # noqa: BLE001 - whatever a converter raises, the header is at fault
         raise JournalError(str(path), f"the header is damaged: {error}") from None
 
 
 def parse_line(line: bytes) -> dict[str, Any]:
-    """Read one line as a JSON object.
+    """Return the JSON object of a line.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The line is not a JSON object.
     """
     import orjson
 
     raw = orjson.loads(line)
     if not isinstance(raw, dict):
-        raise ValueError("not a JSON object")  # noqa: TRY004 - the line is what is wrong, not a type of ours
+        raise ValueError("not a JSON object")  # noqa: TRY004 - the line is at fault, not a type of ours
     return raw
 
 
