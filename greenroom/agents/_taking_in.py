@@ -23,7 +23,7 @@ from greenroom.agents._inputs import Note, Prompt, Work, is_meta, notices_of, or
 from greenroom.agents._services import AgentHome
 from greenroom.core import REMINDER, GreenroomError, JournalError, UsageError, fields, reminder, wrap
 from greenroom.hooks import HookEvent, UserPromptExpansionInput, UserPromptSubmitInput
-from greenroom.inbox import Entry, Item, Kind, plan_edge, plan_messages, plan_turn
+from greenroom.inbox import EntryKind, InboxItem, WaitingEntry, plan_edge, plan_messages, plan_turn
 from greenroom.mailbox import Envelope
 from greenroom.models import ToolResultBlock, ToolUseBlock
 from greenroom.permissions import Allow, Deny
@@ -49,7 +49,7 @@ class Taker(Caller, Protocol):
 # --- what the model reads -----------------------------------------------------------------------------------------------
 
 
-async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered | None:
+async def take_in(turn: Taker, message: Note | Work | Prompt | InboxItem) -> Rendered | None:
     """Append what a turn begins with, and what it takes up beside it; a long turn never feeds an input twice.
 
     It waits only where a command is read or hooks are asked. Cancelled, it has taken nothing.
@@ -64,7 +64,7 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
     """
     home, origin = turn.home, origin_of(message)
     text, skills = render(message), message.skills if isinstance(message, Prompt) else ()
-    if isinstance(message, Item) and message.is_command and home.read_prompt is not None:
+    if isinstance(message, InboxItem) and message.is_command and home.read_prompt is not None:
         text, skills = await home.read_prompt(message.text)
     home.origin = origin
     if origin.is_consent:  # notices and mates take nothing from what the user's words gave
@@ -77,7 +77,7 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
         for rendered in skills:
             if home.take_up is not None:
                 home.take_up(rendered)
-    first = message if isinstance(message, Entry) else None
+    first = message if isinstance(message, WaitingEntry) else None
     is_hidden = is_meta(message)
 
     def plan(waiting: Sequence[Envelope[Any]]) -> Sequence[Envelope[Any]]:
@@ -85,7 +85,7 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
         return () if is_by_itself else plan_turn(first, waiting, trio.current_time())
 
     with turn.ctx.pick(plan) as lease:
-        others: list[Note | Item] = []
+        others: list[Note | InboxItem] = []
         if origin.is_consent:  # else it is said first: an interrupt while hooks look at the others must not lose it
             others = await _admit(turn, lease.messages)
         quiet = _take_quiet(turn)
@@ -110,9 +110,9 @@ async def take_in(turn: Taker, message: Note | Work | Prompt | Item) -> Rendered
     return None
 
 
-def _uuid_of(turn: Taker, message: Note | Work | Prompt | Item) -> str:
+def _uuid_of(turn: Taker, message: Note | Work | Prompt | InboxItem) -> str:
     """Return the uuid for the line of the message with which a turn begins; empty where any will do."""
-    return turn.hooking.prompt_id or (message.uuid if isinstance(message, Item | Prompt) else "")
+    return turn.hooking.prompt_id or (message.uuid if isinstance(message, InboxItem | Prompt) else "")
 
 
 async def _expand(turn: Taker, skills: Iterable[Rendered]) -> None:
@@ -217,12 +217,12 @@ def _take_quiet(turn: Taker) -> list[Note]:
     return taken
 
 
-async def _admit(turn: Taker, entries: Sequence[Note | Item]) -> list[Note | Item]:
+async def _admit(turn: Taker, entries: Sequence[Note | InboxItem]) -> list[Note | InboxItem]:
     """Return those of the entries that still count, and that hooks let the model see."""
     if not entries:
         return []
     now_s = trio.current_time()
-    kept: list[Note | Item] = []
+    kept: list[Note | InboxItem] = []
     for entry in entries:
         if entry.is_expired(now_s):
             continue
@@ -235,10 +235,10 @@ async def _admit(turn: Taker, entries: Sequence[Note | Item]) -> list[Note | Ite
     return kept
 
 
-def _say(turn: Taker, entries: Sequence[Note | Item]) -> None:
+def _say(turn: Taker, entries: Sequence[Note | InboxItem]) -> None:
     for group in plan_messages(entries):
         one = group[0]
-        uuid = one.uuid if isinstance(one, Item) and len(group) == 1 else ""
+        uuid = one.uuid if isinstance(one, InboxItem) and len(group) == 1 else ""
         turn.conversation.say(
             [*map(render, group)], is_hidden=one.is_meta, origin=one.origin, uuid=uuid, notices=notices_of(group)
         )
@@ -250,24 +250,24 @@ def _tell_taken(turn: Taker, messages: Iterable[object]) -> None:
     home = turn.home
     for one in messages:
         _note_words(home, one)
-        if home.refusals is not None and isinstance(one, Item | Prompt) and origin_of(one).is_consent:
+        if home.refusals is not None and isinstance(one, InboxItem | Prompt) and origin_of(one).is_consent:
             home.refusals.clear()
-        if home.on_said is not None and isinstance(one, Item | Prompt) and one.uuid and origin_of(one).is_consent:
+        if home.on_said is not None and isinstance(one, InboxItem | Prompt) and one.uuid and origin_of(one).is_consent:
             home.on_said(one.uuid)
         if isinstance(one, Note):
             home.unread.pop(one.notice, None)
             if one.on_read is not None:
                 one.on_read()
-        elif isinstance(one, Item) and home.on_taken is not None:
+        elif isinstance(one, InboxItem) and home.on_taken is not None:
             home.on_taken(one.uuid)
 
 
 def _note_words(home: AgentHome, message: object) -> None:
     """Take down for the reviewer of auto mode what the user said, or what the agent was told by others; by whose it is."""
     auto = home.services.auto
-    if auto is None or not isinstance(message, Note | Work | Prompt | Item) or is_meta(message):
+    if auto is None or not isinstance(message, Note | Work | Prompt | InboxItem) or is_meta(message):
         return
-    if isinstance(message, Item) and message.kind is Kind.ORPHANED_PERMISSION:
+    if isinstance(message, InboxItem) and message.kind is EntryKind.ORPHANED_PERMISSION:
         return  # its text is the id of a call, which a model has made up
     if origin_of(message).is_consent:
         auto.hear(_words(message))
@@ -275,11 +275,11 @@ def _note_words(home: AgentHome, message: object) -> None:
         home.tasks = (*home.tasks, render(message))[-MAX_TASKS:]
 
 
-def _words(message: Note | Work | Prompt | Item) -> str:
+def _words(message: Note | Work | Prompt | InboxItem) -> str:
     """Return what the user said in so many words: of a command by `/name` the command, not the text that it stands for."""
     if isinstance(message, Prompt) and message.typed:
         return message.typed
-    if isinstance(message, Item) and message.kind is Kind.BASH:
+    if isinstance(message, InboxItem) and message.kind is EntryKind.BASH:
         return f"! {message.text}"
     return message.text
 
@@ -287,7 +287,7 @@ def _words(message: Note | Work | Prompt | Item) -> str:
 # --- what is not for the model -----------------------------------------------------------------------------------------
 
 
-async def carry_out(turn: Taker, item: Item) -> bool:
+async def carry_out(turn: Taker, item: InboxItem) -> bool:
     """Do what the user wants done, and say whether the model is to go on from there. It is never done twice.
 
     Raises:
@@ -295,7 +295,7 @@ async def carry_out(turn: Taker, item: Item) -> bool:
     """
     turn.ctx.acknowledge()
     _tell_taken(turn, [item])
-    if item.kind is Kind.BASH:
+    if item.kind is EntryKind.BASH:
         turn.conversation.close_open_calls()
         await _run_entry(turn, item)
         return False
@@ -303,7 +303,7 @@ async def carry_out(turn: Taker, item: Item) -> bool:
     return call is not None and await _settle(turn, call, item.answer)
 
 
-async def _run_entry(turn: Taker, item: Item) -> None:
+async def _run_entry(turn: Taker, item: InboxItem) -> None:
     """Run a command line of the user's; the model reads with the next message what came of it."""
     out, error = "", CUT_OFF
     turn.home.activity = item.text
@@ -320,7 +320,7 @@ async def _run_entry(turn: Taker, item: Item) -> None:
         turn.conversation.say([text], origin=item.origin, uuid=item.uuid, is_at_rest=True)
 
 
-async def run_skill(turn: Taker, message: Note | Work | Prompt | Item, rendered: Rendered) -> str:
+async def run_skill(turn: Taker, message: Note | Work | Prompt | InboxItem, rendered: Rendered) -> str:
     """Run a skill of the user's as an agent of its own and return what it said; the model reads it with the next message.
 
     Raises:

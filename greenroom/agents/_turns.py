@@ -55,7 +55,7 @@ from greenroom.hooks import (
     SubagentStopInput,
     UserPromptSubmitInput,
 )
-from greenroom.inbox import ALONE, Entry, Item
+from greenroom.inbox import ALONE, InboxItem, WaitingEntry
 from greenroom.models import (
     LongAnswer,
     ModelRequest,
@@ -166,7 +166,7 @@ class AgentTurn:
                 not isinstance(message, Compact) and origin_of(message).is_consent
             )
             home.answer_tool.begin(is_wanted=is_asked)
-        if isinstance(message, Entry) and message.is_expired(trio.current_time()):
+        if isinstance(message, WaitingEntry) and message.is_expired(trio.current_time()):
             return
         self.hooking.prompt_id = prompt_id_of(message)
         self.is_awaited = isinstance(message, Prompt)
@@ -198,7 +198,7 @@ class AgentTurn:
         """Take the message; return what is done about it, or None if that was all."""
         if isinstance(message, Prompt) and message.settles:
             return partial(self._settle, message.settles)
-        if isinstance(message, Item) and message.kind in ALONE:
+        if isinstance(message, InboxItem) and message.kind in ALONE:
             if await carry_out(self, message):
                 return self._run_rounds
             await checkpoint_if_cancelled()

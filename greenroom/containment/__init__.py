@@ -11,7 +11,7 @@ from greenroom.containment._environment import (
     child_environment,
     holds_secret,
 )
-from greenroom.containment._git import Git, GitCall, GitTooOld, clean_environment, run_git
+from greenroom.containment._git_calls import GitCall, GitCalls, GitTooOld, clean_environment, run_git
 from greenroom.containment._masked_disk import MaskedDisk
 from greenroom.containment._sandbox import Sandbox, SandboxSettings, read_their_sandbox
 from greenroom.containment._secrets import Secrets
@@ -24,8 +24,8 @@ __all__ = [
     "SECRET_WORDS",
     "SERVER_VARIABLES",
     "ChildKind",
-    "Git",
     "GitCall",
+    "GitCalls",
     "GitTooOld",
     "MaskedDisk",
     "Sandbox",

@@ -42,7 +42,7 @@ from greenroom.agents.memory import (
     render_memory,
     tools_with_memory,
 )
-from greenroom.containment import Git
+from greenroom.containment import GitCalls
 from greenroom.core import Ports
 from greenroom.core.sources import FoundPlugins, Places
 from greenroom.hooks import HookServices, ParsedHooks
@@ -396,7 +396,7 @@ class Composition(InForce):
                 home.follow = follow_files(home, self._places, instructions, self.skills, run, found)
             git = self._git
             if home.stay is not None:  # it is another checkout that it stands in
-                calls = Git(environ=self._environ, is_trusted=self._settings.is_trusted)
+                calls = GitCalls(environ=self._environ, is_trusted=self._settings.is_trusted)
                 git = await self._ports.blocking.run(git_status, home.stay.worktree.path, calls)
             return compose_system_prompt(
                 definition,

@@ -255,7 +255,7 @@ class SessionTeams:
         kept = [one for one in self._composition.own_tools(home) if one.name not in self._given]
         self._given = {one.name for one in mine}
         home.tools = self._composition.tools_for(home, (*kept, *mine))
-        home.survivors = () if self.current is None else (self.current.describe_mates,)
+        home.survivors = () if self.current is None else (self.current.describe_teammates,)
 
     @property
     def _lead(self) -> tuple[Ref[Any], AgentHome]:
@@ -284,7 +284,7 @@ class SessionTeams:
         if self._is_of_program:
             raise ToolError("this team was opened by the program, which closes it as well")
         assert self.current is not None
-        for mate in self.current.mates.values():
+        for mate in self.current.teammates.values():
             mate.kill("its team was closed for good")
         await self._close(is_deleted=True)
 
@@ -325,7 +325,7 @@ class SessionTeams:
         """How many mates work, or are about to, also after a restart; one that is idle keeps no run from its end."""
         if self.current is None:
             return 0
-        working = sum(_is_at_work(one) for one in self.current.roster.mates)
+        working = sum(_is_at_work(one) for one in self.current.roster.teammates)
         return working or int(self.current.has_work_to_hand_out or self.current.shutdowns.is_ending)
 
 

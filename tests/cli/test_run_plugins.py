@@ -73,7 +73,7 @@ def test_list_and_show_know_the_agents_of_plugins(
     listed = json.loads(capsys.readouterr().out)
     (row,) = [one for one in listed["agents"] if one["name"] == "kit:scout"]
     assert (row["scope"], row["source"]) == ("plugin", str(agents / "agents/scout.md"))
-    assert ["'gone' is not loaded" in one["text"] for one in listed["found"]] == [True]
+    assert ["'gone' not loaded" in one["text"] for one in listed["found"]] == [True]
 
     other = plugin(tmp_path / "other", {"agents/b.md": AGENT.format(name="b")}, name="other")
     assert main(["agents", "show", "other:b", "--plugin-dir", str(other)]) == 0

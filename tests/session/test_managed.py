@@ -65,7 +65,7 @@ async def test_a_variable_that_names_no_folder_lets_nothing_begin(
     project: Path, monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock
 ) -> None:
     monkeypatch.setenv("GREENROOM_MANAGED", "/nowhere")
-    with pytest.raises(UsageError, match="GREENROOM_MANAGED: '/nowhere' is no folder"):
+    with pytest.raises(UsageError, match="GREENROOM_MANAGED is not a directory: '/nowhere'"):
         async with opened(project, [], **ANY):
             pass
 

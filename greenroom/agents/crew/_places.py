@@ -19,7 +19,7 @@ from greenroom.agents.crew._stays import Stays
 from greenroom.permissions import ToolKind, traits_of
 from greenroom.tasks import Task
 from greenroom.tools import ToolError
-from greenroom.worktrees import Fate, Hold, Kind, Worktree, WorktreeError, Worktrees, confine_path, why_refused
+from greenroom.worktrees import Fate, Hold, Worktree, WorktreeError, WorktreeKind, Worktrees, confine_path, why_refused
 
 
 @final
@@ -96,7 +96,7 @@ class Places:
 def confined(home: AgentHome, hold: Hold) -> Hold:
     """Keep an agent in the worktree that it holds; returns the hold. In one of the session its folders do."""
     tree = hold.worktree
-    if tree.kind is Kind.SESSION:
+    if tree.kind is WorktreeKind.SESSION:
         return hold
 
     def confine(tool: str, values: Mapping[str, Any]) -> str:

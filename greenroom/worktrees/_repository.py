@@ -1,7 +1,7 @@
-"""Git commands, and what they say about a repository.
+"""Git commands and their results.
 
-Rule 1: a command says where it works, and nothing of our own environment can redirect it. Rule 2: it never asks anybody
-anything. Rule 3: names come separated by NUL, never by lines.
+A command names its folder, and the environment of the process cannot redirect it. It never prompts. Names are separated
+by NUL, never by lines.
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ import attrs
 from greenroom import containment
 from greenroom.containment import GitCall, GitTooOld
 from greenroom.worktrees._errors import GitFailed, NoRepository, WorktreeError
-from greenroom.worktrees._processes import ProcessEnd, RunProcess
+from greenroom.worktrees._run_process import ProcessResult, RunProcess
 
 
 @final
-class Git:
+class GitRunner:
     """Runs git in given folders."""
 
-    def __init__(self, run: RunProcess, calls: containment.Git) -> None:
+    def __init__(self, run: RunProcess, calls: containment.GitCalls) -> None:
         self._run = run
         self._calls = calls
 
     @property
     def asks_remotes(self) -> bool:
-        """True if remotes of the repository may be asked."""
+        """True if remotes of the repository may be contacted."""
         return self._calls.is_trusted
 
     async def end_of(
         self, folder: Path, *arguments: str, stdin: bytes = b"", visited: Sequence[Path] = ()
-    ) -> ProcessEnd:
-        """Run git in a folder and return how it ended.
+    ) -> ProcessResult:
+        """Run git in a folder and return its end.
 
         Args:
-            folder: The folder that it works in.
-            arguments: A command of git and its arguments.
-            stdin: What it reads.
-            visited: Further folders that this command goes to by itself, whose settings count there.
+            folder: The working folder.
+            arguments: A git command and its arguments.
+            stdin: Its input.
+            visited: Further folders that the command enters, whose settings apply there.
 
         Raises:
-            NoRepository: There is no git that can be used.
+            NoRepository: No usable git is installed.
             WorktreeError: The folder is gone, or git cannot be started.
         """
         settings = b""
         for each in (folder, *visited):
             listed = await self._end_of(self._calls.listing(each), each)
-            if listed.returncode and each is folder:  # a visited one may be gone, or git will refuse it there as here
+            if listed.returncode and each is folder:  # a visited one may be gone, or git will refuse it later
                 return listed
             settings += listed.stdout
         try:
@@ -58,16 +58,16 @@ class Git:
         except GitTooOld as error:
             raise NoRepository(str(error)) from None
 
-    async def _end_of(self, call: GitCall, folder: Path, stdin: bytes = b"") -> ProcessEnd:
+    async def _end_of(self, call: GitCall, folder: Path, stdin: bytes = b"") -> ProcessResult:
         try:
             return await self._run(call.command, cwd=Path(folder.anchor), environment=call.environment, stdin=stdin)
         except FileNotFoundError:
             raise NoRepository("git was not found; install it, or work without isolation") from None
         except OSError as error:
-            raise WorktreeError(f"git cannot be started: {error.strerror or error}") from error
+            raise WorktreeError(f"cannot start git: {error.strerror or error}") from error
 
     async def bytes_of(self, folder: Path, *arguments: str, stdin: bytes = b"", visited: Sequence[Path] = ()) -> bytes:
-        """Run git in a folder and return what it wrote.
+        """Run git in a folder and return its output.
 
         Raises:
             GitFailed: It ended with an error.
@@ -78,18 +78,18 @@ class Git:
         return end.stdout
 
     async def text_of(self, folder: Path, *arguments: str, stdin: bytes = b"") -> str:
-        """Run git in a folder and return what it wrote, without the end of the line."""
+        """Run git in a folder and return its output as text, without the final newline."""
         return os.fsdecode(await self.bytes_of(folder, *arguments, stdin=stdin)).removesuffix("\n")
 
     async def items_of(self, folder: Path, *arguments: str, stdin: bytes = b"") -> list[str]:
-        """Run git in a folder and return what it wrote, separated by NUL."""
+        """Run git in a folder and return its NUL-separated output."""
         return [
             os.fsdecode(item) for item in (await self.bytes_of(folder, *arguments, stdin=stdin)).split(b"\0") if item
         ]
 
 
 def last_line(text: bytes) -> str:
-    """Return the last line that says something, shortened."""
+    """Return the last non-empty line, shortened."""
     lines = [line.strip() for line in text.decode(errors="replace").splitlines() if line.strip()]
     return lines[-1][:300] if lines else ""
 
@@ -100,7 +100,7 @@ class Repository:
     """The repository around a folder."""
 
     root: Path
-    """Its main checkout; where that is bare, the checkout that the folder is in."""
+    """Its main checkout; if it is bare, the checkout that the folder is in."""
     here: Path
     """The checkout that the folder is in."""
     head: str
@@ -108,15 +108,15 @@ class Repository:
     branch: str
     """The branch that is checked out here; empty for a detached head."""
     changed: int
-    """Files here with changes that no commit holds; a worktree does not get them."""
+    """Number of files here with uncommitted changes; a worktree does not get them."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What whoever asked for a worktree of it may want to know."""
+        """Notes for the requester of a worktree."""
         notes = []
         if self.changed:
-            files = "1 changed file" if self.changed == 1 else f"{self.changed} changed files"
-            notes.append(f"{self.here} has {files} that no commit holds; the worktree does not have these changes")
+            files = "1 uncommitted file" if self.changed == 1 else f"{self.changed} uncommitted files"
+            notes.append(f"{self.here} has {files}; the worktree does not have these changes")
         if not self.branch:
             notes.append(f"{self.here} has a detached head at {self.head[:12]}")
         return tuple(notes)
@@ -125,16 +125,16 @@ class Repository:
 @final
 @attrs.frozen(kw_only=True)
 class Registered:
-    """What git's list of worktrees says of one."""
+    """An entry of git's list of worktrees."""
 
     path: Path
     branch: str
     is_bare: bool
     lock: str | None
-    """Why it is locked; None where it is not."""
+    """Reason of its lock; None if it is not locked."""
 
 
-async def find_repository(git: Git, folder: Path) -> Repository:
+async def find_repository(git: GitRunner, folder: Path) -> Repository:
     """Return the repository around a folder.
 
     Raises:
@@ -145,12 +145,12 @@ async def find_repository(git: Git, folder: Path) -> Repository:
     )
     if end.returncode:
         said = last_line(end.stderr)
-        why = "is in no git repository" if "not a git repository" in said else f"cannot be used by git: {said}"
+        why = "is not in a git repository" if "not a git repository" in said else f"cannot be used by git: {said}"
         raise NoRepository(f"{folder} {why}; an isolated agent needs one (git init, then commit)")
     is_bare, own, common = os.fsdecode(end.stdout).splitlines()
     top = await git.end_of(folder, "rev-parse", "--path-format=absolute", "--show-toplevel")
     if is_bare == "true" or top.returncode:
-        raise NoRepository(f"{folder} is no checkout of its repository; name a folder of a checkout")
+        raise NoRepository(f"{folder} is not a checkout of its repository; name a folder of a checkout")
     here = Path(os.fsdecode(top.stdout).removesuffix("\n"))
     head = await git.end_of(here, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     if head.returncode:
@@ -166,12 +166,12 @@ async def find_repository(git: Git, folder: Path) -> Repository:
     )
 
 
-async def _main_checkout(git: Git, here: Path) -> Path:
+async def _main_checkout(git: GitRunner, here: Path) -> Path:
     first = (await list_worktrees(git, here))[0]
     return here if first.is_bare or not (first.path / ".git").exists() else first.path
 
 
-async def list_worktrees(git: Git, folder: Path) -> list[Registered]:
+async def list_worktrees(git: GitRunner, folder: Path) -> list[Registered]:
     """Return the worktrees of a repository, the main one first."""
     text = os.fsdecode(await git.bytes_of(folder, "worktree", "list", "--porcelain", "-z"))
     found = []

@@ -1,9 +1,8 @@
-"""The wire form of what members of a team say: reading, and writing (agents 7E, 7.28).
+"""The wire form of protocol messages and inbox entries: reading and writing.
 
-Rule 1: what is needed has to be there and to be of its kind, or nothing is read; what is optional and makes no sense is as if it
-were not there. Rule 2: names in camelCase are written; those in snake_case are read as well. Rule 3: reading never raises, and
-one bad entry of a list keeps nothing from the others.
-Must not know: actors, who may say what to whom, clock.
+Rule 1: if a required field is missing or invalid, the message is not read; an invalid optional field is ignored. Rule
+2: names are written in camelCase; snake_case is read as well. Rule 3: reading never raises, and one invalid entry of a
+list does not affect the others. This module must not depend on actors, the clock, or who may send what to whom.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from greenroom.teams._protocol import (
     AnswerPlan,
     AnswerShutdown,
     AskShutdown,
+    CallDecision,
     IdleReason,
-    Message,
-    Outcome,
+    ProtocolMessage,
     Spoken,
 )
 
@@ -33,32 +32,32 @@ ProblemKind: TypeAlias = Literal["not_json", "not_an_object", "unknown_type", "m
 
 @final
 @attrs.frozen
-class Problem:
+class WireProblem:
     """Something that could not be read.
 
     Attributes:
-        kind: What is wrong with it.
-        text: The same on one line, for people.
+        kind: Kind of problem.
+        text: The problem on one line, for people.
     """
 
     kind: ProblemKind
     text: str
 
 
-def read(said: str | Mapping[str, Any]) -> Message | Problem:
-    """Return the message that a text, or an object, stands for; never raises."""
+def read(said: str | Mapping[str, Any]) -> ProtocolMessage | WireProblem:
+    """Return the message of a text or an object; never raises."""
     return _read(said, MESSAGES)
 
 
-def read_spoken(said: str | Mapping[str, Any]) -> Spoken | Problem:
-    """Return what a model says with an object in the place of a text; never raises."""
+def read_spoken(said: str | Mapping[str, Any]) -> Spoken | WireProblem:
+    """Return the protocol message that a model sends in place of a text; never raises."""
     found = _read(said, SPOKEN)
-    assert isinstance(found, AskShutdown | AnswerShutdown | AnswerPlan | Problem)
+    assert isinstance(found, AskShutdown | AnswerShutdown | AnswerPlan | WireProblem)
     return found
 
 
-def write(message: Message) -> dict[str, Any]:
-    """Return the wire form; what is optional there and has its default is left out."""
+def write(message: ProtocolMessage) -> dict[str, Any]:
+    """Return the wire form; optional fields with their default are left out."""
     written: dict[str, Any] = {"type": message.type}
     for name, wire_name, optional in _written_fields(type(message)):
         value = getattr(message, name)
@@ -67,44 +66,44 @@ def write(message: Message) -> dict[str, Any]:
     return written
 
 
-def write_text(message: Message) -> str:
-    """Return the wire form as it stands in an entry of an inbox."""
+def write_text(message: ProtocolMessage) -> str:
+    """Return the wire form as text for an inbox entry."""
     return _TO_JSON(write(message))
 
 
 _TO_JSON: Final = json.JSONEncoder(ensure_ascii=False).encode
-_WRITTEN: Final[Mapping[type, Callable[[Any], Any]]] = {tuple: list, IdleReason: str, Outcome: str}
+_WRITTEN: Final[Mapping[type, Callable[[Any], Any]]] = {tuple: list, IdleReason: str, CallDecision: str}
 
 
-def _read(said: object, known: Mapping[str, type[Message]]) -> Message | Problem:
+def _read(said: object, known: Mapping[str, type[ProtocolMessage]]) -> ProtocolMessage | WireProblem:
     if isinstance(said, str):
         try:
             said = json.loads(said)
         except (ValueError, RecursionError):
-            return Problem("not_json", f"{_shown(said)} is no JSON")
+            return WireProblem("not_json", f"{_shown(said)} is not valid JSON")
     if not isinstance(said, Mapping):
-        return Problem("not_an_object", f"{_shown(said)} is no object with a type")
+        return WireProblem("not_an_object", f"{_shown(said)} is not an object with a type")
     name = said.get("type")
     owner = known.get(name) if isinstance(name, str) else None
     if owner is None:
-        return Problem("unknown_type", f"the type {_shown(name)} is none of {', '.join(known)}")
+        return WireProblem("unknown_type", f"unknown type {_shown(name)}; expected one of {', '.join(known)}")
     keys = [key for key in said if isinstance(key, str)]
     values = {_snake(key): said[key] for key in sorted(keys, key=lambda key: key != _snake(key))}  # camelCase wins
     arguments: dict[str, Any] = {}
     for field in attrs.fields(owner):
         reader = _readers(owner)[field.name]
-        found = [reader(values[one]) for one in _names(field) if values.get(one) is not None]
-        usable = [one for one in found if one is not _NOTHING]
+        found = [reader(values[key]) for key in _names(field) if values.get(key) is not None]
+        usable = [value for value in found if value is not _NOTHING]
         if usable:
             arguments[field.name] = usable[0]
         elif field.default is attrs.NOTHING:
             kind: ProblemKind = "invalid" if found else "missing"
-            why = "makes no sense" if found else "is missing"
-            return Problem(kind, f"{owner.type}: {_wire_name(field)} {why}")
+            why = "is invalid" if found else "is missing"
+            return WireProblem(kind, f"{owner.type}: {_wire_name(field)} {why}")
     try:
         return owner(**arguments)
     except UsageError as error:
-        return Problem("invalid", f"{owner.type}: {error}")
+        return WireProblem("invalid", f"{owner.type}: {error}")
 
 
 def _wire_name(field: attrs.Attribute[Any]) -> str:
@@ -113,7 +112,7 @@ def _wire_name(field: attrs.Attribute[Any]) -> str:
 
 
 def _names(field: attrs.Attribute[Any]) -> tuple[str, ...]:
-    """Return the names under which a field is looked for, in snake_case."""
+    """Return the names under which a field is read, in snake_case."""
     return (str(field.metadata.get("wire", field.name)), *field.metadata.get("also", ()))
 
 
@@ -122,16 +121,16 @@ def _snake(name: str) -> str:
 
 
 _NOTHING: Final = object()
-"""What a reader returns for a value that makes no sense."""
+"""Result of a reader for an invalid value."""
 _SHOWN: Final = 60
 
 
 def _shown(value: object) -> str:
-    """Return a value as a line of a report shows it."""
+    """Return a value for a line of a report."""
     try:
         text = repr(value)
     except RecursionError:
-        text = "a value that is too deep"
+        text = "a value that is nested too deeply"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
@@ -165,11 +164,11 @@ _DENYING: Final = frozenset(("deny", "denied", "reject", "rejected", "error", "f
 
 def _outcome(value: object) -> object:
     word = str(value).strip().lower() if isinstance(value, str | bool) else ""
-    return Outcome.ALLOW if word in _ALLOWING else Outcome.DENY if word in _DENYING else _NOTHING
+    return CallDecision.ALLOW if word in _ALLOWING else CallDecision.DENY if word in _DENYING else _NOTHING
 
 
 def _mapping(value: object) -> object:
-    return value if isinstance(value, Mapping) and all(isinstance(one, str) for one in value) else _NOTHING
+    return value if isinstance(value, Mapping) and all(isinstance(key, str) for key in value) else _NOTHING
 
 
 def _sequence(value: object) -> object:
@@ -182,7 +181,7 @@ _READER_OF: Final[Mapping[Any, Callable[[object], object]]] = {
     str: _text,
     bool: _truth,
     IdleReason: _reason,
-    Outcome: _outcome,
+    CallDecision: _outcome,
     Mapping[str, Any]: _mapping,
     Mapping[str, Any] | None: _mapping,
     tuple[Any, ...]: _sequence,
@@ -192,7 +191,7 @@ _FOUND: Final[dict[type, dict[str, Callable[[object], object]]]] = {}
 
 
 def _written_fields(owner: type) -> list[tuple[str, str, object]]:
-    """Return the name of each field, the one it has in the wire form, and the value that is left out there."""
+    """Return the name of each field, its wire name, and the value that is left out."""
     if owner not in _FIELDS:
         _FIELDS[owner] = [
             (field.name, _wire_name(field), attrs.NOTHING if field.metadata.get("always") else field.default)
@@ -214,41 +213,43 @@ def _readers(owner: type) -> dict[str, Callable[[object], object]]:
 @final
 @attrs.frozen(kw_only=True)
 class InboxEntry:
-    """One entry of an inbox, as it is exported (agents 7.28)."""
+    """One entry of an exported inbox."""
 
     sender: str
     text: str
-    """What was said, or a message in its wire form."""
+    """A text, or a protocol message in its wire form."""
     timestamp: str = ""
     is_read: bool = False
     summary: str = ""
     color: str = ""
 
 
-def read_inbox(entries: object) -> tuple[tuple[InboxEntry, ...], tuple[Problem, ...]]:
-    """Return the entries of an inbox that can be read, in order, and what is wrong with each of the others."""
+def read_inbox(entries: object) -> tuple[tuple[InboxEntry, ...], tuple[WireProblem, ...]]:
+    """Return the readable entries of an inbox, in order, and the problems of the others."""
     if not isinstance(entries, Sequence) or isinstance(entries, str | bytes):
-        return (), (Problem("invalid", f"{_shown(entries)} is no list of entries"),)
+        return (), (WireProblem("invalid", f"{_shown(entries)} is not a list of entries"),)
     good: list[InboxEntry] = []
-    bad: list[Problem] = []
+    bad: list[WireProblem] = []
     for number, entry in enumerate(entries):
         read_one = _read_entry(entry, f"entry {number}")
-        if isinstance(read_one, Problem):
+        if isinstance(read_one, WireProblem):
             bad.append(read_one)
         else:
             good.append(read_one)
     return tuple(good), tuple(bad)
 
 
-def _read_entry(entry: object, where: str) -> InboxEntry | Problem:
+def _read_entry(entry: object, where: str) -> InboxEntry | WireProblem:
     if not isinstance(entry, Mapping):
-        return Problem("not_an_object", f"{where}: {_shown(entry)} is no object")
+        return WireProblem("not_an_object", f"{where}: {_shown(entry)} is not an object")
     for name in ("from", "text"):
         if not isinstance(entry.get(name), str):
             kind: ProblemKind = "invalid" if entry.get(name) is not None else "missing"
-            return Problem(kind, f"{where}: {name} is no text" if kind == "invalid" else f"{where}: {name} is missing")
+            return WireProblem(
+                kind, f"{where}: {name} is not text" if kind == "invalid" else f"{where}: {name} is missing"
+            )
     if not entry["from"].strip():
-        return Problem("invalid", f"{where}: from is blank")
+        return WireProblem("invalid", f"{where}: from must not be blank")
     optional = {key: _text(entry.get(key)) for key in ("timestamp", "summary", "color")}
     texts = {key: str(value) for key, value in optional.items() if value is not _NOTHING}
     return InboxEntry(
@@ -260,7 +261,7 @@ def _read_entry(entry: object, where: str) -> InboxEntry | Problem:
 
 
 def write_entry(entry: InboxEntry) -> dict[str, Any]:
-    """Return an entry as it is exported."""
+    """Return an entry in its exported form."""
     written: dict[str, Any] = {"from": entry.sender, "text": entry.text, "timestamp": entry.timestamp}
     written["read"] = entry.is_read
     return written | {name: value for name, value in (("summary", entry.summary), ("color", entry.color)) if value}

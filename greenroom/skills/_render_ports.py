@@ -1,4 +1,4 @@
-"""What a skill needs of the world, to be handed in: whoever may say yes, whoever runs a command, whoever reads a file."""
+"""Ports of skills: permission, commands, files."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class ShellCommand:
     """A command of a skill, ready to run."""
 
     text: str
-    """For the shell, as its author wrote it: no argument was put into it."""
+    """Text for the shell, as its author wrote it, without arguments."""
     arguments: tuple[str, ...] = ()
     """The shell's positions from zero: `bash -c TEXT ARGUMENT0 ARGUMENT1 ...`. The values are data to the shell."""
     environ: Mapping[str, str] = attrs.field(factory=dict)
-    """To be added to the environment."""
+    """Additional environment variables."""
     shell: str = "bash"
     cwd: Path
     timeout_s: float
@@ -28,11 +28,11 @@ class ShellCommand:
 @final
 @attrs.frozen(kw_only=True)
 class ShellOutcome:
-    """How a command ended."""
+    """End of a command."""
 
     exit_code: int
     output: str
-    """Both of its outputs, in the order in which they came."""
+    """Both of its outputs, in order of arrival."""
     timed_out: bool = False
 
 
@@ -40,26 +40,26 @@ class ShellRunner(Protocol):
     """Runs commands."""
 
     async def run(self, command: ShellCommand) -> ShellOutcome:
-        """Run a command to its end, or end it, and all that it started, when its time is up or the caller is cancelled."""
+        """Run a command to its end; end it, with everything it started, at its timeout or if the caller is cancelled."""
         ...
 
 
 class MayRun(Protocol):
-    """Says whether a command may run: what is not plainly allowed, may not, because nobody is asked."""
+    """Permission check of a command: anything not plainly allowed is refused, because nobody is asked."""
 
     async def __call__(self, command: str, allowed: Sequence[str]) -> bool:
-        """Return whether all that a command line does is allowed by the rules of the session and by these.
+        """Return True if the rules of the session and the skill allow everything that a command line does.
 
         Args:
-            command: With the arguments put in.
+            command: The line, with the arguments substituted.
             allowed: The skill's `allowed-tools`.
         """
         ...
 
 
 class FileReader(Protocol):
-    """Reads files that a skill refers to, where the session may read."""
+    """Reads files that a skill refers to, within the session's permissions."""
 
     async def read(self, path: str, most: int) -> str | None:
-        """Return the text of a file, at most so many bytes of it; None where it is not there, or may not be read."""
+        """Return the text of a file, at most `most` bytes of it; None if it does not exist, or may not be read."""
         ...

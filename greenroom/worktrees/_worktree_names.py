@@ -1,7 +1,6 @@
-"""The names of worktrees: one path component and one branch, safe in both.
+"""Names of worktrees: one path component and one branch, safe as both.
 
-Rule 1: a name that a user gave is taken as it is or refused. Rule 2: a name that we make is safe whatever it is made of.
-Must not know: git, the disk.
+A name given by a user is used unchanged or refused. A generated name is safe whatever it is made of.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ _NOUNS: Final = (
 
 
 def is_name(name: str) -> bool:
-    """Whether git takes it as a part of a branch, and every file system as a folder."""
+    """Return True if git accepts it as part of a branch, and every file system as a folder."""
     return (
         len(name) <= LONGEST
         and _NAME.fullmatch(name) is not None
@@ -64,21 +63,21 @@ def is_name(name: str) -> bool:
 
 
 def check_name(name: str) -> str:
-    """Return a name that can be used as it is.
+    """Return a name that can be used unchanged.
 
     Raises:
-        UsageError: It cannot; the message offers one that can.
+        UsageError: It cannot be used; the message offers a valid one.
     """
     if is_name(name):
         return name
     raise UsageError(
-        f"a worktree cannot be called {name!r}: letters, digits, '.', '_' and '-', at most {LONGEST}, beginning with a "
-        f"letter or digit; {slug_of(name)!r} would do"
+        f"cannot name a worktree {name!r}: use letters, digits, '.', '_' and '-', at most {LONGEST}, beginning with a "
+        f"letter or digit; for example {slug_of(name)!r}"
     )
 
 
 def slug_of(text: str) -> str:
-    """Return the name nearest to a text; `worktree` where nothing of it can stay."""
+    """Return the valid name nearest to a text; `worktree` if nothing of it is usable."""
     return _UNSAFE.sub("-", text.lower())[:LONGEST].strip("-_") or "worktree"
 
 
@@ -91,13 +90,13 @@ def random_name(chance: Callable[[], float]) -> str:
     """Return a name of two words for a session's worktree.
 
     Args:
-        chance: Gives a number in [0, 1).
+        chance: Returns a number in [0, 1).
     """
     return "-".join(words[int(chance() * len(words))] for words in (_ADJECTIVES, _NOUNS))
 
 
 def nth_name(name: str, number: int) -> str:
-    """Return the name to try next where earlier ones are taken: `name`, `name-2`, `name-3`."""
+    """Return the name for the given attempt: `name`, `name-2`, `name-3`."""
     if number == 1:
         return name
     suffix = f"-{number}"

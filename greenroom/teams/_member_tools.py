@@ -1,4 +1,4 @@
-"""Which tools the members of a team have; and the one with which a command's report is written."""
+"""Tools of team members, and the tool that writes a swarm's report."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ DELEGATE_TOOLS: Final = (
     *("Agent", "SendMessage", "TaskStop", "TeamCreate", "TeamDelete"),
     *("TaskCreate", "TaskGet", "TaskList", "TaskUpdate"),
 )
-"""All that a lead in delegate mode has (agents 7.97): to spawn, to write, to end, and to work on the board."""
+"""Tools of a lead in delegate mode: to spawn, to write, to end, and to work on the board."""
 
 
 def delegate_tools(available: Iterable[str]) -> list[str]:
-    """Return what a lead in delegate mode keeps of its tools."""
+    """Return the tools that a lead in delegate mode keeps."""
     return [tool for tool in available if tool in DELEGATE_TOOLS]
 
 
 def member_tools(roster: Roster, me: str) -> tuple[Tool, ...]:
-    """Return the tools of the member called `me`, but the one for mail, which it shares with all agents of the session."""
+    """Return the tools of the member called `me`, except the mail tool, which all agents of the session share."""
     return board_tools(roster, me)
 
 
 def report_tool(path: Path, disk: Disk) -> Tool:
-    """Return the tool that leaves a command's report in the run folder."""
+    """Return the tool that writes the report into the run folder."""
 
     @tool(name="WriteReport")
     async def write(content: str, ctx: ToolContext) -> str:
@@ -41,7 +41,7 @@ def report_tool(path: Path, disk: Disk) -> Tool:
         try:
             await ctx.blocking(disk.write, path, content.encode("utf-8", "replace"))
         except OSError as error:
-            raise ToolError(f"the report was not written: {error.strerror or error}") from error
+            raise ToolError(f"cannot write the report: {error.strerror or error}") from error
         return f"The report was written: {path.name}, {len(content)} characters."
 
     return write

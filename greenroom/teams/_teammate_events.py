@@ -1,4 +1,6 @@
-"""What teammates put on record: that they joined, when they have nothing to do, and that they are there no more."""
+"""Events of teams and teammates: opened, joined, idle, ended; and the state folded from them; also the tables
+of all events and folds of teams.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import attrs
 
 from greenroom.actors import EndState
 from greenroom.core import Event, OneOf
+from greenroom.teams import _events, _exchange, _items, _mail_events, _request_events
 from greenroom.teams._events import ItemClaimed
 from greenroom.teams._protocol import IdleReason
 from greenroom.teams._request_events import PlanAnswered, PlanSubmitted
@@ -23,38 +26,38 @@ class TeamOpened(Event):
     team: str
     """Its name."""
     description: str = ""
-    """What it is for."""
+    """Its purpose."""
     is_of_program: bool = True
-    """Whether the program opened it, and not the lead's model or the session itself."""
+    """True if the program opened it, and not the lead's model or the session itself."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class TeamClosed(Event):
-    """A team's members were ended; what is known of it stays. The event is of no actor: those of the team are gone."""
+    """A team's members were ended; its record stays. The event has no actor: those of the team have terminated."""
 
     kind: ClassVar[str] = "team.closed"
 
     team: str
     """Its name."""
     is_deleted: bool = False
-    """Whether nothing of it comes back under this name."""
+    """True if nothing of it comes back under this name."""
 
 
 @attrs.frozen(kw_only=True)
-class MateEvent(Event):
+class TeammateEvent(Event):
     """A fact about a teammate, whose actor is the event's."""
 
     team: str
     """Name of its team."""
     name: str
-    """Its own in that team, for good."""
+    """Its permanent name in that team."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class MateJoined(MateEvent):
-    """A teammate belongs to a team."""
+class TeammateJoined(TeammateEvent):
+    """A teammate joined a team."""
 
     kind: ClassVar[str] = "mate.joined"
 
@@ -67,66 +70,66 @@ class MateJoined(MateEvent):
     model: str
     """Exact name of its model; empty for the session's."""
     is_plan_required: bool = False
-    """Whether it plans first, and works when the lead has approved of that."""
+    """True if it must plan first, and works only when the lead has approved the plan."""
     restart: str = ""
-    """When it comes back after its actor has ended."""
+    """Restart policy of its actor."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class MateWoke(MateEvent):
-    """A teammate that had nothing to do works."""
+class TeammateWoke(TeammateEvent):
+    """An idle teammate has work."""
 
     kind: ClassVar[str] = "mate.woke"
 
 
 @final
 @attrs.frozen(kw_only=True)
-class MateIdled(MateEvent):
-    """A teammate that worked has nothing to do."""
+class TeammateIdled(TeammateEvent):
+    """A working teammate became idle."""
 
     kind: ClassVar[str] = "mate.idle"
 
     reason: Annotated[str, OneOf(*IdleReason)]
     """`available`, `interrupted` or `failed`."""
     item: str = ""
-    """The item whose turn it was; empty for none."""
+    """The item of its last turn; empty for none."""
     failure: str = ""
-    """What ended its turn, if it failed."""
+    """The error that ended its turn, if it failed."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class MateParked(MateEvent):
-    """A teammate's actor has ended with its team; it comes back when that is opened again."""
+class TeammateParked(TeammateEvent):
+    """A teammate's actor ended with its team; it comes back when that is opened again."""
 
     kind: ClassVar[str] = "mate.parked"
 
 
 @final
 @attrs.frozen(kw_only=True)
-class MateLeft(MateEvent):
-    """A teammate is there no more; nobody else gets its name."""
+class TeammateLeft(TeammateEvent):
+    """A teammate ended; its name is not reused."""
 
     kind: ClassVar[str] = "mate.left"
 
     state: EndState
-    """How its actor ended."""
+    """Final state of its actor."""
     why: str
-    """Who asked for that and why, or the error."""
+    """The requester and reason, or the error."""
 
 
 ENDED: Final = "ended"
-EVENTS: Final = (TeamOpened, TeamClosed, MateJoined, MateWoke, MateIdled, MateParked, MateLeft)
+_EVENTS: Final = (TeamOpened, TeamClosed, TeammateJoined, TeammateWoke, TeammateIdled, TeammateParked, TeammateLeft)
 
 
-# --- what these events add up to ----------------------------------------------------------------------------------------
+# --- folds ----------------------------------------------------------------------------------------------------------
 
 
 @final
 @attrs.frozen(kw_only=True)
-class MateView:
-    """What is known of a teammate."""
+class TeammateView:
+    """Recorded state of a teammate."""
 
     team: str
     name: str
@@ -142,27 +145,27 @@ class MateView:
     reason: str = ""
     """Why it is idle, or how it ended."""
     run: int = 1
-    """How often it has joined: once, and once more each time its team was opened again."""
+    """Number of times it has joined: once, and once more each time its team was opened again."""
     plan: str = ""
-    """Id of its plan that waits for the lead's word; empty for none."""
+    """Id of its plan that awaits approval; empty for none."""
     plan_file: str = ""
     """The file of the run that holds that plan."""
     plans: int = 0
-    """The highest number of a plan of its own."""
+    """The highest number of its plans."""
     mode: str = ""
-    """The permission mode that its plan was approved into; empty for its lead's."""
+    """The permission mode of its approved plan; empty for its lead's."""
     has_work: bool = False
-    """Whether it has been given something since it was idle last; what of that is an item, it goes on with when it is back."""
+    """True if it was given work since it was last idle; it resumes its items when it is back."""
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is there no more, and does not come back."""
+        """True if it has ended permanently."""
         return self.status == ENDED
 
 
-def joined(before: MateView | None, event: MateJoined) -> MateView:
+def joined(before: TeammateView | None, event: TeammateJoined) -> TeammateView:
     """Return a teammate that has just joined, or came back when its team was opened again."""
-    new = MateView(
+    new = TeammateView(
         team=event.team,
         name=event.name,
         actor=event.actor,
@@ -187,20 +190,20 @@ def joined(before: MateView | None, event: MateJoined) -> MateView:
     )
 
 
-def changed(before: MateView | None, event: Event) -> MateView | None:
-    """Return a teammate after an event; None for one that is not there."""
+def changed(before: TeammateView | None, event: Event) -> TeammateView | None:
+    """Return a teammate after an event; None if it does not exist."""
     if before is None:
         return None
     match event:
-        case MateWoke():
+        case TeammateWoke():
             return attrs.evolve(before, status="working", reason="", has_work=True)
         case ItemClaimed():
             return attrs.evolve(before, has_work=True)
-        case MateIdled(reason=reason):
+        case TeammateIdled(reason=reason):
             return attrs.evolve(before, status="idle", reason=reason, has_work=False)
-        case MateParked():
+        case TeammateParked():
             return attrs.evolve(before, status="parked", reason="")
-        case MateLeft(state=state):
+        case TeammateLeft(state=state):
             return attrs.evolve(before, status=ENDED, reason=state)
         case PlanSubmitted(request=request, path=path, number=number):
             return attrs.evolve(before, plan=request, plan_file=path, plans=max(before.plans, number))
@@ -214,12 +217,12 @@ def changed(before: MateView | None, event: Event) -> MateView | None:
 @final
 @attrs.frozen(kw_only=True)
 class TeamView:
-    """What is known of a team."""
+    """Recorded state of a team."""
 
     team: str
     description: str = ""
     is_open: bool = True
-    """Whether nobody has closed it; the end of its process is no closing."""
+    """True until it is closed; the end of its process does not close it."""
     is_of_program: bool = True
     is_deleted: bool = False
 
@@ -230,20 +233,24 @@ def opened(_: TeamView | None, event: TeamOpened) -> TeamView:
 
 
 def closed(before: TeamView | None, event: TeamClosed) -> TeamView | None:
-    """Return a team that was closed."""
+    """Return a closed team."""
     return None if before is None else attrs.evolve(before, is_open=False, is_deleted=event.is_deleted)
 
 
-FOLDS: Final = (
-    ("mates", MateJoined, ("team", "name"), joined),
-    ("mates", MateWoke, ("team", "name"), changed),
-    ("mates", MateIdled, ("team", "name"), changed),
-    ("mates", MateParked, ("team", "name"), changed),
-    ("mates", MateLeft, ("team", "name"), changed),
+_FOLDS: Final = (
+    ("mates", TeammateJoined, ("team", "name"), joined),
+    ("mates", TeammateWoke, ("team", "name"), changed),
+    ("mates", TeammateIdled, ("team", "name"), changed),
+    ("mates", TeammateParked, ("team", "name"), changed),
+    ("mates", TeammateLeft, ("team", "name"), changed),
     ("mates", ItemClaimed, ("team", "owner"), changed),
     ("mates", PlanSubmitted, ("team", "by"), changed),
     ("mates", PlanAnswered, ("team", "to"), changed),
     ("teams", TeamOpened, ("team",), opened),
     ("teams", TeamClosed, ("team",), closed),
 )
-"""`(section, event class, key fields, function)`, as `greenroom.trace` reads them."""
+
+EVENTS: Final = (*_events.EVENTS, *_EVENTS, *_mail_events.EVENTS, _exchange.MailHeld, *_request_events.EVENTS)
+"""All events of teams."""
+FOLDS: Final = (*_items.FOLDS, *_FOLDS, *_mail_events.FOLDS)
+"""All folds of teams: `(section, event class, key fields, function)`, as `greenroom.trace` reads them."""

@@ -89,7 +89,7 @@ class GitCall:
 
 @final
 @attrs.frozen(kw_only=True)
-class Git:
+class GitCalls:
     """Calls of git with the programs of its configuration switched off.
 
     Attributes:
@@ -171,7 +171,7 @@ def _overrides(names: Iterable[str]) -> Iterator[tuple[str, str]]:
                 yield f"hook.{middle}.enabled", "false"
 
 
-def run_git(git: Git, folder: Path, *arguments: str, timeout_s: float) -> subprocess.CompletedProcess[bytes]:
+def run_git(git: GitCalls, folder: Path, *arguments: str, timeout_s: float) -> subprocess.CompletedProcess[bytes]:
     """Run git in a folder and return how it ended. It blocks: call it through `Blocking`.
 
     Args:

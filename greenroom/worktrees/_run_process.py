@@ -1,4 +1,4 @@
-"""Running a program to its end: the port through which git is reached."""
+"""The port to run a program to its end; git is run through it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import trio
 
 @final
 @attrs.frozen(kw_only=True)
-class ProcessEnd:
-    """How a program ended, and what it wrote."""
+class ProcessResult:
+    """End of a program, with its output."""
 
     returncode: int
     stdout: bytes
@@ -22,12 +22,12 @@ class ProcessEnd:
 
 
 class RunProcess(Protocol):
-    """Runs a program to its end. Cancelled, it ends the program before it returns."""
+    """Runs a program to its end. If cancelled, it ends the program before it returns."""
 
     async def __call__(
         self, command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], stdin: bytes = b""
-    ) -> ProcessEnd:
-        """Return how it ended; a status other than 0 is no error here.
+    ) -> ProcessResult:
+        """Return its end; a status other than 0 is not an error here.
 
         Raises:
             OSError: It could not be started.
@@ -37,8 +37,8 @@ class RunProcess(Protocol):
 
 async def run_process(
     command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], stdin: bytes = b""
-) -> ProcessEnd:
-    """Run a program with Trio; cancelled, it is asked to end, and killed 5 s later."""
+) -> ProcessResult:
+    """Run a program with Trio; if cancelled, it is asked to end, and killed 5 s later."""
     done: subprocess.CompletedProcess[bytes] = await trio.run_process(
         list(command),
         cwd=cwd,
@@ -47,7 +47,7 @@ async def run_process(
         capture_stdout=True,
         capture_stderr=True,
         check=False,
-        # Not to be reached by the Ctrl-C that is meant for us: half a clean-up is worse than none.
+        # Protected from the user's Ctrl-C: half a clean-up is worse than none.
         start_new_session=True,
     )
-    return ProcessEnd(returncode=done.returncode, stdout=done.stdout, stderr=done.stderr)
+    return ProcessResult(returncode=done.returncode, stdout=done.stdout, stderr=done.stderr)

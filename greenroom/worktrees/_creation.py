@@ -1,7 +1,7 @@
-"""Making a worktree: by git, or by whatever hook the user put in its place.
+"""Creation of worktrees, by git or by a user's hook.
 
-Rule 1: what was not made whole is undone, as far as nothing can be lost by that. Rule 2: what comes back is known to be
-a checkout of its own. Rule 3: nothing is followed through a link.
+An incomplete creation is undone as far as nothing can be lost. The result is verified to be a separate checkout. Links
+are never followed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import trio
 from greenroom.worktrees._claims import Worktree
 from greenroom.worktrees._cleanup import LOCK_REASON
 from greenroom.worktrees._errors import UnsafeWorktree, WorktreeError
-from greenroom.worktrees._git import Git, Repository, last_line
+from greenroom.worktrees._repository import GitRunner, Repository, last_line
 from greenroom.worktrees._settings import (
     CLEANUP_TIMEOUT_S,
     FETCH_AGE_S,
@@ -35,35 +35,35 @@ class WorktreeHooks(Protocol):
     """The hooks `WorktreeCreate` and `WorktreeRemove`."""
 
     async def create(self, name: str, *, cwd: Path) -> str | None:
-        """Make a worktree and return its path; None where no such hook is configured, and git is to do it.
+        """Create a worktree and return its path; None if no such hook is configured and git should do it.
 
         Raises:
-            WorktreeError: The hook failed. That fails the creation.
+            WorktreeError: The hook failed, and so the creation.
         """
         ...
 
     async def remove(self, path: Path) -> bool:
-        """Remove a worktree that `create` made; False where no such hook is configured.
+        """Remove a worktree that `create` made; False if no such hook is configured.
 
         Raises:
-            WorktreeError: The hook failed; the worktree counts as kept.
+            WorktreeError: The hook failed; the worktree is kept.
         """
         ...
 
 
 class NoHooks:
-    """No hook is configured."""
+    """No hooks configured."""
 
     async def create(self, name: str, *, cwd: Path) -> str | None:
-        """Leave it to git."""
+        """Return None, so that git does it."""
         return None
 
     async def remove(self, path: Path) -> bool:
-        """Do nothing."""
+        """Return False."""
         return False
 
 
-async def base_commit(git: Git, repository: Repository, settings: WorktreeSettings, now: datetime) -> str:
+async def base_commit(git: GitRunner, repository: Repository, settings: WorktreeSettings, now: datetime) -> str:
     """Return the commit that a worktree starts from."""
     if settings.base_ref is BaseRef.HEAD:
         return repository.head
@@ -75,49 +75,49 @@ async def base_commit(git: Git, repository: Repository, settings: WorktreeSettin
     fetched = common / "FETCH_HEAD"
     is_old = not fetched.exists() or now.timestamp() - fetched.stat().st_mtime > FETCH_AGE_S
     if git.asks_remotes and is_old:
-        with trio.move_on_after(FETCH_TIMEOUT_S):  # a remote that cannot be reached now: what is known of it will do
+        with trio.move_on_after(FETCH_TIMEOUT_S):  # if the remote cannot be reached now, the known state is used
             await git.end_of(repository.here, "fetch", "--quiet", "--no-recurse-submodules", "origin")
     commit = await git.end_of(repository.here, "rev-parse", "--verify", "--quiet", ref + "^{commit}")
     return os.fsdecode(commit.stdout).strip() or repository.head
 
 
-async def pull_commit(git: Git, repository: Repository, number: int) -> str:
-    """Return the commit at the head of a pull request, fetched from the remote `origin`; at most 60 s.
+async def pull_commit(git: GitRunner, repository: Repository, number: int) -> str:
+    """Return the commit at the head of a pull request, fetched from the remote `origin` within 60 s.
 
     Raises:
-        WorktreeError: There is no such remote, it has no such request, or it cannot be reached.
+        WorktreeError: The remote or the pull request does not exist, or cannot be reached.
     """
     where, name = repository.here, f"#{number}"
     remote = await git.end_of(where, "remote", "get-url", "origin")
     if remote.returncode:
         raise WorktreeError(f"{where} has no remote origin to fetch the pull request {name} from")
     if not git.asks_remotes:
-        raise WorktreeError(f"the pull request {name} cannot be fetched: the folder is not trusted (--trust)")
+        raise WorktreeError(f"cannot fetch pull request {name}: the folder is not trusted (--trust)")
     ref = f"refs/greenroom/pull-{number}"
     fetch = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "origin", f"+refs/pull/{number}/head:{ref}")
     end = None
     with trio.move_on_after(PULL_TIMEOUT_S):
         end = await git.end_of(where, *fetch)
     if end is None:
-        raise WorktreeError(f"origin did not give the pull request {name} within {PULL_TIMEOUT_S:g} s")
+        raise WorktreeError(f"cannot fetch pull request {name}: no answer from origin within {PULL_TIMEOUT_S:g} s")
     if end.returncode:
-        why = "it has none of that number, or knows no pull requests"
+        why = "it does not exist, or the server has no pull requests"
         said = last_line(end.stderr)
         if "couldn't find remote ref" not in said:
             why = said or f"exit status {end.returncode}"
-        raise WorktreeError(f"the pull request {name} cannot be fetched from origin: {why}")
+        raise WorktreeError(f"cannot fetch pull request {name} from origin: {why}")
     try:
         return await git.text_of(where, "rev-parse", "--verify", ref + "^{commit}")
     finally:
         with trio.move_on_after(CLEANUP_TIMEOUT_S, shield=True):
-            await git.end_of(where, "update-ref", "-d", ref)  # the branch of the worktree holds it from now on
+            await git.end_of(where, "update-ref", "-d", ref)  # the worktree's branch holds it from now on
 
 
-async def add_by_git(git: Git, worktree: Worktree, settings: WorktreeSettings) -> None:
-    """Make the checkout and its branch, locked.
+async def add_by_git(git: GitRunner, worktree: Worktree, settings: WorktreeSettings) -> None:
+    """Create the checkout and its branch, locked.
 
     Raises:
-        WorktreeError: Git refused, or what it made isolates nobody.
+        WorktreeError: Git refused, or the result would not isolate its user.
     """
     lock = ["--lock", "--reason", f"{LOCK_REASON}: in use by process {os.getpid()}"]
     path = str(worktree.path)
@@ -126,7 +126,8 @@ async def add_by_git(git: Git, worktree: Worktree, settings: WorktreeSettings) -
         await git.bytes_of(worktree.root, *add, "-b", worktree.branch, path, worktree.base)
         if settings.sparse_paths:
             await git.bytes_of(worktree.path, "sparse-checkout", "set", "--cone", *settings.sparse_paths)
-        # On its own: settings may count in this worktree alone (`includeIf`), and what they name must be known by now.
+        # A separate step: settings may apply to this worktree alone (`includeIf`), and their contents must be known by
+        # now.
         await git.bytes_of(worktree.path, "checkout", "--quiet")
         await check_identity(git, worktree)
     except BaseException:
@@ -135,8 +136,8 @@ async def add_by_git(git: Git, worktree: Worktree, settings: WorktreeSettings) -
         raise
 
 
-async def undo(git: Git, worktree: Worktree) -> None:
-    """Take back a creation that did not end: a checkout that git finds clean, and a branch that still is at its base."""
+async def undo(git: GitRunner, worktree: Worktree) -> None:
+    """Undo an incomplete creation: a checkout that git finds clean, and a branch that is still at its base."""
     await git.end_of(worktree.root, "worktree", "unlock", str(worktree.path))
     if worktree.path.exists():
         await git.end_of(worktree.root, "worktree", "remove", str(worktree.path), visited=(worktree.path,))
@@ -146,11 +147,11 @@ async def undo(git: Git, worktree: Worktree) -> None:
         await git.end_of(worktree.root, "update-ref", "-d", f"refs/heads/{worktree.branch}", worktree.base)
 
 
-async def check_identity(git: Git, worktree: Worktree) -> None:
-    """Check that git, asked in the worktree, speaks of the worktree.
+async def check_identity(git: GitRunner, worktree: Worktree) -> None:
+    """Check that git, run in the worktree, refers to the worktree.
 
     Raises:
-        UnsafeWorktree: It speaks of another checkout.
+        UnsafeWorktree: It refers to another checkout.
     """
     asked = ("rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir")
     end = await git.end_of(worktree.path, *asked)
@@ -158,23 +159,23 @@ async def check_identity(git: Git, worktree: Worktree) -> None:
         raise UnsafeWorktree(worktree.path, last_line(end.stderr))
     top, own, common = os.fsdecode(end.stdout).splitlines()
     if Path(top) != worktree.path.resolve() or own == common:
-        raise UnsafeWorktree(worktree.path, f"git takes it for {top}")
+        raise UnsafeWorktree(worktree.path, f"git considers it to be {top}")
 
 
 def check_hook_path(said: str, *, name: str, root: Path) -> Path:
-    """Return the folder that a hook names.
+    """Return the folder that a hook printed.
 
     Raises:
-        WorktreeError: It names none.
-        UnsafeWorktree: It leads somewhere else, or to the main checkout.
+        WorktreeError: It printed none.
+        UnsafeWorktree: It leads elsewhere, or to the main checkout.
     """
     if not said.strip():
-        raise WorktreeError(f"the WorktreeCreate hook made no worktree {name!r}: it printed no path")
+        raise WorktreeError(f"the WorktreeCreate hook created no worktree {name!r}: it printed no path")
     path = root / said.strip()
     if ".." in path.parts:
         raise UnsafeWorktree(path, "it goes through '..'")
     if not path.is_dir():
-        raise UnsafeWorktree(path, "it is no folder")
+        raise UnsafeWorktree(path, "it is not a directory")
     below = [path, *path.parents]
     if root in below:
         for each in below[: below.index(root)]:
@@ -182,12 +183,12 @@ def check_hook_path(said: str, *, name: str, root: Path) -> Path:
                 raise UnsafeWorktree(path, f"{each} is a link")
     real, real_root = path.resolve(), root.resolve()
     if real_root.is_relative_to(real):
-        raise UnsafeWorktree(path, "it holds the main checkout")
+        raise UnsafeWorktree(path, "it contains the main checkout")
     return real
 
 
-async def included(git: Git, repository: Repository) -> list[str]:
-    """Return the files that `.worktreeinclude` names and the repository ignores, relative to the checkout."""
+async def included(git: GitRunner, repository: Repository) -> list[str]:
+    """Return the files that `.worktreeinclude` lists and the repository ignores, relative to the checkout."""
     if not (repository.here / INCLUDE).is_file():
         return []
     listing = ("ls-files", "--others", "--ignored", f"--exclude-from={INCLUDE}", "-z")
@@ -195,16 +196,16 @@ async def included(git: Git, repository: Repository) -> list[str]:
     if not named:
         return []
     asked = b"".join(os.fsencode(name) + b"\0" for name in named)
-    end = await git.end_of(repository.here, "check-ignore", "-z", "--stdin", stdin=asked)  # 1: none of them
+    end = await git.end_of(repository.here, "check-ignore", "-z", "--stdin", stdin=asked)  # status 1: none of them
     ignored = [os.fsdecode(name) for name in end.stdout.split(b"\0") if name]
     return [name for name in ignored if Path(name).parts[0] != ".greenroom"]
 
 
 def copy_files(names: Iterable[str], source: Path, target: Path) -> None:
-    """Copy files into a fresh checkout; links stay links, and what is there stays.
+    """Copy files into a new checkout; links stay links, and existing files are kept.
 
     Raises:
-        OSError: The disk is full, or the like.
+        OSError: For example, the disk is full.
     """
     for name in names:
         new = target / name

@@ -1,10 +1,9 @@
-"""Reading transcripts: any file, whoever wrote it and however it ended, in bounded memory.
+"""Reading of transcripts of any origin and ending, in bounded memory.
 
-Rule 1: a file is read in pieces and never changed. Rule 2: what is no JSON object is left out and counted; a crash tears
-the last line, and a later process goes on behind it. Rule 3: order is the chain of `parentUuid` from the newest line, and
-no link leads into another agent's lines, save that at the beginning of a fork, which is followed. Rule 4: what a compaction
-stands for is not read again.
-Must not know: models, agents, Trio.
+A file is read in pieces and never changed. Lines that are not JSON objects are skipped and counted; a crash tears the
+last line, and a later process continues after it. The order is the chain of `parentUuid` from the newest line; links
+into another agent's lines are ignored, except the one at the beginning of a fork. Lines before a compaction are not
+read.
 """
 
 from __future__ import annotations
@@ -25,19 +24,20 @@ T = TypeVar("T")
 
 CHUNK_BYTES: Final = 256 * 1024
 RESUMED_BYTES: Final = 16 * 1024 * 1024
-"""The most of a file's end that a conversation is taken from: more than the largest models take in."""
+"""Maximum number of bytes, from the end of a file, that a conversation is read from: more than the largest models take.
+"""
 
 _SUMMARY: Final = b'"isCompactSummary":true'
 
 
 @final
 class TranscriptLines:
-    """The lines of a transcript file, one by one; what could not be read is told while and after they are read.
+    """The lines of a transcript file; problems are reported while and after they are read.
 
     Attributes:
-        damaged: Lines so far that are no JSON objects.
-        torn_bytes: Bytes after the last whole line, known at the end: what a crash cut. A line of which only the newline
-            is missing is whole: whoever writes behind it gives it one, and every later reader sees it.
+        damaged: Number of lines so far that are not JSON objects.
+        torn_bytes: Bytes after the last whole line, known at the end: cut off by a crash. A line that only lacks its
+            newline is whole: the next writer adds the newline, and later readers see the line.
     """
 
     def __init__(self, path: Path, start: int = 0, end: int | None = None) -> None:
@@ -74,19 +74,19 @@ class TranscriptLines:
                     line = None
                 if isinstance(line, dict):
                     yield line
-                elif raw[-1] != 10:  # only the last one
+                elif raw[-1] != 10:  # only possible for the last line
                     self.torn_bytes = len(raw)
                 else:
                     self.damaged += raw != b"\n"
 
 
 def read_transcript(path: Path, *, start: int = 0, end: int | None = None) -> TranscriptLines:
-    """Return an iterator over the lines of a file, each a JSON object, whatever it says.
+    """Return an iterator over the lines of a file, each a JSON object.
 
     Args:
-        path: The file. One line of it at a time is held in memory.
-        start: Byte to begin at, where a line begins.
-        end: Byte to stop at, where a line ends; None for the end of the file.
+        path: The file. One line at a time is held in memory.
+        start: Byte to begin at, the beginning of a line.
+        end: Byte to stop at, the end of a line; None for the end of the file.
 
     Raises:
         UsageError: The file cannot be read; raised by the first step.
@@ -97,42 +97,43 @@ def read_transcript(path: Path, *, start: int = 0, end: int | None = None) -> Tr
 @final
 @attrs.frozen(kw_only=True)
 class StoredConversation(Generic[T]):
-    """What a conversation is gone on with from."""
+    """The stored state from which a conversation is resumed."""
 
     lines: tuple[T, ...]
-    """What was made of the `user` and `assistant` lines of one agent, oldest first, from the last compaction on; a fork's
-    begin with what it shares with its parent."""
+    """Values made of the `user` and `assistant` lines of one agent, oldest first, from the last compaction on; a fork's
+    begin with the shared lines of its parent.
+    """
     newest: Line
-    """The last of these lines; empty where there is none."""
+    """The last of these lines; empty if there is none."""
     last_uuid: str | None
-    """What the next line follows."""
+    """Parent of the next line."""
     agent_id: str
-    """Empty where the lines do not say it, as in main transcripts of other products."""
+    """Empty if the lines do not name it, as in main transcripts of other products."""
     session_id: str
     is_torn: bool
-    """Whether the file does not end with a whole line."""
+    """True if the file does not end with a whole line."""
     is_cut: bool
-    """Whether a beginning was left out because of the limit."""
+    """True if the beginning was omitted because of the limit."""
     notes: tuple[str, ...]
-    """What was left out, each in one sentence."""
+    """Omissions, each in one sentence."""
 
 
 def read_conversation(
     path: Path, make: Callable[[Line], T], *, limit_bytes: int = RESUMED_BYTES, follows: bool = True
 ) -> StoredConversation[T]:
-    """Read the conversation that a transcript ends with.
+    """Return the conversation at the end of a transcript.
 
-    Time and memory depend on what there is to go on with, not on the file: reading begins at the last compaction, and at
-    most `limit_bytes` before the end. For what a fork shares, the parent's file is searched from its end backwards.
+    Time and memory depend on the conversation, not on the file: reading begins at the last compaction, and at most
+    `limit_bytes` before the end. For the shared part of a fork, the parent's file is searched backwards from its end.
 
     Args:
-        path: The file; the lines of a file called `agent-*` are a sidechain, those of others are not.
-        make: Makes of a line what is kept of it; the line itself is not.
-        limit_bytes: The most that is read of this file.
-        follows: Whether what a fork shares with its parent is read too.
+        path: The file; the lines of a file named `agent-*` are a sidechain, those of others are not.
+        make: Returns the kept value of a line; the line itself is dropped.
+        limit_bytes: Maximum number of bytes read of this file.
+        follows: True to read the part that a fork shares with its parent, too.
 
     Raises:
-        UsageError: The file cannot be read, or what it points to is not there as it was.
+        UsageError: The file cannot be read, or the shared part is missing or has changed.
     """
     own = _read_own(path, make, limit_bytes)
     chained = own.chained
@@ -169,7 +170,7 @@ class _Part(Generic[T]):
     chained: list[T]
     newest: Line
     pointer: Line
-    """The line that points to what it begins behind; empty where it begins with its own lines."""
+    """The line that points to the shared beginning; empty if the file has none."""
     shared: SharedPrefix | None
     left_out: int = 0
     damaged: int = 0
@@ -178,7 +179,7 @@ class _Part(Generic[T]):
 
 
 def _read_own(path: Path, make: Callable[[Line], T], limit_bytes: int) -> _Part[T]:
-    """Read the part with which a file ends."""
+    """Read the part at the end of a file."""
     with _opened(path) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - 1))
@@ -188,10 +189,10 @@ def _read_own(path: Path, make: Callable[[Line], T], limit_bytes: int) -> _Part[
 
 
 def _read_shared(path: Path, shared: SharedPrefix, make: Callable[[Line], T]) -> tuple[list[T], Line]:
-    """Read what a fork begins with, through its parent's file and those that that one points to; return the last line too.
+    """Read the shared beginning of a fork, through the files of its ancestors; return its last line too.
 
     Raises:
-        UsageError: It is not there as it was.
+        UsageError: It is missing or has changed.
     """
     seen = {path.name}
     pointers: list[tuple[str, SharedPrefix]] = []
@@ -216,18 +217,18 @@ def _read_shared(path: Path, shared: SharedPrefix, make: Callable[[Line], T]) ->
             break
         source, pointer = place, part.shared
     lines: list[T] = []
-    for part, (name, one) in zip(reversed(parts), reversed(pointers), strict=True):
+    for part, (name, shared_part) in zip(reversed(parts), reversed(pointers), strict=True):
         lines += part.chained
-        if len(lines) != one.lines:
-            raise not_there(name, one, f"{len(lines)} of {one.lines} can be read")
+        if len(lines) != shared_part.lines:
+            raise not_there(name, shared_part, f"{len(lines)} of {shared_part.lines} can be read")
     return lines, next((part.newest for part in parts if part.newest), {})
 
 
 def _read_part(path: Path, make: Callable[[Line], T], start: int, end: int | None = None) -> _Part[T]:
-    """Read the lines of a file from one byte to another, and where they begin behind those of another one, where that is."""
+    """Read the lines of a file between two bytes, and its pointer to a shared beginning, if any."""
     is_sidechain = _is_sidechain(path)
     reader = read_transcript(path, start=start, end=end)
-    links: list[Link] = []
+    links: list[TranscriptLink] = []
     made: list[T] = []
     newest: Line = {}
     pointer: Line = {}
@@ -248,8 +249,8 @@ def _read_part(path: Path, make: Callable[[Line], T], start: int, end: int | Non
     )
 
 
-class Link(NamedTuple):
-    """What a line says about its place."""
+class TranscriptLink(NamedTuple):
+    """Position of a line in the conversation."""
 
     uuid: object
     parent: object
@@ -257,17 +258,17 @@ class Link(NamedTuple):
     is_summary: bool
 
 
-def link_of(line: Line) -> Link:
-    """Return what a line says about its place."""
+def link_of(line: Line) -> TranscriptLink:
+    """Return the position of a line."""
     get = line.get
-    return Link(get("uuid"), get("parentUuid"), get("agentId"), get("isCompactSummary") is True)
+    return TranscriptLink(get("uuid"), get("parentUuid"), get("agentId"), get("isCompactSummary") is True)
 
 
-def chain(links: Sequence[Link]) -> list[int]:
-    """Return the places of the lines that the last one follows, oldest first: a rewound branch is not among them.
+def chain(links: Sequence[TranscriptLink]) -> list[int]:
+    """Return the indices of the last line and its ancestors, oldest first, without rewound branches.
 
-    A parent that is missing was damaged or is in another file; then the line before counts as the parent. Lines of another
-    agent are passed over.
+    A missing parent was damaged or is in another file; the line before then counts as the parent. Lines of other agents
+    are skipped.
     """
     if not links:
         return []
@@ -288,14 +289,16 @@ def chain(links: Sequence[Link]) -> list[int]:
         if link.is_summary or link.parent is None:
             break
         before = numbers.get(link.parent, number) if isinstance(link.parent, str) else number
-        # Parents come first: a link forwards, or a loop, is damage.
+        # Parents come first: a forward link, or a loop, is damage.
         number = before if before < number else number - 1
     chained.reverse()
     return chained
 
 
 def _start_of(file: BinaryIO, end: int, limit_bytes: int, *, is_sidechain: bool) -> tuple[int, int]:
-    """Return where the conversation begins that ends at a byte, and how many bytes were left out for their number."""
+    """Return the beginning of the conversation that ends at a byte, and the number of bytes omitted because of the
+    limit.
+    """
     lowest = max(0, end - limit_bytes)
     for place in _lines_with(file, _SUMMARY, lowest, end):
         line = _line_at(file, place)
@@ -308,12 +311,12 @@ def _start_of(file: BinaryIO, end: int, limit_bytes: int, *, is_sidechain: bool)
 
 
 def _span_to(file: BinaryIO, uuid: str, *, is_sidechain: bool) -> tuple[int, int] | None:
-    """Return where the conversation begins and ends that a message is the last of; None where there is no such message."""
+    """Return the beginning and end of the conversation up to a message; None if the message does not exist."""
     size = file.seek(0, os.SEEK_END)
     for place in _lines_with(file, uuid.encode(), 0, size):
         line = _line_at(file, place)
         is_it = line.get("uuid") == uuid and _is_message_of(line, is_sidechain=is_sidechain)
-        # A fork of a fork that has said nothing yet ends where that one's own lines would begin.
+        # A fork of a fork without messages of its own ends where that one's own lines would begin.
         if is_it or (line.get("type") == FORK_REF and line.get("parentLastUuid") == uuid):
             file.seek(place)
             end = place + len(file.readline())
@@ -322,7 +325,7 @@ def _span_to(file: BinaryIO, uuid: str, *, is_sidechain: bool) -> tuple[int, int
 
 
 def _lines_with(file: BinaryIO, mark: bytes, lowest: int, end: int) -> Iterator[int]:
-    """Yield where those lines begin between two bytes in which a mark stands, the last first."""
+    """Yield the beginnings of the lines between two bytes that contain a mark, the last first."""
     later = b""
     while end > lowest:
         begin = max(lowest, end - CHUNK_BYTES)
@@ -338,7 +341,7 @@ def _lines_with(file: BinaryIO, mark: bytes, lowest: int, end: int) -> Iterator[
 
 
 def _line_start(file: BinaryIO, inside: int, lowest: int) -> int | None:
-    """Return where the line around a byte begins, or None where that is before `lowest`."""
+    """Return the beginning of the line around a byte, or None if it is before `lowest`."""
     end = inside
     while end > lowest:
         begin = max(lowest, end - CHUNK_BYTES)
@@ -351,7 +354,7 @@ def _line_start(file: BinaryIO, inside: int, lowest: int) -> int | None:
 
 
 def _line_at(file: BinaryIO, place: int) -> Line:
-    """Return the line that begins at a byte; empty if it is none: a tool may have shown another one's."""
+    """Return the line that begins at a byte; empty if it is not one: a tool may have shown another one's."""
     import orjson
 
     file.seek(place)
@@ -383,4 +386,4 @@ def _opened(path: Path) -> BinaryIO:
     try:
         return path.open("rb", buffering=CHUNK_BYTES)
     except OSError as error:
-        raise UsageError(f"the transcript {str(path)!r} cannot be read: {error.strerror or error}") from None
+        raise UsageError(f"cannot read the transcript {str(path)!r}: {error.strerror or error}") from None

@@ -1,8 +1,9 @@
-"""Plans of mates that wait for the lead's word: the tool `ExitPlanMode`, and the answers (agents 7H).
+"""Plans of teammates that await the lead's approval: the tool `ExitPlanMode`, and the answers.
 
-Rule 1: until its plan is approved a mate changes nothing. Rule 2: only the lead's word counts, or the host's; it decides without the
-user, and gives no more than it has itself. Rule 3: a plan that cannot be put on record was not handed in, and an answer that cannot
-be was not given. Rule 4: a plan waits until it is answered or its mate has ended, also where the team is closed and opened again.
+Rule 1: until its plan is approved a teammate changes nothing. Rule 2: only the lead or the host answers; the lead
+decides without the user, and grants no more than it has itself. Rule 3: a plan or an answer that cannot be recorded
+does not count. Rule 4: a plan waits until it is answered or its teammate has ended, also if the team is closed and
+opened again.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from greenroom.agents.delegation import Letter
 from greenroom.core import JournalError, UsageError
 from greenroom.mailbox import Lane
 from greenroom.permissions import Mode, Policy, parse_mode
-from greenroom.teams._lifecycle import MateStep, MemberStatus
+from greenroom.teams._lifecycle import MemberStatus, TeammateStep
 from greenroom.teams._mail import TeamMail
-from greenroom.teams._names import LEAD
+from greenroom.teams._member_names import LEAD
 from greenroom.teams._protocol import AnswerPlan, PlanApprovalRequest, PlanApprovalResponse
+from greenroom.teams._protocol_json import write_text
 from greenroom.teams._request_events import PlanAnswered, PlanSubmitted
 from greenroom.teams._roster import Member
-from greenroom.teams._wire import write_text
 from greenroom.tools import InvalidInput, Problem, ToolContext, ToolError, validate
 
 EXIT_PLAN_MODE: Final = "ExitPlanMode"
@@ -38,7 +39,7 @@ _ABOUT: Final = (
     "says what to change; end your turn and wait for its word. Until it has approved, nothing may be changed."
 )
 _HOW: Final = (
-    "A mate waits for your word on its plan. Answer with SendMessage, to {name}, with the message "
+    "A teammate waits for your word on its plan. Answer with SendMessage, to {name}, with the message "
     '{{"type": "plan_approval_response", "request_id": "{id}", "approve": true}}; or with "approve": false and a "feedback".'
 )
 _SCHEMA: Final[Mapping[str, Any]] = {
@@ -48,28 +49,28 @@ _SCHEMA: Final[Mapping[str, Any]] = {
 }
 
 WritePlan = Callable[[str, int, str], Awaitable[Path]]
-"""Writes the plan of an agent, given its id, the number of the plan and its text; raises `OSError`."""
+"""Writes a plan of an agent, given its id, the number of the plan and its text; raises `OSError`."""
 
 
 @final
 @attrs.define(kw_only=True, eq=False)
 class PlanRequest:
-    """A plan that waits for the lead's word."""
+    """A plan that awaits the lead's answer."""
 
     id: str
     name: str
-    """Of the mate."""
+    """Name of the teammate."""
     plan: str
     path: Path
     is_being_answered: bool = False
 
 
 @final
-class Plans:
+class PlanRequests:
     """The plans of one team.
 
     Args:
-        mail: What they and the answers travel by.
+        mail: Carries the plans and the answers.
         wall: The date and time in UTC.
         write: Writes a plan into the run folder.
         last: The highest number of a plan of this team.
@@ -77,7 +78,7 @@ class Plans:
 
     def __init__(self, mail: TeamMail, wall: Callable[[], datetime], write: WritePlan, *, last: int = 0) -> None:
         self.requests: dict[str, PlanRequest] = {}
-        """Those that wait, by their ids."""
+        """Waiting plans, by id."""
         self._mail = mail
         self._roster = mail.roster
         self._wall = wall
@@ -87,24 +88,24 @@ class Plans:
         mail.again[PlanApprovalRequest] = self._say_again
 
     def open_for(self, name: str) -> PlanRequest | None:
-        """Return the plan of a mate that waits."""
-        return next((one for one in self.requests.values() if one.name == name), None)
+        """Return the waiting plan of a teammate."""
+        return next((request for request in self.requests.values() if request.name == name), None)
 
     # --- handing in ------------------------------------------------------------------------------------------------
 
     async def submit(self, me: Member, plan: str) -> PlanRequest:
-        """Hand in the plan of a mate; it waits from then on.
+        """Submit the plan of a teammate, which then waits for an answer.
 
-        Cancelled before it is on its way, it was not handed in.
+        If cancelled before it is on its way, it was not submitted.
 
         Raises:
-            ToolError: The mate is in no plan mode, a plan of it waits already, or nothing could be put on record.
+            ToolError: The teammate is not in plan mode, has a waiting plan already, or nothing could be recorded.
         """
         if me.home.policy is None or not me.home.must_plan:
             raise ToolError("you are not in plan mode any more: your plan was approved, so go on with the work")
         waiting = self.open_for(me.name)
         if waiting is not None:
-            raise ToolError(f"your plan {waiting.id} waits for your lead's word already; end your turn")
+            raise ToolError(f"plan {waiting.id} is already awaiting approval; end your turn")
         self._count += 1
         number, ms = self._count, int(self._wall().timestamp() * 1000)
         try:
@@ -128,7 +129,7 @@ class Plans:
             raise ToolError(f"{NOT_SUBMITTED} ({failed[LEAD]})")
         self.requests[request.id] = request
         if me.status is not MemberStatus.ENDED:
-            me.take(MateStep.PLAN_HANDED_IN)
+            me.take(TeammateStep.PLAN_HANDED_IN)
         self._roster.emit(
             PlanSubmitted(
                 actor=me.home.id,
@@ -146,27 +147,27 @@ class Plans:
         return request
 
     def wait_again(self, me: Member, request: PlanRequest) -> None:
-        """Let a mate wait for the word on a plan that waited already when its team was closed; it is just there again."""
+        """Restore a plan that was already waiting when its team was closed, for a teammate that has just returned."""
         self.requests[request.id] = request
-        me.take(MateStep.PLAN_HANDED_IN)
+        me.take(TeammateStep.PLAN_HANDED_IN)
 
     def forget(self, name: str) -> None:
-        """Let no plan of a mate wait any more that has ended: nobody can answer it."""
-        self.requests = {number: one for number, one in self.requests.items() if one.name != name}
+        """Drop the waiting plans of an ended teammate: nobody can answer them."""
+        self.requests = {number: request for number, request in self.requests.items() if request.name != name}
 
     def tool(self, name: str) -> ExitPlanMode:
-        """Return the tool with which the mate of that name hands its plan in."""
+        """Return the tool with which the teammate of that name submits its plan."""
 
         async def submit(plan: str) -> PlanRequest:
             member = self._roster.members.get(name)
             if member is None:
-                raise ToolError("you are no member of this team any more")
+                raise ToolError("you are no longer a member of this team")
             return await self.submit(member, plan)
 
         return ExitPlanMode(submit)
 
     def _say_again(self, message: PlanApprovalRequest) -> str:
-        """Return what the lead reads of a plan that it had not read when the team was closed; nothing where none waits."""
+        """Return the text of a plan that was unread when the team was closed; empty if the plan no longer waits."""
         if message.request_id not in self.requests:
             return ""
         return f"{write_text(message)}\n{_HOW.format(name=message.sender, id=message.request_id)}"
@@ -176,19 +177,19 @@ class Plans:
     async def answer(
         self, request_id: str, *, approve: bool, feedback: str = "", permission_mode: str | None = None
     ) -> Mode:
-        """Give the word on a plan that waits, and return the mode that its mate goes on in.
+        """Answer a waiting plan, and return its teammate's new permission mode.
 
-        Cancelled before it is on its way, it was not given.
+        If cancelled before it is on its way, it was not answered.
 
         Args:
             request_id: Id of the request.
-            approve: Whether the mate works as it has planned; else it plans anew.
-            feedback: What it reads besides.
+            approve: True if the teammate may work as planned; else it plans again.
+            feedback: Text for the teammate.
             permission_mode: The mode that it works in; None for the lead's.
 
         Raises:
-            UsageError: No such plan waits, or there is no such mode.
-            JournalError: It could not be put on record.
+            UsageError: No such plan is waiting, or the mode is unknown.
+            JournalError: It could not be recorded.
         """
         request, member = self._waiting(request_id)
         policy = member.home.policy
@@ -227,19 +228,19 @@ class Plans:
         return after.mode
 
     def _waiting(self, request_id: str) -> tuple[PlanRequest, Member]:
-        """Return a plan that waits for an answer, and whose it is."""
+        """Return a waiting plan and its teammate."""
         request = self.requests.get(request_id)
         member = None if request is None else self._roster.members.get(request.name)
         if request is None or member is None or request.is_being_answered:
-            there_are = ", ".join(self.requests) or "none"
-            raise UsageError(f"no plan {request_id!r} waits for an answer; these do: {there_are}")
+            waiting = ", ".join(self.requests) or "none"
+            raise UsageError(f"no plan {request_id!r} is awaiting approval; waiting: {waiting}")
         return request, member
 
     def _go_on(self, member: Member, policy: Policy, *, must_plan: bool) -> None:
-        """Let a mate go on that waited for the word on its plan."""
+        """Resume a teammate that waited for the answer to its plan."""
         member.home.policy, member.home.must_plan = policy, must_plan
         if member.status is MemberStatus.AWAITING_PLAN:
-            member.take(MateStep.PLAN_ANSWERED)
+            member.take(TeammateStep.PLAN_ANSWERED)
         member.answered += 1
         if member.home.context is not None:
             member.home.context.enter(member.answered)
@@ -268,7 +269,7 @@ class Plans:
 @final
 @attrs.frozen(eq=False, repr=False)
 class ExitPlanMode:
-    """The tool with which a mate hands its plan in; made by `Plans.tool`."""
+    """The tool with which a teammate submits its plan; made by `PlanRequests.tool`."""
 
     submit: Callable[[str], Awaitable[PlanRequest]]
     name: str = EXIT_PLAN_MODE
@@ -277,16 +278,16 @@ class ExitPlanMode:
     is_read_only: bool = False
     records_itself: bool = True
     acts_on_session: bool = True
-    """The lead decides, and no person is asked."""
+    """The lead decides; no person is asked."""
 
     def __repr__(self) -> str:
         return f"<tool {self.name}>"
 
     async def call(self, input: Mapping[str, Any], ctx: ToolContext) -> str:  # noqa: A002 - the protocol's own word
-        """Hand the plan in.
+        """Submit the plan.
 
         Raises:
-            ToolError: It was not handed in.
+            ToolError: It was not submitted.
         """
         problems = validate(_SCHEMA, input)
         if not problems and not str(input["plan"]).strip():

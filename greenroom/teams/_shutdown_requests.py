@@ -1,9 +1,9 @@
-"""How a mate is asked to end: a request, its model's answer, and a deadline behind both (agents 7J).
+"""Shutdown requests to teammates: a request, its model's answer, and a deadline.
 
-Rule 1: each request comes to exactly one outcome. Rule 2: an answer is a `shutdown_response`; a plain text is none. Rule 3: who has
-approved has not ended yet: the outcome follows the actor. Rule 4: where there is a deadline, the mate has ended soon after it,
-whatever its model says: its turn is aborted, it is stopped, it is killed. Rule 5: a mate that has approved ends also where its answer
-cannot be put on record.
+Rule 1: each request has exactly one outcome. Rule 2: an answer is a `shutdown_response`; plain text is not an answer.
+Rule 3: an approved request ends only when the actor has ended. Rule 4: if there is a deadline, the teammate ends soon
+after it in any case: its turn is aborted, it is stopped, it is killed. Rule 5: a teammate that has approved ends even
+if its answer cannot be recorded.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from greenroom.agents.delegation import Letter
 from greenroom.core import IllegalTransition, JournalError, Stopping, UsageError
 from greenroom.mailbox import Lane
 from greenroom.supervisor import ChildSpec, Restart, Supervisor
-from greenroom.teams._lifecycle import MateStep, MemberStatus
+from greenroom.teams._lifecycle import MemberStatus, TeammateStep
 from greenroom.teams._mail import TeamMail
-from greenroom.teams._names import LEAD
+from greenroom.teams._member_names import LEAD
 from greenroom.teams._protocol import AnswerShutdown, AskShutdown, ShutdownApproved, ShutdownRejected, ShutdownRequest
+from greenroom.teams._protocol_json import write_text
 from greenroom.teams._request_events import ShutdownAnswered, ShutdownAsked, ShutdownSettled
 from greenroom.teams._roster import Member
-from greenroom.teams._wire import write_text
 
 FINISH_S: Final = 60.0
-"""Seconds for the turn in which a mate has approved; then it is aborted."""
+"""Seconds for the turn in which a teammate has approved; then it is aborted."""
 FORCE_S: Final = 2.0
-"""Seconds for what a mate does after the deadline; then it is killed."""
+"""Seconds for a teammate's work after the deadline; then it is killed."""
 _ROUNDING_S: Final = 1e-6
 _HOW: Final = (
     "Your lead asks you to end. Answer with {tool}, to {lead}, with the message "
@@ -48,31 +48,31 @@ _HOW: Final = (
 
 
 class ShutdownState(StrEnum):
-    """Where a request stands; the last five are its outcomes."""
+    """State of a request; the last five are its outcomes."""
 
     ASKED = "asked"
     AGREED = "agreed"
-    """Its mate has approved, and has not ended yet."""
+    """Its teammate has approved, and has not ended yet."""
     OVERDUE = "overdue"
-    """The deadline has come, and the mate is being ended."""
+    """The deadline has passed, and the teammate is being ended."""
     APPROVED = "approved"
     REJECTED = "rejected"
     FORCED = "forced"
     ENDED = "ended"
-    """The mate ended before it answered: it was killed, it crashed for good, or its team was closed."""
+    """The teammate ended before it answered: it was killed, it crashed permanently, or its team was closed."""
     WITHDRAWN = "withdrawn"
-    """It could not be handed over; the mate knows nothing of it."""
+    """It could not be handed over; the teammate does not know of it."""
 
 
 class ShutdownStep(StrEnum):
-    """What happens to a request."""
+    """Steps in the life of a request."""
 
     APPROVE = "approve"
     REJECT = "reject"
     DEADLINE = "deadline"
     WITHDRAW = "withdraw"
     END = "end"
-    """The mate has ended."""
+    """The teammate has ended."""
 
 
 _S, _E = ShutdownState, ShutdownStep
@@ -97,7 +97,7 @@ OUTCOMES: Final = frozenset(state for state, row in TRANSITIONS.items() if not r
 
 
 def step(state: ShutdownState, event: ShutdownStep) -> ShutdownState:
-    """Return the state that follows, or refuse.
+    """Return the state that follows.
 
     Raises:
         IllegalTransition: The table has no cell for this pair.
@@ -114,35 +114,35 @@ def step(state: ShutdownState, event: ShutdownStep) -> ShutdownState:
 @final
 @attrs.define(kw_only=True, eq=False, repr=False)
 class ShutdownAsk:
-    """One request, as it stands. Made by `Shutdowns.ask`."""
+    """One request. Made by `Shutdowns.ask`."""
 
     id: str
     name: str
-    """Of the mate."""
+    """Name of the teammate."""
     reason: str
     deadline_s: float = math.inf
-    """When it is ended whatever it answers, on the run's clock."""
+    """Time on the run's clock at which the teammate is ended in any case."""
     state: ShutdownState = ShutdownState.ASKED
     answer: str = ""
-    """Why the mate goes on."""
+    """Reason for a refusal."""
     settled: trio.Event = attrs.field(factory=trio.Event)
 
     def __repr__(self) -> str:
         return f"<ShutdownAsk {self.id}: {self.state}>"
 
     def can(self, event: ShutdownStep) -> bool:
-        """Whether that can happen to it now."""
+        """Return True if a step is allowed now."""
         return event in TRANSITIONS[self.state]
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ShutdownOutcome:
-    """What a request to end came to.
+    """Outcome of a shutdown request.
 
     Attributes:
         state: `approved`, `rejected`, `forced`, `ended` or `withdrawn`.
-        reason: Why the mate goes on; empty where it does not.
+        reason: Reason for a refusal; else empty.
     """
 
     state: ShutdownState
@@ -150,7 +150,7 @@ class ShutdownOutcome:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the mate has ended."""
+        """True if the teammate has ended."""
         return self.state not in {ShutdownState.REJECTED, ShutdownState.WITHDRAWN}
 
 
@@ -159,20 +159,20 @@ class ShutdownOutcome:
 
 @final
 class Shutdowns:
-    """The requests to end of one team.
+    """The shutdown requests of one team.
 
     Args:
-        mail: What they and the answers travel by.
-        supervisor: That of the team.
+        mail: Carries the requests and the answers.
+        supervisor: The team's supervisor.
         wall: The date and time in UTC.
-        deadline_s: Seconds that a mate has where nobody says otherwise; `math.inf` waits for its word.
+        deadline_s: Default deadline in seconds; `math.inf` waits for the answer.
     """
 
     def __init__(
         self, mail: TeamMail, supervisor: Supervisor, wall: Callable[[], datetime], *, deadline_s: float
     ) -> None:
         self.requests: dict[str, ShutdownAsk] = {}
-        """Those that are open, by their ids."""
+        """Open requests, by id."""
         self._mail = mail
         self._roster = mail.roster
         self._supervisor = supervisor
@@ -185,32 +185,32 @@ class Shutdowns:
         mail.again[ShutdownRequest] = lambda _: ""  # a request ends with the team
 
     def open_for(self, name: str) -> ShutdownAsk | None:
-        """Return the request to a mate that has come to no outcome."""
-        return next((one for one in self.requests.values() if one.name == name), None)
+        """Return the open request to a teammate."""
+        return next((request for request in self.requests.values() if request.name == name), None)
 
     @property
     def is_ending(self) -> bool:
-        """Whether a mate is about to end, because it has approved or because its deadline has come."""
-        return any(one.state in _ENDING for one in self.requests.values())
+        """True if a teammate is about to end, because it has approved or its deadline has passed."""
+        return any(request.state in _ENDING for request in self.requests.values())
 
     async def ask(self, member: Member, reason: str = "", *, deadline_s: float | None = None) -> ShutdownAsk:
-        """Ask a mate to end; where it was asked already, that request counts, with the earlier of the deadlines.
+        """Ask a teammate to end; if it was asked already, that request counts, with the earlier deadline.
 
         Args:
-            member: The mate.
-            reason: What it reads.
-            deadline_s: Seconds until it is ended whatever it says; None for those of the team.
+            member: The teammate.
+            reason: Text for its model.
+            deadline_s: Seconds until it is ended in any case; None for the team's default.
 
         Raises:
-            JournalError: The request could not be put on record; nobody was asked.
+            JournalError: The request could not be recorded; nobody was asked.
             SendRefused: It has ended.
-            UsageError: The seconds are no number above 0, or it is the lead.
+            UsageError: The seconds are not above 0, or it is the lead.
         """
         deadline_s = self._deadline_s if deadline_s is None else deadline_s
         if not deadline_s > 0:
-            raise UsageError(f"deadline_s has to be more than 0 seconds, not {deadline_s!r}")
+            raise UsageError(f"deadline_s must be more than 0, got {deadline_s!r}")
         if member.is_lead:
-            raise UsageError("the lead cannot be shut down: it is the session's main agent")
+            raise UsageError("cannot shut down the lead: it is the session's main agent")
         request = self.open_for(member.name)
         if request is None:
             request = await self._send(member, reason)
@@ -218,13 +218,13 @@ class Shutdowns:
         return request
 
     async def end(self, member: Member, reason: str, deadline_s: float | None) -> ShutdownOutcome:
-        """Ask a mate to end and wait for what comes of it; one that cannot be asked is ended at once.
+        """Ask a teammate to end and wait for the outcome; one that cannot be asked is ended at once.
 
-        Cancelled, the request stands.
+        If cancelled, the request remains open.
         """
         try:
             request = await self.ask(member, reason, deadline_s=deadline_s)
-        except JournalError:  # a disk that refuses keeps nobody alive
+        except JournalError:  # a failing disk must not keep it alive
             request = self.open_for(member.name) or self._register(member, reason)
             self._force(request)
         except SendRefused:
@@ -236,7 +236,7 @@ class Shutdowns:
 
     async def _ask_by_tool(self, me: Member, letter: Letter, said: AskShutdown) -> Told:
         if not me.is_lead:
-            raise SendRefused("not_yours", "only the lead asks a member to end")
+            raise SendRefused("not_yours", "only the lead can ask a member to end")
         (member,) = self._mail.targets(letter, me)
         try:
             request = await self.ask(member, said.reason)
@@ -271,11 +271,11 @@ class Shutdowns:
                 self._settle(request, step(request.state, ShutdownStep.WITHDRAW), "it could not be handed over")
             raise
         if member.status is not MemberStatus.ENDED:
-            member.take(MateStep.SHUTDOWN_ASKED)
+            member.take(TeammateStep.SHUTDOWN_ASKED)
         return request
 
     def _register(self, member: Member, reason: str) -> ShutdownAsk:
-        """Make a request and watch its mate; there is no checkpoint between looking for an open one and this."""
+        """Create a request and watch its teammate; there is no checkpoint between looking for an open one and this."""
         self._last_ms = max(self._last_ms + 1, int(self._wall().timestamp() * 1000))
         request = ShutdownAsk(id=f"shutdown-{self._last_ms}@{member.name}", name=member.name, reason=reason)
         self.requests[request.id] = request
@@ -293,12 +293,12 @@ class Shutdowns:
         request = self.requests.get(said.request_id)
         if request is None or request.name != me.name:
             mine = self.open_for(me.name)
-            hint = f"; the request to you is {mine.id!r}" if mine is not None else "; nobody asks you to end"
-            raise SendRefused("unreadable", f"there is no shutdown request {said.request_id!r} to you{hint}")
+            hint = f"; the request to you is {mine.id!r}" if mine is not None else "; you were not asked to end"
+            raise SendRefused("unreadable", f"{said.request_id!r} is not a shutdown request to you{hint}")
         if said.approve:
             return await self._approve(me, letter, request)
         if not said.reason.strip():
-            raise SendRefused("unreadable", "a refusal needs a reason; say why you go on")
+            raise SendRefused("unreadable", "a refusal needs a reason; say why you continue")
         return await self._reject(me, letter, request, said.reason.strip())
 
     async def _approve(self, me: Member, letter: Letter, request: ShutdownAsk) -> Told:
@@ -319,7 +319,7 @@ class Shutdowns:
         return Told(text=text, target=LEAD, sender=me.name, more={"request_id": request.id})
 
     async def _reject(self, me: Member, letter: Letter, request: ShutdownAsk, reason: str) -> Told:
-        late = SendRefused("unreadable", "it is too late to refuse: you are being ended")
+        late = SendRefused("unreadable", "cannot refuse any more: you are being ended")
         if not request.can(ShutdownStep.REJECT):
             raise late
         message = ShutdownRejected(sender=me.name, request_id=request.id, timestamp=self._now(), reason=reason)
@@ -334,11 +334,11 @@ class Shutdowns:
             )
         except JournalError as error:
             raise not_recorded(letter, LEAD) from error
-        if not request.can(ShutdownStep.REJECT):  # the deadline came while it was put on record
+        if not request.can(ShutdownStep.REJECT):  # the deadline passed while it was recorded
             raise late
         request.answer = reason
         if me.status is MemberStatus.SHUTDOWN_REQUESTED:
-            me.take(MateStep.SHUTDOWN_REFUSED)
+            me.take(TeammateStep.SHUTDOWN_REFUSED)
         self._note_answer(me, request, is_approved=False)
         self._settle(request, step(request.state, ShutdownStep.REJECT), reason)
         text = f"Your lead is told that you go on: {reason}"
@@ -383,17 +383,17 @@ class Shutdowns:
         if self._deadlines is None or self._deadlines.is_gone:
             spec = ChildSpec(restart=Restart.TEMPORARY)
             try:
-                self._deadlines = await self._supervisor.spawn(Deadlines, self._on_deadline, spec=spec)
-            except Stopping:  # all of them are being ended
+                self._deadlines = await self._supervisor.spawn(ShutdownDeadlines, self._on_deadline, spec=spec)
+            except Stopping:  # all members are being ended
                 return
         self._deadlines.tell(_Set(request, max(0.0, at_s - trio.current_time())), Lane.NOW)
 
     def _on_deadline(self, request: ShutdownAsk) -> None:
-        if trio.current_time() + _ROUNDING_S >= request.deadline_s:  # else it was for a later one
+        if trio.current_time() + _ROUNDING_S >= request.deadline_s:  # otherwise the deadline was moved
             self._force(request)
 
     def _force(self, request: ShutdownAsk) -> None:
-        """End a mate: its turn, then itself, then by force; nothing waits here."""
+        """End a teammate: its turn, then itself, then by force; this does not wait."""
         if not request.can(ShutdownStep.DEADLINE):
             return
         request.state = step(request.state, ShutdownStep.DEADLINE)
@@ -419,14 +419,14 @@ class _Due:
 
 
 @final
-class Deadlines(Behavior[_Set | _Due]):
-    """Says when the deadline of a request has come."""
+class ShutdownDeadlines(Behavior[_Set | _Due]):
+    """Reports when the deadline of a request has passed."""
 
     def __init__(self, on_due: Callable[[ShutdownAsk], None]) -> None:
         self._on_due = on_due
 
     def on_message(self, message: _Set | _Due, ctx: Context) -> None:
-        """Set a timer, or say that it has rung."""
+        """Set a timer, or report that it has expired."""
         if isinstance(message, _Set):
             ctx.send_after(message.after_s, _Due(message.request), lane=Lane.NOW)
         else:

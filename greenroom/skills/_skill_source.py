@@ -1,7 +1,7 @@
-"""Reading skills and commands from where they lie, again and again: only what has changed is read.
+"""Live reading of skills and commands from their folders: only changed files are read again.
 
-Rule 1: a malformed one takes only itself out. Rule 2: what lies below the working folder is read once a file there was
-touched. Rule 3: the disk is looked at in `Blocking` only.
+A malformed file affects only itself. Folders below the working folder are read once a file in them was touched. The
+disk is accessed through `Blocking` only.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from greenroom.core.sources import (
     shown_path,
     too_deep,
 )
-from greenroom.skills._catalogue import Skills, resolve_skills
 from greenroom.skills._skill import Skill, read_skill
+from greenroom.skills._skill_catalog import Skills, resolve_skills
 
 SKILL_FILE: Final = "SKILL.md"
 _SCOPES: Final = (Scope.MANAGED, Scope.USER, Scope.PROJECT, Scope.PLUGIN)
@@ -44,13 +44,13 @@ _Parsed: TypeAlias = tuple[Skill | None, list[Diagnostic]]
 @final
 @attrs.frozen(kw_only=True)
 class _Place:
-    """Where a file was found, which says what the skill in it is called."""
+    """The place of a file, which determines the name of its skill."""
 
     level: SourceLevel
     name: str
     is_command: bool
     below: str = ""
-    """The folder below the working folder that it belongs to, with a slash at its end."""
+    """The folder below the working folder that it belongs to, with a trailing slash."""
     stamp: tuple[int, ...] = ()
 
 
@@ -59,8 +59,8 @@ class SkillSource:
     """The skills and commands of a session, live.
 
     Args:
-        places: Where to look; None reads no files.
-        blocking: Where the disk is looked at.
+        places: The folders; None reads no files.
+        blocking: Runs disk access.
     """
 
     def __init__(self, places: Places | None, *, blocking: Blocking) -> None:
@@ -71,21 +71,22 @@ class SkillSource:
         self._begun = 0
         self._shown = 0
         self.current = Skills()
-        """What counted at the latest refresh."""
+        """Effective skills at the latest refresh."""
 
     @property
     def parsed(self) -> int:
-        """How many files were read so far; a refresh in which nothing has changed adds none."""
+        """Number of files read so far; a refresh without changes adds none."""
         return self._cache.parsed
 
     def touch(self, path: Path) -> bool:
-        """Say that a file is worked on: skills of the folders between it and the working folder count from the next refresh.
+        """Record that a file is in use: skills of the folders between it and the working folder count from the next
+        refresh.
 
         Args:
-            path: Absolute.
+            path: Absolute path.
 
         Returns:
-            Whether there is a folder that was not looked at before.
+            True if this adds a folder that was not searched before.
         """
         places = self._places
         if places is None or Scope.PROJECT not in places.reads or not path.is_relative_to(places.cwd):
@@ -98,23 +99,23 @@ class SkillSource:
         return len(self._below) > before
 
     async def refresh(self) -> Skills:
-        """Look for what is new, changed or gone, and return what counts now; it never fails for a file.
+        """Find new, changed and deleted files, and return the effective skills; it never fails for a file.
 
-        Cancelled, it leaves `current` as it was.
+        If cancelled, it leaves `current` unchanged.
         """
         if self._places is None:
             return self.current
         self._begun += 1
         number = self._begun
         found = await self._blocking.run(_scan, self._places, tuple(self._below), self._cache)
-        if number > self._shown:  # of two that overlap, the one that began later counts
+        if number > self._shown:  # of two that overlap, the later start wins
             self._shown = number
             self.current = found
         return self.current
 
 
 def load_skills(places: Places) -> Skills:
-    """Read skills and commands once, in this thread: for commands."""
+    """Return the skills and commands, read once in this thread: for commands."""
     return _scan(places, (), FileCache())
 
 
@@ -133,7 +134,7 @@ def _scan(places: Places, below: Iterable[Path], cache: FileCache[_Parsed]) -> S
                 seen.add(real)
                 found[file.path] = (file, place)
     parsed = cache.parse(
-        [file for file, _ in found.values()], partial(_read, {p: one for p, (_, one) in found.items()})
+        [file for file, _ in found.values()], partial(_read, {path: place for path, (_, place) in found.items()})
     )
     skills = [(skill, found[path][1]) for path, (skill, _) in parsed.items() if skill is not None]
     taken = {skill.name for skill, place in skills if not place.below}
@@ -143,7 +144,7 @@ def _scan(places: Places, below: Iterable[Path], cache: FileCache[_Parsed]) -> S
         else skill
         for skill, place in skills
     ]
-    notes = [one for _, diagnostics in parsed.values() for one in diagnostics]
+    notes = [diagnostic for _, diagnostics in parsed.values() for diagnostic in diagnostics]
     return resolve_skills(named, [*map(too_deep, deep), *notes])
 
 
@@ -180,7 +181,8 @@ def _read(places: Mapping[Path, _Place], path: Path) -> _Parsed:
     plugin = place.level.plugin
     if skill is None or plugin is None:
         return skill, found
-    # A plugin that is itself a skill has no folder of skills to name it: its own may be called by a version, or anything.
+    # A plugin that is itself a skill has no skills folder to name it: its own folder may be named by a version, or
+    # anything.
     is_root = path == plugin.folder / SKILL_FILE and _NAME.fullmatch(skill.title) is not None
     name = f"{plugin.name}:{skill.title}" if is_root else skill.name
     return attrs.evolve(skill, name=name, plugin_root=plugin.folder), found
