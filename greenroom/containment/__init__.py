@@ -1,4 +1,4 @@
-"""What programs that greenroom starts get to see and may do: their environment, git's settings, the sandbox."""
+"""Containment of programs that greenroom starts: their environment, git's settings, the sandbox."""
 
 from greenroom.containment._environment import (
     HARMLESS,

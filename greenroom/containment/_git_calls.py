@@ -1,9 +1,9 @@
-"""The command line and the environment of every call of git.
+"""The command line and environment of every git call.
 
-Rule 1: nobody else starts git; `tests/architecture/test_containment.py` holds that. Rule 2: a repository names programs in its
-own configuration (filters, hooks, drivers, helpers), and the names are its choice. In a folder that nobody trusts none of
-them runs: git is first asked for the names of all settings, which runs nothing, and the call proper overrides each that can
-name a program. Rule 3: overrides travel in the environment, where a name may hold any character.
+Rule 1: no other module starts git; `tests/architecture/test_containment.py` checks that. Rule 2: a repository names
+programs in its own configuration (filters, hooks, drivers, helpers), under names of its choice. In an untrusted folder
+none of them runs: git is first asked for the names of all settings, which runs nothing, and the actual call overrides
+each that can name a program. Rule 3: overrides are passed in the environment, where a name may contain any character.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _QUIET: Final = {
     "GIT_SEQUENCE_EDITOR": "true",
     "LC_ALL": "C",
 }
-# No protocol at all: no remote helper, no ssh, no `upload-pack` of a neighbouring repository.
+# No protocol at all: no remote helper, no ssh, no `upload-pack` of a neighboring repository.
 _OFFLINE: Final = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_LFS_SKIP_SMUDGE": "1"}
 
 _ALWAYS: Final = {
@@ -60,7 +60,7 @@ _LAST_WORDS: Final = {
     "allow": "never",
     "update": "none",
 }
-"""What a setting with a name in the middle is overridden with, by its last word in lower case."""
+"""Overrides of settings with a name in the middle, by their last word in lower case."""
 _SECTIONS: Final = frozenset(
     ("filter", "diff", "merge", "credential", "gpg", "hook", "remote", "protocol", "submodule", "difftool", "mergetool")
 )
@@ -70,10 +70,10 @@ _LOOKING_BELOW: Final = frozenset(("diff", "status"))
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without the variables that tell git where to work, what to configure or what to write.
+    """Return the environment without the variables that redirect git's work, configuration or output.
 
-    For git commands of ours, and for every program that runs in a worktree: one `GIT_DIR` from a hook around us, and
-    the "isolated" program would work in the main checkout.
+    For greenroom's git commands, and for every program that runs in a worktree: with one `GIT_DIR` from a surrounding
+    hook the "isolated" program would work in the main checkout.
     """
     return {name: value for name, value in environment.items() if not name.startswith("GIT_") or name in _KEPT}
 
@@ -81,7 +81,7 @@ def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
 @final
 @attrs.frozen(kw_only=True)
 class GitCall:
-    """A command that runs git; it says itself in which folder git works."""
+    """A git command line; it names git's working folder itself."""
 
     command: tuple[str, ...]
     environment: Mapping[str, str] = attrs.field(repr=False)
@@ -90,15 +90,14 @@ class GitCall:
 @final
 @attrs.frozen(kw_only=True)
 class GitCalls:
-    """Calls of git with the programs of its configuration switched off.
+    """Git calls with the programs of its configuration disabled.
 
     Attributes:
-        environ: What git is run in, less the variables that redirect it and those that hold secrets; by default the environment
-            of the process.
-        passed: Names of variables that it gets although they hold secrets.
-        is_trusted: Whether the folder is trusted. If it is, its filters, hooks, helpers and remotes are used, else nothing
-            that its configuration names is run and no remote is asked. The file system monitor, pagers, editors, external
-            differences and checks of signatures are off in both cases.
+        environ: Base environment, without variables that redirect git or hold secrets; by default that of the process.
+        passed: Names of secret variables that it gets in any case.
+        is_trusted: True if the folder is trusted: then its filters, hooks, helpers and remotes are used; else nothing
+            that its configuration names is run and no remote is contacted. The file system monitor, pagers, editors,
+            external diffs and signature checks are disabled in both cases.
     """
 
     environ: Mapping[str, str] | None = attrs.field(default=None, repr=False)
@@ -106,19 +105,19 @@ class GitCalls:
     passed: Collection[str] = ()
 
     def listing(self, folder: Path) -> GitCall:
-        """Return the call whose output `call` needs: the names of all settings that count in a folder."""
+        """Return the call whose output `call` needs: the names of all settings in effect in a folder."""
         return self._made(folder, ("config", "--list", "--name-only", "-z"), {})
 
     def call(self, folder: Path, *arguments: str, settings: bytes) -> GitCall:
-        """Return a call of git.
+        """Return a git call.
 
         Args:
-            folder: The absolute folder that git works in.
-            arguments: A command of git and its arguments.
-            settings: What the listing wrote; of all folders, where git goes from one to another.
+            folder: Git's absolute working folder.
+            arguments: A git command and its arguments.
+            settings: Output of the listing; of all folders, if git enters several.
 
         Raises:
-            GitTooOld: This git does not know the variables by which settings are overridden.
+            GitTooOld: This git does not support overriding settings by variables.
         """
         names = [name for name in os.fsdecode(settings).split("\0") if name]
         if _MARK not in names:
@@ -133,7 +132,7 @@ class GitCalls:
         end = arguments.index("--") if "--" in arguments else len(arguments)
         options = ["--no-ext-diff", "--no-textconv"] if command in _DIFFERING else []
         if command in _LOOKING_BELOW and not self.is_trusted:
-            # What a submodule holds unsaved is found by a git of its own, which our settings do not reach.
+            # Changes within a submodule are found by a separate git, which these settings do not reach.
             options.append("--ignore-submodules=dirty")
         return (*arguments[:end], *options, *arguments[end:])
 
@@ -150,14 +149,14 @@ class GitCalls:
 
 @final
 class GitTooOld(Exception):
-    """The git that is installed cannot be told to leave the programs of a repository alone."""
+    """The installed git cannot be kept from running the programs of a repository."""
 
     def __init__(self) -> None:
         super().__init__("git must be 2.31 or later; update it")
 
 
 def _overrides(names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Return what overrides each setting of these names that can name a program."""
+    """Yield an override of each setting of these names that can name a program."""
     for name in names:
         section, _, rest = name.partition(".")
         middle, _, last = rest.rpartition(".")
@@ -165,25 +164,25 @@ def _overrides(names: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield name, "false"
         elif section in _SECTIONS and middle and last in _LAST_WORDS:
             yield name, _LAST_WORDS[last]
-            if section == "filter":  # where it is required, an empty one would be an error
+            if section == "filter":  # if it is required, an empty one would be an error
                 yield f"filter.{middle}.required", "false"
             elif section == "hook":
                 yield f"hook.{middle}.enabled", "false"
 
 
 def run_git(git: GitCalls, folder: Path, *arguments: str, timeout_s: float) -> subprocess.CompletedProcess[bytes]:
-    """Run git in a folder and return how it ended. It blocks: call it through `Blocking`.
+    """Run git in a folder and return its result. It blocks: call it through `Blocking`.
 
     Args:
-        git: How it is called.
-        folder: The absolute folder that it works in.
-        arguments: A command of git and its arguments.
+        git: The git calls.
+        folder: Git's absolute working folder.
+        arguments: A git command and its arguments.
         timeout_s: Seconds after which it is killed.
 
     Raises:
         OSError: It cannot be started.
-        GitTooOld: It cannot be told to run nothing.
-        subprocess.TimeoutExpired: It took longer.
+        GitTooOld: It does not support overriding settings.
+        subprocess.TimeoutExpired: It timed out.
     """
     listed = _run(git.listing(folder), folder, timeout_s)
     if listed.returncode:

@@ -1,7 +1,7 @@
-"""The test kit: what takes the place of the world when greenroom, or what is built on it, is tested."""
+"""The test kit: replacements for the outside world, for testing greenroom and programs built on it."""
 
-# Names are looked up when they are first used, as in greenroom/__init__.py: pytest imports this folder at its start for
-# the sake of `pytest_plugin`, in sessions that may never use it, and not everybody has Hypothesis.
+# Names are looked up on first use, as in greenroom/__init__.py: pytest imports this folder at its start because of
+# `pytest_plugin`, in sessions that may never use it, and Hypothesis need not be installed.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

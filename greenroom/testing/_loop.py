@@ -1,7 +1,7 @@
-"""A Trio run that stands still between calls, for tests that are driven from outside: Hypothesis' state machines.
+"""A Trio run that stands still between calls, for tests driven from outside: Hypothesis state machines.
 
-Rule 1: nothing moves between two calls, so a plain function may look at the state of every task. Rule 2: time stands
-still too, until `advance`. Rule 3: a task that fails ends the run, and the next call raises its error.
+Nothing moves between two calls, so a plain function may inspect the state of every task. Time stands still too, until
+`advance`. A failing task ends the run, and the next call raises its error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 PUMP_TIMEOUT_S: Final = 10.0
-"""Trio has to want something from its host within this real time, or it hangs."""
+"""Real-time limit within which Trio must call its host, or it hangs."""
 
 
 @final
@@ -69,7 +69,7 @@ class VirtualLoop:
             self._wishes.get(timeout=PUMP_TIMEOUT_S)()
 
     def run(self, function: Callable[[*Ts], Awaitable[T]], *args: *Ts) -> T:
-        """Run an async function to its end, everything else beside it, and return what it returns."""
+        """Run an async function to its end, with all other tasks beside it, and return its result."""
         results: list[outcome.Outcome[T]] = []
 
         async def capture() -> None:
@@ -87,11 +87,11 @@ class VirtualLoop:
         self._nursery.start_soon(function, *args)
 
     def settle(self) -> None:
-        """Let every task run until all of them wait for something; time stands still."""
+        """Run all tasks until each of them waits; time stands still."""
         self.run(trio.testing.wait_all_tasks_blocked)
 
     def advance(self, seconds: float) -> None:
-        """Let virtual time pass, stopping at each deadline on the way, and settle."""
+        """Advance virtual time, stopping at each deadline on the way, and settle."""
         end = self.clock.current_time() + seconds
         self.settle()
         while (now := self.clock.current_time()) < end:
@@ -99,9 +99,9 @@ class VirtualLoop:
             self.settle()
 
     def close(self) -> None:
-        """Cancel what still runs and wait for its end; raises what failed. A second call does nothing.
+        """Cancel running tasks and wait for their end; raise their errors. A second call does nothing.
 
-        Whoever is shielded gets the virtual time that it needs.
+        Shielded tasks get the virtual time that they need.
         """
         if self._done is None:
             assert self._nursery is not None
@@ -122,5 +122,5 @@ async def _cancel(nursery: trio.Nursery) -> None:
 
 
 async def _seconds_to_next_deadline() -> float:
-    # A deadline that has passed is handled in the next settling; jump a little to get there.
+    # A deadline that has passed is handled in the next settling; a small jump leads there.
     return max(trio.lowlevel.current_statistics().seconds_to_next_deadline, 1e-6)

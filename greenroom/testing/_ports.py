@@ -1,4 +1,4 @@
-"""The world of a test: seeded ids and chance, a clock that only Trio's virtual time moves, no threads."""
+"""Ports for tests: seeded ids and randomness, a clock driven by Trio's virtual time, no threads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import trio
 from greenroom.core import InlineBlocking, Ports, SeededIds, SystemDisk
 
 VIRTUAL_START: Final = datetime(2026, 1, 1, tzinfo=UTC)
-"""What the wall clock of a test shows when its run begins."""
+"""Initial wall-clock time of a test."""
 
 
 @final
@@ -26,15 +26,15 @@ class VirtualClock:
         return trio.lowlevel.current_clock().current_time
 
     def wall(self) -> datetime:
-        """Return the fixed start and the virtual seconds since."""
+        """Return the fixed start plus the elapsed virtual seconds."""
         return VIRTUAL_START + timedelta(seconds=trio.current_time())
 
 
 def virtual_ports(seed: int = 0) -> Ports:
-    """Return ports for one run of a test: the same seed gives the same ids, the same chance and the same times.
+    """Return ports for one run of a test: the same seed gives the same ids, randomness and times.
 
-    To be used under `trio.testing.MockClock`, as `run_virtual` does. The disk is the real one, and nobody waits for
-    its device.
+    Use them under `trio.testing.MockClock`, as `run_virtual` does. The disk is the real one, without waiting for its
+    device.
     """
     return Ports(
         clock=VirtualClock(),

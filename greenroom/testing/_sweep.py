@@ -1,6 +1,6 @@
 """The exhaustive sweep: one run for every scheduler step, with a cancel, an abort or a kill just before that step.
 
-No luck is involved: a scenario of 80 steps is run 81 times, and each result is the caller's to check (kernel 5, I-30).
+No luck is involved: a scenario of 80 steps is run 81 times, and the caller checks each result (I-30).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class CancelAt(trio.abc.Instrument):
     """Counts scheduler steps, and strikes just before some of them.
 
     Attributes:
-        count: Steps so far.
-        struck: The steps at which there was something to strike at.
+        count: Number of steps so far.
+        struck: The steps at which there was something to strike.
     """
 
     def __init__(self, steps: Iterable[int] = ()) -> None:
@@ -38,25 +38,25 @@ class CancelAt(trio.abc.Instrument):
         self._error: BaseException | None = None
 
     def aim(self, strike: Strike) -> None:
-        """Say what is done at the chosen steps, from now on: `scope.cancel`, `ref.abort_turn`, `ref.kill`."""
+        """Set the strike of the chosen steps from now on: `scope.cancel`, `ref.abort_turn`, `ref.kill`."""
         self._strike = strike
 
     def rest(self) -> None:
-        """Do nothing at the chosen steps any more."""
+        """Remove the strike."""
         self._strike = None
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        """Trio calls this before each step of each task."""
+        """Count a step, and strike if chosen; called by Trio before each step of each task."""
         step, self.count = self.count, self.count + 1
         if step in self._steps and self._strike is not None and self._error is None:
             self.struck.append(step)
-            # What a strike raises, Trio would only log, and drop the instrument; `check` raises it after the run.
+            # Trio would log a strike's error and drop the instrument; `check` raises it after the run.
             result = outcome.capture(self._strike)
             if isinstance(result, outcome.Error):
                 self._error = result.error
 
     def check(self) -> None:
-        """Raise what a strike raised. To be called after the run: inside it, Trio would only drop the instrument."""
+        """Raise the error of a strike. Call it after the run: within it, Trio would only drop the instrument."""
         if self._error is not None:
             raise self._error
 
