@@ -22,8 +22,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from greenroom.core import Closed
 from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane, Lease, MailboxPolicy, MailboxStatistics
-from greenroom.testing._conformance_model import Letter, Model
-from greenroom.testing._loop import VirtualLoop
+from greenroom.testing._conformance_model import MailboxModel, ModelLetter
+from greenroom.testing._virtual_loop import VirtualLoop
 
 CAPACITY: Final = 24
 CAPACITY_BYTES: Final = 30
@@ -69,7 +69,7 @@ class Waiter:
     """A waiting task, and its end."""
 
     scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
-    letter: Letter | None = None
+    letter: ModelLetter | None = None
     end: str = ""
     lease: Lease[int] | None = None
 
@@ -79,7 +79,7 @@ class Handed:
     """A lease of the mailbox with its expected content."""
 
     lease: Lease[int]
-    letters: list[Letter]
+    letters: list[ModelLetter]
 
 
 class MailboxConformance(RuleBasedStateMachine):
@@ -91,7 +91,7 @@ class MailboxConformance(RuleBasedStateMachine):
         self.dead: list[tuple[int, str]] = []
         policy = MailboxPolicy(capacity=CAPACITY, capacity_bytes=CAPACITY_BYTES, stash_capacity=STASH_CAPACITY)
         self.mailbox = self.make_mailbox(policy, self.bury)
-        self.model = Model(CAPACITY, CAPACITY_BYTES, STASH_CAPACITY)
+        self.model = MailboxModel(CAPACITY, CAPACITY_BYTES, STASH_CAPACITY)
         self.number = 0
         self.handed: list[Handed] = []
         self.putting: list[Waiter] = []
@@ -107,9 +107,9 @@ class MailboxConformance(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.loop.close()
 
-    def letter(self, lane: Lane, size_bytes: int, *, is_system: bool = False) -> Letter:
+    def letter(self, lane: Lane, size_bytes: int, *, is_system: bool = False) -> ModelLetter:
         self.number += 1
-        return Letter(self.number, lane, size_bytes, is_counted=lane is not Lane.NOW and not is_system)
+        return ModelLetter(self.number, lane, size_bytes, is_counted=lane is not Lane.NOW and not is_system)
 
     def settle(self) -> None:
         """Run all tasks, and compare the waiting consumer's message with the model's."""
@@ -128,7 +128,7 @@ class MailboxConformance(RuleBasedStateMachine):
             assert waiter.lease is not None
             self.take_over(waiter.lease, [expected])
 
-    def take_over(self, lease: Lease[int], letters: list[Letter]) -> None:
+    def take_over(self, lease: Lease[int], letters: list[ModelLetter]) -> None:
         assert list(lease.messages) == [letter.number for letter in letters]
         if letters:
             self.handed.append(Handed(lease, letters))
@@ -224,7 +224,7 @@ class MailboxConformance(RuleBasedStateMachine):
     @precondition(lambda self: self.getting is None)
     @rule(limit=st.integers(1, 20), lanes=st.sets(LANES, min_size=1))
     def drain(self, limit: int, lanes: set[Lane]) -> None:
-        letters: list[Letter] = []
+        letters: list[ModelLetter] = []
         while len(letters) < limit and (letter := self.model.take(lanes)) is not None:
             letters.append(letter)
         if letters:

@@ -16,7 +16,7 @@ MAX_ATTEMPTS: Final = 3
 
 
 @attrs.define(eq=False)
-class Letter:
+class ModelLetter:
     """One message."""
 
     number: int
@@ -28,24 +28,24 @@ class Letter:
     """Position among the accepted ones; a producer that waited comes later than it arrived."""
 
 
-class Model:
+class MailboxModel:
     """Lanes, credit, capacity, producers, leases, dead letters."""
 
     def __init__(self, capacity: int, capacity_bytes: int, stash_capacity: int = 0) -> None:
         self.capacity = capacity
         self.stash_capacity = stash_capacity
         self.capacity_bytes = capacity_bytes
-        self.lanes: dict[Lane, deque[Letter]] = {lane: deque() for lane in Lane}
-        self.leased: list[Letter] = []
-        self.stash: list[Letter] = []
-        self.producers: list[Letter] = []
+        self.lanes: dict[Lane, deque[ModelLetter]] = {lane: deque() for lane in Lane}
+        self.leased: list[ModelLetter] = []
+        self.stash: list[ModelLetter] = []
+        self.producers: list[ModelLetter] = []
         self.dead: list[tuple[int, str]] = []
         self.acked: list[int] = []
         self.accepted = 0
         self.overtakings = 0
         self.is_closed = False
 
-    def held(self) -> list[Letter]:
+    def held(self) -> list[ModelLetter]:
         """Return the messages that count towards the capacity."""
         return [
             letter for queue in (*self.lanes.values(), self.leased, self.stash) for letter in queue if letter.is_counted
@@ -58,7 +58,7 @@ class Model:
             len(held) < self.capacity and sum(letter.size_bytes for letter in held) + size_bytes <= self.capacity_bytes
         )
 
-    def put(self, letter: Letter) -> str:
+    def put(self, letter: ModelLetter) -> str:
         """Put without waiting; return the result."""
         if self.is_closed:
             return "closed"
@@ -67,7 +67,7 @@ class Model:
         self.accept(letter)
         return "accepted"
 
-    def accept(self, letter: Letter) -> None:
+    def accept(self, letter: ModelLetter) -> None:
         """Accept a message."""
         self.lanes[letter.lane].append(letter)
         self.accepted += 1
@@ -78,9 +78,9 @@ class Model:
         while self.producers and self.has_room(self.producers[0].size_bytes):
             self.accept(self.producers.pop(0))
 
-    def take(self, lanes: Iterable[Lane] = tuple(Lane)) -> Letter | None:
+    def take(self, lanes: Iterable[Lane] = tuple(Lane)) -> ModelLetter | None:
         """Lease the next message of some lanes."""
-        now, next_, later = (self.lanes[lane] if lane in set(lanes) else deque[Letter]() for lane in Lane)
+        now, next_, later = (self.lanes[lane] if lane in set(lanes) else deque[ModelLetter]() for lane in Lane)
         is_credited = {Lane.NEXT, Lane.LATER} <= set(lanes)
         if now:
             letter = now.popleft()
@@ -96,13 +96,13 @@ class Model:
         self.leased.append(letter)
         return letter
 
-    def ack(self, letter: Letter) -> None:
+    def ack(self, letter: ModelLetter) -> None:
         """Remove a leased message."""
         self.leased.remove(letter)
         self.acked.append(letter.number)
         self.admit()
 
-    def nack(self, letter: Letter) -> None:
+    def nack(self, letter: ModelLetter) -> None:
         """Return a leased message to its lane, or bury it."""
         self.leased.remove(letter)
         if self.is_closed:
@@ -114,7 +114,7 @@ class Model:
             self.lanes[letter.lane].appendleft(letter)
         self.admit()
 
-    def postpone(self, letter: Letter, *, counts: bool = False) -> None:
+    def postpone(self, letter: ModelLetter, *, counts: bool = False) -> None:
         """Set a leased message aside until `recall`, or bury it."""
         self.leased.remove(letter)
         if self.is_closed or len(self.stash) == self.stash_capacity:
@@ -126,7 +126,7 @@ class Model:
             self.stash.append(letter)
         self.admit()
 
-    def withdraw(self, letter: Letter) -> None:
+    def withdraw(self, letter: ModelLetter) -> None:
         """Remove a waiting message from its lane."""
         for queue in (*self.lanes.values(), self.stash):
             if letter in queue:

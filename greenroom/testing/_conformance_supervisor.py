@@ -4,7 +4,7 @@
         def open(self, sim, spec):
             return sim.open_runtime(spec)
 
-A supervisor is used through `Opened` and refs alone; its children note what happens. Each test explores several
+A supervisor is used through `OpenedSupervisor` and refs alone; its children note what happens. Each test explores several
 schedules in virtual time.
 """
 
@@ -74,7 +74,7 @@ class NeverReady(Child):
         raise Crash(self._name)
 
 
-class Opened(Protocol):
+class OpenedSupervisor(Protocol):
     """The interface of an open supervisor."""
 
     async def spawn(
@@ -90,7 +90,7 @@ class SupervisorConformance:
     schedules: ClassVar[int] = 15
     """Number of schedules for each test."""
 
-    def open(self, sim: Sim, spec: SupervisorSpec) -> AbstractAsyncContextManager[Opened]:
+    def open(self, sim: Sim, spec: SupervisorSpec) -> AbstractAsyncContextManager[OpenedSupervisor]:
         """Open a supervisor on the ports and the recorder of a run; leaving the block ends its children in order.
 
         If it gives up, the block is cancelled and raises `RuntimeFailed`.

@@ -18,12 +18,12 @@ import trio.testing
 
 from greenroom.core import Ports, Record, Recorder, UsageError, arm_points, event_of
 from greenroom.supervisor import Runtime, SupervisorSpec, open_runtime
+from greenroom.testing._cancel_sweep import Strike
 from greenroom.testing._monitors import Hot, Monitor, NotQuiescent, Read
-from greenroom.testing._ports import virtual_ports
 from greenroom.testing._scheduler import ChoiceRNG, Chooser, installed
 from greenroom.testing._search import Trail
-from greenroom.testing._sweep import Strike
 from greenroom.testing._virtual import record_lines
+from greenroom.testing._virtual_ports import virtual_ports
 
 RING: Final = 100_000
 """Number of records that a run keeps."""

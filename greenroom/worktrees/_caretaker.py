@@ -19,7 +19,7 @@ from greenroom.worktrees._cleanup import LOCK_REASON, Commits, WorktreeState, lo
 from greenroom.worktrees._creation import WorktreeHooks, undo
 from greenroom.worktrees._errors import WorktreeError
 from greenroom.worktrees._events import WorktreeKept, WorktreeRemovalIntended, WorktreeRemoved, about
-from greenroom.worktrees._repository import GitRunner, list_worktrees
+from greenroom.worktrees._git_runner import GitRunner, list_worktrees
 from greenroom.worktrees._settings import WorktreeSettings
 
 _DAY_S: Final = 24 * 3600.0

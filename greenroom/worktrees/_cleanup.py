@@ -15,7 +15,7 @@ import attrs
 
 from greenroom.worktrees._claims import Worktree
 from greenroom.worktrees._errors import WorktreeError
-from greenroom.worktrees._repository import GitRunner, list_worktrees
+from greenroom.worktrees._git_runner import GitRunner, list_worktrees
 
 LOCK_REASON: Final = "greenroom"
 """Prefix of the reason of greenroom's locks."""

@@ -18,7 +18,7 @@ import trio
 from greenroom.worktrees._claims import Worktree
 from greenroom.worktrees._cleanup import LOCK_REASON
 from greenroom.worktrees._errors import UnsafeWorktree, WorktreeError
-from greenroom.worktrees._repository import GitRunner, Repository, last_line
+from greenroom.worktrees._git_runner import GitRunner, Repository, last_line
 from greenroom.worktrees._settings import (
     CLEANUP_TIMEOUT_S,
     FETCH_AGE_S,

@@ -40,8 +40,8 @@ from greenroom.worktrees._events import (
     WorktreeNotMade,
     about,
 )
+from greenroom.worktrees._git_runner import GitRunner, Repository, find_repository, list_worktrees
 from greenroom.worktrees._holds import HeldWorktree, Hold
-from greenroom.worktrees._repository import GitRunner, Repository, find_repository, list_worktrees
 from greenroom.worktrees._run_process import RunProcess, run_process
 from greenroom.worktrees._settings import CLEANUP_TIMEOUT_S, WorktreeSettings
 from greenroom.worktrees._worktree_names import agent_name, branch_of, check_name, nth_name, random_name
