@@ -96,7 +96,7 @@ async def agents_on_disk(agents: int, folders: Iterator[Path]) -> None:
     ports = Ports()
     recorder = Recorder(ports.clock.bind())
     async with (
-        open_journal(run_folder, ports=ports, recorder=recorder, catalogue=EVENTS) as journal,
+        open_journal(run_folder, ports=ports, recorder=recorder, catalog=EVENTS) as journal,
         open_runtime(ports=ports, recorder=recorder) as runtime,
     ):
         services = AgentServices(

@@ -10,7 +10,7 @@ import attrs
 from greenroom.actors import Request
 from greenroom.agents._compaction import Compact
 from greenroom.core import frame
-from greenroom.inbox import HUMAN, UNCLASSIFIED, Entry, Item, Kind, Origin, OriginKind, peer
+from greenroom.inbox import HUMAN, UNCLASSIFIED, EntryKind, InboxItem, Origin, OriginKind, WaitingEntry, peer
 from greenroom.models import ToolUseBlock, Usage
 from greenroom.skills import Rendered
 
@@ -38,7 +38,7 @@ def _note_origin(note: Note) -> Origin:
 
 
 @attrs.frozen
-class Note(Entry):
+class Note(WaitingEntry):
     """Text for an agent, with where it came from; nobody waits for an answer. It never counts as the user's consent."""
 
     text: str
@@ -100,28 +100,28 @@ class Prompt(Request[Answer]):
     """Where the turn leaves what it had said, for an asker who gets an error instead of an answer."""
 
 
-Input: TypeAlias = Note | Work | Prompt | Compact | Item
+Input: TypeAlias = Note | Work | Prompt | Compact | InboxItem
 """What an agent can be sent."""
 
 
-def origin_of(message: Note | Work | Prompt | Item) -> Origin:
+def origin_of(message: Note | Work | Prompt | InboxItem) -> Origin:
     """Return where something comes from; who asks a prompt speaks for the user."""
-    if isinstance(message, Entry):
+    if isinstance(message, WaitingEntry):
         return message.origin
     return HUMAN if isinstance(message, Prompt) else UNCLASSIFIED
 
 
 def prompt_id_of(message: Input) -> str | None:
     """Return the id of the user's message, which its line in the transcript has too; None of all else (agents 3.20)."""
-    if not isinstance(message, Prompt | Item) or not message.uuid or not origin_of(message).is_consent:
+    if not isinstance(message, Prompt | InboxItem) or not message.uuid or not origin_of(message).is_consent:
         return None
-    is_answer = isinstance(message, Item) and message.kind is Kind.ORPHANED_PERMISSION  # it has no line
+    is_answer = isinstance(message, InboxItem) and message.kind is EntryKind.ORPHANED_PERMISSION  # it has no line
     return None if is_answer else message.uuid
 
 
-def is_meta(message: Note | Work | Prompt | Item) -> bool:
+def is_meta(message: Note | Work | Prompt | InboxItem) -> bool:
     """Whether it is for the model only."""
-    return message.is_meta if isinstance(message, Entry) else isinstance(message, Prompt) and message.is_hidden
+    return message.is_meta if isinstance(message, WaitingEntry) else isinstance(message, Prompt) and message.is_hidden
 
 
 def notices_of(messages: Iterable[object]) -> dict[str, str]:
@@ -129,12 +129,14 @@ def notices_of(messages: Iterable[object]) -> dict[str, str]:
     return {one.notice: one.status for one in messages if isinstance(one, Note) and one.notice}
 
 
-def render(message: Note | Work | Prompt | Item) -> str:
+def render(message: Note | Work | Prompt | InboxItem) -> str:
     """Return what the model reads; a message from another agent, or from a channel, says whose it is."""
-    name = message.origin.name if isinstance(message, Item) else message.sender if isinstance(message, Note) else ""
+    name = (
+        message.origin.name if isinstance(message, InboxItem) else message.sender if isinstance(message, Note) else ""
+    )
     if not name:
         return message.text
-    if isinstance(message, Item) and message.origin.kind is OriginKind.CHANNEL:
+    if isinstance(message, InboxItem) and message.origin.kind is OriginKind.CHANNEL:
         return frame("channel", message.text, {"source": name})
     about = message.about if isinstance(message, Note) else {}
     return frame("teammate-message", message.text, {"teammate_id": name, **about})

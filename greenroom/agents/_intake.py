@@ -23,7 +23,7 @@ from greenroom.agents._turn import AgentTurn
 from greenroom.core import REMINDER, GreenroomError, JournalError, fields, reminder, wrap
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import UserPromptExpansionInput, UserPromptSubmitInput
-from greenroom.inbox import Entry, Item, Kind, plan_edge, plan_messages, plan_turn
+from greenroom.inbox import EntryKind, InboxItem, WaitingEntry, plan_edge, plan_messages, plan_turn
 from greenroom.mailbox import Envelope
 from greenroom.models import ToolResultBlock, ToolUseBlock
 from greenroom.permissions import Allow, Deny
@@ -39,7 +39,7 @@ WAITS_CUT: Final = 3
 # --- what the model reads -----------------------------------------------------------------------------------------------
 
 
-async def take_in(turn: AgentTurn, message: Note | Work | Prompt | Item) -> Rendered | None:
+async def take_in(turn: AgentTurn, message: Note | Work | Prompt | InboxItem) -> Rendered | None:
     """Append what a turn begins with, and what it takes up beside it; a long turn never feeds an input twice.
 
     It waits only where a command is read or hooks are asked. Cancelled, it has taken nothing.
@@ -54,7 +54,7 @@ async def take_in(turn: AgentTurn, message: Note | Work | Prompt | Item) -> Rend
     """
     home, origin = turn.home, origin_of(message)
     text, skills = render(message), message.skills if isinstance(message, Prompt) else ()
-    if isinstance(message, Item) and message.is_command:
+    if isinstance(message, InboxItem) and message.is_command:
         text, skills = await home.ports.read_prompt(home, message.text)
     turn.state.begin_with(origin)
     if origin.is_consent:  # notices and mates take nothing from what the user's words gave
@@ -66,7 +66,7 @@ async def take_in(turn: AgentTurn, message: Note | Work | Prompt | Item) -> Rend
             return skills[0]
         for rendered in skills:
             home.ports.take_up(home, rendered)
-    first = message if isinstance(message, Entry) else None
+    first = message if isinstance(message, WaitingEntry) else None
     is_hidden = is_meta(message)
 
     def plan(waiting: Sequence[Envelope[Any]]) -> Sequence[Envelope[Any]]:
@@ -74,7 +74,7 @@ async def take_in(turn: AgentTurn, message: Note | Work | Prompt | Item) -> Rend
         return () if is_by_itself else plan_turn(first, waiting, trio.current_time())
 
     with turn.ctx.pick(plan) as lease:
-        others: list[Note | Item] = []
+        others: list[Note | InboxItem] = []
         if origin.is_consent:  # else it is said first: an interrupt while hooks look at the others must not lose it
             others = await _admit(turn, lease.messages)
         quiet = home.pending.take_quiet()
@@ -99,9 +99,9 @@ async def take_in(turn: AgentTurn, message: Note | Work | Prompt | Item) -> Rend
     return None
 
 
-def _uuid_of(turn: AgentTurn, message: Note | Work | Prompt | Item) -> str:
+def _uuid_of(turn: AgentTurn, message: Note | Work | Prompt | InboxItem) -> str:
     """Return the uuid for the line of the message with which a turn begins; empty where any will do."""
-    return turn.state.prompt_id or (message.uuid if isinstance(message, Item | Prompt) else "")
+    return turn.state.prompt_id or (message.uuid if isinstance(message, InboxItem | Prompt) else "")
 
 
 async def _expand(turn: AgentTurn, skills: Iterable[Rendered]) -> None:
@@ -194,12 +194,12 @@ def say_results(turn: AgentTurn, results: Sequence[ToolResultBlock]) -> None:
     turn.conversation.say(texts, results, notices=notices_of(quiet))
 
 
-async def _admit(turn: AgentTurn, entries: Sequence[Note | Item]) -> list[Note | Item]:
+async def _admit(turn: AgentTurn, entries: Sequence[Note | InboxItem]) -> list[Note | InboxItem]:
     """Return those of the entries that still count, and that hooks let the model see."""
     if not entries:
         return []
     now_s = trio.current_time()
-    kept: list[Note | Item] = []
+    kept: list[Note | InboxItem] = []
     for entry in entries:
         if entry.is_expired(now_s):
             continue
@@ -212,10 +212,10 @@ async def _admit(turn: AgentTurn, entries: Sequence[Note | Item]) -> list[Note |
     return kept
 
 
-def _say(turn: AgentTurn, entries: Sequence[Note | Item]) -> None:
+def _say(turn: AgentTurn, entries: Sequence[Note | InboxItem]) -> None:
     for group in plan_messages(entries):
         one = group[0]
-        uuid = one.uuid if isinstance(one, Item) and len(group) == 1 else ""
+        uuid = one.uuid if isinstance(one, InboxItem) and len(group) == 1 else ""
         turn.conversation.say(
             [*map(render, group)], is_hidden=one.is_meta, origin=one.origin, uuid=uuid, notices=notices_of(group)
         )
@@ -227,24 +227,24 @@ def _tell_taken(turn: AgentTurn, messages: Iterable[object]) -> None:
     home = turn.home
     for one in messages:
         _note_words(home, one)
-        if home.profile.refusals is not None and isinstance(one, Item | Prompt) and origin_of(one).is_consent:
+        if home.profile.refusals is not None and isinstance(one, InboxItem | Prompt) and origin_of(one).is_consent:
             home.profile.refusals.clear()
-        if isinstance(one, Item | Prompt) and one.uuid and origin_of(one).is_consent:
+        if isinstance(one, InboxItem | Prompt) and one.uuid and origin_of(one).is_consent:
             home.ports.note_said(one.uuid)
         if isinstance(one, Note):
             home.pending.note_read(one.notice)
             if one.on_read is not None:
                 one.on_read()
-        elif isinstance(one, Item):
+        elif isinstance(one, InboxItem):
             home.ports.note_taken(one.uuid)
 
 
 def _note_words(home: AgentState, message: object) -> None:
     """Take down for the reviewer of auto mode what the user said, or what the agent was told by others; by whose it is."""
     auto = home.services.auto
-    if auto is None or not isinstance(message, Note | Work | Prompt | Item) or is_meta(message):
+    if auto is None or not isinstance(message, Note | Work | Prompt | InboxItem) or is_meta(message):
         return
-    if isinstance(message, Item) and message.kind is Kind.ORPHANED_PERMISSION:
+    if isinstance(message, InboxItem) and message.kind is EntryKind.ORPHANED_PERMISSION:
         return  # its text is the id of a call, which a model has made up
     if origin_of(message).is_consent:
         auto.hear(_words(message))
@@ -252,11 +252,11 @@ def _note_words(home: AgentState, message: object) -> None:
         home.review.add_task(render(message))
 
 
-def _words(message: Note | Work | Prompt | Item) -> str:
+def _words(message: Note | Work | Prompt | InboxItem) -> str:
     """Return what the user said in so many words: of a command by `/name` the command, not the text that it stands for."""
     if isinstance(message, Prompt) and message.typed:
         return message.typed
-    if isinstance(message, Item) and message.kind is Kind.BASH:
+    if isinstance(message, InboxItem) and message.kind is EntryKind.BASH:
         return f"! {message.text}"
     return message.text
 
@@ -264,7 +264,7 @@ def _words(message: Note | Work | Prompt | Item) -> str:
 # --- what is not for the model -----------------------------------------------------------------------------------------
 
 
-async def carry_out(turn: AgentTurn, item: Item) -> bool:
+async def carry_out(turn: AgentTurn, item: InboxItem) -> bool:
     """Do what the user wants done, and say whether the model is to go on from there. It is never done twice.
 
     Raises:
@@ -272,7 +272,7 @@ async def carry_out(turn: AgentTurn, item: Item) -> bool:
     """
     turn.ctx.acknowledge()
     _tell_taken(turn, [item])
-    if item.kind is Kind.BASH:
+    if item.kind is EntryKind.BASH:
         turn.conversation.close_open_calls()
         await _run_entry(turn, item)
         return False
@@ -280,7 +280,7 @@ async def carry_out(turn: AgentTurn, item: Item) -> bool:
     return call is not None and await _settle(turn, call, item.answer)
 
 
-async def _run_entry(turn: AgentTurn, item: Item) -> None:
+async def _run_entry(turn: AgentTurn, item: InboxItem) -> None:
     """Run a command line of the user's; the model reads with the next message what came of it."""
     out, error = "", CUT_OFF
     turn.home.note_activity(item.text)
@@ -297,7 +297,7 @@ async def _run_entry(turn: AgentTurn, item: Item) -> None:
         turn.conversation.say([text], origin=item.origin, uuid=item.uuid, is_at_rest=True)
 
 
-async def run_skill(turn: AgentTurn, message: Note | Work | Prompt | Item, rendered: Rendered) -> str:
+async def run_skill(turn: AgentTurn, message: Note | Work | Prompt | InboxItem, rendered: Rendered) -> str:
     """Run a skill of the user's as an agent of its own and return what it said; the model reads it with the next message.
 
     Raises:

@@ -50,7 +50,7 @@ from greenroom.hooks.inputs import (
     SubagentStopInput,
     UserPromptSubmitInput,
 )
-from greenroom.inbox import ALONE, Entry, Item
+from greenroom.inbox import ALONE, InboxItem, WaitingEntry
 from greenroom.models import (
     LongAnswer,
     ModelRequest,
@@ -119,7 +119,7 @@ class Rounds:
                 not isinstance(message, Compact) and origin_of(message).is_consent
             )
             home.answer_tool.begin(is_wanted=is_asked)
-        if isinstance(message, Entry) and message.is_expired(trio.current_time()):
+        if isinstance(message, WaitingEntry) and message.is_expired(trio.current_time()):
             return
         turn.state.name_prompt(prompt_id_of(message))
         turn.set_awaited(is_awaited=isinstance(message, Prompt))
@@ -152,7 +152,7 @@ class Rounds:
         turn = self._turn
         if isinstance(message, Prompt) and message.settles:
             return partial(self._settle, message.settles)
-        if isinstance(message, Item) and message.kind in ALONE:
+        if isinstance(message, InboxItem) and message.kind in ALONE:
             if await carry_out(turn, message):
                 return self._run_rounds
             await checkpoint_if_cancelled()

@@ -8,12 +8,12 @@ from typing import Final
 
 from greenroom.cli._page import RUN, Page, facts_of, paths_of, worded
 from greenroom.cli._replay_table import rows
-from greenroom.trace import Entry, JournalText, Moment
+from greenroom.trace import Entry, JournalText, RecentMoment
 
 NOTHING: Final = "nothing was kept: nothing failed, or the journal has all there is to know of what did"
 
 
-def recent(journal: JournalText, moments: Iterable[Moment], *, chosen: AbstractSet[str] | None) -> Page:
+def recent(journal: JournalText, moments: Iterable[RecentMoment], *, chosen: AbstractSet[str] | None) -> Page:
     """List the moments that were kept, the latest last; with `chosen`, only what is about those actors."""
     by_seq, paths = {entry.seq: entry for entry in journal.entries}, paths_of(journal.entries)
     shown = [(one, _about(one, chosen)) for one in moments if one.seq in by_seq]  # `--at` leaves the later ones out
@@ -25,11 +25,11 @@ def recent(journal: JournalText, moments: Iterable[Moment], *, chosen: AbstractS
     return Page(facts={"moments": facts}, lines=lines or [NOTHING])
 
 
-def _about(moment: Moment, chosen: AbstractSet[str] | None) -> Sequence[Entry]:
+def _about(moment: RecentMoment, chosen: AbstractSet[str] | None) -> Sequence[Entry]:
     return [one for one in moment.entries if chosen is None or one.event.actor in chosen]
 
 
-def _lines(moment: Moment, at: Entry, entries: Sequence[Entry], paths: Mapping[str, str]) -> Iterator[str]:
+def _lines(moment: RecentMoment, at: Entry, entries: Sequence[Entry], paths: Mapping[str, str]) -> Iterator[str]:
     if moment.why == at.kind:
         who = paths.get(at.event.actor, at.event.actor) or RUN
         yield f"around event {moment.seq}, {at.kind} of {who}: {worded(at, paths)}"

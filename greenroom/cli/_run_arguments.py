@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from greenroom.agents import checked_schema
 from greenroom.core import UsageError
-from greenroom.core.sources import Entry, words
+from greenroom.core.sources import FieldEntry, words
 from greenroom.permissions import Effect, Scope, Source, parse_rule
 
 InputFormat: TypeAlias = Literal["text", "stream-json"]
@@ -121,7 +121,7 @@ def read_rules(flag: str, given: Sequence[str], effect: Effect) -> list[str]:
         UsageError: One of them is none.
     """
     split = words(on_spaces=True)
-    rules = [rule for one in given for rule in split(Entry(one, one))]
+    rules = [rule for one in given for rule in split(FieldEntry(one, one))]
     for rule in rules:
         _, problem = parse_rule(rule, effect, Source(scope=Scope.CLI, name=flag))
         if problem is not None:

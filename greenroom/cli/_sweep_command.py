@@ -16,7 +16,7 @@ from greenroom.cli._page import Page, counted
 from greenroom.core import SystemClock, UsageError
 from greenroom.core.sources import Kind, find_places
 from greenroom.session import SettingSource, SweepReport, load_settings, sweep_runs
-from greenroom.store import CLEANUP_PERIOD_DAYS, RetentionSettings, Verdict
+from greenroom.store import CLEANUP_PERIOD_DAYS, RetentionSettings, RetentionVerdict
 from greenroom.terminal import note, typed
 from greenroom.trace import runs_folder
 from greenroom.worktrees import Fate, NoRepository, Release, WorktreeError, Worktrees, WorktreeSettings
@@ -136,5 +136,5 @@ def _first(*values: Any) -> Any:
     return next((one for one in values if one is not None), None)
 
 
-def _facts(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+def _facts(verdicts: Sequence[RetentionVerdict]) -> list[dict[str, Any]]:
     return [{"run": one.run.id, "bytes": one.run.size_bytes, "why": one.why} for one in verdicts]

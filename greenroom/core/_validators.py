@@ -1,10 +1,10 @@
-"""Checks of the fields of specs, in the step in which one is made: the kind of each value, by its annotation, and its range.
+"""Validation of spec fields at construction: the type of each value, by its annotation, and its range.
 
     @attrs.frozen(kw_only=True, field_transformer=checked)
     class Backoff:
         first_s: float = attrs.field(default=0.1, validator=not_negative)
 
-What does not fit is a `BadValue`, which names the class, the field and the value. Must not know: which specs there are.
+A value that does not fit raises `BadValue`, which names the class, the field and the value.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _NAMES: Final = {type(None): "None", str: "text", int: "a whole number", float: 
 
 @final
 class BadValue(UsageError, ValueError):
-    """A field of a spec was given what it cannot be.
+    """A field of a spec was given an invalid value.
 
     Attributes:
-        problem: What is wrong, without the name of the class.
+        problem: The problem, without the name of the class.
     """
 
     def __init__(self, owner: str, problem: str) -> None:
@@ -42,13 +42,13 @@ class BadValue(UsageError, ValueError):
 
 
 def checked(_: type, fields: list[attrs.Attribute[Any]]) -> list[attrs.Attribute[Any]]:
-    """Make attrs check every field of a class, before the validators that it has: a `field_transformer`."""
+    """Add a type check to every field of a class, before its own validators: a `field_transformer`."""
     return [field.evolve(validator=_Check(field.validator)) for field in fields]
 
 
 @final
 class _Check:
-    """The validator of one field: its kind, then what its class says of it."""
+    """The validator of one field: its type, then the validator that its class declares."""
 
     def __init__(self, then: Callable[[Any, attrs.Attribute[Any], Any], object] | None) -> None:
         self._then = then
@@ -81,10 +81,9 @@ def _hints(owner: Any) -> Mapping[str, Any]:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """True if a value is of the kind that an annotation names; what cannot be looked at fits.
+    """True if a value is of the type that an annotation names; values that cannot be examined fit.
 
-    A whole number fits where a number may be, a bool nowhere but where a bool may be, a list where a tuple of one kind may be,
-    text not where a sequence may be.
+    A whole number fits a number, a bool only a bool, a list a tuple of one type, and text never a sequence.
     """
     if hint is Any:
         return True
@@ -92,18 +91,18 @@ def fits(value: Any, hint: Any) -> bool:
     if origin is Annotated:
         return fits(value, args[0])
     if origin in _UNIONS:
-        return any(fits(value, one) for one in args)
+        return any(fits(value, argument) for argument in args)
     if origin is Literal:
-        return any(value == one and type(value) is type(one) for one in args)
+        return any(value == word and type(value) is type(word) for word in args)
     if origin in _SEQUENCES or hint in _SEQUENCES:
         return _fits_sequence(value, origin, args)
     if origin in {Mapping, dict} or hint in {Mapping, dict}:
         kinds = args or (Any, Any)
         return isinstance(value, Mapping) and all(
-            fits(key, kinds[0]) and fits(one, kinds[1]) for key, one in value.items()
+            fits(key, kinds[0]) and fits(entry, kinds[1]) for key, entry in value.items()
         )
     if origin in {frozenset, set}:
-        return isinstance(value, frozenset | set) and all(fits(one, args[0]) for one in value)
+        return isinstance(value, frozenset | set) and all(fits(element, args[0]) for element in value)
     if origin is Callable or hint is Callable or _is_callable_alias(hint):
         return callable(value)
     if hint is Decimal and isinstance(value, int) and not isinstance(value, bool):
@@ -123,15 +122,15 @@ def _is_callable_alias(hint: Any) -> bool:
 def _fits_sequence(value: Any, origin: Any, args: tuple[Any, ...]) -> bool:
     if isinstance(value, str | bytes | Mapping):
         return False
-    if not isinstance(value, Collection):  # one that can be walked only once is not looked at
+    if not isinstance(value, Collection):  # an iterator is not consumed
         return origin is Iterable and isinstance(value, Iterable)
     if origin is tuple and args and args[-1] is not ...:
         return isinstance(value, tuple) and len(value) == len(args) and all(map(fits, value, args))
-    return all(fits(one, args[0]) for one in value) if args else True
+    return all(fits(element, args[0]) for element in value) if args else True
 
 
 def in_words(hint: Any) -> str:
-    """Return what an annotation asks for, for people."""
+    """Return the type that an annotation asks for, in words."""
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return in_words(args[0])
@@ -146,7 +145,7 @@ def in_words(hint: Any) -> str:
     if _is_callable_alias(hint):
         return "a function"
     if isinstance(hint, type) and issubclass(hint, StrEnum):
-        return f"one of {', '.join(repr(str(one)) for one in hint)}"
+        return f"one of {', '.join(repr(str(word)) for word in hint)}"
     return _NAMES.get(hint) or f"of the class {getattr(hint, '__name__', hint)}"
 
 
@@ -160,7 +159,7 @@ def _plural(hint: Any) -> str:
 
 
 def as_word(words: type[E], value: E | str) -> E:
-    """Return the member of an enum that a text means; anything else as it is, for the check of the field to refuse."""
+    """Return the enum member of a text; other values unchanged, for the field check to refuse."""
     try:
         return words(value)
     except ValueError:
@@ -168,7 +167,7 @@ def as_word(words: type[E], value: E | str) -> E:
 
 
 def as_tuple(value: Iterable[str]) -> tuple[str, ...]:
-    """Return a sequence as a tuple; what is none as it is, for the check of the field to refuse."""
+    """Return a sequence as a tuple; other values unchanged, for the field check to refuse."""
     given: Any = value
     return tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else given
 
@@ -182,20 +181,20 @@ def _refuse_unless(holds: bool, attribute: attrs.Attribute[Any], constraint: str
 
 
 def positive(_: object, attribute: attrs.Attribute[Any], value: float) -> None:
-    """Accept what is above 0."""
+    """Require a value above 0."""
     _refuse_unless(value > 0, attribute, "more than 0", value)
 
 
 def not_negative(_: object, attribute: attrs.Attribute[Any], value: float) -> None:
-    """Accept 0 and what is above."""
+    """Require 0 or more."""
     _refuse_unless(value >= 0, attribute, "0 or more", value)
 
 
 def finite(_: object, attribute: attrs.Attribute[Any], value: float) -> None:
-    """Accept a number of seconds that passes: an actor that never ends would hold up its supervisor."""
+    """Require a finite number of seconds: an actor that never ends would block its supervisor."""
     _refuse_unless(0 <= value < math.inf, attribute, "a finite number of seconds, 0 or more", value)
 
 
 def at_least_one(_: object, attribute: attrs.Attribute[Any], value: float) -> None:
-    """Accept 1 and what is above."""
+    """Require 1 or more."""
     _refuse_unless(value >= 1, attribute, "1 or more", value)

@@ -29,7 +29,7 @@ from greenroom.agents import (
 from greenroom.agents.crew import Stays, delegation_from_environment, moves_calls
 from greenroom.agents.definitions import DefinitionSource, builtin_definitions
 from greenroom.agents.review import AutoMode
-from greenroom.containment import Git, MaskedDisk, Sandbox, Secrets
+from greenroom.containment import GitCalls, MaskedDisk, Sandbox, Secrets
 from greenroom.core import Event, Ports, Recorder, UsageError, open_bare_nursery
 from greenroom.core.sources import Diagnostic, FoundPlugins, Kind, Places
 from greenroom.hooks import HookServices
@@ -114,10 +114,10 @@ class Plan:
         return Secrets(self.environ)
 
     @property
-    def calls(self) -> Git:
+    def calls(self) -> GitCalls:
         """How git is called."""
         passed = (*self.settings.scalars.pass_env, *self.variables)
-        return Git(environ=self.environ, is_trusted=self.settings.is_trusted, passed=passed)
+        return GitCalls(environ=self.environ, is_trusted=self.settings.is_trusted, passed=passed)
 
     def masking(self, ports: Ports) -> Ports:
         """Return ports whose disk masks known secrets in what is recorded beside the conversations."""
@@ -234,7 +234,7 @@ async def make_plan(cwd: Path, wish: Wish, ports: Ports, *, mode: str = "", earl
 
 def _standing(cwd: Path, places: Places | None, environ: Mapping[str, str], settings: Settings) -> str:
     """Return how the repository stands, in words; empty where agents are not told. It blocks."""
-    return git_status(cwd, Git(environ=environ, is_trusted=settings.is_trusted)) if describes_place(places) else ""
+    return git_status(cwd, GitCalls(environ=environ, is_trusted=settings.is_trusted)) if describes_place(places) else ""
 
 
 def _policy_of(wish: Wish, settings: Settings, tools: ToolSet, cwd: Path, home: Path) -> tuple[Policy, list[str]]:

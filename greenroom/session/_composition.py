@@ -43,7 +43,6 @@ from greenroom.agents.memory import (
     render_memory,
     tools_with_memory,
 )
-from greenroom.containment import Git
 from greenroom.core import Ports
 from greenroom.core.sources import FoundPlugins, Places
 from greenroom.hooks import HookServices, ParsedHooks
@@ -411,7 +410,7 @@ class Composition(InForce):
             prepared.note_follow(follow_files(home, self._places, instructions, self.skills, run, found))
         git = self._git
         if home.worktree is not None:  # it is another checkout that it stands in
-            calls = Git(environ=self._environ, is_trusted=self._settings.is_trusted)
+            calls = GitCalls(environ=self._environ, is_trusted=self._settings.is_trusted)
             git = await self._ports.blocking.run(git_status, home.worktree.worktree.path, calls)
         return compose_system_prompt(
             definition,

@@ -25,7 +25,7 @@ from greenroom.session._delegation import Delegation
 from greenroom.session._main import MAIN
 from greenroom.session._resume import load_agent
 from greenroom.tasks import TEAMMATE, Task, TaskInfo
-from greenroom.teams import EXIT_PLAN_MODE, LEAD, MateView, MateWish, Member, Team
+from greenroom.teams import EXIT_PLAN_MODE, LEAD, Member, Team, TeammateSpec, TeammateView
 
 PLANS: Final = "plans"
 """The folder of a run that holds the plans of mates."""
@@ -94,7 +94,7 @@ class SessionMates:
 
     # --- making -----------------------------------------------------------------------------------------------------
 
-    async def make_mate(self, wish: MateWish) -> AgentState:
+    async def make_teammate(self, wish: TeammateSpec) -> AgentState:
         """Return what belongs to a new teammate.
 
         Raises:
@@ -133,7 +133,7 @@ class SessionMates:
         self._definitions[wish.team, wish.name] = definition
         return home
 
-    async def definition_of(self, team: str, former: MateView) -> AgentDefinition | None:
+    async def definition_of(self, team: str, former: TeammateView) -> AgentDefinition | None:
         """Return what kind of agent a mate of an earlier time was; None where nobody knows any more."""
         kept = self._definitions.get((team, former.name))
         if kept is not None:
@@ -220,7 +220,7 @@ def _write(disk: Disk, path: Path, content: bytes) -> None:
     disk.write(path, content)
 
 
-def _as_mate(definition: AgentDefinition, wish: MateWish) -> AgentDefinition:
+def _as_mate(definition: AgentDefinition, wish: TeammateSpec) -> AgentDefinition:
     """Return a definition as it holds for a teammate (agents 2.26): it has the team's tools, and no servers or skills of its own."""
     tools = definition.tools
     if tools is not None and "*" not in tools:

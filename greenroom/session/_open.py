@@ -185,7 +185,7 @@ async def _running(
     model = host.model
     async with (
         model.open(),
-        open_journal(folder, ports=plan.masking(ports), catalogue=EVENTS, run=folder.name) as journal,
+        open_journal(folder, ports=plan.masking(ports), catalog=EVENTS, run=folder.name) as journal,
     ):
         await _hide(folder, journal, ports)
         recorder = journal.recorder

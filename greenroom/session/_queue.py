@@ -28,7 +28,7 @@ from greenroom.agents import (
     open_calls,
 )
 from greenroom.core import ActorEnded, Blocking, Ids, JournalError, Level, Undelivered
-from greenroom.inbox import AUTO_CONTINUATION, HUMAN, Item, Origin, aborts, late_answer, make_item
+from greenroom.inbox import AUTO_CONTINUATION, HUMAN, InboxItem, Origin, aborts, late_answer, make_item
 from greenroom.mailbox import Delivery, Lane
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Receipt
@@ -73,7 +73,7 @@ class Passed(Request[None]):
 
 
 @final
-class Queue(Behavior[Item | Passed]):
+class Queue(Behavior[InboxItem | Passed]):
     """Forwards what was handed in, one thing after the other.
 
     Args:
@@ -86,7 +86,7 @@ class Queue(Behavior[Item | Passed]):
     def __init__(self, inbox: SessionInbox) -> None:
         self._inbox = inbox
 
-    def on_message(self, message: Item | Passed, ctx: Context) -> None:
+    def on_message(self, message: InboxItem | Passed, ctx: Context) -> None:
         """Forward an item with the commit of this turn."""
         if isinstance(message, Passed):
             ctx.reply(None)
@@ -125,7 +125,7 @@ class SessionInbox:
         self._is_command = is_command
         self._approvals = approvals
         self._unanswered = {call.id: call for call in unanswered}
-        self._waiting: dict[str, Item] = {}
+        self._waiting: dict[str, InboxItem] = {}
 
     def __repr__(self) -> str:
         return f"<SessionInbox: {len(self._waiting)} waiting>"
@@ -188,7 +188,7 @@ class SessionInbox:
             return Receipt.TAKEN
         return Receipt.UNKNOWN
 
-    def _hand_in(self, item: Item) -> None:
+    def _hand_in(self, item: InboxItem) -> None:
         if self._main.is_gone:
             raise ActorEnded(self._main.id, self._main.state.value, path=self._main.path)
         if len(self._waiting) >= MAX_WAITING and len(self.queued()) >= MAX_WAITING:
@@ -201,7 +201,7 @@ class SessionInbox:
 
     # --- handing on ------------------------------------------------------------------------------------------------
 
-    def forward(self, item: Item, ctx: Context) -> None:
+    def forward(self, item: InboxItem, ctx: Context) -> None:
         """Hand an item to the main agent with the commit of the queue's turn; what is urgent ends the turn that runs."""
         delivery = ctx.tell_on_commit(self._main, item, lane=item.lane, size_bytes=len(item.text))
         if delivery is not Delivery.ACCEPTED:
@@ -230,7 +230,7 @@ class SessionInbox:
 
     # --- what waits ------------------------------------------------------------------------------------------------
 
-    def queued(self) -> tuple[Item, ...]:
+    def queued(self) -> tuple[InboxItem, ...]:
         """Return what waits, in the order in which it came in."""
         items = list(self._waiting.values())
         there = {one.uuid for ref in (self.ref, self._main) for one in ref.still_waiting(items)}
@@ -247,7 +247,7 @@ class SessionInbox:
         kept = [one.uuid for one in waiting if one.uuid in self._waiting]
         return Interrupted(result, tuple(kept), tuple(one.uuid for one in cancelled))
 
-    def _take_back(self, item: Item) -> bool:
+    def _take_back(self, item: InboxItem) -> bool:
         was_there = self._main.withdraw(item) or self.ref.withdraw(item)
         if was_there:
             self._forget(item.uuid)

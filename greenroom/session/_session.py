@@ -27,7 +27,7 @@ from greenroom.agents.review import AutoModeStatistics
 from greenroom.core import Cause, JournalError, Ports, TurnFailed, TurnKilled, UsageError
 from greenroom.core.sources import FoundPlugins
 from greenroom.hooks import ParsedHooks
-from greenroom.inbox import AUTO_CONTINUATION, HUMAN, Item, Origin
+from greenroom.inbox import AUTO_CONTINUATION, HUMAN, InboxItem, Origin
 from greenroom.mailbox import Lane
 from greenroom.mcp import McpServers
 from greenroom.models import Budget, Usage
@@ -370,7 +370,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
             self.checkpoints.call(uuid, message_id)
         return uuid
 
-    def queued(self) -> tuple[Item, ...]:
+    def queued(self) -> tuple[InboxItem, ...]:
         """Return what was sent and waits still, in the order in which it came in."""
         return self.inbox.queued()
 

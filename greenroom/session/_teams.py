@@ -259,7 +259,7 @@ class SessionTeams:
 
     def survivors(self) -> Sequence[str]:
         """Return what the lead has to be told again after its conversation was compacted."""
-        return () if self.current is None else (self.current.describe_mates(),)
+        return () if self.current is None else (self.current.describe_teammates(),)
 
     @property
     def _lead(self) -> tuple[Ref[Any], AgentState]:
@@ -288,7 +288,7 @@ class SessionTeams:
         if self._is_of_program:
             raise ToolError("this team was opened by the program, which closes it as well")
         assert self.current is not None
-        for mate in self.current.mates.values():
+        for mate in self.current.teammates.values():
             mate.kill("its team was closed for good")
         await self._close(is_deleted=True)
 
@@ -329,7 +329,7 @@ class SessionTeams:
         """How many mates work, or are about to, also after a restart; one that is idle keeps no run from its end."""
         if self.current is None:
             return 0
-        working = sum(_is_at_work(one) for one in self.current.roster.mates)
+        working = sum(_is_at_work(one) for one in self.current.roster.teammates)
         return working or int(self.current.has_work_to_hand_out or self.current.shutdowns.is_ending)
 
 

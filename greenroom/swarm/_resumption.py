@@ -75,7 +75,7 @@ async def hand_out_again(team: Team) -> None:
 
     Resuming is the user's word that a held-back item is to be tried again: what made it fail, such as a budget, may be gone.
     """
-    mates = cycle(team.mates)
+    mates = cycle(team.teammates)
     for item in team.board.items():
         if item.status is ItemStatus.IN_PROGRESS:
             await team.board.ref.ask(EditItem(edit=Edit(item=item.id, by=LEAD, status="pending")))

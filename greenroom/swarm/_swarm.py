@@ -363,7 +363,7 @@ async def _work(session: Session, options: SwarmOptions, plan: Plan, view: View,
         view.show_team(team)
         with _counted(run, team):
             for mate in plan.mates:
-                if mate.name not in team.mates:
+                if mate.name not in team.teammates:
                     is_former = any(one.name == mate.name for one in team.parked)
                     prompt = "" if is_former else mate.prompt
                     await team.spawn(mate.name, definition=mate.definition, prompt=prompt, restart=mate.restart)

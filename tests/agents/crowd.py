@@ -121,7 +121,7 @@ async def run_crowd(agents: int, rounds: int, folder: Path) -> None:
         model = AnthropicModel("claude-loopback", api_key="key", base_url=server.url)
         await stack.enter_async_context(model.open())
         journal = await stack.enter_async_context(
-            open_journal(run_folder, ports=ports, recorder=recorder, catalogue=EVENTS)
+            open_journal(run_folder, ports=ports, recorder=recorder, catalog=EVENTS)
         )
         processes = await stack.enter_async_context(
             open_processes(blocking=ports.blocking, ids=ports.ids, folder=run_folder / "tasks", mark="crowd")

@@ -137,7 +137,7 @@ def test_check_tells_what_was_skipped_and_why(agents: Agents) -> None:
     assert code == 1
     assert text.splitlines() == [
         "code-reviewer: .claude/agents/code-reviewer.md",
-        ".claude/agents/bad.md:4: broken: tools: this is no YAML: expected ',' or ']', but got '<stream end>'",
+        ".claude/agents/bad.md:4: broken: tools: not valid YAML: expected ',' or ']', but got '<stream end>'",
         ".claude/agents/words.md: note: it has no name, so it is taken for documentation",
         f".claude/agents/other.md: duplicate: {is_also}, which counts; rename or remove one",
         "1 agent, 2 problems to repair",

@@ -174,7 +174,7 @@ def test_a_current_folder_that_is_gone_is_said_to_be(place: Place, line: str, tm
         ("---\nname: x\ndescription: d\ntools: [\n---\n", ":4", "no YAML"),
         ("---\nname: x\n", ":1", "has no end"),
         ("---\nname: [x]\ndescription: d\n---\n", ":2", "the name must be text, got ['x']"),
-        ("---\nname: x\ndescription: d\nmaxTurns: -1\n---\n", ":4", "maxTurns takes a whole number from 1, not -1"),
+        ("---\nname: x\ndescription: d\nmaxTurns: -1\n---\n", ":4", "maxTurns must be a whole number from 1, got -1"),
     ],
 )
 def test_whoever_asks_for_an_agent_hears_why_its_file_was_left_out(

@@ -92,5 +92,5 @@ def test_without_a_repository_nothing_begins(place: Place) -> None:
     done, requests = place.run([], "Fix it.", "-w")
 
     assert (done.code, done.out, requests) == (2, "", [])
-    assert "is in no git repository" in done.err
+    assert "is not in a git repository" in done.err
     assert list((place.root / "runs").glob("2*")) == []

@@ -187,7 +187,7 @@ def test_an_image_is_shown_as_what_it_is_and_said_why_where_it_is_not() -> None:
     refused, _ = shown_and_kept(CallResult(parts=parts[:1], is_error=True))
     large, _ = shown_and_kept(CallResult(parts=(picture(2_000, 2_000),)), most=6_000)
 
-    why = "it has 8001 x 1 pixels, and no side may have more than 8,000"
+    why = "it has 8001 x 1 pixels; no side may exceed 8,000"
     assert [one.media_type for one in shown.images] == ["image/png", "image/png"]
     assert shown.text.splitlines() == [
         "[image image/jpeg, 24 bytes: shown below as image 1; saved as /kept/1.jpg]",

@@ -77,13 +77,13 @@ def test_without_any_everything_is_as_it_was() -> None:
         ({"nmae": "x"}, "unknown key 'nmae'"),
         ({"effort": "highest"}, "effort must be one of low, medium"),
         ({"budget": {"usd": -1}}, "usd must be >= 0"),
-        ({"budget": {"usd": "much"}}, "budget.usd: 'much' is no number"),
+        ({"budget": {"usd": "much"}}, "budget.usd: 'much' is not a number"),
         ({"budget": {"token": 1}}, "budget: unknown key 'token'"),
         ({"retries": {"attempts": 0}}, "attempts must be >= 1"),
         ({"retries": {"by_kind": {"oops": {}}}}, "no error is of the kind 'oops'"),
         ({"prices": {"m": {"input": 1}}}, "prices['m'].output: required key is missing"),
         ({"thinking": {"mode": "enabled"}}, "thinking requires budget_tokens"),
-        ({"thinking": {"mode": "deep"}}, "thinking.mode: 'deep' is none of"),
+        ({"thinking": {"mode": "deep"}}, "thinking.mode: expected one of"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(wrong: dict[str, Any], place: str) -> None:

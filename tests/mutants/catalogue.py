@@ -578,7 +578,7 @@ MUTANTS: Final = (
     Mutant(
         "a teammate's handler sees a bare cancel only",
         ("I-53",),
-        "greenroom.teams._mate",
+        "greenroom.teams._teammate",
         "        await super().on_message(message, ctx)\n",
         "        try:\n            await super().on_message(message, ctx)\n        except BaseExceptionGroup:\n"
         "            self._is_in_turn = False\n            raise\n",
@@ -587,7 +587,7 @@ MUTANTS: Final = (
     Mutant(
         "a teammate keeps the item of a turn that ended badly",
         ("I-54",),
-        "greenroom.teams._mate",
+        "greenroom.teams._teammate",
         "            self._tell_board(GiveBack(",
         "            str(GiveBack(",
         tests=_ENDS,
@@ -603,7 +603,7 @@ MUTANTS: Final = (
     Mutant(
         "a group of cancels is a failure",
         (),
-        "greenroom.core._nurseries",
+        "greenroom.core._trio",
         "    cancelled, rest = error.split(trio.Cancelled)\n",
         "    cancelled, rest = None, error\n",
         tests=("tests/actors/test_turn_ends.py",),

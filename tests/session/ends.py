@@ -238,7 +238,7 @@ class Run:
 
     def _victim(self) -> Any:
         if self.team is not None:
-            found = self.team.mates.get("ann")
+            found = self.team.teammates.get("ann")
             return None if found is None else found.ref
         members = self.session.delegation.crew.members.values()
         return next((one.ref for one in members if one.order.definition.name in {"worker", "fork"}), None)

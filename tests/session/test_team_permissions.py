@@ -98,10 +98,10 @@ async def test_what_the_user_refused_one_mate_no_other_gets_by_relaying(
         await session.wait_quiet()
         refused = [text for text in texts_of(home) if "refused this very call to ann" in text]
         before = (tmp_path / "project/risky.txt").exists()
-        team.mates["ann"].tell("Ask once more.")
+        team.teammates["ann"].tell("Ask once more.")
         await session.wait_quiet()
         after = (tmp_path / "project/risky.txt").exists()
-        team.mates["bob"].tell("And you.")
+        team.teammates["bob"].tell("And you.")
         await session.wait_quiet()
         again = [text for text in texts_of(home) if "refused this very call to ann" in text]
 
@@ -126,7 +126,7 @@ async def test_what_the_user_says_ends_a_refusal(tmp_path: Path, autojump_clock:
         await session.wait_quiet()
         assert not (tmp_path / "project/risky.txt").exists()
         await session.run("Let bob do it.")
-        team.mates["bob"].tell("Now.")
+        team.teammates["bob"].tell("Now.")
         await session.wait_quiet()
 
     assert (tmp_path / "project/risky.txt").exists()
@@ -149,7 +149,7 @@ async def test_where_nobody_decided_there_is_no_refusal_for_the_others(
         await team.spawn("bob", definition=kind("bob"))
         home = member(team, "bob").home
         home.policy = home.policy.with_mode(Mode.ACCEPT_EDITS)
-        team.mates["bob"].tell("Go.")
+        team.teammates["bob"].tell("Go.")
         await session.wait_quiet()
 
     assert (tmp_path / "project/risky.txt").exists()

@@ -168,7 +168,7 @@ async def test_what_programs_read_says_that_the_lead_is_waited_for(tmp_path: Pat
         tool = home.tools["ExitPlanMode"]
         text = await tool.call({"plan": PLAN}, home.tool_context().for_call("c"))
         facts = home.workspace.attachments.pop("c")
-        with pytest.raises(ToolError, match="waits for your lead's word already"):
+        with pytest.raises(ToolError, match="is already awaiting approval"):
             await tool.call({"plan": PLAN}, home.tool_context().for_call("d"))
         with pytest.raises(ToolError):
             await tool.call({"plan": " "}, home.tool_context().for_call("e"))
@@ -263,7 +263,7 @@ async def test_who_waits_for_the_answer_to_a_plan_is_handed_no_item(tmp_path: Pa
         await put(team)
         await session.wait_quiet()
         assert [one.owner for one in team.board.items()] == ["bob", "bob"]
-        bob = team.mates["bob"]
+        bob = team.teammates["bob"]
         bob.kill()
         await bob.wait_ended()
         (plan,) = team.plans.requests
@@ -305,7 +305,7 @@ async def test_the_plan_of_one_who_has_ended_waits_for_nobody(tmp_path: Path, au
         await mate.wait_ended()
         await session.wait_quiet()
         assert team.plans.requests == {}
-        with pytest.raises(UsageError, match="these do: none"):
+        with pytest.raises(UsageError, match="waiting: none"):
             await team.plans.answer(plan, approve=True)
 
 
@@ -374,7 +374,7 @@ async def _plan(folder: Path, acts: list[tuple[str, float]]) -> None:
 
 
 async def _do(team: Team, home: AgentState, act: str) -> None:
-    mate = team.mates["ann"]
+    mate = team.teammates["ann"]
     request = team.plans.open_for("ann")
     number = "none" if request is None else request.id
     said = {"type": "plan_approval_response", "request_id": number, "approve": False}

@@ -86,10 +86,10 @@ class Life:
             await team.plans.answer(self.waiting, approve=False)
             self.waiting = ""
         elif act == "tell":
-            team.mates["ann"].tell("Hello.")
+            team.teammates["ann"].tell("Hello.")
         elif act == "kill":
-            team.mates["ann"].kill()
-            await team.mates["ann"].wait_ended()
+            team.teammates["ann"].kill()
+            await team.teammates["ann"].wait_ended()
             self.is_there, self.waiting = False, ""
 
 
@@ -245,7 +245,7 @@ async def _answer_all(session: Session, team: Team) -> None:
         await team.plans.answer(request, approve=True)
     with trio.fail_after(1_000):
         await session.wait_quiet()
-    assert {one.status for one in team.roster.mates} <= {MemberStatus.IDLE}
+    assert {one.status for one in team.roster.teammates} <= {MemberStatus.IDLE}
 
 
 @pytest.mark.parametrize(

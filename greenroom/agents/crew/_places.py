@@ -17,7 +17,7 @@ from greenroom.agents.crew._orders import Member
 from greenroom.agents.crew._stays import Stays
 from greenroom.tasks import Task
 from greenroom.tools import ToolError
-from greenroom.worktrees import Fate, Hold, Kind, WorktreeError, Worktrees
+from greenroom.worktrees import Fate, Hold, WorktreeError, WorktreeKind, Worktrees
 
 
 @final
@@ -93,6 +93,6 @@ class Places:
 
 def confined(home: AgentState, hold: Hold) -> Hold:
     """Keep an agent in the worktree that it holds; returns the hold. In one of the session its folders do."""
-    if hold.worktree.kind is not Kind.SESSION:
+    if hold.worktree.kind is not WorktreeKind.SESSION:
         home.replace(checkout=hold.worktree)
     return hold

@@ -16,8 +16,8 @@ from greenroom.agents._definition import AgentDefinition, AgentMcpServer, Memory
 from greenroom.core.sources import (
     BadFrontmatter,
     Diagnostic,
-    Entry,
     Field,
+    FieldEntry,
     Kind,
     Misfit,
     Scope,
@@ -44,17 +44,17 @@ _NOT_FOR_PLUGINS: Final = ("permissionMode", "hooks", "mcpServers")
 Reading: TypeAlias = tuple[AgentDefinition | None, list[Diagnostic]]
 
 
-def _tools(entry: Entry) -> tuple[str, ...] | None:
+def _tools(entry: FieldEntry) -> tuple[str, ...] | None:
     found: tuple[str, ...] = words()(entry)
     return None if "*" in found else found
 
 
-def _permission_mode(entry: Entry) -> str:
+def _permission_mode(entry: FieldEntry) -> str:
     mode: str = one_of(*PERMISSION_MODES)(entry)
     return "default" if mode == "manual" else mode
 
 
-def _effort(entry: Entry) -> str | int:
+def _effort(entry: FieldEntry) -> str | int:
     word = text(entry).lower()
     if word in EFFORTS:
         return word
@@ -64,7 +64,7 @@ def _effort(entry: Entry) -> str | int:
         raise Misfit(f"one of {', '.join(EFFORTS)}, or a whole number") from None
 
 
-def _servers(entry: Entry) -> tuple[AgentMcpServer, ...]:
+def _servers(entry: FieldEntry) -> tuple[AgentMcpServer, ...]:
     value = entry.value
     if isinstance(value, str):
         value = list(words()(entry))
@@ -82,7 +82,7 @@ def _servers(entry: Entry) -> tuple[AgentMcpServer, ...]:
     return tuple(found)
 
 
-def _memory(entry: Entry) -> MemoryScope:
+def _memory(entry: FieldEntry) -> MemoryScope:
     return MemoryScope(one_of(*MemoryScope)(entry))
 
 
@@ -278,7 +278,7 @@ def read_markdown(content: str, *, origin: Origin, fallback_name: str = "") -> R
         return None, [Diagnostic(kind=Kind.BROKEN, source=source, line=error.line, text=error.what)]
     fields = dict(document.fields)
     if document.body:
-        fields["prompt"] = Entry(document.body, document.body, document.body_line)
+        fields["prompt"] = FieldEntry(document.body, document.body, document.body_line)
     definition, found = read_definition(fields, origin=origin, fallback_name=fallback_name)
     return definition, [*notes, *found]
 
@@ -294,7 +294,7 @@ def read_json(values: object, *, origin: Origin) -> list[Reading]:
     found: list[Reading] = []
     for name, fields in values.items():
         if isinstance(fields, Mapping):
-            entries = {**entries_of(fields), "name": Entry(name, str(name))}
+            entries = {**entries_of(fields), "name": FieldEntry(name, str(name))}
             entries.pop("agentType", None)
             definition, notes = read_definition(entries, origin=origin)
             found.append((definition, [_about(str(name), one) for one in notes]))
@@ -309,7 +309,7 @@ def _about(name: str, one: Diagnostic) -> Diagnostic:
     return one if repr(name) in one.text else attrs.evolve(one, text=f"{name!r}: {one.text}")
 
 
-def read_definition(fields: Mapping[str, Entry], *, origin: Origin, fallback_name: str = "") -> Reading:
+def read_definition(fields: Mapping[str, FieldEntry], *, origin: Origin, fallback_name: str = "") -> Reading:
     """Return the definition that these fields make, or None; and what was found. It never raises.
 
     Args:
@@ -350,7 +350,7 @@ def read_definition(fields: Mapping[str, Entry], *, origin: Origin, fallback_nam
     return AgentDefinition(**{**values, "name": name, "origin": origin}), found
 
 
-def _is_word(entry: Entry) -> bool:
+def _is_word(entry: FieldEntry) -> bool:
     """True if a value can be a name: text or a number, or nothing at all."""
     if entry.value is None:
         return not (entry.text or "").strip()

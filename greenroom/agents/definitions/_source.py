@@ -23,11 +23,11 @@ from greenroom.core.sources import (
     SKILL_FILE,
     Diagnostic,
     FileCache,
-    Found,
+    FoundFile,
     Kind,
-    Level,
     Places,
     Scope,
+    SourceLevel,
     Unusable,
     find_files,
     read_text,
@@ -39,7 +39,7 @@ FOLDER: Final = "agents"
 _ENDINGS: Final = (".md", ".json")
 _SCOPES: Final = (Scope.MANAGED, Scope.PROJECT, Scope.USER, Scope.PLUGIN)
 _Parsed: TypeAlias = list[Reading]
-_Owner: TypeAlias = tuple[Level, Path]
+_Owner: TypeAlias = tuple[SourceLevel, Path]
 """Whose a file is, and the folder from which its place may go before its name."""
 
 
@@ -138,7 +138,7 @@ def read_files(path: Path) -> Definitions:
     Args:
         path: Absolute.
     """
-    level = Level(scope=Scope.PROJECT, folder=path)
+    level = SourceLevel(scope=Scope.PROJECT, folder=path)
     if not path.is_dir():
         readings = _read({path: (level, path)}, path)
     else:
@@ -149,7 +149,7 @@ def read_files(path: Path) -> Definitions:
     return resolve_definitions(given, [one for _, found in readings for one in found])
 
 
-def _read_among(level: Level, folder: Path, path: Path) -> _Parsed:
+def _read_among(level: SourceLevel, folder: Path, path: Path) -> _Parsed:
     """Return what a file holds that lies in a folder of anything: skills, commands and other texts are named as such."""
     inner = path.relative_to(folder).parts[:-1]
     source = shown_path(path)
@@ -189,7 +189,7 @@ def _fixed(
 def _scan(places: Places, cache: FileCache[_Parsed]) -> tuple[list[Given], list[Diagnostic]]:
     # A folder may be reachable twice, through links or as the user's and the project's: the first one counts.
     owners: dict[Path, _Owner] = {}
-    found: list[Found] = []
+    found: list[FoundFile] = []
     deep: list[Path] = []
     for level in places.levels(*_SCOPES):
         wanted = _is_markdown if level.scope is Scope.PLUGIN else _is_definition

@@ -14,7 +14,7 @@ from typing import Final
 
 import attrs
 
-from greenroom.containment import Git, GitTooOld, run_git
+from greenroom.containment import GitCalls, GitTooOld, run_git
 from greenroom.core import UsageError
 
 GIT_TIMEOUT_S: Final = 30.0
@@ -104,7 +104,7 @@ def _try_git(folder: Path, *arguments: str) -> str:
 def _git(folder: Path, *arguments: str) -> str:
     try:
         # A survey is asked for in folders of strangers: there is no way to trust one.
-        done = run_git(Git(), folder.absolute(), *arguments, timeout_s=GIT_TIMEOUT_S)
+        done = run_git(GitCalls(), folder.absolute(), *arguments, timeout_s=GIT_TIMEOUT_S)
     except FileNotFoundError:
         raise UsageError("a review needs git, which is not installed or not on the path") from None
     except GitTooOld as error:
