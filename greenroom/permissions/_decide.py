@@ -18,14 +18,14 @@ import attrs
 
 from greenroom.containment import repository_programs
 from greenroom.core import Blocking
-from greenroom.permissions._findings import Findings, Need, tool_findings, whole_tool_rule
+from greenroom.permissions._findings import Findings, Need, tool_findings
 from greenroom.permissions._look import matches_of, real_paths
 from greenroom.permissions._modes import Mode
 from greenroom.permissions._path_patterns import normal
 from greenroom.permissions._place import Place
 from greenroom.permissions._policy import Policy
 from greenroom.permissions._request import Request, Reviewer, Verdict
-from greenroom.permissions._rules import Effect, Rule, Scope
+from greenroom.permissions._rules import Effect, Rule, Scope, names_tool
 from greenroom.permissions._shell_findings import MAX_SUGGESTED, shell_findings
 from greenroom.permissions._traits import HANDS_ON, OTHER_SESSION, ToolKind, canonical_name
 from greenroom.permissions._updates import Update
@@ -92,11 +92,8 @@ async def check(request: Request, blocking: Blocking) -> Verdict:
 
 def hidden_tools(policy: Policy, tools: Iterable[str]) -> frozenset[str]:
     """Return the tools that deny rules take away entirely, so that the model is not shown them (agents 1.123)."""
-    return frozenset(
-        tool
-        for tool in tools
-        if whole_tool_rule(Request(tool=tool, input={}, cwd="/", policy=policy), Effect.DENY) is not None
-    )
+    denied = [rule for rule in policy.of(Effect.DENY) if rule.content is None]
+    return frozenset(tool for tool in tools if any(names_tool(rule, canonical_name(tool)) for rule in denied))
 
 
 def _find(request: Request, place: Place) -> Findings:
