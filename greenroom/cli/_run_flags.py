@@ -77,7 +77,7 @@ class RunFlags:
     ] = None
     resume: Annotated[
         str | None,
-        flag('A run to go on with: its id, its folder or "last". Without a prompt, with the turn that was cut.'),
+        flag('A run to resume with: its id, its folder or "last". Without a prompt, with the turn that was cut.'),
     ] = None
     continue_: Annotated[bool, flag("Go on with the last run; the same as --resume last.", "-c")] = False
     fork_session: Annotated[bool, flag("With --resume: go on in a new run, and leave that one as it is.")] = False

@@ -27,6 +27,7 @@ from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._host import HostArguments, Hosted
 from greenroom.session._leading import mode_of
+from greenroom.session._live_events import LiveEvents
 from greenroom.session._main import MAIN, MainFor
 from greenroom.session._neighbours import open_door
 from greenroom.session._recovery import Left, read_left
@@ -190,6 +191,8 @@ async def _running(
     ):
         await _hide(folder, journal, ports)
         recorder = journal.recorder
+        live = LiveEvents(recorder, host.live)
+        host = live.wire(host)
         loaded, left = await _read_earlier(folder, earlier, ports)
         recorder.emit(_beginning(plan, folder, model))
         for event in left.events:
@@ -211,6 +214,7 @@ async def _running(
                     composition=composition,
                     ports=ports,
                     recording=journal,
+                    live=live,
                     make_delegation=partial(make_delegation, plan, around, composition, journal=journal, ports=ports),
                 )
                 around.tell = session.delegation.crew.deliver
@@ -227,6 +231,7 @@ async def _running(
                 )
                 with _watched_steps(runtime, ports):
                     async with door, _looked_after(session):
+                        live.opened()
                         yield session
             state = State.KILLED if session.was_killed or session.was_stopped else State.COMPLETED
         except BaseException as leaving:

@@ -339,7 +339,7 @@ async def _swarm(
         return ladder.exit_code or 1
     state = _state_of(run, ladder.exit_code)
     if ladder.exit_code is not None:
-        view.say(f"go on with: {program()} swarm --resume {_run_name(run.folder, options)}")
+        view.say(f"resume with: {program()} swarm --resume {_run_name(run.folder, options)}")
     view.end(_summary(state, run, opening, options, duration_s=trio.current_time() - run.began_s))
     return ladder.exit_code if ladder.exit_code is not None else int(state != "done")
 

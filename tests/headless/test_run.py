@@ -435,7 +435,7 @@ def test_10_20_a_run_that_is_not_there_or_has_come_to_its_end_is_not_gone_on_wit
 
     assert missing == Done(2, "", "greenroom: No conversation found with session ID: 20200101-000000-abcdef\n")
     assert (ended.code, ended.out) == (2, "")
-    assert "came to its end; give a prompt to go on with" in ended.err
+    assert "was completed; give a prompt to continue with" in ended.err
 
 
 # --- what comes after the answer ------------------------------------------------------------------------------------------

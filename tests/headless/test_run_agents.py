@@ -18,11 +18,12 @@ from greenroom.agents import Appended
 from greenroom.agents.crew import AGENT_TOOLS
 from greenroom.headless._background_wait import CEILING_VARIABLE
 from greenroom.headless._ending import Ending
-from greenroom.headless._run import Run
+from greenroom.headless._event_printer import EventPrinter
+from greenroom.headless._run import HeadlessRun
 from greenroom.headless._stream_json import Abandoned, Counts, Line, Opening
 from greenroom.inbox import TASK_NOTIFICATION, Origin
 from greenroom.models import Answer, AnswerLike, Call, ModelRequest, PlaybookModel, Say
-from greenroom.session import open_session
+from greenroom.session import MessageAppended, open_session
 from greenroom.testing import ReceivedRequest, StreamReply, run_virtual, virtual_ports
 from greenroom.testing._messages_script import ReplyLike
 from greenroom.tools.builtin import STANDARD_TOOLS
@@ -268,7 +269,7 @@ def test_a_signal_while_agents_are_waited_for_names_what_is_given_up(place: Plac
 
     assert done.code == code
     assert "ended in the background before it was done: a" in done.err
-    assert "go on with: " in done.err
+    assert "resume with: " in done.err
 
 
 class Heard:
@@ -352,14 +353,15 @@ def run_in_virtual_time(
 
     async def go() -> None:
         began = trio.current_time()
-        run = Run(heard, began, wall=virtual_ports().clock.wall, ceiling_s=ceiling_s)
         tools = (*STANDARD_TOOLS, *AGENT_TOOLS)
         async with open_session(
-            model=model, cwd=folder, runs=folder, tools=tools, ports=virtual_ports(), on_message=run.heard
+            model=model, cwd=folder, runs=folder, tools=tools, ports=virtual_ports(), live=(MessageAppended,)
         ) as session:
             if is_slow:
                 session._recording = Slow(session._recording)
-            stop = run.open(session, "Go.")
+            events = EventPrinter(session, heard, began_s=began, wall=virtual_ports().clock.wall)
+            run = HeadlessRun(session, events, ceiling_s=ceiling_s)
+            events.open()
             if command_s:
                 session.delegation.tasks.start(
                     command,
@@ -372,10 +374,10 @@ def run_in_virtual_time(
                     is_background=True,
                 )
             async with trio.open_nursery() as nursery:
+                nursery.start_soon(events.run)
                 nursery.start_soon(run.beat)
-                await run.work(session, "Go.", lambda: None)
+                await run.work("Go.")
                 nursery.cancel_scope.cancel()
-            stop()
             took.append(trio.current_time() - began)
 
     run_virtual(go)
@@ -433,7 +435,7 @@ def test_6_70_agents_are_waited_for_to_the_second(tmp_path: Path) -> None:
 
 
 def test_6_40_a_call_that_takes_long_is_spoken_of_while_it_runs(tmp_path: Path) -> None:
-    """Mechanism: `Run.beat`, beside the work."""
+    """Mechanism: `HeadlessRun.beat`, beside the work."""
 
     def main(request: ModelRequest) -> AnswerLike:
         return "Done." if rounds_of(request) else Call("Agent", {"description": "d", "prompt": "look"})

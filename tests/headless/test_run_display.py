@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from greenroom.headless._run import as_shown
+from greenroom.headless._event_printer import as_shown
 from greenroom.models import Answer, Call, Say
 from tests.cli.place import Place
 from tests.headless.test_run_hooks import hooks

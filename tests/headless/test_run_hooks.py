@@ -130,7 +130,7 @@ def test_3_36_a_call_that_a_hook_puts_off_ends_the_run_and_is_run_when_it_is_gon
     assert result["deferred_tool_use"] == {"id": "toolu_a", "name": "Read", "input": {"file_path": "a.txt"}}
     assert (
         done.err
-        == f"greenroom: a hook has put off Read: `greenroom run --resume {result['session_id']}` goes on with it\n"
+        == f"greenroom: a hook has deferred Read; resume with: greenroom run --resume {result['session_id']}\n"
     )
 
     done, _ = place.run([], "--resume", result["session_id"], "--tools", "Write", *flags)
