@@ -24,7 +24,7 @@ from greenroom.agents import (
     encode_message,
 )
 from greenroom.headless._ending import FAILED, Ending
-from greenroom.hooks import HookNews, HookStage
+from greenroom.hooks import HookStage, HookUpdate
 from greenroom.inbox import Origin
 from greenroom.models import ModelResponse, Usage
 
@@ -185,7 +185,7 @@ def stream_line(event: Mapping[str, Any], *, session: str, uuid: str, parent: st
     }
 
 
-def hook_line(news: HookNews) -> Line:
+def hook_line(news: HookUpdate) -> Line:
     """Return the line of what becomes of a hook, without `uuid` and `session_id` (agents 13.17)."""
     line: Line = {
         "type": "system",

@@ -13,7 +13,7 @@ import attrs
 
 from greenroom.agents import Appended
 from greenroom.core import Event, Record, Recorder
-from greenroom.hooks import HookNews
+from greenroom.hooks import HookUpdate
 from greenroom.session._host import Hosted, Watch
 
 MAX_EARLY: Final = 10_000
@@ -71,7 +71,7 @@ class HookReported(Event):
 
     kind: ClassVar[str] = "hook.reported"
 
-    report: HookNews
+    report: HookUpdate
     """Which hook, how far it has come, and what it printed."""
 
 

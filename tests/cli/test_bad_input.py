@@ -312,7 +312,7 @@ def test_an_address_or_key_that_cannot_be_used_is_refused_before_anything_is_sen
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        ("echo '{no json'", "it printed JSON that cannot be read"),
+        ("echo '{no json'", "it printed malformed JSON"),
         ("echo '{\"decision\": 7}'", "`decision` is not a text"),
         ("echo oops >&2; exit 3", "status code: 3 oops"),
         ("/no/such/program", "127"),

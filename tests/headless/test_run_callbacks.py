@@ -86,7 +86,7 @@ def test_3_11_a_program_that_does_not_answer_in_time_has_refused_the_call(place:
     assert withdrawn["request_id"] == question["request_id"]
     (result,) = requests[1].body["messages"][-1]["content"]
     assert result["is_error"] is True
-    assert "did not end within 0.05 s" in result["content"]
+    assert "timed out after 0.05 s" in result["content"]
 
 
 @pytest.mark.parametrize("way", ["error", "leaves"])
@@ -110,9 +110,9 @@ def test_13_22_a_program_that_cannot_say_decides_nothing(place: Place, way: str)
     ("hooks", "why"),
     [
         (["x"], "hooks have to be an object"),
-        ({"Dance": [group("a")]}, "hooks.Dance: there is no event of this name"),
-        ({"Stop": {}}, "hooks.Stop: is no list"),
-        ({"Stop": [{"hooks": []}]}, "write the ids as hookCallbackIds"),
+        ({"Dance": [group("a")]}, "hooks.Dance: unknown event"),
+        ({"Stop": {}}, "hooks.Stop: must be a list"),
+        ({"Stop": [{"hooks": []}]}, "must be a list, such as hookCallbackIds"),
         ({"Stop": [group("a", timeout="x")]}, "timeout"),
         ({"Stop": [group("")]}, "hooks.Stop[0].hooks[0].id"),
         ({"PreToolUse": [group("a", matcher="(")]}, "matcher"),

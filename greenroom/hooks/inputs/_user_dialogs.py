@@ -1,7 +1,4 @@
-"""What hooks are told of what passes between a session and a person: questions of MCP servers, and what is shown.
-
-Must not know: who reads it.
-"""
+"""Inputs of the events of what a person is shown or asked: messages and questions of MCP servers."""
 
 from __future__ import annotations
 
@@ -10,25 +7,25 @@ from typing import Any, ClassVar, final
 
 import attrs
 
-from greenroom.hooks._catalog import HookEvent
-from greenroom.hooks._inputs import HookInput
+from greenroom.hooks._event_table import HookEvent
+from greenroom.hooks.inputs._encoding import HookInput
 
 
 @final
 @attrs.frozen(kw_only=True)
 class MessageDisplayInput(HookInput):
-    """What the main agent said is about to be shown; once for each message that holds text, when that is complete."""
+    """A message of the main agent is about to be shown; once per message with text, when it is complete."""
 
     event: ClassVar[HookEvent] = HookEvent.MESSAGE_DISPLAY
 
     turn_id: str
     """A UUID, the same for all messages of a turn."""
     message_id: str
-    """A UUID of this message; that of its line in the transcript, where one is kept."""
+    """A UUID of this message; that of its line in the transcript, if one is kept."""
     index: int = 0
-    """Which part of the message it is, from 0."""
+    """Index of this part of the message, from 0."""
     final: bool = True
-    """Whether it is the last part."""
+    """True for the last part."""
     delta: str
     """The text."""
 
@@ -36,7 +33,7 @@ class MessageDisplayInput(HookInput):
 @final
 @attrs.frozen(kw_only=True)
 class ElicitationInput(HookInput):
-    """An MCP server asks something; the hook may answer in the place of a person."""
+    """An MCP server asks a question; the hook may answer in place of a person."""
 
     event: ClassVar[HookEvent] = HookEvent.ELICITATION
     subject_field: ClassVar[str] = "mcp_server_name"
@@ -46,16 +43,16 @@ class ElicitationInput(HookInput):
     mode: str | None = None
     """`form` or `url`."""
     url: str | None = None
-    """What a person is to open, of the mode `url`."""
+    """The URL for the person to open, in mode `url`."""
     elicitation_id: str | None = None
     requested_schema: Mapping[str, Any] | None = None
-    """What the fields of the form are, of the mode `form`."""
+    """The fields of the form, in mode `form`."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ElicitationResultInput(HookInput):
-    """A person has answered an MCP server; the hook may answer otherwise before the server hears it."""
+    """A person has answered an MCP server; the hook may change the answer before it is sent."""
 
     event: ClassVar[HookEvent] = HookEvent.ELICITATION_RESULT
     subject_field: ClassVar[str] = "mcp_server_name"
@@ -66,4 +63,4 @@ class ElicitationResultInput(HookInput):
     mode: str | None = None
     elicitation_id: str | None = None
     content: Mapping[str, Any] | None = None
-    """The fields of the form, where it was accepted."""
+    """The fields of the form, if it was accepted."""

@@ -1,7 +1,4 @@
-"""Handlers that others run: MCP tools and models. Here are the ports that the engine fills, and what is put to them.
-
-Must not know: MCP, models, permissions.
-"""
+"""Ports for handlers that others run (MCP tools, models, agents), and the prompts that they are given."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from greenroom.hooks._inputs import HookContext, as_json, plain
+from greenroom.hooks.inputs import HookContext, as_json, plain
 
 ARGUMENTS: Final = "$ARGUMENTS"
 INSTRUCTIONS: Final = (
@@ -25,11 +22,11 @@ _PATH: Final = re.compile(r"\$\{([^${}]+)\}")
 
 
 class HandlerFailed(Exception):
-    """A handler gave no answer: why. It becomes a problem of the outcome."""
+    """A handler gave no answer. Its message becomes a problem of the outcome."""
 
 
 class McpCaller(Protocol):
-    """Calls tools of the MCP servers of a session."""
+    """Caller of the tools of a session's MCP servers."""
 
     async def call(self, server: str, tool: str, values: Mapping[str, Any]) -> str:
         """Return the text of the tool's result.
@@ -41,15 +38,15 @@ class McpCaller(Protocol):
 
 
 class PromptAsker(Protocol):
-    """Asks a model one question, without tools."""
+    """Port to a model that answers one question without tools."""
 
     async def ask(self, system: str, prompt: str, *, model: str | None) -> str:
         """Return the model's text.
 
         Args:
-            system: How to answer.
-            prompt: What to judge.
-            model: A name from the settings; None is a fast one.
+            system: Instructions for the answer.
+            prompt: The question.
+            model: A name from the settings; None uses a fast model.
 
         Raises:
             ProviderError: The model could not be asked.
@@ -58,50 +55,53 @@ class PromptAsker(Protocol):
 
 
 class AgentAsker(Protocol):
-    """Lets an agent look for itself, with tools that only read."""
+    """Port to an agent that may inspect files with read-only tools."""
 
     async def ask(self, system: str, prompt: str, *, model: str | None, context: HookContext) -> str:
-        """Return what the agent says last. Cancelled, the agent has ended before this returns.
+        """Return the agent's last message. On cancellation, the agent is stopped before this returns.
 
         Args:
-            system: How to answer.
-            prompt: What to judge.
-            model: An alias or a name; None is that of the agent whose hook it is.
-            context: Whose hook it is.
+            system: Instructions for the answer.
+            prompt: The question.
+            model: An alias or a name; None uses the model of the agent that the hook belongs to.
+            context: The agent that the hook belongs to.
 
         Raises:
-            GreenroomError: No agent could be started, or it came to no answer.
+            GreenroomError: No agent could be started, or it gave no answer.
         """
         ...
 
 
 class RuleMatcher(Protocol):
-    """Knows the language of permission rules."""
+    """Matcher of permission rules."""
 
     def matches(self, rule: str, tool_name: str, tool_input: Mapping[str, Any]) -> bool:
-        """Say whether a call is one that `rule` is about; True where that cannot be found out."""
+        """True if `rule` applies to the call, or if that cannot be determined."""
         ...
 
 
 class ToolNames:
-    """The rules that need no language: of `Bash(git *)` it compares the name and takes the rest as fulfilled."""
+    """Rule matcher without a rule language: for `Bash(git *)` it compares the tool name and assumes that the rest
+    matches.
+    """
 
     def matches(self, rule: str, tool_name: str, tool_input: Mapping[str, Any]) -> bool:
-        """Say whether the rule names the tool."""
+        """True if the rule names the tool."""
         del tool_input
         return rule.strip().partition("(")[0] == tool_name
 
 
 def fill_prompt(prompt: str, encoded: Mapping[str, Any]) -> str:
-    """Put the input in the place of `$ARGUMENTS`, or after the prompt."""
-    told = as_json(encoded)
-    return prompt.replace(ARGUMENTS, told) if ARGUMENTS in prompt else f"{prompt}\n\n{told}"
+    """Insert the input in place of `$ARGUMENTS`, or append it to the prompt."""
+    encoded_json = as_json(encoded)
+    return prompt.replace(ARGUMENTS, encoded_json) if ARGUMENTS in prompt else f"{prompt}\n\n{encoded_json}"
 
 
 def fill_paths(value: Any, encoded: Mapping[str, Any]) -> Any:
-    """Put values of the input in the place of `${tool_input.path}` in all strings of `value`.
+    """Replace `${tool_input.path}` in all strings of `value` with values of the input.
 
-    A string that is one such path becomes the value itself; what is not there becomes an empty text.
+    A string that consists of one such path becomes the value itself; a path that does not exist becomes an empty
+    string.
     """
     if isinstance(value, Mapping):
         return {key: fill_paths(inner, encoded) for key, inner in value.items()}

@@ -1,9 +1,8 @@
-"""Reading what a handler answered: exit codes, text, JSON, HTTP bodies, a model's verdict. Nothing here ever raises.
+"""Parser of handler answers: exit codes, text, JSON, HTTP bodies, a model's verdict. Never raises.
 
-Rule 1: exit code 2 blocks whatever was printed. Rule 2: any other exit code blocks nothing by itself: JSON alone decides.
-Rule 3: what cannot be understood is a problem on record and decides nothing, unless it says that something is refused; an allow whose
-rewritten input cannot be used is no allow.
-Must not know: how the answer came here.
+Exit code 2 blocks, whatever was printed; any other exit code by itself blocks nothing, only JSON decides. An answer
+that cannot be understood is recorded as a problem and decides nothing, unless it states a refusal. An allow whose
+rewritten input is unusable is not an allow.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom.hooks._catalog import CATALOG, EventRow, Exit, HookEvent, Refusal
-from greenroom.hooks._objects import Objects, objects_in
-from greenroom.hooks._outcomes import Extras, HookAnswer, Permission, PermissionDecision, Reply, ReplyAction
+from greenroom.hooks._event_table import CATALOG, EventRow, Exit, HookEvent, Refusal
+from greenroom.hooks._json_objects import Objects, objects_in
+from greenroom.hooks._outcomes import ElicitationReply, Extras, HookAnswer, Permission, PermissionDecision, ReplyAction
 
 NON_BLOCKING: Final = "Failed with non-blocking status code:"
 _LEGACY: Final = {"approve": Permission.ALLOW, "block": Permission.DENY}
@@ -23,7 +22,7 @@ _BLOCKING_EXIT: Final = 2
 
 
 def read_command(event: HookEvent, exit_code: int, stdout: str, stderr: str) -> HookAnswer:
-    """Read how a process ended and what it printed."""
+    """Parse the exit code and the output of a command."""
     row = CATALOG[event]
     printed = objects_in(stdout)
     values = printed.values
@@ -40,19 +39,19 @@ def read_command(event: HookEvent, exit_code: int, stdout: str, stderr: str) -> 
 
 
 def read_http(event: HookEvent, status: int, body: str) -> HookAnswer:
-    """Read a reply; only a JSON object in a 2xx reply decides anything."""
+    """Parse an HTTP reply; only a JSON object in a 2xx reply decides anything."""
     if not 200 <= status < 300:
         return HookAnswer(problems=(f"{NON_BLOCKING} {status}",))
     if not body.strip():
         return HookAnswer()
     found = objects_in(body)
     if found.values is None and not found.problem:
-        return HookAnswer(problems=("the reply is text; only a JSON object can say something",))
+        return HookAnswer(problems=("the reply is plain text; only a JSON object is evaluated",))
     return _read_objects(event, found)
 
 
 def read_verdict(event: HookEvent, text: str, *, continue_on_block: bool, on_idle: bool = False) -> HookAnswer:
-    """Read a model's `{ok, reason, impossible?}`, which may stand in a code fence."""
+    """Parse a model's `{ok, reason, impossible?}`, which may stand in a code fence."""
     begin, end = text.find("{"), text.rfind("}")
     found = objects_in(text[begin : end + 1]) if 0 <= begin < end else Objects()
     values = found.values
@@ -60,7 +59,7 @@ def read_verdict(event: HookEvent, text: str, *, continue_on_block: bool, on_idl
         return HookAnswer(problems=(found.problem or "the model did not answer {'ok': true or false, 'reason': ...}",))
     if values["ok"]:
         return HookAnswer()
-    reason = _Taker(values).text("reason") or "the model said no"
+    reason = _Fields(values).text("reason") or "the model refused without a reason"
     if values.get("impossible") is True and event in {HookEvent.STOP, HookEvent.SUBAGENT_STOP}:
         return HookAnswer(system_message=reason)
     halts = HookAnswer(stops=True, stop_reason=reason)
@@ -77,9 +76,9 @@ def read_verdict(event: HookEvent, text: str, *, continue_on_block: bool, on_idl
 
 
 def read_agent_verdict(event: HookEvent, text: str, *, on_idle: bool = False) -> HookAnswer:
-    """Read an agent's `{ok, reason}`; a no never ends the turn of whom it is about (agents 3.16)."""
+    """Parse an agent's `{ok, reason}`. Its refusal never ends the turn of the agent it is about."""
     answer = read_verdict(event, text, continue_on_block=True, on_idle=on_idle)
-    if answer.system_message:  # it called it impossible, which is no word of agents
+    if answer.system_message:  # `impossible`, which is meant for prompts, not for agents
         return HookAnswer(blocks=True, block_reason=answer.system_message)
     return answer
 
@@ -99,7 +98,7 @@ def _read_text(event: HookEvent, row: EventRow, stdout: str) -> HookAnswer:
 
 
 def _read_blocking_exit(event: HookEvent, row: EventRow, values: Mapping[str, Any] | None, stderr: str) -> HookAnswer:
-    """Exit 2 beats what the JSON decided, but for the reason, and for what ends even more."""
+    """Parse exit code 2: it overrides what the JSON decided, except for its reason and for `continue: false`."""
     said = HookAnswer() if values is None else read_object(event, values)
     reason = said.permission_reason if said.permission is Permission.DENY else said.block_reason
     reason = reason or stderr
@@ -115,7 +114,7 @@ def _read_blocking_exit(event: HookEvent, row: EventRow, values: Mapping[str, An
 
 
 def _read_objects(event: HookEvent, found: Objects) -> HookAnswer:
-    """Read what a text holds of JSON; what cannot be read and says that something is refused, refuses."""
+    """Parse the JSON in a text; malformed JSON that states a refusal counts as one."""
     if found.values is not None:
         answer = read_object(event, found.values)
     elif not found.refuses:
@@ -131,9 +130,9 @@ def _read_objects(event: HookEvent, found: Objects) -> HookAnswer:
 
 
 def read_object(event: HookEvent, values: Mapping[str, Any]) -> HookAnswer:
-    """Read the JSON object of an answer."""
+    """Parse the JSON object of an answer."""
     row = CATALOG[event]
-    top = _Taker(values)
+    top = _Fields(values)
     specific = _specific(event, top)
     stops = row.can_stop and top.flag("continue") is False
     blocks, permission = False, None
@@ -143,7 +142,7 @@ def read_object(event: HookEvent, values: Mapping[str, Any]) -> HookAnswer:
         elif event is HookEvent.PRE_TOOL_USE and word in _LEGACY:
             permission = _LEGACY[word]
         elif word != "approve":
-            top.problems.append(f"`decision` {word[:40]!r} means nothing for {event}")
+            top.problems.append(f"`decision` {word[:40]!r} has no effect on {event}")
     reason = top.text("reason") or ""
     answer = HookAnswer(
         stops=stops,
@@ -163,25 +162,27 @@ def read_object(event: HookEvent, values: Mapping[str, Any]) -> HookAnswer:
     return attrs.evolve(answer, problems=(*top.problems, *specific.problems))
 
 
-def _specific(event: HookEvent, top: _Taker) -> _Taker:
-    """Return the part for this event, with only the fields that mean something there."""
+def _specific(event: HookEvent, top: _Fields) -> _Fields:
+    """Return the part for this event, with only the fields that have an effect there."""
     values = top.object("hookSpecificOutput")
     if values is None:
-        return _Taker({})
+        return _Fields({})
     name = values.get("hookEventName")
     if name != event.value:
         said = "is missing" if name is None else f"is {str(name)[:40]!r}"
-        top.problems.append(f"`hookSpecificOutput.hookEventName` {said}, not {event.value!r}: all of it is left out")
-        return _Taker({})
+        top.problems.append(
+            f"`hookSpecificOutput.hookEventName` {said}, not {event.value!r}: the whole object is ignored"
+        )
+        return _Fields({})
     known = CATALOG[event].specific | {"hookEventName"}
     unknown = sorted(str(key)[:40] for key in values if key not in known)
-    specific = _Taker({key: value for key, value in values.items() if key in known})
+    specific = _Fields({key: value for key, value in values.items() if key in known})
     if unknown:
-        specific.problems.append(f"`hookSpecificOutput` of {event} has no {', '.join(unknown)}")
+        specific.problems.append(f"`hookSpecificOutput` of {event} does not support {', '.join(unknown)}")
     return specific
 
 
-def _with_permission(answer: HookAnswer, specific: _Taker) -> HookAnswer:
+def _with_permission(answer: HookAnswer, specific: _Fields) -> HookAnswer:
     word = specific.text("permissionDecision")
     updated = specific.object("updatedInput")
     permission, reason = answer.permission, answer.permission_reason
@@ -189,18 +190,18 @@ def _with_permission(answer: HookAnswer, specific: _Taker) -> HookAnswer:
         try:
             permission, reason = Permission(word), specific.text("permissionDecisionReason") or reason
         except ValueError:
-            specific.problems.append(f"`permissionDecision` {word[:40]!r} is none of {', '.join(Permission)}")
+            specific.problems.append(f"`permissionDecision` {word[:40]!r} must be one of {', '.join(Permission)}")
             updated = None
     if "updatedInput" in specific.refused and permission is Permission.ALLOW:
         permission = None
     return attrs.evolve(answer, permission=permission, permission_reason=reason, updated_input=updated)
 
 
-def _permission_decision(specific: _Taker) -> PermissionDecision | None:
+def _permission_decision(specific: _Fields) -> PermissionDecision | None:
     values = specific.object("decision")
     if values is None:
         return None
-    inner = _Taker(values)
+    inner = _Fields(values)
     behavior = inner.text("behavior")
     updated = inner.object("updatedInput")
     permissions = inner.list("updatedPermissions")
@@ -213,12 +214,12 @@ def _permission_decision(specific: _Taker) -> PermissionDecision | None:
     )
     specific.problems.extend(inner.problems)
     if behavior not in {"allow", "deny"}:
-        specific.problems.append("`decision.behavior` is neither 'allow' nor 'deny'")
+        specific.problems.append("`decision.behavior` must be 'allow' or 'deny'")
         return None
     return None if decision.is_allowed and "updatedInput" in inner.refused else decision
 
 
-def _extras(specific: _Taker) -> Extras:
+def _extras(specific: _Fields) -> Extras:
     paths = specific.list("watchPaths")
     return Extras(
         updated_tool_output=specific.values.get("updatedToolOutput"),
@@ -227,7 +228,7 @@ def _extras(specific: _Taker) -> Extras:
         retry=specific.flag("retry"),
         initial_user_message=specific.text("initialUserMessage"),
         session_title=specific.text("sessionTitle"),
-        watch_paths=None if paths is None else tuple(one for one in paths if isinstance(one, str)),
+        watch_paths=None if paths is None else tuple(path for path in paths if isinstance(path, str)),
         reload_skills=specific.flag("reloadSkills"),
         suppress_original_prompt=specific.flag("suppressOriginalPrompt"),
         worktree_path=specific.text("worktreePath"),
@@ -236,25 +237,25 @@ def _extras(specific: _Taker) -> Extras:
     )
 
 
-def _reply(specific: _Taker) -> Reply | None:
-    """Return what an MCP server is answered; an acceptance whose content cannot be used is none."""
+def _reply(specific: _Fields) -> ElicitationReply | None:
+    """Return the reply to an MCP server; an acceptance with unusable content is not one."""
     word, content = specific.text("action"), specific.object("content")
     if word is None:
         if content is not None:
-            specific.problems.append("`content` means nothing without an `action`")
+            specific.problems.append("`content` has no effect without an `action`")
         return None
     try:
         action = ReplyAction(word)
     except ValueError:
-        specific.problems.append(f"`action` {word[:40]!r} is none of {', '.join(ReplyAction)}")
+        specific.problems.append(f"`action` {word[:40]!r} must be one of {', '.join(ReplyAction)}")
         return None
     if action is not ReplyAction.ACCEPT:
-        return Reply(action=action)
-    return None if "content" in specific.refused else Reply(action=action, content=content)
+        return ElicitationReply(action=action)
+    return None if "content" in specific.refused else ElicitationReply(action=action, content=content)
 
 
-class _Taker:
-    """Takes values out of an object by their type; what does not fit is a problem and counts as not said."""
+class _Fields:
+    """Typed access to the values of an object; a value of the wrong type becomes a problem and counts as absent."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = values
@@ -281,6 +282,6 @@ class _Taker:
         value = self.values.get(key)
         if value is None or isinstance(value, wanted):
             return value
-        self.problems.append(f"`{key}` is not {words}")
+        self.problems.append(f"`{key}` must be {words}")
         self.refused.add(key)
         return None

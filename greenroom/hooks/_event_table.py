@@ -1,8 +1,7 @@
-"""Which hook events there are, and what each can do: one table that parsing, running, folding and the reference share.
+"""The table of hook events and their capabilities, shared by parsing, running, folding and the reference.
 
-Rule 1: an event's peculiarities are columns here, never a comparison with its name elsewhere. Rule 2: the names are those
-of the settings files that people already have.
-Must not know: handlers' contents, processes, Trio.
+Peculiarities of an event are columns here, never a comparison with its name elsewhere. The names are those of existing
+settings files.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import attrs
 
 
 class HookEvent(StrEnum):
-    """The moments at which hooks run, by their names in settings files."""
+    """The hook events, by their names in settings files."""
 
     SESSION_START = "SessionStart"
     SETUP = "Setup"
@@ -51,7 +50,7 @@ class HookEvent(StrEnum):
 
 
 class HandlerType(StrEnum):
-    """What a handler is made of."""
+    """The kinds of handlers."""
 
     COMMAND = "command"
     HTTP = "http"
@@ -61,7 +60,7 @@ class HandlerType(StrEnum):
 
 
 class Exit(StrEnum):
-    """What a command's exit code can do to an event."""
+    """The effects of a command's exit code on an event."""
 
     BLOCKS = "2 blocks"
     FEEDS_BACK = "2 is read by the model"
@@ -70,7 +69,7 @@ class Exit(StrEnum):
 
 
 class Refusal(StrEnum):
-    """What a prompt that answers `ok: false` does to an event."""
+    """The effects of a prompt's `ok: false` on an event."""
 
     FEEDS_BACK = "the reason is fed back"
     DENIES = "denies; ends the turn unless `continueOnBlock`"
@@ -87,27 +86,27 @@ _LOCAL: Final = frozenset({HandlerType.COMMAND, HandlerType.MCP_TOOL})
 @final
 @attrs.frozen(kw_only=True)
 class EventRow:
-    """What one event can do."""
+    """Capabilities of one event."""
 
     matches: str = ""
-    """What a matcher is compared with; empty where matchers mean nothing."""
+    """The subject that a matcher is compared with; empty if matchers have no effect."""
     handlers: frozenset[HandlerType] = _USUAL
     exits: Exit = Exit.IS_NOTED
     block: str = ""
-    """What blocking means, for people; empty where nothing can block."""
+    """The effect of blocking, for people; empty if nothing can block."""
     decides: bool = False
-    """Whether a top-level `decision: "block"` blocks."""
+    """True if a top-level `decision: "block"` blocks."""
     takes_text: bool = False
-    """Whether plain text on stdout is context for the model."""
+    """True if plain text on stdout is context for the model."""
     specific: frozenset[str] = frozenset()
-    """The fields of `hookSpecificOutput` that mean something."""
+    """The fields of `hookSpecificOutput` that have an effect."""
     refusal: Refusal = Refusal.IGNORED
     takes_rules: bool = False
-    """Whether a handler may have an `if`."""
+    """True if a handler may have an `if`."""
     limit_s: float | None = None
-    """Default time-out of command, http and mcp_tool handlers, in seconds; None is the usual 600."""
+    """Default timeout of command, http and mcp_tool handlers, in seconds; None is the usual 600."""
     can_stop: bool = True
-    """Whether `continue: false` means anything."""
+    """True if `continue: false` has an effect."""
 
 
 _E = HookEvent

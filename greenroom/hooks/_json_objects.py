@@ -1,9 +1,8 @@
-"""The JSON objects in what a hook printed, as its author meant them; nothing here ever raises.
+"""Extraction of JSON objects from what a hook printed. Never raises.
 
-Rule 1: what stands around JSON (a byte order mark, blanks, NULs, a fence, the greeting of a shell) does not hide it. Rule 2: of several
-objects the first that refuses counts, else the last. Rule 3: what looks like JSON, cannot be read and says that something is
-refused, refuses.
-Must not know: events, and what an object means there.
+Text around the JSON (a byte order mark, blanks, NULs, a fence, the greeting of a shell) is ignored. Of several objects
+the first that refuses counts, else the last. Text that looks like JSON, cannot be parsed and states a refusal counts as
+one.
 """
 
 from __future__ import annotations
@@ -30,34 +29,34 @@ _STARTS: Final = ("{", "[", '"', "`", "'")
 @final
 @attrs.frozen(kw_only=True)
 class Objects:
-    """What a text holds of JSON."""
+    """The JSON found in a text."""
 
     values: Mapping[str, Any] | None = None
-    """The object that counts; None where there is none."""
+    """The object that counts; None if there is none."""
     problem: str = ""
-    """What is wrong with the text as JSON; empty for one that does not try."""
+    """The problem of the text as JSON; empty for text that is not meant as JSON."""
     refuses: bool = False
-    """Whether it cannot be read, and says all the same that something is refused."""
+    """True if it cannot be parsed but states a refusal."""
 
 
 def objects_in(text: str) -> Objects:
-    """Return the JSON object that a text is, or holds, and what is wrong with it."""
+    """Return the JSON object that a text is or contains, and what is wrong with it."""
     text = text.strip(_AROUND)
     tries = text.startswith(_STARTS)
     if not text.startswith("{"):
-        found = [one for one in _embedded(text) if _DECIDING & one.keys()]
+        found = [values for values in _embedded(text) if _DECIDING & values.keys()]
     else:
         try:
             found = list(_values(text))
         except (ValueError, RecursionError) as error:
-            why = f"it printed JSON that cannot be read ({str(error)[:_PROBLEM_CHARS]})"
+            why = f"it printed malformed JSON ({str(error)[:_PROBLEM_CHARS]})"
             return Objects(problem=why, refuses=_REFUSES.search(text) is not None)
     found = found[1:] if len(found) > 1 and is_async(found[0]) else found
     if not found:
         if tries and _REFUSES.search(text):
             return Objects(problem="it printed a refusal that is not a JSON object", refuses=True)
         return Objects()
-    chosen = next((one for one in found if _REFUSES.search(json.dumps(one))), found[-1])
+    chosen = next((values for values in found if _REFUSES.search(json.dumps(values))), found[-1])
     problem = (
         "" if len(found) == 1 else f"it printed {len(found)} JSON objects; the first that refuses counts, else the last"
     )
@@ -65,7 +64,7 @@ def objects_in(text: str) -> Objects:
 
 
 def says_async(text: str) -> bool:
-    """Say whether a hook has printed, as the first of its output, that nobody is to wait for it."""
+    """True if the output of a hook begins with the object that detaches it."""
     try:
         value, _ = json.JSONDecoder().raw_decode(text.lstrip(_AROUND))
     except (ValueError, RecursionError):
@@ -74,12 +73,12 @@ def says_async(text: str) -> bool:
 
 
 def is_async(values: Mapping[str, Any]) -> bool:
-    """Say whether an object is the one with which a hook puts itself into the background."""
+    """True if an object is the one with which a hook detaches itself."""
     return values.get("async") is True
 
 
 def async_limit_s(text: str, usual_s: float) -> float:
-    """Return how long a hook may take that has put itself into the background, in seconds: what it asks for, or as usual."""
+    """Return the time limit of a detached hook, in seconds: the one it requests, or the usual."""
     value, _ = json.JSONDecoder().raw_decode(text.lstrip(_AROUND))
     limit = value.get("asyncTimeout")
     is_number = isinstance(limit, int | float) and not isinstance(limit, bool) and 0 < limit < 1e12
@@ -87,7 +86,7 @@ def async_limit_s(text: str, usual_s: float) -> float:
 
 
 def _values(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a text that begins with one; other text behind them is not theirs."""
+    """Yield the objects of a text that begins with one; other text after them is ignored."""
     decoder, at = json.JSONDecoder(), 0
     while text.startswith("{", at):
         value, at = decoder.raw_decode(text, at)
@@ -96,7 +95,7 @@ def _values(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _next(text: str, at: int) -> int:
-    """Return where the next line begins that is one of JSON, or the end."""
+    """Return where the next line of JSON begins, or the end."""
     found = re.compile(r"[\s\0\ufeff]*(?=\{)").match(text, at)
     if found is not None:
         return found.end()
@@ -105,14 +104,14 @@ def _next(text: str, at: int) -> int:
 
 
 def _embedded(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects that stand at the beginning of lines, or in a list."""
+    """Yield the objects at the beginning of lines, or in a list."""
     try:
         listed = json.loads(text) if text.startswith("[") else ()
     except (ValueError, RecursionError):
         listed = ()
     try:
         if isinstance(listed, list):
-            yield from (_clean(one, _MAX_DEPTH) for one in listed if isinstance(one, dict))
+            yield from (_clean(entry, _MAX_DEPTH) for entry in listed if isinstance(entry, dict))
         at = text.find("\n{")
         if at >= 0:
             yield from _values(text[at + 1 :])
@@ -121,7 +120,7 @@ def _embedded(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _clean(value: Any, depth: int) -> Any:
-    """Return a value without lone surrogates, which no transcript and no provider takes."""
+    """Return a value without lone surrogates, which transcripts and providers reject."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode(errors="replace").decode()
     if not isinstance(value, dict | list):

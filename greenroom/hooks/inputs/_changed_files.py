@@ -1,7 +1,4 @@
-"""What hooks are told of folders and files: worktrees, settings, instructions, what is watched.
-
-Must not know: who reads it.
-"""
+"""Inputs of the events of folders and files: worktrees, settings, instructions, watched files."""
 
 from __future__ import annotations
 
@@ -11,14 +8,14 @@ from typing import ClassVar, final
 
 import attrs
 
-from greenroom.hooks._catalog import HookEvent
-from greenroom.hooks._inputs import HookInput
+from greenroom.hooks._event_table import HookEvent
+from greenroom.hooks.inputs._encoding import HookInput
 
 
 @final
 @attrs.frozen(kw_only=True)
 class WorktreeCreateInput(HookInput):
-    """A worktree is wanted; the hook makes it in place of git."""
+    """A worktree is requested; the hook creates it in place of git."""
 
     event: ClassVar[HookEvent] = HookEvent.WORKTREE_CREATE
 
@@ -28,7 +25,7 @@ class WorktreeCreateInput(HookInput):
 @final
 @attrs.frozen(kw_only=True)
 class WorktreeRemoveInput(HookInput):
-    """A worktree that a hook made is not needed any more."""
+    """A worktree that a hook created is no longer needed."""
 
     event: ClassVar[HookEvent] = HookEvent.WORKTREE_REMOVE
 
@@ -38,7 +35,7 @@ class WorktreeRemoveInput(HookInput):
 @final
 @attrs.frozen(kw_only=True)
 class ConfigChangeInput(HookInput):
-    """A settings file was edited, and is about to count."""
+    """A settings file was edited and is about to be applied."""
 
     event: ClassVar[HookEvent] = HookEvent.CONFIG_CHANGE
     subject_field: ClassVar[str] = "source"
@@ -51,7 +48,7 @@ class ConfigChangeInput(HookInput):
 @final
 @attrs.frozen(kw_only=True)
 class CwdChangedInput(HookInput):
-    """A call of an agent changed the folder that its next commands run in: a command, `EnterWorktree` or `ExitWorktree`."""
+    """A call changed the folder for an agent's next commands: a command, `EnterWorktree` or `ExitWorktree`."""
 
     event: ClassVar[HookEvent] = HookEvent.CWD_CHANGED
 
@@ -62,20 +59,20 @@ class CwdChangedInput(HookInput):
 @final
 @attrs.frozen(kw_only=True)
 class DirectoryAddedInput(HookInput):
-    """A folder was added that agents may work in, while the session runs; nobody waits for its hooks."""
+    """A working folder was added while the session runs; its hooks are not awaited."""
 
     event: ClassVar[HookEvent] = HookEvent.DIRECTORY_ADDED
     subject_field: ClassVar[str] = "source"
 
     directory: Path
     source: str
-    """`slash_command` where a person did it, `register_repo_root` where the program did."""
+    """`slash_command` if a person added it, `register_repo_root` if the program did."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class FileChangedInput(HookInput):
-    """A file that is watched was made, changed or removed, by whomever."""
+    """A watched file was created, changed or removed, by any process."""
 
     event: ClassVar[HookEvent] = HookEvent.FILE_CHANGED
 
@@ -92,7 +89,7 @@ class FileChangedInput(HookInput):
 @final
 @attrs.frozen(kw_only=True)
 class InstructionsLoadedInput(HookInput):
-    """A file of instructions is read by an agent from now on."""
+    """An agent has loaded a file of instructions."""
 
     event: ClassVar[HookEvent] = HookEvent.INSTRUCTIONS_LOADED
     subject_field: ClassVar[str] = "load_reason"
@@ -103,6 +100,6 @@ class InstructionsLoadedInput(HookInput):
     load_reason: str
     """`session_start`, `nested_traversal`, `path_glob_match` or `include`."""
     globs: Sequence[str] | None = None
-    """The patterns of a rule that counts for some files only."""
+    """The patterns of a rule that applies to some files only."""
     trigger_file_path: Path | None = None
-    """The file that an agent worked on, where it was read because of one."""
+    """The file that caused the rule to load, if any."""

@@ -1,8 +1,7 @@
-"""Posting the input of a hook to a URL. Importing this module loads no HTTP library: the first request does.
+"""HTTP handlers of hooks. Importing this module loads no HTTP library: the first request does.
 
-Rule 1: a header takes only those environment variables that its handler allows. Rule 2: redirects are not followed: the
-input goes where the settings say.
-Must not know: hooks' events.
+A header can use only the environment variables that its handler allows. Redirects are not followed: the input is sent
+only to the URL in the settings.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import attrs
 import trio
 
 from greenroom.core import error_text
-from greenroom.hooks._asking import HandlerFailed
+from greenroom.hooks._handler_ports import HandlerFailed
 from greenroom.hooks._handlers import HttpHandler
 
 if TYPE_CHECKING:
@@ -27,15 +26,15 @@ _VARIABLE: Final = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Z
 
 @final
 @attrs.frozen(kw_only=True)
-class Reply:
-    """What came back."""
+class HttpReply:
+    """The reply to a post."""
 
     status: int
     body: str
 
 
 def fill_variables(text: str, environment: Mapping[str, str], allowed: frozenset[str]) -> str:
-    """Put environment variables in the place of `$NAME` and `${NAME}`; one that is not allowed or not set is empty."""
+    """Replace `$NAME` and `${NAME}` with environment variables; one that is not allowed or not set becomes empty."""
 
     def value_of(found: re.Match[str]) -> str:
         name = found[1] or found[2]
@@ -44,13 +43,13 @@ def fill_variables(text: str, environment: Mapping[str, str], allowed: frozenset
     return _VARIABLE.sub(value_of, text)
 
 
-async def post(handler: HttpHandler, told: str, environment: Mapping[str, str], *, limit_s: float) -> Reply:
-    """Post `told` and return the reply.
+async def post(handler: HttpHandler, encoded: str, environment: Mapping[str, str], *, limit_s: float) -> HttpReply:
+    """Post the encoded input and return the reply.
 
-    Cancelled, it closes the connection.
+    On cancellation, the connection is closed.
 
     Raises:
-        HandlerFailed: No whole reply came back, or one above 1 MiB.
+        HandlerFailed: The reply was incomplete, or above 1 MiB.
     """
     import httpx2
 
@@ -58,14 +57,14 @@ async def post(handler: HttpHandler, told: str, environment: Mapping[str, str], 
     headers |= {
         name.lower(): fill_variables(value, environment, handler.allowed_variables) for name, value in handler.headers
     }
-    # A certificate store takes tens of milliseconds to read: only for those who need one.
+    # Loading a certificate store takes tens of milliseconds: only for https.
     verify = handler.url.lower().startswith("https:")
     try:
         async with httpx2.AsyncClient(timeout=httpx2.Timeout(limit_s), verify=verify) as client:
-            request = client.build_request("POST", handler.url, content=told.encode(), headers=headers)
+            request = client.build_request("POST", handler.url, content=encoded.encode(), headers=headers)
             response = await client.send(request, stream=True)
             try:
-                return Reply(status=response.status_code, body=await _read(response))
+                return HttpReply(status=response.status_code, body=await _read(response))
             finally:
                 with trio.CancelScope(shield=True), trio.move_on_after(1.0):
                     await response.aclose()
@@ -87,4 +86,4 @@ async def _read(response: httpx2.Response) -> str:
         scope.cancel()
         async for _ in chunks:
             pass
-    raise HandlerFailed(f"the reply has more than {KEPT_BYTES} bytes")
+    raise HandlerFailed(f"the reply exceeds {KEPT_BYTES} bytes")

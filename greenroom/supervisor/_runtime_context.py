@@ -1,4 +1,4 @@
-"""What all supervisors of one runtime share, the class behind what they are to spawn, and the wait for its start."""
+"""Resources shared by the supervisors of a runtime; helpers for spawning."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from typing import Any, final, get_type_hints
 import attrs
 import trio
 
-from greenroom.actors import Behavior, Cell, Dispatcher, Surroundings, current_of, text_of
+from greenroom.actors import ActorContext, Behavior, Cell, Dispatcher, current_of, text_of
 from greenroom.core import Cause, Ports, StartFailed, UsageError
 
 
 def always_open() -> None:
-    """Let everything begin: nothing is kept on disk."""
+    """Do nothing: the default check, for runtimes without a journal."""
 
 
 @final
 @attrs.frozen(kw_only=True)
-class House:
-    """What all supervisors of one runtime share."""
+class RuntimeContext:
+    """Resources shared by the supervisors of a runtime."""
 
     ports: Ports
-    shared: Surroundings
+    shared: ActorContext
     dispatcher: Dispatcher
     check_open: Callable[[], None] = always_open
-    """Raises when nothing new may begin, because it could not be put on record."""
+    """Raises if nothing new may start, because it could not be recorded."""
 
 
 def behavior_class_of(factory: Callable[..., Behavior[Any]]) -> type[Behavior[Any]]:
-    """Find the class behind a factory; its attributes say how the actor is run."""
+    """Return the behavior class that a factory creates; its attributes decide how the actor is run."""
     while isinstance(factory, functools.partial):
         factory = factory.func
     if inspect.iscoroutinefunction(factory):
         raise UsageError(
-            f"a factory returns a Behavior at once, and {factory!r} is async; wait in its on_start instead"
+            f"factory must be a plain function, got the async function {factory!r}; wait in on_start instead"
         )
     if isinstance(factory, type) and issubclass(factory, Behavior):
         return factory
@@ -47,25 +47,26 @@ def behavior_class_of(factory: Callable[..., Behavior[Any]]) -> type[Behavior[An
     if isinstance(returns, type) and issubclass(returns, Behavior):
         return returns
     if not callable(factory):
-        raise UsageError(f"a factory is a Behavior class or something that makes one, not {factory!r}")
+        raise UsageError(f"factory must be a Behavior class or a callable that returns a Behavior, got {factory!r}")
     raise UsageError(
-        f"{factory!r} does not say which Behavior it makes; give the class and its arguments: spawn(MyBehavior, 1, 2)"
+        f"cannot determine the Behavior class that {factory!r} returns; pass the class and its arguments: "
+        "spawn(MyBehavior, 1, 2)"
     )
 
 
 async def wait_started(cell: Cell[Any]) -> None:
-    """Return when an actor is ready; cancelled, it ends the actor first, so that its name can be taken again at once.
+    """Wait until an actor is ready. If cancelled, kill the actor first, so that its name is free again.
 
     Raises:
-        StartFailed: It ended instead; the error is the `__cause__`.
+        StartFailed: It ended before it was ready; the error is the `__cause__`.
     """
     try:
         await cell.wait_ready()
     except BaseException:
         current = current_of(cell.shared)
         who = current.id if current is not None else "host"
-        cell.forswear()
-        cell.request_kill(Cause(who, "whoever spawned it was cancelled before it was ready"))
+        cell.cancel_restart()
+        cell.request_kill(Cause(who, "the spawner was cancelled before the actor was ready"))
         with trio.move_on_after(2 * cell.kill_grace_s, shield=True):
             await cell.wait_gone()
         raise

@@ -1,4 +1,4 @@
-"""The program of the how-to on mates prints what it should."""
+"""The program of the how-to on teammates prints what it should."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.docs.test_documents import blocks_of, run_python
 
 
-def test_the_program_of_the_how_to_lets_a_mate_plan_and_end(tmp_path: Path) -> None:
-    (program,) = blocks_of("docs/how-to/mates.md")
+def test_program_of_the_page_prints_a_plan_and_its_outcome(tmp_path: Path) -> None:
+    (program,) = blocks_of("docs/how-to/teammates.md")
 
     printed = run_python(program, cwd=tmp_path, HOME=str(tmp_path))
 
