@@ -110,36 +110,14 @@ class LiveEvents:
 
     def __init__(self, recorder: Recorder, wanted: Collection[type[Event]]) -> None:
         self._recorder = recorder
-        self._wanted = frozenset(wanted)
+        self.wanted = frozenset(wanted)
+        """Classes of the events to make."""
         self._readers: dict[Callable[[Record], None], None] = {}
         self._early: deque[tuple[int, Record]] = deque(maxlen=MAX_EARLY)
         self._is_open = False
 
     def __repr__(self) -> str:
-        return f"<LiveEvents: {len(self._wanted)} kinds, {len(self._readers)} readers>"
-
-    def wire(self, host: Hosted) -> Hosted:
-        """Return the program's side of the session with callbacks that publish the wanted events."""
-        publish, on_message = self._publish, host.on_message
-
-        def heard(appended: Appended) -> None:
-            publish(MessageAppended, appended.agent, appended)
-            if on_message is not None:
-                on_message(appended)
-
-        return attrs.evolve(
-            host,
-            on_message=heard if MessageAppended in self._wanted else on_message,
-            watch=Watch(
-                on_shown=self._if(MessageShown, lambda appended: publish(MessageShown, appended.agent, appended)),
-                on_stream=self._if(AnswerPiece, lambda agent, piece: publish(AnswerPiece, agent, piece)),
-                on_taken=self._if(PromptTaken, lambda prompt: publish(PromptTaken, "", prompt)),
-                on_hook=self._if(HookReported, lambda report: publish(HookReported, "", report)),
-                on_elicited=self._if(
-                    ElicitationCompleted, lambda server, asked: publish(ElicitationCompleted, "", server, asked)
-                ),
-            ),
-        )
+        return f"<LiveEvents: {len(self.wanted)} kinds, {len(self._readers)} readers>"
 
     def opened(self) -> None:
         """Stop keeping events for streams that begin at the start."""
@@ -161,12 +139,46 @@ class LiveEvents:
             yield record
         yield from (record for _, record in early[at:])
 
-    def _if(self, event_class: type[Event], publish: Callable[..., None]) -> Callable[..., None] | None:
-        return publish if event_class in self._wanted else None
+    def publisher(self, event_class: type[Event], publish: Callable[..., None]) -> Callable[..., None] | None:
+        """Return the function that publishes events of a class; None if nobody wants them."""
+        return publish if event_class in self.wanted else None
 
-    def _publish(self, event_class: type[Event], actor: str, *values: Any) -> None:
+    def publish(self, event_class: type[Event], actor: str, *values: Any) -> None:
+        """Pass an event on to all readers.
+
+        Args:
+            event_class: The class of the event.
+            actor: The agent that it is about; empty for none.
+            values: The event's own fields, in order.
+        """
         record = (0, self._recorder.now(), event_class, actor, 0, 0, *values)
         if not self._is_open:
             self._early.append((self._recorder.seq, record))
         for reader in tuple(self._readers):
             reader(record)
+
+
+def wire(host: Hosted, recorder: Recorder) -> tuple[LiveEvents, Hosted]:
+    """Return the live events of a session, and the program's side of it with callbacks that publish them."""
+    live = LiveEvents(recorder, host.live)
+    publish, on_message = live.publish, host.on_message
+
+    def heard(appended: Appended) -> None:
+        publish(MessageAppended, appended.agent, appended)
+        if on_message is not None:
+            on_message(appended)
+
+    wired = attrs.evolve(
+        host,
+        on_message=heard if MessageAppended in live.wanted else on_message,
+        watch=Watch(
+            on_shown=live.publisher(MessageShown, lambda appended: publish(MessageShown, appended.agent, appended)),
+            on_stream=live.publisher(AnswerPiece, lambda agent, piece: publish(AnswerPiece, agent, piece)),
+            on_taken=live.publisher(PromptTaken, lambda prompt: publish(PromptTaken, "", prompt)),
+            on_hook=live.publisher(HookReported, lambda report: publish(HookReported, "", report)),
+            on_elicited=live.publisher(
+                ElicitationCompleted, lambda server, asked: publish(ElicitationCompleted, "", server, asked)
+            ),
+        ),
+    )
+    return live, wired
