@@ -19,7 +19,7 @@ from greenroom.headless import OutputFormat, check_approver
 from greenroom.permissions import parse_mode
 from greenroom.session import SettingSource
 
-ALL_SOURCES: Final = ",".join(one for one in SettingSource if one is not SettingSource.MANAGED)
+ALL_SOURCES: Final = ",".join(source for source in SettingSource if source is not SettingSource.MANAGED)
 
 
 def flag(text: str, *names: str) -> Any:
@@ -208,7 +208,7 @@ AS_BY_DEFAULT: Final = RunFlags()
 def sources_of(flags: RunFlags) -> list[str]:
     """Return whose files are read; an administrator's in any case (agents 13.40)."""
     named = "" if flags.bare else flags.setting_sources
-    return [SettingSource.MANAGED, *(name for one in named.split(",") if (name := one.strip()))]
+    return [SettingSource.MANAGED, *(name for part in named.split(",") if (name := part.strip()))]
 
 
 def with_values(arguments: Sequence[str]) -> list[str]:

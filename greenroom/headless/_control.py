@@ -266,12 +266,12 @@ class Host:
             self._printing.printer.show_text()
         answer: Line = {
             "commands": [
-                {"name": one.name, "description": one.description, "argumentHint": one.argument_hint}
-                for one in commands_of(session)
+                {"name": command.name, "description": command.description, "argumentHint": command.argument_hint}
+                for command in commands_of(session)
             ],
             "agents": [
-                {"name": one.name, "description": one.description, "model": one.model}
-                for one in session.definitions.values()
+                {"name": definition.name, "description": definition.description, "model": definition.model}
+                for definition in session.definitions.values()
             ],
             "models": [{"value": session.model, "displayName": session.model, "description": ""}],
             "output_style": "default",
@@ -280,7 +280,7 @@ class Host:
             "capabilities": list(CAPABILITIES),
         }
         if self._was_initialized:
-            answer["pending_permission_requests"] = [one.line for one in self._questions.values()]
+            answer["pending_permission_requests"] = [question.line for question in self._questions.values()]
             answer["background_tasks"] = self._printing.live_tasks()
         self._was_initialized = True
         return answer
@@ -333,7 +333,7 @@ class Host:
     async def _mcp_status(self, session: Session, values: Mapping[str, Any]) -> Line:
         del values
         await trio.lowlevel.checkpoint()
-        return {"mcpServers": [_server(one) for one in session.servers.states()]}
+        return {"mcpServers": [_server(state) for state in session.servers.states()]}
 
     async def _mcp_reconnect(self, session: Session, values: Mapping[str, Any]) -> Line:
         await session.servers.reconnect(str(values.get("serverName", "")))

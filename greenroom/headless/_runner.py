@@ -216,7 +216,7 @@ def _tell_of_problems(session: Session, options: HeadlessOptions) -> frozenset[s
         note(problem)
     if session.worktree is not None:
         note(f"the agent works in the worktree {typed(session.worktree)}; it stays there when the run has ended")
-    every = [one.name for one in (*STANDARD_TOOLS, *AGENT_TOOLS, *WORKTREE_TOOLS)]
+    every = [tool.name for tool in (*STANDARD_TOOLS, *AGENT_TOOLS, *WORKTREE_TOOLS)]
     for name in unknown_tools(options.named_rules, [*every, *session.tools]):
         note(f"there is no tool {name!r} here; the rule about it has no effect")
     return problems
