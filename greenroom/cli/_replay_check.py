@@ -45,8 +45,8 @@ def checked(journal: JournalText, folds: Iterable[Fold], *, standing: Standing, 
     facts: dict[str, Any] = {
         "run": journal.header.run,
         "events": len(entries),
-        "violations": [attrs.asdict(one) for one in violations],
-        "slow": [attrs.asdict(one) for one in find_slowness(entries)],
+        "violations": [attrs.asdict(violation) for violation in violations],
+        "slow": [attrs.asdict(slowness) for slowness in find_slowness(entries)],
         "not_checked": unchecked(entries),
         "has_ended": has_ended(entries),
         "standing": standing.value,
@@ -67,8 +67,8 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
         yield f"unsound: {counted(len(violations), 'violation')}, the first at event {first['seq']} ({first['id']})"
         yield from rows([entry for entry in journal.entries if entry.seq == first["seq"]], paths)
         shown, left = first_of(violations, MAX_VIOLATIONS)
-        for one in shown:
-            yield f"  {one['seq']:>6} {one['id']:<5} {one['text']}"
+        for line in shown:
+            yield f"  {line['seq']:>6} {line['id']:<5} {line['text']}"
         if left:
             yield f"  ... {left:,} more; --json has all"
     else:
@@ -101,7 +101,7 @@ def _lines(journal: JournalText, facts: dict[str, Any]) -> Iterator[str]:
 
 def _slow(found: Sequence[dict[str, Any]]) -> Iterator[str]:
     shown, left = first_of(found, MAX_SLOW)
-    for one in shown:
-        yield f"slow: {printable(one['text'])} (event {one['seq']})"
+    for line in shown:
+        yield f"slow: {printable(line['text'])} (event {line['seq']})"
     if left:
         yield f"  ... {left:,} more; --json has all"

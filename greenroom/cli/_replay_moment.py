@@ -84,8 +84,8 @@ def _with_those_above(actors: Mapping[str, ActorView], chosen: AbstractSet[str] 
     if chosen is None:
         return actors.keys()
     shown = set()
-    for one in chosen:
-        above: str = one
+    for actor in chosen:
+        above: str = actor
         while above in actors and above not in shown:
             shown.add(above)
             above = actors[above].supervisor

@@ -16,7 +16,9 @@ NOTHING: Final = "nothing was kept: nothing failed, or the journal has all there
 def recent(journal: JournalText, moments: Iterable[RecentMoment], *, chosen: AbstractSet[str] | None) -> Page:
     """List the moments that were kept, the latest last; with `chosen`, only what is about those actors."""
     by_seq, paths = {entry.seq: entry for entry in journal.entries}, paths_of(journal.entries)
-    shown = [(one, _about(one, chosen)) for one in moments if one.seq in by_seq]  # `--at` leaves the later ones out
+    shown = [
+        (moment, _about(moment, chosen)) for moment in moments if moment.seq in by_seq
+    ]  # `--at` leaves the later ones out
     facts = [
         {"seq": one.seq, "t": one.t, "why": one.why, "recent": [facts_of(entry) for entry in entries]}
         for one, entries in shown
@@ -26,7 +28,7 @@ def recent(journal: JournalText, moments: Iterable[RecentMoment], *, chosen: Abs
 
 
 def _about(moment: RecentMoment, chosen: AbstractSet[str] | None) -> Sequence[Entry]:
-    return [one for one in moment.entries if chosen is None or one.event.actor in chosen]
+    return [entry for entry in moment.entries if chosen is None or entry.event.actor in chosen]
 
 
 def _lines(moment: RecentMoment, at: Entry, entries: Sequence[Entry], paths: Mapping[str, str]) -> Iterator[str]:

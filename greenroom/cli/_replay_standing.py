@@ -79,7 +79,7 @@ def running_in_words(facts: Mapping[str, Any]) -> str:
     """Return the same on one line."""
     pid = f" (pid {facts['pid']})" if facts["pid"] else ""
     shown, left = first_of(facts["open"], MAX_OPEN)
-    work = [f"{one['what']} for {seconds(one['for_s'])}" for one in shown] + ([f"{left:,} more"] if left else [])
+    work = [f"{line['what']} for {seconds(line['for_s'])}" for line in shown] + ([f"{left:,} more"] if left else [])
     return f"running{pid}, last event {seconds(facts['idle_s'])} ago, open: {', '.join(work) or 'nothing'}"
 
 

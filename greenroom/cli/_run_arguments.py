@@ -121,7 +121,7 @@ def read_rules(flag: str, given: Sequence[str], effect: Effect) -> list[str]:
         UsageError: One of them is none.
     """
     split = words(on_spaces=True)
-    rules = [rule for one in given for rule in split(FieldEntry(one, one))]
+    rules = [rule for value in given for rule in split(FieldEntry(value, value))]
     for rule in rules:
         _, problem = parse_rule(rule, effect, Source(scope=Scope.CLI, name=flag))
         if problem is not None:
@@ -139,7 +139,7 @@ def with_permissions(
     """
     made = dict(settings or {})
     permissions = made.get("permissions", {})
-    more = {"allow": list(allow), "deny": list(deny), "additionalDirectories": [_folder(one) for one in folders]}
+    more = {"allow": list(allow), "deny": list(deny), "additionalDirectories": [_folder(folder) for folder in folders]}
     if not isinstance(permissions, dict):
         raise UsageError("--settings: permissions has to be an object")
     permissions = dict(permissions)
@@ -163,7 +163,7 @@ def with_servers(settings: dict[str, Any], servers: dict[str, Any] | None) -> di
     if servers is None:
         return settings
     named = servers.get("mcpServers", servers)
-    if not isinstance(named, dict) or not all(isinstance(one, dict) for one in named.values()):
+    if not isinstance(named, dict) or not all(isinstance(name, dict) for name in named.values()):
         raise UsageError('--mcp-config: give {"mcpServers": {"name": {"command": ...}}}')
     before = settings.get("mcpServers", {})
     if not isinstance(before, dict):

@@ -61,7 +61,7 @@ async def _permit(address: str, ctx: ToolContext) -> None:
 
 
 TOOLS: Final = (
-    *(one for one in STANDARD_TOOLS if one is not ask_user_question_tool),
+    *(tool for tool in STANDARD_TOOLS if tool is not ask_user_question_tool),
     *AGENT_TOOLS,
     *WORKTREE_TOOLS,
     make_web_fetch_tool(HttpFetcher(), permit=_permit),
@@ -80,12 +80,12 @@ def chosen_tools(names: str | None) -> tuple[Tool, ...]:
     """
     if names is None:
         return TOOLS
-    by_name = {one.name: one for one in TOOLS}
+    by_name = {tool.name: tool for tool in TOOLS}
     wanted = names.replace(",", " ").split()
-    missing = [one for one in wanted if one not in by_name]
+    missing = [name for name in wanted if name not in by_name]
     if missing:
         raise UsageError(f"--tools: there is no tool {missing[0]!r}; there are {', '.join(sorted(by_name))}")
-    return tuple(one for one in TOOLS if one.name in wanted)
+    return tuple(tool for tool in TOOLS if tool.name in wanted)
 
 
 def run_command(

@@ -19,7 +19,7 @@ from greenroom.headless import OutputFormat, check_approver
 from greenroom.permissions import parse_mode
 from greenroom.session import SettingSource
 
-ALL_SOURCES: Final = ",".join(one for one in SettingSource if one is not SettingSource.MANAGED)
+ALL_SOURCES: Final = ",".join(source for source in SettingSource if source is not SettingSource.MANAGED)
 
 
 def flag(text: str, *names: str) -> Any:
@@ -77,7 +77,7 @@ class RunFlags:
     ] = None
     resume: Annotated[
         str | None,
-        flag('A run to go on with: its id, its folder or "last". Without a prompt, with the turn that was cut.'),
+        flag('A run to resume with: its id, its folder or "last". Without a prompt, with the turn that was cut.'),
     ] = None
     continue_: Annotated[bool, flag("Go on with the last run; the same as --resume last.", "-c")] = False
     fork_session: Annotated[bool, flag("With --resume: go on in a new run, and leave that one as it is.")] = False
@@ -208,7 +208,7 @@ AS_BY_DEFAULT: Final = RunFlags()
 def sources_of(flags: RunFlags) -> list[str]:
     """Return whose files are read; an administrator's in any case (agents 13.40)."""
     named = "" if flags.bare else flags.setting_sources
-    return [SettingSource.MANAGED, *(name for one in named.split(",") if (name := one.strip()))]
+    return [SettingSource.MANAGED, *(name for part in named.split(",") if (name := part.strip()))]
 
 
 def with_values(arguments: Sequence[str]) -> list[str]:

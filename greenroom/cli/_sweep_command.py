@@ -63,7 +63,11 @@ def sweep_command(
             raise UsageError(f"{flag} has to be at least {least}, not {number}")
     # How long runs are kept counts in any project; a mistake in the file of one must not keep them from being removed.
     found = load_settings(find_places(Path.cwd()), SettingSource, is_trusted=True, is_lenient=True)
-    unclear = [one for one in found.diagnostics if one.kind is Kind.BROKEN or any(key in one.text for key in _PERIODS)]
+    unclear = [
+        diagnostic
+        for diagnostic in found.diagnostics
+        if diagnostic.kind is Kind.BROKEN or any(key in diagnostic.text for key in _PERIODS)
+    ]
     if unclear and days is None:
         raise UsageError(f"{unclear[0]}; nothing is removed: correct it, or say --days")
     for diagnostic in found.diagnostics:
@@ -101,10 +105,10 @@ def _page(
         "freed_bytes": report.freed_bytes,
     }
     if trees is not None:
-        facts["worktrees"] = [_fact(one) for one in trees]
-    lines = [f"{one.run.id}  {verb}: {one.why}" for one in report.removed]
-    lines += [f"{one.run.id}  kept: {one.why}" for one in report.kept]
-    lines += [f"{typed(one.worktree.path)}  {_became(one)}" for one in trees or ()]
+        facts["worktrees"] = [_fact(tree) for tree in trees]
+    lines = [f"{verdict.run.id}  {verb}: {verdict.why}" for verdict in report.removed]
+    lines += [f"{verdict.run.id}  kept: {verdict.why}" for verdict in report.kept]
+    lines += [f"{typed(tree.worktree.path)}  {_became(tree)}" for tree in trees or ()]
     lines += errors
     lines.append(
         f"{typed(folder)}: {counted(len(report.removed), 'run')} {verb} ({report.freed_bytes:,} bytes), "
@@ -133,8 +137,8 @@ def _fact(one: Release) -> dict[str, str]:
 
 def _first(*values: Any) -> Any:
     """Return the first that was said."""
-    return next((one for one in values if one is not None), None)
+    return next((value for value in values if value is not None), None)
 
 
 def _facts(verdicts: Sequence[RetentionVerdict]) -> list[dict[str, Any]]:
-    return [{"run": one.run.id, "bytes": one.run.size_bytes, "why": one.why} for one in verdicts]
+    return [{"run": verdict.run.id, "bytes": verdict.run.size_bytes, "why": verdict.why} for verdict in verdicts]

@@ -62,7 +62,7 @@ class Beats:
     @property
     def due_s(self) -> float:
         """When there is something to say next, on the run's clock; infinite while no call runs."""
-        return min((one.due_s for one in self._calls.values()), default=math.inf)
+        return min((call.due_s for call in self._calls.values()), default=math.inf)
 
     def beat(self, now_s: float) -> list[Line]:
         """Return what is to be said now, without `uuid` and `session_id`."""

@@ -94,6 +94,6 @@ def read_names(given: object) -> list[str]:
     """
     if given is None:
         return []
-    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+    if not isinstance(given, list) or not all(isinstance(value, str) for value in given):
         raise UsageError("sdkMcpServers has to be a list of names")
     return given

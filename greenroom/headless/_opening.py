@@ -34,12 +34,14 @@ def opening_of(session: Session) -> Opening:
         version=__version__,
         api_key_source=key_source(),
         tools=session.tools,
-        commands=[one.name for one in commands_of(session)],
+        commands=[command.name for command in commands_of(session)],
         agents=list(session.definitions),
-        skills=[one.name for one in session.skills.values() if one.for_models],
-        servers=[(one.name, one.status.value) for one in session.servers.states()],
+        skills=[skill.name for skill in session.skills.values() if skill.for_models],
+        servers=[(state.name, state.status.value) for state in session.servers.states()],
         capabilities=CAPABILITIES,
-        plugins=[(one.name, str(one.folder)) for one in session.plugins.loaded],
-        plugin_errors=[(one.name, one.type, f"{one.source}: {one.message}") for one in session.plugins.broken],
-        server_errors=[(one.name, one.type, one.message) for one in session.servers.broken],
+        plugins=[(plugin.name, str(plugin.folder)) for plugin in session.plugins.loaded],
+        plugin_errors=[
+            (plugin.name, plugin.type, f"{plugin.source}: {plugin.message}") for plugin in session.plugins.broken
+        ],
+        server_errors=[(server.name, server.type, server.message) for server in session.servers.broken],
     )

@@ -99,11 +99,13 @@ def _read_user(values: Mapping[str, Any]) -> UserSaid:
     content = message.get("content") if isinstance(message, dict) else None
     if isinstance(content, str):
         texts = [content]
-    elif isinstance(content, list) and all(isinstance(one, dict) and one.get("type") == "text" for one in content):
-        texts = [str(one.get("text", "")) for one in content]
+    elif isinstance(content, list) and all(
+        isinstance(block, dict) and block.get("type") == "text" for block in content
+    ):
+        texts = [str(block.get("text", "")) for block in content]
     else:
         raise UsageError('the message of a user needs "content": a text, or a list of blocks of type "text"')
-    text = "\n".join(one for one in texts if one.strip())
+    text = "\n".join(text for text in texts if text.strip())
     if not text:
         raise UsageError("the message of a user is blank")
     priority = values.get("priority")
@@ -157,7 +159,7 @@ def question_line(request: str, question: Question, *, is_main: bool) -> Line:
         "subtype": "can_use_tool",
         "tool_name": question.tool,
         "input": dict(question.input),
-        "permission_suggestions": [one.to_json() for one in verdict.suggestions],
+        "permission_suggestions": [suggestion.to_json() for suggestion in verdict.suggestions],
         "blocked_path": verdict.blocked_path,
         "tool_use_id": question.call_id,
         "decision_reason": verdict.reason,
@@ -227,7 +229,7 @@ def decision_of(values: Mapping[str, Any]) -> Allow | Deny:
             changed, updates = values.get("updatedInput"), values.get("updatedPermissions") or []
             if changed is not None and not isinstance(changed, dict):
                 raise UsageError("updatedInput has to be an object")
-            if not isinstance(updates, list) or not all(isinstance(one, dict) for one in updates):
+            if not isinstance(updates, list) or not all(isinstance(update, dict) for update in updates):
                 raise UsageError("updatedPermissions has to be a list of objects")
             return Allow(input=changed, updates=tuple(map(read_update, updates)))
         case "deny":

@@ -56,7 +56,7 @@ class Silences:
     @property
     def due_s(self) -> float:
         """When there is something to say next, on the run's clock; infinite while nothing is waited for."""
-        return min((one.quiet_since_s + one.told_s for one in self._requests.values()), default=math.inf)
+        return min((request.quiet_since_s + request.told_s for request in self._requests.values()), default=math.inf)
 
     def due(self, now_s: float) -> list[tuple[str, float]]:
         """Return the actors whose requests are to be spoken of now, each with the seconds of silence."""

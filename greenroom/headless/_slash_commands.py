@@ -55,7 +55,7 @@ def commands_of(session: Session) -> Iterator[Command]:
     """Return what may be called in a session now; nothing where there are no slash commands."""
     if not session.has_commands:
         return
-    yield from (one for one in _OWN if one.name not in session.skills)
+    yield from (command for command in _OWN if command.name not in session.skills)
     for skill in session.skills.values():
         if skill.for_users:
             yield Command(skill.name, skill.description, skill.argument_hint)

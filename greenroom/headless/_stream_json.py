@@ -323,13 +323,13 @@ def result_line(
     if abandoned:
         errors = [*line.get("errors", ()), abandoned_text(abandoned)]
         line |= {"subtype": line["subtype"] if ending.is_error else FAILED, "is_error": True, "errors": errors}
-        line["abandoned_tasks"] = [attrs.asdict(one) for one in abandoned]
+        line["abandoned_tasks"] = [attrs.asdict(task) for task in abandoned]
     return line
 
 
 def abandoned_text(abandoned: Sequence[Abandoned]) -> str:
     """Return what is said of tasks that were given up, in one line."""
-    names = ", ".join(f'{one.task_id} "{" ".join(one.description.split())}"' for one in abandoned)
+    names = ", ".join(f'{task.task_id} "{" ".join(task.description.split())}"' for task in abandoned)
     return f"ended in the background before it was done: {names}"
 
 
@@ -356,4 +356,6 @@ def _model_facts(model: str, usage: Usage, counts: Counts) -> Line:
 
 
 def _denial_facts(denials: Iterable[Denial]) -> list[Line]:
-    return [{"tool_name": one.tool, "tool_use_id": one.call, "tool_input": dict(one.input)} for one in denials]
+    return [
+        {"tool_name": denial.tool, "tool_use_id": denial.call, "tool_input": dict(denial.input)} for denial in denials
+    ]

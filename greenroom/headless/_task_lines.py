@@ -96,9 +96,9 @@ class TaskLines:
     def live(self) -> list[Line]:
         """Return what runs in the background now (agents 6.39)."""
         return [
-            {"task_id": one.began.task, "task_type": one.began.type, "description": one.began.description}
-            for one in self._running.values()
-            if one.is_background
+            {"task_id": running.began.task, "task_type": running.began.type, "description": running.began.description}
+            for running in self._running.values()
+            if running.is_background
         ]
 
     @staticmethod

@@ -10,9 +10,19 @@ from greenroom.session._events import (
     SessionTitled,
 )
 from greenroom.session._handles import TaskHandle, TaskResult
-from greenroom.session._host import HostArguments, Watch
+from greenroom.session._host import HostArguments
+from greenroom.session._live_events import (
+    LIVE_EVENTS,
+    AnswerPiece,
+    ElicitationCompleted,
+    HookReported,
+    MessageAppended,
+    MessageShown,
+    PromptTaken,
+)
 from greenroom.session._main import MAIN, MainFor, main_of_settings
 from greenroom.session._neighbours import NeighbourError, NeighbourSettings
+from greenroom.session._observation import Activity
 from greenroom.session._open import EVENTS, FOLDS, open_session
 from greenroom.session._plugins import find_session_plugins, make_data_folders
 from greenroom.session._queue import Interrupted, SessionInbox
@@ -29,21 +39,29 @@ from greenroom.session._sweep import SweepReport, sweep_runs
 __all__ = [
     "EVENTS",
     "FOLDS",
+    "LIVE_EVENTS",
     "MAIN",
     "SETTINGS_NOTICE",
+    "Activity",
     "AgentStatus",
+    "AnswerPiece",
     "Beginning",
     "ElicitationAnswered",
     "ElicitationAsked",
+    "ElicitationCompleted",
     "EventStream",
     "FilesRewound",
     "Fork",
+    "HookReported",
     "HostArguments",
     "Interrupted",
     "MainFor",
+    "MessageAppended",
+    "MessageShown",
     "ModelFor",
     "NeighbourError",
     "NeighbourSettings",
+    "PromptTaken",
     "Session",
     "SessionBegan",
     "SessionEnded",
@@ -56,7 +74,6 @@ __all__ = [
     "TaskHandle",
     "TaskResult",
     "TaskStatus",
-    "Watch",
     "WorktreeKeys",
     "find_session",
     "find_session_plugins",

@@ -420,10 +420,31 @@ class OfHost:
             one.is_stopped_by_user = True
         return [one.info.id for one in running if one.kill(Cause("host", why))]
 
+    async def abandon_tasks(self, why: str, *, within_s: float) -> None:
+        """End every agent, command and call without a notice to anybody, and wait until they have ended.
+
+        Args:
+            why: The reason that is recorded.
+            within_s: Seconds after which it no longer waits.
+        """
+        left = self.delegation.tasks.running()
+        for task in left:
+            task.is_silent = True
+        for task in left:
+            task.kill(Cause("host", why))
+        with trio.move_on_after(within_s):
+            for task in left:
+                await task.wait_settled()
+
     def tasks(self) -> list[TaskStatus]:
         """Return how each agent, command and call stands that runs, or ended not too long ago, in the order of starting."""
         colors = {one.id: one.definition.color for one in self.delegation.crew.members.values()}
         return [status_of(one, color=colors.get(one.info.id)) for one in self.delegation.tasks.all()]
+
+    def find_task(self, task: str) -> TaskStatus | None:
+        """Return how a task stands, by its id or the name of its agent; None if it is unknown or was forgotten."""
+        found = self.delegation.tasks.find(task)
+        return None if found is None else status_of(found)
 
     def handle(self, agent: str) -> TaskHandle:
         """Return the handle of an agent that somebody started, such as one of the model's; of its latest run.

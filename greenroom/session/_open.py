@@ -27,6 +27,7 @@ from greenroom.session._events import EVENTS as SESSION_EVENTS
 from greenroom.session._events import SessionBegan, SessionEnded
 from greenroom.session._host import HostArguments, Hosted
 from greenroom.session._leading import mode_of
+from greenroom.session._live_events import LiveEvents, wire
 from greenroom.session._main import MAIN, MainFor
 from greenroom.session._neighbours import open_door
 from greenroom.session._recovery import Left, read_left
@@ -189,9 +190,9 @@ async def _running(
     ):
         await _hide(folder, journal, ports)
         recorder = journal.recorder
+        live, host = wire(host, recorder)
         loaded, left = await _read_earlier(folder, earlier, ports)
-        recorder.emit(_beginning(plan, folder, model))
-        for event in left.events:
+        for event in (_beginning(plan, folder, model), *left.events):
             recorder.emit(event)
         state, error = State.FAILED, ""
         session: Session | None = None
@@ -210,6 +211,7 @@ async def _running(
                     composition=composition,
                     ports=ports,
                     recording=journal,
+                    live=live,
                     make_delegation=partial(make_delegation, plan, around, composition, journal=journal, ports=ports),
                 )
                 around.tell = session.delegation.crew.deliver
@@ -221,11 +223,10 @@ async def _running(
                 await _watch_files(around.nursery, composition, session, ports)
                 if plan.settings.scalars.extract_memory:
                     session.asides.extract_after_turns(around.nursery.start_soon)
-                door = open_door(
-                    folder, session.inbox, plan.settings.scalars.neighbours, recording=journal, ports=ports
-                )
+                peers = plan.settings.scalars.neighbours
+                door = open_door(folder, session.inbox, peers, recording=journal, ports=ports)
                 with _watched_steps(runtime, ports):
-                    async with door, _looked_after(session):
+                    async with door, _looked_after(session, live):
                         yield session
             state = State.KILLED if session.was_killed or session.was_stopped else State.COMPLETED
         except BaseException as leaving:
@@ -307,8 +308,9 @@ def _beginning(plan: Plan, folder: Path, model: Model) -> SessionBegan:
 
 
 @asynccontextmanager
-async def _looked_after(session: Session) -> AsyncIterator[None]:
+async def _looked_after(session: Session, live: LiveEvents) -> AsyncIterator[None]:
     """Let what a session has begun by itself come to an end, and tell hooks of its own."""
+    live.opened()
     try:
         yield
         await session.asides.finish()

@@ -38,12 +38,14 @@ from greenroom.session._changing import OfItself
 from greenroom.session._composition import Composition
 from greenroom.session._cut_turns import OfCutTurns
 from greenroom.session._delegation import Delegation, OfHost, SessionGround
+from greenroom.session._live_events import LiveEvents
+from greenroom.session._observation import Observation
 from greenroom.session._queue import Interrupted, SessionInbox, find_deferred, find_unanswered
 from greenroom.session._recording import Recording, are_at_rest, wait_until
 from greenroom.session._resume import load_agent
 from greenroom.session._rewinding import OfFiles
 from greenroom.session._status import AgentStatus, status_of_agent
-from greenroom.session._stream import EventStream, Streams
+from greenroom.session._stream import Streams
 from greenroom.session._teams import OfTeams, SessionTeams
 from greenroom.session._telling import tell_of_end, tell_of_start
 from greenroom.skills import Skills
@@ -52,7 +54,7 @@ from greenroom.tasks import MCP_CALL, SHELL
 
 
 @final
-class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
+class Session(Observation, BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
     """An open session. Made by `open_session`."""
 
     def __init__(
@@ -65,6 +67,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         composition: Composition,
         ports: Ports,
         recording: Recording,
+        live: LiveEvents,
         make_delegation: Callable[[Supervisor, SessionGround], Delegation],
     ) -> None:
         self.id = session_id
@@ -82,7 +85,7 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         """What a hook of the session's start wants to be the first prompt."""
         self._agents: dict[str, tuple[Ref[Any], AgentState]] = {}
         self._resuming: set[str] = set()
-        self._streams = Streams(runtime.recorder)
+        self._streams = Streams(runtime.recorder, live)
         self._main: Ref[Any] | None = None
         self._main_home: AgentState | None = None
         self._former: dict[str, Usage] = {}
@@ -444,14 +447,6 @@ class Session(BesideTurns, OfCutTurns, OfFiles, OfHost, OfItself, OfTeams):
         return ref
 
     # --- looking ---------------------------------------------------------------------------------------------------
-
-    def events(self, *, from_start: bool = False) -> EventStream:
-        """Return the events of the session from this call on; close the stream when it is not read to its end.
-
-        Args:
-            from_start: Begin with what the recorder still holds of the session so far.
-        """
-        return self._streams.open(from_start=from_start)
 
     def agents(self) -> list[AgentStatus]:
         """Return what each agent is doing now, in the order in which they were spawned; also of those that have ended."""

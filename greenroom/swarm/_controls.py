@@ -98,7 +98,7 @@ class Controls:
 
     def target(self, targets: Sequence[Target]) -> Target | None:
         """Return the agent that keys are about; the first where the chosen one is gone."""
-        return next((one for one in targets if one.id == self.chosen), targets[0] if targets else None)
+        return next((target for target in targets if target.id == self.chosen), targets[0] if targets else None)
 
     def line(self, targets: Sequence[Target], question: Question | None) -> str:
         """Return the line below the tree: what is asked, or which keys there are."""
@@ -136,7 +136,7 @@ def press(
     match key:
         case "y" | "n" if question is not None:
             return controls, Settle(question, is_allowed=key == "y")
-        case "K" if any(one.is_mate for one in targets):
+        case "K" if any(target.is_mate for target in targets):
             return attrs.evolve(controls, doubtful=KillAll()), None
         case Key.UP | Key.DOWN if target is not None:
             step = -1 if key is Key.UP else 1

@@ -270,7 +270,7 @@ def make_plan(options: SwarmOptions, recipe: Recipe, folder: Path) -> Plan:
     known = load_definitions(find_places(Path.cwd()) if uses_files else None, builtins=builtin_definitions(os.environ))
     lead = recipe.lead.made(known.find)
     made = {role.name: role.made(known.find) for role in recipe.roles}
-    needed = {name for one in (lead, *made.values()) for name in (TOOL_NAMES if one.tools is None else one.tools)}
+    needed = {name for agent in (lead, *made.values()) for name in (TOOL_NAMES if agent.tools is None else agent.tools)}
     return Plan(
         recipe=recipe,
         task=task,
@@ -286,7 +286,7 @@ def make_plan(options: SwarmOptions, recipe: Recipe, folder: Path) -> Plan:
             mates=[name for name, _ in mates],
             facts=recipe.look(folder) if recipe.look else "",
         ),
-        tools=tuple(one for one in STANDARD_TOOLS if one.name in needed),
+        tools=tuple(tool for tool in STANDARD_TOOLS if tool.name in needed),
     )
 
 
@@ -339,7 +339,7 @@ async def _swarm(
         return ladder.exit_code or 1
     state = _state_of(run, ladder.exit_code)
     if ladder.exit_code is not None:
-        view.say(f"go on with: {program()} swarm --resume {_run_name(run.folder, options)}")
+        view.say(f"resume with: {program()} swarm --resume {_run_name(run.folder, options)}")
     view.end(_summary(state, run, opening, options, duration_s=trio.current_time() - run.began_s))
     return ladder.exit_code if ladder.exit_code is not None else int(state != "done")
 
@@ -364,7 +364,7 @@ async def _work(session: Session, options: SwarmOptions, plan: Plan, view: View,
         with _counted(run, team):
             for mate in plan.mates:
                 if mate.name not in team.teammates:
-                    is_former = any(one.name == mate.name for one in team.parked)
+                    is_former = any(parked.name == mate.name for parked in team.parked)
                     prompt = "" if is_former else mate.prompt
                     await team.spawn(mate.name, definition=mate.definition, prompt=prompt, restart=mate.restart)
             if options.resume is None:
@@ -398,7 +398,9 @@ def _counted(run: _Run, team: Team) -> Iterator[None]:
         items = team.board.items()
         run.items = len(items)
         run.completed = sum(item.status == "completed" for item in items)
-        run.held_back = next((f"item #{one.id} ({one.subject}): {one.held_back}" for one in items if one.held_back), "")
+        run.held_back = next(
+            (f"item #{item.id} ({item.subject}): {item.held_back}" for item in items if item.held_back), ""
+        )
 
 
 @contextmanager

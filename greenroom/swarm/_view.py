@@ -138,7 +138,7 @@ class LinesView:
     async def watch(self, session: Session, stream: EventStream) -> None:
         """Print a line for each transition, and one now and then while a model lets an agent wait."""
         narrator, reading = Narrator(), Reading(stream)
-        narrator.introduce(session.runtime.tree())
+        narrator.introduce(session.tree())
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._tell_waits, session, reading, narrator)
             while (found := await reading.next()) is not None:
@@ -153,7 +153,7 @@ class LinesView:
     async def _tell_waits(self, session: Session, reading: Reading, narrator: Narrator) -> None:
         while True:
             await trio.sleep(LOOK_S)
-            now = session.runtime.recorder.now()
+            now = session.now()
             for actor, waited_s in reading.waits.remarks(now):
                 _print_transition(
                     reading.since_began(now), narrator.name_of(actor), "model.waiting", f"thinking for {waited_s:.0f} s"

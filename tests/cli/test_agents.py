@@ -85,7 +85,7 @@ def test_list_as_json(agents: Agents) -> None:
         "scope": "cli",
         "source": "--agents",
     }
-    assert [one["name"] for one in facts["agents"][1:3]] == ["code-reviewer", "general-purpose"]
+    assert [fact["name"] for fact in facts["agents"][1:3]] == ["code-reviewer", "general-purpose"]
 
 
 def test_show(agents: Agents) -> None:
@@ -170,8 +170,8 @@ def test_check_of_one_file_and_of_a_folder(agents: Agents, tmp_path: Path) -> No
 
     assert code == 1
     assert facts["ok"] is False
-    assert [one["name"] for one in facts["loaded"]] == ["x", "y"]
-    assert [(one["kind"], one["line"]) for one in facts["found"]] == [("ignored", 4)]
+    assert [fact["name"] for fact in facts["loaded"]] == ["x", "y"]
+    assert [(fact["kind"], fact["line"]) for fact in facts["found"]] == [("ignored", 4)]
 
 
 @pytest.mark.parametrize(

@@ -231,7 +231,7 @@ def test_names_that_mean_nothing_are_said(place: Place) -> None:
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "there is no model 'gpt-9'" in refused.err
     assert done.code == 0
-    (note,) = [one for one in done.notes if "Raed" in one]
+    (note,) = [note for note in done.notes if "Raed" in note]
     assert note.startswith(f"greenroom: note: {path}: agent 'x' goes without: there is no tool 'Raed'")
 
 
@@ -415,7 +415,7 @@ def test_a_mistake_in_settings_names_the_file(place: Place, content: str, why: s
 
     stranger = place.call("run", "Go.", *PLAYBOOK)
     assert stranger.code == 0, "a folder that nobody trusts cannot switch greenroom off"
-    (note,) = [one for one in stranger.notes if str(path) in one]
+    (note,) = [note for note in stranger.notes if str(path) in note]
     assert why in note
 
 

@@ -109,7 +109,7 @@ def test_list_of_a_project_that_is_not_trusted_starts_nothing_of_it(mcp: Mcp) ->
     assert code == 0
     assert text.splitlines()[0] == "no MCP servers; write them into .mcp.json, or into ~/.greenroom/settings.json"
     assert "server 'evil' is not started: trust" in text
-    assert [(one["name"], one["status"], one["scope"]) for one in facts["servers"]] == [("mine", "failed", "cli")]
+    assert [(fact["name"], fact["status"], fact["scope"]) for fact in facts["servers"]] == [("mine", "failed", "cli")]
     assert asked == 1
     assert mcp.error.endswith("--trust does that here\n")
     assert not ran.exists()

@@ -125,7 +125,7 @@ def test_a_file_that_holds_no_object_is_refused_by_its_name(content: bytes, why:
 def test_13_4_rules_are_split_outside_of_parentheses(given_rules: list[list[str]], between: str) -> None:
     arguments = [between.join(rules) for rules in given_rules]
 
-    assert read_rules("--allowed-tools", arguments, Effect.ALLOW) == [one for rules in given_rules for one in rules]
+    assert read_rules("--allowed-tools", arguments, Effect.ALLOW) == [rule for rules in given_rules for rule in rules]
 
 
 def test_13_40_the_command_line_adds_to_the_settings_that_it_gives(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def with_reason(reason: object) -> RawReply:
 def block(index: int, start: Mapping[str, Any], *deltas: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {"type": "content_block_start", "index": index, "content_block": start},
-        *({"type": "content_block_delta", "index": index, "delta": one} for one in deltas),
+        *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
         {"type": "content_block_stop", "index": index},
     ]
 
@@ -402,8 +402,8 @@ def test_calls_with_one_id_get_their_own_results(place: Place) -> None:
 
     assert (done.code, done.out) == (0, "Both.\n")
     results = [block for block in requests[2].body["messages"][2]["content"] if block["type"] == "tool_result"]
-    assert ["42" in str(one["content"]) for one in results] == [True, False]
-    assert ["6 times 7" in str(one["content"]) for one in results] == [False, True]
+    assert ["42" in str(result["content"]) for result in results] == [True, False]
+    assert ["6 times 7" in str(result["content"]) for result in results] == [False, True]
     assert not any(violations(request.body) for request in requests)
 
 

@@ -99,8 +99,8 @@ def test_13_10_a_stream_begins_with_init_and_ends_with_the_result(place: Place) 
     assert "the answer is 42" in block["content"]
     assert said["message"]["content"] == [{"type": "text", "text": "It is 42."}]
     assert [one["parent_tool_use_id"] for one in (asked, answered, said)] == [None, None, None]
-    assert len({one["uuid"] for one in done.lines}) == len(done.lines)
-    assert {one["session_id"] for one in done.lines} == {init["session_id"]}
+    assert len({line["uuid"] for line in done.lines}) == len(done.lines)
+    assert {line["session_id"] for line in done.lines} == {init["session_id"]}
     assert [one["uuid"] for one in (asked, answered, said)] == [line["uuid"] for line in place.transcript()[1:]]
 
 
@@ -337,7 +337,7 @@ def test_13_3_a_request_to_terminate_leaves_the_turn_unfinished_and_resume_goes_
         done = end_of(process)
     session = done.lines[0]["session_id"]
     assert done.code == 143
-    assert [one["type"] for one in done.lines] == ["system", "assistant", "user"]
+    assert [line["type"] for line in done.lines] == ["system", "assistant", "user"]
     assert f"run --resume {session}" in done.err
     assert json.loads(place.journal()[-1])["state"] == "killed"
 
@@ -345,7 +345,7 @@ def test_13_3_a_request_to_terminate_leaves_the_turn_unfinished_and_resume_goes_
 
     assert texts_of(requests[0]) == [CONTINUE]
     assert (done.code, done.result["result"]) == (0, "It is 42.")
-    assert [one["type"] for one in done.lines] == ["system", "user", "assistant", "result"]
+    assert [line["type"] for line in done.lines] == ["system", "user", "assistant", "result"]
     assert done.lines[1]["isSynthetic"]
     assert done.result["session_id"] == session
 
@@ -399,7 +399,7 @@ def test_10_23_a_process_that_was_killed_in_a_tool_is_gone_on_with(place: Place)
     done, requests = place.run(["Done."], "--resume", "last", "--output-format", "stream-json")
 
     assert done.code == 0
-    assert [one["type"] for one in done.lines] == ["system", "user", "user", "assistant", "result"]
+    assert [line["type"] for line in done.lines] == ["system", "user", "user", "assistant", "result"]
     (block,) = done.lines[1]["message"]["content"]
     assert (block["tool_use_id"], block["is_error"]) == ("toolu_b", True)
     assert texts_of(requests[0]) == [CONTINUE]
@@ -435,7 +435,7 @@ def test_10_20_a_run_that_is_not_there_or_has_come_to_its_end_is_not_gone_on_wit
 
     assert missing == Done(2, "", "greenroom: No conversation found with session ID: 20200101-000000-abcdef\n")
     assert (ended.code, ended.out) == (2, "")
-    assert "came to its end; give a prompt to go on with" in ended.err
+    assert "was completed; give a prompt to continue with" in ended.err
 
 
 # --- what comes after the answer ------------------------------------------------------------------------------------------
@@ -449,9 +449,9 @@ def test_13_16_a_task_that_ends_after_the_answer_leads_to_a_result_of_its_own(pl
     )
     assert "<task-notification>" in texts_of(requests[-1])[0]
 
-    results = [one for one in done.lines if one["type"] == "result"]
+    results = [line for line in done.lines if line["type"] == "result"]
     assert done.code == 0
-    assert [(one["result"], one.get("origin"), one["num_turns"]) for one in results] == [
+    assert [(result["result"], result.get("origin"), result["num_turns"]) for result in results] == [
         ("It runs.", None, 2),
         ("It has ended.", {"kind": "task-notification"}, 1),
     ]

@@ -36,7 +36,7 @@ def asked_of(place: Place, answer: str, *more: str, tool: str = TOOL) -> tuple[D
     flags = ("--permission-prompt-tool", tool, "--mcp-config", json.dumps(servers), "--output-format", "json")
     done, requests = place.run([Answer([WRITE]), "Done."], "Go.", *flags, *more)
     lines = (place.root / "asked").read_text().splitlines() if (place.root / "asked").exists() else []
-    return done, requests, [json.loads(one) for one in lines]
+    return done, requests, [json.loads(line) for line in lines]
 
 
 def test_13_4_the_tool_decides_and_what_it_changed_runs(place: Place) -> None:
@@ -77,7 +77,7 @@ def test_13_5_whatever_goes_wrong_is_a_refusal_with_one_line(place: Place, answe
     done, requests, asked = asked_of(place, answer)
 
     assert (done.code, len(asked)) == (0, 1)
-    (line,) = [one for one in done.err.splitlines() if f"note: --permission-prompt-tool {TOOL}: " in one]
+    (line,) = [line for line in done.err.splitlines() if f"note: --permission-prompt-tool {TOOL}: " in line]
     assert why in line
     assert why in result_of(requests[1])
     assert not (place.folder / "m.txt").exists()
@@ -99,7 +99,7 @@ def test_13_5_a_server_that_cannot_be_started_is_named(place: Place) -> None:
     done, _ = place.run([Answer([WRITE]), "Done."], "Go.", *flags)
 
     assert (done.code, done.out) == (0, "Done.\n")
-    (line,) = [one for one in done.err.splitlines() if "--permission-prompt-tool" in one]
+    (line,) = [line for line in done.err.splitlines() if "--permission-prompt-tool" in line]
     assert "; gate: " in line
     assert "/nowhere/server" in line
 
@@ -142,5 +142,5 @@ async def test_13_5_the_same_fault_is_said_once(autojump_clock: MockClock, capsy
         approver.open(await start(runtime, stdio("gate"), gate=gate), 30)
         answers = [await approver.can_use_tool(QUESTION) for _ in range(2)]
 
-    assert not any(isinstance(one, Allow) for one in answers)
+    assert not any(isinstance(answer, Allow) for answer in answers)
     assert capsys.readouterr().err.count("boom of gate failed") == 1

@@ -249,7 +249,7 @@ def test_13_1_prompts_come_on_standard_input_and_each_has_its_result(place: Plac
 
     assert code == 0
     assert err == "greenroom: standard input, line 2: it is no JSON (invalid literal, expected 'null')\n"
-    assert [texts_of(one) for one in requests] == [["First."], ["Second."]]
+    assert [texts_of(request) for request in requests] == [["First."], ["Second."]]
     assert talk.heard[0]["subtype"] == "init"
 
 
@@ -272,8 +272,8 @@ def test_10_23_with_the_switch_a_turn_that_was_cut_goes_on_by_itself(
         code, err = talk.close()
 
     assert (code, err) == (0, "")
-    assert [texts_of(one)[-1] for one in requests] == [*texts, "And now?"]
-    assert [one["result"] for one in talk.results()][-1] == "Enough."
+    assert [texts_of(request)[-1] for request in requests] == [*texts, "And now?"]
+    assert [result["result"] for result in talk.results()][-1] == "Enough."
 
 
 def test_13_23_initialize_says_what_there_is(place: Place) -> None:
@@ -370,7 +370,7 @@ def test_13_11_a_message_that_waits_for_a_turn_of_its_own_is_repeated_there(plac
         talk.close()
 
     kinds = [one["uuid"] if one.get("isReplay") else one["type"] for one in talk.heard]
-    assert [one for one in kinds if one in {"u1", "u2", "result"}] == ["u1", "result", "u2", "result"]
+    assert [kind for kind in kinds if kind in {"u1", "u2", "result"}] == ["u1", "result", "u2", "result"]
 
 
 def test_13_11_without_the_flag_nothing_is_repeated(place: Place) -> None:
@@ -412,7 +412,7 @@ def test_9_9_a_message_during_a_batch_is_in_the_next_request(place: Place) -> No
 
     assert code == 0
     assert texts_of(requests[1]) == ["Second."]
-    assert [one["result"] for one in talk.results()] == ["Both."]
+    assert [result["result"] for result in talk.results()] == ["Both."]
 
 
 def test_13_22_the_program_decides_about_calls_of_main_and_of_children(place: Place) -> None:

@@ -80,7 +80,7 @@ def test_13_21_where_the_main_agent_has_begun_its_next_request_has_them(place: P
         code, _ = talk.close()
 
     assert (code, answer["subtype"]) == (0, "success")
-    assert ["- critic:" in agent_tool(one) for one in requests] == [False, True]
+    assert ["- critic:" in agent_tool(request) for request in requests] == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -71,9 +71,9 @@ def test_list_and_show_know_the_agents_of_plugins(
     write(tmp_path / "project/.greenroom/settings.json", {"plugins": ["../kit", "./gone"]})
     assert main(["agents", "list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    (row,) = [one for one in listed["agents"] if one["name"] == "kit:scout"]
+    (row,) = [name for name in listed["agents"] if name["name"] == "kit:scout"]
     assert (row["scope"], row["source"]) == ("plugin", str(agents / "agents/scout.md"))
-    assert ["'gone' not loaded" in one["text"] for one in listed["found"]] == [True]
+    assert ["'gone' not loaded" in line["text"] for line in listed["found"]] == [True]
 
     other = plugin(tmp_path / "other", {"agents/b.md": AGENT.format(name="b")}, name="other")
     assert main(["agents", "show", "other:b", "--plugin-dir", str(other)]) == 0
@@ -107,6 +107,6 @@ def test_settings_that_cannot_be_used_are_said_and_hide_no_agents(
     write(tmp_path / "home/.greenroom/agents/mine.md", AGENT.format(name="mine"))
     assert main(["agents", "list", "--json", "--plugin-dir", str(agents)]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert {"mine", "kit:scout"} <= {one["name"] for one in listed["agents"]}
+    assert {"mine", "kit:scout"} <= {name["name"] for name in listed["agents"]}
     (problem,) = listed["found"]
     assert "plugins" in problem["text"]

@@ -64,7 +64,7 @@ def test_a_bare_flag_makes_up_a_name(place: Place, project: Path) -> None:
     done, _ = place.run(["Hello."], "Hello?", "-w")
 
     assert done.code == 0, done.err
-    (branch,) = [one for one in branches(project) if one != "main"]
+    (branch,) = [branch for branch in branches(project) if branch != "main"]
     assert branch.startswith("worktree-")
 
 

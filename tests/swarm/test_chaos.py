@@ -18,8 +18,12 @@ def swarm(folder: Path, runs: Path, *more: str) -> tuple[str, list[list[str]]]:
     assert main(["swarm", str(folder), "--runs", str(runs), *more]) == 0
     (run,) = runs.glob("2*")
     events = [json.loads(line) for line in (run / "journal.jsonl").read_text("utf-8").splitlines()]
-    name_of = {one["actor"]: one.get("path", "").rpartition("/")[2] for one in events if one.get("ev") == "actor.new"}
-    restarts = [[name_of[each] for each in one["together"]] for one in events if one.get("ev") == "child.restarted"]
+    name_of = {
+        event["actor"]: event.get("path", "").rpartition("/")[2] for event in events if event.get("ev") == "actor.new"
+    }
+    restarts = [
+        [name_of[each] for each in event["together"]] for event in events if event.get("ev") == "child.restarted"
+    ]
     return (run / "report.md").read_text("utf-8"), restarts
 
 

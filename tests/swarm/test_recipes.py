@@ -285,7 +285,7 @@ def test_a_definition_is_looked_up_and_gets_the_tools_of_the_team(
     made = mate.definition
     assert (mate.name, made.system_prompt, made.model, mate.prompt) == ("x", "You check.", "haiku", "")
     assert made.tools == ("Read", "Bash", "TaskGet", "TaskList", "TaskUpdate", "SendMessage")
-    assert [one.name for one in plan.tools] == ["Read", "Glob", "Grep", "Bash"]
+    assert [tool.name for tool in plan.tools] == ["Read", "Glob", "Grep", "Bash"]
 
 
 def test_two_mates_of_one_name_are_refused() -> None:
@@ -306,7 +306,7 @@ def test_recipes_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == list(BUILTINS)
     assert all(len(line) <= 80 for line in lines)
     assert all(line.startswith(" " * 10) for line in lines if line.startswith(" "))
-    said = [" ".join(one.split()) for one in "\n".join(lines).replace("\n ", " ").splitlines()]
+    said = [" ".join(line.split()) for line in "\n".join(lines).replace("\n ", " ").splitlines()]
     assert [one.endswith("Needs a model.") for one in said] == [False, False, True]
     assert not (tmp_path / "runs").exists()
 

@@ -33,7 +33,7 @@ def test_a_swarm_that_was_cut_short_is_gone_on_with(moment: str, number: signal.
 
     if number is not signal.SIGKILL:
         (folder,) = (tmp_path / "runs").glob("2*")
-        assert "go on with: " in out
+        assert "resume with: " in out
         assert re.search(rf"swarm --resume \S*{folder.name}", out)
     done = go_on(tmp_path)
 

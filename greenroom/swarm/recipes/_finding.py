@@ -71,7 +71,7 @@ def _from_python(path: Path) -> Recipe:
     except UsageError as error:
         raise UsageError(f"the recipe {str(path)!r}: {error}") from None
     except Exception as error:  # noqa: BLE001 - the user's program may fail in any way, and is told where
-        lines = [one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == str(path)]
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         line = error.lineno if isinstance(error, SyntaxError) else (lines or [None])[-1]
         what = error.msg if isinstance(error, SyntaxError) else f"{type(error).__name__}: {error}"
         raise UsageError(f"the recipe {str(path)!r} fails in line {line}: {' '.join(str(what).split())}") from None

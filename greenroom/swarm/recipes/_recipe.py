@@ -24,11 +24,11 @@ from greenroom.swarm.survey import LEAD_SYSTEM, MATE_SYSTEM
 from greenroom.tools.builtin import READ_ONLY_TOOLS, STANDARD_TOOLS
 
 LEAD: Final = "lead"
-LOOKING: Final = tuple(one.name for one in READ_ONLY_TOOLS)
+LOOKING: Final = tuple(tool.name for tool in READ_ONLY_TOOLS)
 LEAD_TOOLS: Final = ("TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "SendMessage", "WriteReport")
 MATE_TOOLS: Final = ("TaskGet", "TaskList", "TaskUpdate", "SendMessage")
 """Every lead and every mate has these beside the tools of its role: without them there is no team."""
-TOOL_NAMES: Final = tuple(one.name for one in STANDARD_TOOLS)
+TOOL_NAMES: Final = tuple(tool.name for tool in STANDARD_TOOLS)
 """What a role may be given."""
 MAX_MATES: Final = 1_000
 DEFAULT_PROMPT: Final = "Task: {task}\n\nFolder: {folder}\nMates: {mates}\n\n{items}\n\n{facts}"
@@ -109,9 +109,9 @@ class Role:
 
     @tools.validator
     def _check_tools(self, _: Any, value: tuple[str, ...]) -> None:
-        for one in value:
-            if one not in TOOL_NAMES:
-                raise UsageError(f"tools: there is no tool {one!r}; there are {', '.join(TOOL_NAMES)}")
+        for element in value:
+            if element not in TOOL_NAMES:
+                raise UsageError(f"tools: there is no tool {element!r}; there are {', '.join(TOOL_NAMES)}")
         if value != LOOKING and not self.definition and not self.system_prompt:
             raise UsageError("system_prompt is missing: with tools of its own a role has to say what they are for")
 
@@ -203,7 +203,7 @@ class Recipe:
     def _check_roles(self, _: Any, value: tuple[Role, ...]) -> None:
         if not value:
             raise UsageError("roles: there has to be one at least")
-        names = [one.name for one in value]
+        names = [element.name for element in value]
         for at, name in enumerate(names):
             if name == LEAD or name in names[:at]:
                 raise UsageError(f"roles[{at}].name: {name!r} is taken; give the role another name")
@@ -227,7 +227,7 @@ class Recipe:
 
     @playbook.validator
     def _check_playbook(self, _: Any, value: Mapping[str, Play]) -> None:
-        missing = {LEAD, *(one.name for one in self.roles)} - value.keys()
+        missing = {LEAD, *(role.name for role in self.roles)} - value.keys()
         if value and missing:
             raise UsageError(f"playbook: there are no rules for {', '.join(map(repr, sorted(missing)))}")
 
@@ -277,6 +277,6 @@ def _listed(items: Sequence[RecipeItem]) -> str:
     for number, item in enumerate(items, 1):
         lines += ["", f"{number}. Subject: {item.subject}", f"   Description: {item.description}"]
         if item.blocked_by:
-            blockers = ", ".join(str(numbers[one]) for one in item.blocked_by)
+            blockers = ", ".join(str(numbers[blocker]) for blocker in item.blocked_by)
             lines.append(f"   Blocked by: {blockers} (say so with TaskUpdate, addBlockedBy)")
     return "\n".join(lines)

@@ -111,12 +111,14 @@ def dotted_name(node: ast.expr, names: Mapping[str, str]) -> str:
 
 def keywords_of_call(node: ast.Call) -> dict[str, ast.expr]:
     """Return the arguments that are given by name."""
-    return {one.arg: one.value for one in node.keywords if one.arg is not None}
+    return {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
 
 
 def has_unknown_arguments(node: ast.Call) -> bool:
     """Whether a call hands on arguments that cannot be seen: `*args` or `**options`."""
-    return any(one.arg is None for one in node.keywords) or any(isinstance(one, ast.Starred) for one in node.args)
+    return any(keyword.arg is None for keyword in node.keywords) or any(
+        isinstance(argument, ast.Starred) for argument in node.args
+    )
 
 
 def is_constant(node: ast.expr | None, *, value: bool) -> bool:

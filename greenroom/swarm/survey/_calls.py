@@ -121,7 +121,7 @@ def _is_fixed(line: ast.expr) -> bool:
         case ast.BinOp(left=left, right=right):
             return _is_fixed(left) and _is_fixed(right)
         case ast.JoinedStr(values=values):
-            return all(isinstance(one, ast.Constant) for one in values)
+            return all(isinstance(value, ast.Constant) for value in values)
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
             return all(map(_is_fixed, parts))
     return False

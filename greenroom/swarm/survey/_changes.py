@@ -140,7 +140,7 @@ def _changed(diff: str) -> Iterator[ChangedFile]:
 
 def describe(changes: Changes, diff: str = "") -> str:
     """Return what a lead is told of the changes."""
-    lines = [f"Changes: {changes.what}", *(f"- {one.path}: {_spans(one)}" for one in changes.files)]
+    lines = [f"Changes: {changes.what}", *(f"- {file.path}: {_spans(file)}" for file in changes.files)]
     if diff:
         shown = diff if len(diff) <= MAX_DIFF else f"{diff[:MAX_DIFF]}\n(cut: {len(diff):,} characters in all)"
         lines += ["", "The differences:", "", shown]
@@ -173,6 +173,6 @@ def parse_changes(text: str) -> Changes | None:
 def _parse_file(path: str, text: str) -> ChangedFile:
     if text in {"all", "deleted"}:
         return ChangedFile(path, None if text == "all" else (), is_deleted=text == "deleted")
-    pairs = [one.strip().partition("-") for one in text.split(",")]
+    pairs = [part.strip().partition("-") for part in text.split(",")]
     spans = [(int(first), int(last or first)) for first, _, last in pairs]
     return ChangedFile(path, tuple(span for span in spans if span != (0, 0)))

@@ -123,11 +123,11 @@ def _project(path: str, lines: Sequence[str], problem: str) -> TextFacts:
 
 def _lacking(project: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     dynamic = project.get("dynamic", [])
-    is_private = any(str(one).startswith("Private ::") for one in project.get("classifiers", []))
+    is_private = any(str(classifier).startswith("Private ::") for classifier in project.get("classifiers", []))
     if "requires-python" not in project and "requires-python" not in dynamic:
         yield "no-requires-python", ""
-    says_licence = any("license" in one for one in (*project, *dynamic)) or any(
-        str(one).startswith("License ::") for one in project.get("classifiers", [])
+    says_licence = any("license" in key for key in (*project, *dynamic)) or any(
+        str(classifier).startswith("License ::") for classifier in project.get("classifiers", [])
     )
     if not says_licence and not is_private:
         yield "no-licence", ""

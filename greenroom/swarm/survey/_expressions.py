@@ -21,7 +21,7 @@ _OVERLOADING: Final = frozenset({
 def check_compare(node: ast.Compare, around: Around) -> Iterator[Spot]:
     """Check a comparison."""
     for operator, left, right in zip(node.ops, [node.left, *node.comparators], node.comparators, strict=False):
-        sides = [one.value for one in (left, right) if isinstance(one, ast.Constant)]
+        sides = [side.value for side in (left, right) if isinstance(side, ast.Constant)]
         if isinstance(operator, ast.Eq | ast.NotEq) and None in sides and _means_equality(around):
             yield Spot("none-compare", node.lineno)
         if isinstance(operator, ast.Is | ast.IsNot) and any(
@@ -42,7 +42,7 @@ def check_dict(node: ast.Dict, _: Around) -> Iterator[Spot]:
 
 def check_f_string(node: ast.JoinedStr, _: Around) -> Iterator[Spot]:
     """Check that something is put into an f-string."""
-    if not any(isinstance(one, ast.FormattedValue) for one in node.values):
+    if not any(isinstance(part, ast.FormattedValue) for part in node.values):
         yield Spot("f-string", node.lineno)
 
 

@@ -141,7 +141,7 @@ class Findings:
 
 def write_findings(item: str, subject: str, facts: Iterable[Facts]) -> str:
     """Return the message of a mate."""
-    lines = [printable_json(json.dumps(_plain(one), ensure_ascii=False, separators=(",", ":"))) for one in facts]
+    lines = [printable_json(json.dumps(_plain(fact), ensure_ascii=False, separators=(",", ":"))) for fact in facts]
     return "\n".join([f"Findings on item {item}: {subject}", *lines])
 
 
@@ -154,10 +154,10 @@ def parse_findings(text: str) -> tuple[Findings, ...]:
 
 def _parse_findings(text: str) -> Iterator[Findings]:
     heads = list(_HEAD.finditer(text))
-    ends = [*(one.start() for one in heads), len(text)][1:]
+    ends = [*(head.start() for head in heads), len(text)][1:]
     for head, end in zip(heads, ends, strict=False):
         facts = [_fact(line) for line in text[head.end() : end].split("\n")]
-        yield Findings(head[1], tuple(one for one in facts if one is not None))
+        yield Findings(head[1], tuple(fact for fact in facts if fact is not None))
 
 
 def _plain(fact: Facts) -> dict[str, Any]:

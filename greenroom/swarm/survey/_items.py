@@ -60,13 +60,13 @@ def describe(item: Item) -> str:
     if item.searches:
         head = "Search with Grep, and report each place as path and line:"
         lines = [
-            f"- {one.label}: search for `{one.pattern}` in `{one.glob}`"
-            + (" (upper or lower case)" if one.ignores_case else "")
-            for one in item.searches
+            f"- {search.label}: search for `{search.pattern}` in `{search.glob}`"
+            + (" (upper or lower case)" if search.ignores_case else "")
+            for search in item.searches
         ]
     else:
-        head = item.head or (_DOCUMENTS if any(is_document(one.path) for one in item.files) else _PYTHON)
-        lines = [f"- {one.path} ({_size(one.lines)})" for one in item.files]
+        head = item.head or (_DOCUMENTS if any(is_document(file.path) for file in item.files) else _PYTHON)
+        lines = [f"- {file.path} ({_size(file.lines)})" for file in item.files]
     return "\n".join([head, "", *lines])
 
 

@@ -80,7 +80,7 @@ def next_looks(conversation: Conversation) -> list[Call]:
     pages = _greps(conversation, _PYTHON_LINES)
     counts = [parse_counts(page.result or "") for page in pages]
     offset = counts[-1].next_offset if counts else None
-    if offset is None or len(pages) >= _MAX_PAGES or sum(len(one.counts) for one in counts) >= MAX_FILES:
+    if offset is None or len(pages) >= _MAX_PAGES or sum(len(count.counts) for count in counts) >= MAX_FILES:
         return []
     return [Call("Grep", {**_PYTHON_LINES, "offset": offset})]
 

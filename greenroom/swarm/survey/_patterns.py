@@ -21,7 +21,7 @@ from greenroom.swarm.survey._statements import check_condition, check_expression
 def _import_from(node: ast.ImportFrom, around: Around) -> Iterator[Spot]:
     is_own = (node.module or "").rpartition(".")[2].startswith("_")  # the public face of a private module
     is_test = around.file.is_test
-    if any(one.name == "*" for one in node.names) and not (around.file.may_star or is_own or is_test):
+    if any(name.name == "*" for name in node.names) and not (around.file.may_star or is_own or is_test):
         yield Spot("star-import", node.lineno)
 
 

@@ -29,7 +29,7 @@ def untested(facts: Mapping[str, FileFacts], folder: str = "") -> tuple[FileFact
         new = _reached(facts[waiting.pop()].imports, by_name) - reached
         reached |= new
         waiting += sorted(new)
-    named = {_test_subject(one.path) for one in facts.values() if is_test(one.path)}
+    named = {_test_subject(fact.path) for fact in facts.values() if is_test(fact.path)}
     return tuple(
         one
         for path, one in sorted(facts.items())

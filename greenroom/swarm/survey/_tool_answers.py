@@ -164,7 +164,7 @@ def parse_items(answer: str) -> tuple[BoardItem, ...]:
         entries = json.loads(answer)
     except ValueError:
         found = [_ITEM.search(line) for line in answer.split("\n")]
-        return tuple(BoardItem(one[1], one[2], one[3] or "") for one in found if one)
+        return tuple(BoardItem(diagnostic[1], diagnostic[2], diagnostic[3] or "") for diagnostic in found if diagnostic)
     if isinstance(entries, dict):
         entries = entries.get("tasks", [])
     return tuple(_items_of(entries)) if isinstance(entries, list) else ()
