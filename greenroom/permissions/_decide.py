@@ -1,11 +1,13 @@
-"""The decision: what happens to a tool call.
+"""The decision about a tool call.
 
-The order, first match decides (agents 1.113, 1.121, 1.122):
-  1. a hook's deny   2. deny rules   3. ask rules, a hook's ask   4. what needs a person in every mode: doubts about the
+The order, first match decides:
+  1. a hook's deny   2. deny rules   3. ask rules, a hook's ask   4. calls that require a person in every mode: doubts
+  about the
   command, critical deletions, tools that ask the user   5. bypassPermissions   6. protected paths   7. a hook's allow
-  8. in auto, work that is handed on   9. the mode   10. allow rules   11. ask; in dontAsk, deny.
-Rule 1: pure: no disk, no clock, no Trio; equal requests give equal verdicts. Rule 2: it never raises on input of a model.
-Rule 3: what is in doubt is asked.
+  8. in auto, delegated work   9. the mode   10. allow rules   11. ask; in dontAsk, deny.
+
+Rule 1: pure: no disk, no clock, no Trio; equal requests give equal verdicts. Rule 2: it never raises on input of a
+model. Rule 3: doubtful calls are asked.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from greenroom.permissions._traits import HANDS_ON, OTHER_SESSION, ToolKind, can
 from greenroom.permissions._updates import Update
 
 _MAX_LOOKS: Final = 3
-"""What patterns match is looked up first, and where that leads after it."""
+"""Maximum number of lookups: first the matches of patterns, then the targets of their links."""
 _ACCEPTS_EDITS: Final = frozenset((Mode.ACCEPT_EDITS, Mode.AUTO))
 
 
@@ -74,11 +76,7 @@ def _looked_up(request: Request) -> Request:
 
 
 async def check(request: Request, blocking: Blocking) -> Verdict:
-    """Look up where the paths of a call lead and what its patterns match, and decide. What an engine calls before each tool call.
-
-    A cancelled caller still waits for the look-up, which reads only. Where the decision depends on no path, nothing is
-    waited for.
-    """
+    """Look up the links and pattern matches of a call, and decide. Engines call this before each tool call."""
     place = Place(request)
     _find(request, place)
     if place.asked or place.patterns:
@@ -87,7 +85,7 @@ async def check(request: Request, blocking: Blocking) -> Verdict:
 
 
 def hidden_tools(policy: Policy, tools: Iterable[str]) -> frozenset[str]:
-    """Return the tools that deny rules take away entirely, so that the model is not shown them (agents 1.123)."""
+    """Return the tools that deny rules remove entirely, so that the model does not see them."""
     return frozenset(
         tool
         for tool in tools
@@ -140,7 +138,7 @@ def _decide(request: Request, found: Findings) -> Verdict:
 
 
 def _handed_on(request: Request) -> str:
-    """Return what a call hands to somebody else (agents 1.27, 7.46); empty where it does not."""
+    """Return the work that a call delegates; empty if it does not."""
     tool = canonical_name(request.tool)
     if tool not in HANDS_ON:
         return ""
@@ -207,7 +205,7 @@ def _missing(need: Need, mode: Mode) -> str:
 
 
 def _suggestions(missing: Iterable[Need]) -> tuple[Update, ...]:
-    """Return changes after which all that is missing would be allowed; nothing where there is none for some part."""
+    """Return changes after which all missing needs would be allowed; empty if some need has none."""
     rules: dict[Scope, dict[str, None]] = {}
     folders: dict[str, None] = {}
     modes: dict[Mode, None] = {}
