@@ -260,7 +260,7 @@ def _failed_sending(error: Exception) -> ProviderError:
         case anthropic.APIStatusError():
             return _refused(error)
         case anthropic.APITimeoutError() | httpx2.TimeoutException():
-            return failure("timeout", "no answer arrived in time")
+            return failure("timeout", "no answer came in time")
         case anthropic.APIConnectionError():
             return failure("connection", transport_words(error.__cause__ or error))
         case anthropic.CredentialsError():

@@ -203,4 +203,5 @@ GIT_RUNS: Final[Mapping[str, str]] = {
     "send-email": "--smtp-server --sendmail-cmd --to-cmd --cc-cmd --header-cmd",
     "config": "--edit -e",
 }
-"""What writes elsewhere, or runs a program: in front of the command (""), of every command (`*`), and of single ones."""
+"""Options that write elsewhere, or run a program: before the command (""), of every command (`*`), and of single ones.
+"""

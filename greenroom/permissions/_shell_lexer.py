@@ -80,7 +80,7 @@ class Lexer:
         raise NotImplementedError
 
     def nested_script(self, text: str) -> None:
-        """Parse a script that stands in a text of its own."""
+        """Parse a script in a text of its own."""
         raise NotImplementedError
 
     def peek(self, text: str) -> bool:
@@ -98,7 +98,7 @@ class Lexer:
     def word(self) -> Word:
         """Read the word that begins here; there is one."""
         if self.peek("#"):
-            raise Unparsable("a comment stands where a word should")
+            raise Unparsable("unexpected comment, expected a word")
         first, built = self.at, Builder()
         while self.at < self.end:
             char = self.text[self.at]
@@ -147,7 +147,7 @@ class Lexer:
             if char == "\n":
                 self.at += 1
             elif char in META or char == "#":
-                raise Unparsable(f"{char!r} stands in an array")
+                raise Unparsable(f"unexpected {char!r} in an array")
             else:
                 built.expansions += self.word().expansions
 
@@ -180,7 +180,7 @@ class Lexer:
         raise Unparsable("a quote is not closed")
 
     def quoted(self, char: str, built: Builder, *, escapes: str) -> None:
-        """Take one step where only `$`, backticks and backslashes mean something."""
+        """Parse one token in a context where only `$`, backticks and backslashes are special."""
         if char == "\\" and self.at + 1 < self.end and self.text[self.at + 1] in escapes:
             self._escape(built)
         elif char == "$" and self.text[self.at + 1 : self.at + 2] not in ("'", '"'):

@@ -158,7 +158,7 @@ def test_13_40_the_command_line_adds_to_the_settings_that_it_gives(tmp_path: Pat
         (("Go.", "--max-turns", "0"), "--max-turns has to be at least 1"),
         (("Go.", "--max-budget-usd", "-1"), "--max-budget-usd has to be a number above 0"),
         (("Go.", "--max-budget-usd", "nan"), "--max-budget-usd has to be a number above 0"),
-        (("Go.", "--permission-mode", "yolo"), "there is no permission mode 'yolo'"),
+        (("Go.", "--permission-mode", "yolo"), "unknown permission mode 'yolo'"),
         (("Go.", "--allowed-tools", "Bash("), "--allowed-tools: 'Bash(' is neither Tool nor Tool(specifier)"),
         (("Go.", "--cwd", "missing"), "--cwd: 'missing' is no folder"),
         (("Go.", "--add-dir", "missing"), "--add-dir: 'missing' is no folder"),

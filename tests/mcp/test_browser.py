@@ -306,6 +306,6 @@ async def test_a_port_that_is_taken_is_said_to_be_so() -> None:
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
     async with listener:
-        with pytest.raises(UsageError, match=rf"the port {port} \(callbackPort\) cannot be listened on"):
+        with pytest.raises(UsageError, match=rf"cannot listen on the port {port} \(callbackPort\)"):
             async with open_callback(port):
                 pass

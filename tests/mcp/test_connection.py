@@ -170,7 +170,7 @@ async def test_a_program_that_dies_is_a_down_and_stays_down(virtual_time: None) 
         assert down.error.why == "it exited with code 7"
         assert a.opened == 1
         assert list(servers.tools) == []
-        with pytest.raises(ServerDown, match="exit code 7"):
+        with pytest.raises(ServerDown, match="exited with code 7"):
             await server.call("echo", {})
 
         await servers.reconnect("a")

@@ -128,7 +128,7 @@ async def test_a_form_is_put_before_a_person_and_the_answer_is_the_servers(
 async def test_an_answer_that_does_not_fit_reaches_no_server(tmp_path: Path, modes: tuple[str, ...]) -> None:
     person = Person(accepted(name="Bo", seats=9))
     async with desk(tmp_path, person, *modes) as one:
-        with pytest.raises(ToolError, match="does not fit what was asked: seats: expected"):
+        with pytest.raises(ToolError, match="does not match the question: seats: expected"):
             await one.call("reserve")
         person.answer = ANN
         assert await one.call("reserve") == "window for 2: Ann"
@@ -182,7 +182,7 @@ async def test_a_call_that_needs_an_address_that_nobody_opens_has_failed(
     tmp_path: Path, answer: ElicitationAnswer | None, how: str
 ) -> None:
     async with desk(tmp_path, Person(answer), "legacy") as one:
-        with pytest.raises(ToolError, match=rf"desk wants an address opened first \(Pay, please.\): {how}"):
+        with pytest.raises(ToolError, match=rf"desk requires a URL to be opened first \(Pay, please.\): {how}"):
             await one.call("buy")
         assert await one.call("reserve") == "no table: decline" or answer is not None
 

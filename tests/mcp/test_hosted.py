@@ -161,7 +161,7 @@ async def test_what_is_no_message_is_refused_and_changes_nothing(virtual_time: N
 
 @pytest.mark.parametrize("name", ["", "  ", "greenroom", "workspace"])
 def test_a_server_of_a_program_needs_a_name_of_its_own(name: str) -> None:
-    with pytest.raises(UsageError, match="give it"):
+    with pytest.raises(UsageError, match="must not be blank|use another one"):
         host_server(name, HostLine(never))
 
 
@@ -297,6 +297,6 @@ async def test_of_servers_that_cannot_all_be_started_none_is(virtual_time: None)
     line = HostLine(never)
     async with open_runtime() as runtime:
         servers = await start_all(runtime.root, [], McpServices(cwd=Path("/"), ports=Ports(blocking=InlineBlocking())))
-        with pytest.raises(UsageError, match="two MCP servers called 'b'"):
+        with pytest.raises(UsageError, match="must be unique, got 'b' twice"):
             await servers.start([host_server("a", line), host_server("b", line), host_server("b", line)])
         assert servers.states() == ()

@@ -287,7 +287,7 @@ async def test_a_helper_gives_headers_anew_for_each_connection(tmp_path: Path) -
             issuer.accepted.write_text("two")
             (echo,) = one.servers.tools
             with trio.fail_after(BOUND_S):
-                with pytest.raises(ToolError, match="it was lost while it ran echo: it wants a login"):
+                with pytest.raises(ToolError, match="it was lost while it ran echo: it requires a login"):
                     await one.call_tool(echo, text="refused")
                 await until(lambda: one.servers.states()[0].status is ServerStatus.CONNECTED)
             assert await one.call("echo", text="again") == "again"

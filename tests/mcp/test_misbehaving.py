@@ -76,7 +76,7 @@ EXPECTED: Final = {
     "content-without-text": unreadable("content.0.text: Field required"),
     "result-null": unreadable("its result must be an object, got null"),
     "result-a-list": unreadable('its result must be an object, got \\["hi"\\]'),
-    "result-and-error": unreadable("it holds both a result and an error \\(odd\\)"),
+    "result-and-error": unreadable("it has both a result and an error \\(odd\\)"),
     "neither-result-nor-error": unreadable("it has neither a result nor an error"),
     "error-a-text": Expected("echo of bad failed: it broke"),
     "error-without-an-id": unreadable("eh\\?"),

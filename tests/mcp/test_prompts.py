@@ -90,7 +90,7 @@ async def test_a_prompt_is_called_by_its_name_with_its_arguments(virtual_time: N
         (note, plain) = servers.prompts
         assert (note.name, note.description) == ("mcp__my_notes__note_it", "Take a note")
         assert (note.argument_hint, plain.argument_hint) == ("<title> [body]", "")
-        with pytest.raises(UsageError, match=r"needs title; write: /mcp__my_notes__note_it <title> \[body\]"):
+        with pytest.raises(UsageError, match=r"requires title; use /mcp__my_notes__note_it <title> \[body\]"):
             await expanded(servers, "/mcp__my_notes__note_it")
         with pytest.raises(UsageError, match="takes no arguments"):
             await expanded(servers, "/mcp__my_notes__plain now")

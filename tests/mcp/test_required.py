@@ -127,7 +127,7 @@ async def test_closing_waits_until_nothing_is_left(virtual_time: None) -> None:
 async def test_two_servers_of_one_name_are_refused(virtual_time: None) -> None:
     async with open_runtime() as runtime:
         servers = await start(runtime)
-        with pytest.raises(UsageError, match="two MCP servers called 'a'"):
+        with pytest.raises(UsageError, match="must be unique, got 'a' twice"):
             await servers.start_more([http("a"), stdio("a")])
         with pytest.raises(UsageError, match="unknown MCP server 'a'; expected one of: none"):
             await servers.reconnect("a")

@@ -123,5 +123,5 @@ async def test_crashes_are_few_and_spare_whom_they_should() -> None:
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
 def test_a_share_is_between_none_and_all(share: float) -> None:
-    with pytest.raises(ValueError, match="cut has to be a share"):
+    with pytest.raises(ValueError, match="cut must be a share"):
         FaultRates(cut=share)

@@ -112,7 +112,7 @@ async def test_a_server_that_does_not_speak_http_is_named_in_plain_words() -> No
     ("error", "words"),
     [
         (ConnectionRefusedError(111, "Connection refused"), "connection refused"),
-        (TimeoutError(), "no answer arrived in time"),
+        (TimeoutError(), "no answer came in time"),
         (OSError(), "it failed without a reason"),
         (trio.BrokenResourceError(), "the other side closed the connection"),
         (ProviderError("HTTP 500: no.", kind="server_error"), "HTTP 500: no"),

@@ -566,14 +566,17 @@ def test_a_process_that_died_leaves_what_it_had_written_and_the_next_one_goes_on
         (b'{"n": 1}\n', "its head is missing"),
         (b'{"v": 2}\n', "unsupported recording version 2, expected 1"),
         (b'{"v": 1}\n{"n"\n{"n": 1, "agent": "a", "request": {"messages": []}}\n', "line 2: malformed JSON"),
-        (b'{"v": 1}\n{"n": 1, "agent": "a", "request": {}}\n', "line 2: this is no line of a recording"),
-        (b'{"v": 1}\n{"n": 1, "agent": "a", "request": {"messages": [{"role": "user"}]}}\n', "line 2: this is no line"),
-        (b'{"v": 1}\n{"n": 1, "end": "complete"}\n', "line 2: this is no line of a recording"),
+        (b'{"v": 1}\n{"n": 1, "agent": "a", "request": {}}\n', "line 2: malformed recording entry"),
+        (
+            b'{"v": 1}\n{"n": 1, "agent": "a", "request": {"messages": [{"role": "user"}]}}\n',
+            "line 2: malformed recording entry",
+        ),
+        (b'{"v": 1}\n{"n": 1, "end": "complete"}\n', "line 2: malformed recording entry"),
         (
             b'{"v": 1}\n{"n": 1, "agent": "a", "like": 7, "kept": 0, "request": {"messages": []}}\n',
-            "line 2: this is no",
+            "line 2: malformed recording entry",
         ),
-        (b'{"v": 1}\n[1]\n', "line 2: this is no line of a recording"),
+        (b'{"v": 1}\n[1]\n', "line 2: malformed recording entry"),
     ],
 )
 def test_a_broken_file_says_where(content: bytes, why: str) -> None:

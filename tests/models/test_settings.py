@@ -80,7 +80,7 @@ def test_without_any_everything_is_as_it_was() -> None:
         ({"budget": {"usd": "much"}}, "budget.usd: 'much' is not a number"),
         ({"budget": {"token": 1}}, "budget: unknown key 'token'"),
         ({"retries": {"attempts": 0}}, "attempts must be >= 1"),
-        ({"retries": {"by_kind": {"oops": {}}}}, "no error is of the kind 'oops'"),
+        ({"retries": {"by_kind": {"oops": {}}}}, "unknown kind of error 'oops'"),
         ({"prices": {"m": {"input": 1}}}, "prices['m'].output: required key is missing"),
         ({"thinking": {"mode": "enabled"}}, "thinking requires budget_tokens"),
         ({"thinking": {"mode": "deep"}}, "thinking.mode: expected one of"),

@@ -63,7 +63,7 @@ async def said(folder: Path, **options: Any) -> tuple[str, ...]:
         ({"cwd": "nowhere"}, "is no folder"),
         ({"main": "nobody"}, "no agent is called 'nobody'"),
         ({"sources": ["team"]}, "there are no settings 'team'"),
-        ({"permission_mode": "yolo"}, "there is no permission mode 'yolo'"),
+        ({"permission_mode": "yolo"}, "unknown permission mode 'yolo'"),
         ({"resume": "nothing"}, "No conversation found with session ID: nothing"),
         ({"settings": {"modle": "x"}}, "unknown key 'modle'"),
         ({"settings": {"effort": "enormous"}}, "effort must be one of"),

@@ -218,7 +218,7 @@ async def test_a_mistake_in_a_file_of_others_is_told_and_passed_over(
     ("options", "words"),
     [
         ({"sources": ["projekt"]}, "there are no settings 'projekt'"),
-        ({"permission_mode": "yolo"}, "there is no permission mode 'yolo'"),
+        ({"permission_mode": "yolo"}, "unknown permission mode 'yolo'"),
         ({"main": "nobody"}, "nobody"),
         ({"settings": {"permissions": {"allow": 3}}}, "allow"),
     ],

@@ -176,7 +176,7 @@ def test_what_a_file_leaves_out_has_a_default(tmp_path: Path) -> None:
             'strategy = "all"\n' + ROLE,
             "strategy: must be one of 'one_for_one', 'one_for_all', 'rest_for_one', got 'all'",
         ),
-        ('permission_mode = "yolo"\n' + ROLE, "permission_mode: there is no permission mode 'yolo'; use one of"),
+        ('permission_mode = "yolo"\n' + ROLE, "permission_mode: unknown permission mode 'yolo'; expected one of"),
         ("task = 3\n" + ROLE, "task has to be text, not 3"),
         ('[lead]\nname = "boss"\n' + ROLE, "lead: there is one, and it is called 'lead'"),
         (ROLE + "[[items]]\nid = 'a'", "items[0].subject is missing"),
