@@ -64,9 +64,7 @@ def sweep_command(
     # How long runs are kept counts in any project; a mistake in the file of one must not keep them from being removed.
     found = load_settings(find_places(Path.cwd()), SettingSource, is_trusted=True, is_lenient=True)
     unclear = [
-        diagnostic
-        for diagnostic in found.diagnostics
-        if diagnostic.kind is Kind.BROKEN or any(key in diagnostic.text for key in _PERIODS)
+        each for each in found.diagnostics if each.kind is Kind.BROKEN or any(key in each.text for key in _PERIODS)
     ]
     if unclear and days is None:
         raise UsageError(f"{unclear[0]}; nothing is removed: correct it, or say --days")

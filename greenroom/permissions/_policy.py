@@ -226,6 +226,10 @@ def _read_rules(
     return tuple(rules), tuple(diagnostics)
 
 
+def _precedence(settings: PermissionSettings) -> int:
+    return _ORDER.index(settings.source.scope) if settings.source.scope in _ORDER else 0
+
+
 def merge_permissions(
     sources: Iterable[PermissionSettings],
     *,
@@ -239,24 +243,19 @@ def merge_permissions(
 
     Args:
         sources: In any order; managed settings take precedence, then the command line, the session, the local, the
-        project's
-            and the user's settings.
+            project's and the user's settings.
         cwd: The folder for relative folders of sources without a root; absolute.
         home: The user's home folder; absolute.
         mode: The requested mode (`--permission-mode`); only a managed setting takes precedence.
         managed_only: True if only managed rules count.
         is_trusted: True if the person trusts the workspace.
     """
-    ordered = sorted(
-        sources, key=lambda settings: _ORDER.index(settings.source.scope) if settings.source.scope in _ORDER else 0
-    )
+    ordered = sorted(sources, key=_precedence)
     rules: list[Rule] = []
     directories: list[str] = []
     diagnostics: list[Diagnostic] = []
-    wanted = next(
-        (settings.mode for settings in ordered if settings.source.scope is Scope.MANAGED and settings.mode is not None),
-        None,
-    )
+    managed = [settings for settings in ordered if settings.source.scope is Scope.MANAGED]
+    wanted = next((settings.mode for settings in managed if settings.mode is not None), None)
     if wanted is not None and mode not in (None, wanted):
         diagnostics.append(
             Diagnostic("permissions", f"the mode is {wanted}, set by an administrator, instead of {mode}")

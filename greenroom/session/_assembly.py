@@ -441,19 +441,14 @@ def _services(
     composition.problems += [note] if note else []
     approvals = ApprovalQueue(ports.ids, has_approver=hosted.has_approver, deadline_s=deadline_s or DEADLINE_S)
 
+    session_id, write = run_folder.name, journal.write_before
     return AgentServices(
         model=model,
         cwd=plan.cwd,
         roots=(plan.cwd,),
         blocking=ports.blocking,
         open_transcript=transcript_opener(
-            run_folder,
-            run_folder.name,
-            plan.cwd,
-            ports=ports,
-            version=__version__,
-            write=journal.write_before,
-            branch=branch_in(plan.git),
+            run_folder, session_id, plan.cwd, ports=ports, version=__version__, write=write, branch=branch_in(plan.git)
         ),
         wait_durable=looking_first(composition.checkpoints, journal.commit, ports),
         wait_recorded=journal.commit,

@@ -274,9 +274,8 @@ class Delegation:
             known = await self.crew.ground.find_definitions()
             if definition == FORK and FORK not in known:
                 forked = self._to_fork(model)
-            definition = (
-                known.find(definition) if forked is None else attrs.evolve(forked.profile.definition, name=FORK)
-            )
+            own = None if forked is None else attrs.evolve(forked.profile.definition, name=FORK)
+            definition = own or known.find(definition)
         kind: AgentDefinition = definition
 
         def make(lineage: Lineage) -> AgentState:

@@ -161,7 +161,7 @@ async def test_what_is_no_message_is_refused_and_changes_nothing(virtual_time: N
 
 @pytest.mark.parametrize("name", ["", "  ", "greenroom", "workspace"])
 def test_a_server_of_a_program_needs_a_name_of_its_own(name: str) -> None:
-    with pytest.raises(UsageError, match="must not be blank|use another one"):
+    with pytest.raises(UsageError, match=r"must not be blank|use another one"):
         host_server(name, HostLine(never))
 
 
