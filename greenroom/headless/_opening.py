@@ -31,6 +31,7 @@ def opening_of(session: Session) -> Opening:
         permission_mode=session.permission_mode,
         is_sandboxed=session.is_sandboxed,
         freer_children=session.freer_children,
+        described_chars=session.described_chars,
         version=__version__,
         api_key_source=key_source(),
         tools=session.tools,

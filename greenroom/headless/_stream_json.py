@@ -49,6 +49,8 @@ class Opening:
     is_sandboxed: bool = attrs.field(default=False, kw_only=True)
     freer_children: str = attrs.field(default="", kw_only=True)
     """The mode of its agents, where it may do more."""
+    described_chars: tuple[int, int] | None = attrs.field(default=None, kw_only=True)
+    """How many characters the descriptions of agents come to, and how many the model reads; None where it reads all."""
     version: str
     api_key_source: str
     """The variable that the key came from; `none` where there is none."""
@@ -119,6 +121,11 @@ def init_line(opening: Opening, *, uuid: str) -> Line:
         "model": opening.model,
         "permissionMode": opening.permission_mode,
         **({"childPermissionMode": opening.freer_children} if opening.freer_children else {}),
+        **(
+            {"agentDescriptions": dict(zip(("characters", "shown"), opening.described_chars, strict=True))}
+            if opening.described_chars
+            else {}
+        ),
         "slash_commands": list(opening.commands),
         "agents": list(opening.agents),
         "skills": list(opening.skills),

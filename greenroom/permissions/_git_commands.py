@@ -67,13 +67,12 @@ def git_use(words: Sequence[Word]) -> GitUse | None:
     spec = GIT_READS.get(command)
     if spec is None:
         return None
-    forms = GIT_FORMS.get(command)
-    if forms is not None:
-        first = rest[0].value if rest else ""
-        if first is None or (first if not first.startswith("-") else "") not in forms:
-            return None
     use = read_options(rest, spec)
     if use is None or any(word.value is None for word in use.operands) or not _only_reads(command, use):
+        return None
+    # Options may stand in front of it: `git remote -v update` asks the remotes.
+    form = use.operands[0].value if use.operands else ""
+    if form not in GIT_FORMS.get(command, (form,)):
         return None
     return GitUse(tuple(_outside_of_revisions(use.operands)), _shows(command, use, rest))
 

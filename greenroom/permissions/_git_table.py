@@ -148,7 +148,7 @@ GIT_FORMS: Final[Mapping[str, frozenset[str]]] = {
     "stash": frozenset(("list", "show")),
     "worktree": frozenset(("list",)),
 }
-"""The first words with which these commands only read; "" for none."""
+"""The first operands with which these commands only read; "" for none."""
 
 GIT_LISTS: Final = frozenset(("branch", "tag"))
 """Commands that make what they name, unless one of LISTING asks for a list."""

@@ -28,6 +28,8 @@ HIDDEN: Final = re.compile(
 )
 """Characters that are invisible, or change the visible order: they disguise a script, or are not text at all."""
 _CONTINUED: Final = re.compile(r"(?<![ \t\n])\\\n")
+_CONSTANT: Final = (["true"], [":"], ["false"])
+"""Conditions of loops that never change."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LATE_EXPANSION: Final = re.compile(r"\$[({]|`")
 # What these are given may be a subscript, and a subscript is expanded once more.
@@ -83,6 +85,7 @@ class _Parser(ConditionReader):
         inner = _Parser(text, self.depth + 1)
         inner.origins = dict(self.origins)
         inner.nesting = self.nesting
+        inner.functions = self.functions
         return inner
 
     def script_until_paren(self) -> None:
@@ -226,8 +229,9 @@ class _Parser(ConditionReader):
             return False
         if self._grammar_word():
             raise Unparsable("unexpected reserved word, expected a command")
+        first = self.at
         if self.simple_command() is None:
-            self._body()
+            self._body(self.text[first : self.at].partition("(")[0].strip())
             return False
         return True
 
@@ -269,13 +273,20 @@ class _Parser(ConditionReader):
         if draft.redirects or draft.texts or self.here:
             self.drafts.append(draft)
 
-    def _body(self) -> None:
-        """Read the body of a function; it may run later, when what is set here no longer is."""
+    def _body(self, name: str) -> None:
+        """Read the body of a function; it may run later, when what is set here no longer is.
+
+        One that calls a function of the script may never end, and start ever more processes: it counts as a command of its own.
+        """
         origins, self.origins = self.origins, {}
+        self.functions.add(name)
+        place = len(self.drafts)
         self.skip_newlines()
         if not self._compound():
             raise Unparsable("a function has no body")
         self._redirects()
+        if any(draft.words and draft.words[0].value in self.functions for draft in self.drafts[place:]):
+            self.head(literal("function"), literal(name))
         self.origins = origins
 
     def _arithmetic_command(self) -> None:
@@ -311,8 +322,11 @@ class _Parser(ConditionReader):
             self.at += len("then")
 
     def _while(self) -> None:
-        origins = dict(self.origins)
+        origins, place = dict(self.origins), len(self.drafts)
         self._list(frozenset(("do",)))
+        condition = self.drafts[place:]
+        if len(condition) == 1 and [word.value for word in condition[0].words] in _CONSTANT:
+            self.head(literal("while"))  # nothing but its body may end it
         self._do()
         self.origins = origins
 
@@ -395,12 +409,13 @@ class _Parser(ConditionReader):
 
     def _function(self) -> None:
         self.skip_blanks()
-        if self.at >= self.end or self.text[self.at] in META or self.word().has_gap:
+        name = None if self.at >= self.end or self.text[self.at] in META else self.word()
+        if name is None or name.has_gap:
             raise Unparsable("a function has no plain name")
         self.skip_blanks()
         if self.peek("("):
             self.empty_parentheses()
-        self._body()
+        self._body(name.value or "")
 
     def _case(self) -> None:
         self.skip_blanks()

@@ -33,6 +33,8 @@ class ConditionReader(CommandReader):
     def __init__(self, text: str, depth: int) -> None:
         super().__init__(text, depth)
         self.nesting = 0
+        self.functions: set[str] = set()
+        """The functions that the script has defined so far."""
 
     def nest(self, step: int) -> None:
         """Go one level of compound commands deeper, or out again."""

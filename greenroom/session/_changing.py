@@ -5,11 +5,13 @@ Rule 1: a change has been made, and is emitted, when the call returns; hooks tha
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from greenroom.agents import AgentState
+from greenroom.agents.definitions import agent_listing
 from greenroom.core import Ports, UsageError, whole_path
 from greenroom.hooks import HookEvent
 from greenroom.hooks.inputs import DirectoryAddedInput
@@ -42,6 +44,13 @@ class OfItself:
     def freer_children(self) -> str:
         """The mode of agents that are started without one of their own, where it may do more than the session's; else empty."""
         return self._composition.freer_children or ""
+
+    @property
+    def described_chars(self) -> tuple[int, int] | None:
+        """How many characters the descriptions of agents come to, and how many of them the model reads; None where it reads all."""
+        size = len(agent_listing(self._composition.definitions.current.values(), most=sys.maxsize))
+        shown = self._composition.delegation.listing_chars
+        return (size, shown) if size > shown else None
 
     @property
     def title(self) -> str:

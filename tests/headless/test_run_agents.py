@@ -491,3 +491,14 @@ def test_agents_that_may_do_more_are_named_in_init_and_on_one_line(place: Place)
     assert clamped.err == ""
     assert "childPermissionMode" not in clamped.lines[0]
     assert len(wrong.err.splitlines()) == 1
+
+
+def test_descriptions_that_are_cut_are_counted_in_init(place: Place) -> None:
+    def run(count: int) -> dict[str, Any]:
+        many = {f"a{number}": {"description": "w" * 500, "prompt": "Do."} for number in range(count)}
+        done, _ = place.run(["Done."], "Go.", "--output-format", "stream-json", "--agents", json.dumps(many))
+        return done.lines[0]
+
+    assert "agentDescriptions" not in run(3)
+    counted = run(150)["agentDescriptions"]
+    assert counted["characters"] > 75_000 > counted["shown"]
