@@ -3,4 +3,4 @@
 from greenroom.tools.checkpoints._checkpoints import FileCheckpoints, FileRewind
 from greenroom.tools.checkpoints._folder import FILES
 
-__all__ = ["FILES", "MAX_BYTES", "FileCheckpoints", "FileRewind"]
+__all__ = ["FILES", "FileCheckpoints", "FileRewind"]

@@ -104,7 +104,7 @@ async def test_a_long_text_is_cut() -> None:
     [
         (Page(status=404, content=b""), "status 404"),
         (Page(status=200, content=b"x", content_type="image/png"), "image/png, which is not text"),
-        (Page(status=200, content=b"a\0b", content_type="text/plain"), "no text"),
+        (Page(status=200, content=b"a\0b", content_type="text/plain"), "not text"),
     ],
 )
 async def test_what_is_no_page_is_a_tool_error(page: Page, reason: str) -> None:
