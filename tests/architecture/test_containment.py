@@ -13,7 +13,7 @@ STARTERS: Final = {
     "greenroom.containment._git_calls": "git, for an answer",
     "greenroom.containment._sandbox": "the sandbox, to find out whether it works",
     "greenroom.hooks._command": "hooks",
-    "greenroom.tools._processes": "commands and MCP servers",
+    "greenroom.tools._process_groups": "commands and MCP servers",
     "greenroom.tools._reaper": "the reaper, with an empty environment",
     "greenroom.worktrees._run_process": "git, for worktrees",
 }

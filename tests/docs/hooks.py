@@ -9,7 +9,7 @@ import attrs
 
 from greenroom.hooks import Exit, HandlerType, Refusal
 from greenroom.hooks._event_table import CATALOG
-from greenroom.hooks.inputs import INPUTS
+from greenroom.hooks.inputs._encoding import INPUTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

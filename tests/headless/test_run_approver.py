@@ -89,7 +89,7 @@ def test_13_5_a_tool_that_there_is_not_refuses_and_says_which_there_are(place: P
     assert (done.code, asked) == (0, [])
     assert "unknown MCP tool mcp__gate__other; expected one of: mcp__gate__decide" in done.err
     assert len(done.err.splitlines()) == 1
-    assert "there is no tool mcp__gate__other" in result_of(requests[1])
+    assert "unknown MCP tool mcp__gate__other" in result_of(requests[1])
 
 
 def test_13_5_a_server_that_cannot_be_started_is_named(place: Place) -> None:

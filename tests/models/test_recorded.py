@@ -44,16 +44,9 @@ from greenroom.models import (
 )
 from greenroom.models._scripted import ScriptEntry, ScriptStep
 from greenroom.models._types import TextDelta, ThinkingDelta, ToolInputDelta, ToolUseStarted
-from greenroom.models.recordings import (
-    MODEL_FILE,
-    ModelRecording,
-    RecordedModel,
-    ReplayMismatch,
-    read_recording,
-    recording,
-)
+from greenroom.models.recordings import MODEL_FILE, RecordedModel, ReplayMismatch, read_recording, recording
 from greenroom.models.recordings._plain_values import delta_of, error_of, plain, plain_error, request_of, response_of
-from greenroom.models.recordings._recording_file import parse_recording
+from greenroom.models.recordings._recording_file import ModelRecording, parse_recording
 from greenroom.testing import run_virtual
 from tests.models.situations import HELLO, provider_error
 

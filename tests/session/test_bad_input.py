@@ -202,7 +202,7 @@ async def test_what_a_model_may_ask_of_odd_files_is_an_answer_to_it(folder: Path
     assert await said(folder, model=model, tools=STANDARD_TOOLS) == ()
 
     results = [block.content for block in model.requests[1].messages[-1].content if isinstance(block, ToolResultBlock)]
-    expected = ["binary file", "hello", "does not exist", "", "", "latin", "missing )", "there is no tool 'Nothing'"]
+    expected = ["binary file", "hello", "does not exist", "", "", "latin", "missing )", "unknown tool 'Nothing'"]
     assert len(results) == len(expected)
     assert all(part in result for part, result in zip(expected, results, strict=True)), results
     assert all("Traceback" not in result for result in results)

@@ -76,7 +76,9 @@ async def _addresses(url: str) -> list[str]:
     except OSError as error:
         raise ToolError(f"{url} cannot be fetched: {(error.strerror or str(error)).lower()}") from None
     addresses = list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
-    private = next((one for one in addresses if (known := address_of(one)) is None or is_private_address(known)), None)
+    private = next(
+        (address for address in addresses if (known := address_of(address)) is None or is_private_address(known)), None
+    )
     if private is not None and not is_private_host(host):
         raise ToolError(
             f"{url} is not fetched: {host} leads to {private}, an address of this machine or a private network; "
@@ -123,4 +125,4 @@ async def _unwind(chunks: AsyncIterator[bytes]) -> None:
             async for _ in chunks:
                 pass
         except httpx2.HTTPError:
-            pass  # the rest was given up: how it would have gone on concerns nobody
+            pass  # the rest was abandoned: its later failures are irrelevant

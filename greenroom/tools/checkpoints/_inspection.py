@@ -15,7 +15,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.tools.builtin._files import Unreadable, digest_of, open_regular, reason_of
+from greenroom.tools.builtin._file_reader import Unreadable, digest_of, open_regular, reason_of
 from greenroom.tools.builtin._saving import MAX_EDIT_BYTES
 from greenroom.tools.checkpoints._history import ABSENT, FileState
 
@@ -31,9 +31,9 @@ class Found:
     state: FileState
     content: bytes = attrs.field(default=b"", repr=False)
     status: os.stat_result | None = None
-    """None where there is no file."""
+    """None if there is no file."""
     odd: str = ""
-    """Why it is none that can be set back, in words that follow its name and a colon; empty for a file, or none."""
+    """The reason why it cannot be restored, in words that follow its name and a colon; empty for a file, or none."""
 
 
 def look_at(path: Path) -> Found:
@@ -79,13 +79,13 @@ def path_of(key: str) -> Path:
 
 
 def is_gone(key: str, root: str) -> bool:
-    """Whether the worktree that a file was in is no more, also where there is another one in its place."""
+    """True if the worktree of a file no longer exists, even if another one has taken its place."""
     mark = key.partition("\0")[2]
     return bool(mark) and _mark_of(Path(root)) != mark
 
 
 def _mark_of(root: Path) -> str:
-    """Return a mark of the worktree that a folder is in, or is; empty for a main checkout, and where there is no git."""
+    """Return a mark of the worktree that contains a folder; empty for a main checkout, and without git."""
     for folder in (root, *root.parents):
         try:
             status = (folder / ".git").lstat()
@@ -114,7 +114,7 @@ def line_changes(old: bytes, new: bytes) -> tuple[int, int]:
         after.pop()
     if len(before) * len(after) <= _MAX_PAIRS:
         blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
-        same = sum(one.size for one in blocks)
+        same = sum(block.size for block in blocks)
     else:
         same = (Counter(before) & Counter(after)).total()
     return len(after) - same, len(before) - same

@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, final
 
-from greenroom.tools.builtin._automaton import Automaton, Budget
-from greenroom.tools.builtin._files import BLOCK_BYTES, LINE_BYTES, Block
+from greenroom.tools.builtin._automaton import Automaton, SearchBudget
+from greenroom.tools.builtin._file_reader import BLOCK_BYTES, LINE_BYTES, Block
 from greenroom.tools.builtin._programs import Parsed, Tree, compile_program, compiled
 
 CHEAP_STEPS: Final = 1_000_000
@@ -35,9 +35,11 @@ class LinePattern:
     """
 
     def __init__(self, pattern: Parsed) -> None:
-        self._automaton = Automaton(compile_program(pattern), Budget(), says_where=False)
+        self._automaton = Automaton(compile_program(pattern), SearchBudget(), says_where=False)
         self._search = compiled(pattern.tree).search
-        self.cheap_length = max((one for one in _LENGTHS if steps(pattern.tree, one) <= CHEAP_STEPS), default=0)
+        self.cheap_length = max(
+            (length for length in _LENGTHS if steps(pattern.tree, length) <= CHEAP_STEPS), default=0
+        )
         """The longest line, in characters, that `re` gets to see."""
         self._find = _finder(pattern)
         self._literal = "" if pattern.flags & re.IGNORECASE else _literal(pattern.tree)
@@ -55,11 +57,7 @@ class LinePattern:
         return [at for at, line in enumerate(block.lines) if self._literal in line and self.matches(line)]
 
     def matches(self, line: str) -> bool:
-        """Whether there is a match anywhere in a line.
-
-        Raises:
-            BadPattern: The pattern's budget is used up.
-        """
+        """True if a line contains a match."""
         if len(line) <= self.cheap_length:
             return self._search(line) is not None
         return self._automaton.matches(line)
@@ -67,16 +65,13 @@ class LinePattern:
 
 @final
 class TextPattern:
-    """A pattern for whole texts, where a match may run over many lines.
+    """A pattern for whole texts, in which a match may span several lines.
 
     A match ends at the first place where it can, as if all its quantifiers were lazy.
-
-    Raises:
-        BadPattern: It needs what is not supported.
     """
 
     def __init__(self, pattern: Parsed) -> None:
-        budget = Budget()
+        budget = SearchBudget()
         self._forward = Automaton(compile_program(pattern), budget)
         backward = compile_program(pattern, is_reversed=True)
         self._backward = Automaton(backward, budget, is_reversed=True)
@@ -133,7 +128,7 @@ def _ways(tree: Tree, length: int) -> float:
 
 def _ways_of(name: str, argument: Any, length: int) -> float:
     if name == "BRANCH":
-        return sum(_ways(one, length) for one in argument[1])
+        return sum(_ways(branch, length) for branch in argument[1])
     if name == "SUBPATTERN":
         return _ways(argument[3], length)
     if name in {"MAX_REPEAT", "MIN_REPEAT"}:

@@ -1,7 +1,8 @@
-"""What a tool may know of the call that it serves, and all that it may reach the world through.
+"""The context of a tool call, and the ports through which a tool reaches everything else.
 
-Rule 1: a tool gets absolute paths from `resolve` and opens nothing else. Rule 2: whatever blocks goes through
-`blocking`. Must not know: the working folder of the process, which belongs to nobody.
+Rule 1: a tool gets absolute paths from `resolve` and opens nothing else. Rule 2: blocking work goes through `blocking`.
+
+Must not know: the working folder of the process, which is shared.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ import attrs
 from greenroom.containment import Sandbox
 from greenroom.core import Blocking, Image
 from greenroom.tools._background import Background, BackgroundTask
-from greenroom.tools._changes import FileChange, FileChanges
-from greenroom.tools._errors import OutsideRoots, ToolError
-from greenroom.tools._processes import Processes, ProcessResult, run_process
+from greenroom.tools._file_changes import FileChange, FileChanges
+from greenroom.tools._process_groups import Processes, ProcessResult, run_process
 from greenroom.tools._questions import AskUser, QuestionAnswers, QuestionRequest
 from greenroom.tools._sandboxed import SandboxedProcesses
+from greenroom.tools._tool_errors import OutsideRoots, ToolError
 from greenroom.tools._workspace import Workspace
 
 P = ParamSpec("P")
@@ -32,7 +33,7 @@ T = TypeVar("T")
 @final
 @attrs.frozen(kw_only=True, slots=False)  # made once a call and soon gone: without slots in half the time
 class ToolContext:
-    """One call: where it works, for whom, and its ports."""
+    """The context of one call: where it works, for whom, and its ports."""
 
     cwd: Path = attrs.field()
     """The absolute folder that relative paths start from; a link in it is fine."""
@@ -46,13 +47,14 @@ class ToolContext:
     """Absolute paths outside the roots, links resolved, that this call may reach besides, each with what lies below it:
     a rule, the mode or a person let it."""
     hides: Callable[[str], bool] | None = attrs.field(default=None, repr=False)
-    """Says of an absolute path whether a search has to leave that file out; None where none has to. From any thread."""
+    """Returns True for an absolute path that a search has to leave out; None if there is none. Called from any thread.
+    """
     is_heard: bool = False
-    """Whether hooks are told of the call's result; see `respond`."""
+    """True if hooks receive the call's result; see `respond`."""
     is_main: bool = False
-    """Whether it is a call of the session's main agent."""
+    """True for a call of the session's main agent."""
     workspace: Workspace = attrs.field(factory=Workspace, repr=False)
-    """What the agent keeps between its calls; the same object in all of them."""
+    """State that the agent keeps between its calls; the same object in all of them."""
     _blocking: Blocking = attrs.field(repr=False)
     _processes: Processes | None = attrs.field(repr=False, default=None)
     _sandbox: Sandbox | None = attrs.field(repr=False, default=None)
@@ -65,19 +67,16 @@ class ToolContext:
     @cwd.validator
     def _check_cwd(self, _: attrs.Attribute[Path], value: Path) -> None:
         if not value.is_absolute():
-            raise ValueError(f"cwd has to be absolute, not {str(value)!r}")
+            raise ValueError(f"cwd must be absolute, got {str(value)!r}")
 
     @roots.validator
     def _check_roots(self, _: attrs.Attribute[tuple[Path, ...]], value: tuple[Path, ...]) -> None:
         for root in value:
             if not root.is_absolute():
-                raise ValueError(f"a root has to be absolute, not {str(root)!r}")
+                raise ValueError(f"a root must be absolute, got {str(root)!r}")
 
     def for_call(self, tool_use_id: str) -> ToolContext:
-        """Return the same for another call, in the folder where the agent's shell stands now.
-
-        What links lead to is looked up anew, because it may have changed.
-        """
+        """Return this context for another call, in the current folder of the agent's shell."""
         made: ToolContext = object.__new__(ToolContext)
         values = made.__dict__
         values.update(self.__dict__)
@@ -146,20 +145,22 @@ class ToolContext:
         self.workspace.attachments[self.tool_use_id] = data
 
     def respond(self, make: Callable[[], Mapping[str, Any]]) -> None:
-        """Say what hooks are told of this call's result in place of its text; plain JSON, made only where a hook listens."""
+        """Set what hooks receive of this call's result in place of its text; plain JSON, made only if a hook is
+        configured.
+        """
         if self.is_heard:
             self.workspace.responses[self.tool_use_id] = make()
 
     def named(self, path: str) -> str:
-        """Return a path as hooks are told of it: absolute, its links as they are (agents 3.21)."""
+        """Return a path in the form for hooks: absolute, with its links."""
         return os.path.normpath(self.cwd / path)
 
     def show(self, image: Image) -> None:
-        """Let the model see an image behind the text of this call's result; an error result shows none."""
+        """Show an image to the model after the text of this call's result; an error result shows none."""
         self.workspace.images.setdefault(self.tool_use_id, []).append(image)
 
     def tell_end(self, task: BackgroundTask) -> None:
-        """Say that the result of this call tells how a task ended: no notice does, neither now nor after a restart."""
+        """Mark a task's end as reported by the result of this call: no notice follows, even after a restart."""
         task.mark_notified()
         self.workspace.told.setdefault(self.tool_use_id, {})[task.notice_id] = str(task.state)
 
@@ -180,7 +181,7 @@ class ToolContext:
         """
         if self._changes is None:
             return nullcontext()
-        root = next((one for one in self.real_roots if path.is_relative_to(one)), path.parent)
+        root = next((root_folder for root_folder in self.real_roots if path.is_relative_to(root_folder)), path.parent)
         return self._changes.keeping(FileChange(path=path, root=root, before=before, mode=mode, after=after))
 
     async def blocking(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -205,7 +206,7 @@ class ToolContext:
 
     @property
     def may_leave(self) -> bool:
-        """Whether anything may go on in the background that this call has started."""
+        """True if the call may leave tasks running in the background."""
         return self._background is not None and self._background.is_on
 
     @property

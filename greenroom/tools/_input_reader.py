@@ -19,8 +19,8 @@ from typing import is_typeddict as is_typed_dict
 import cattrs
 from cattrs.errors import AttributeValidationNote, BaseValidationError, ClassValidationError
 
-from greenroom.tools._errors import Problem
 from greenroom.tools._schemas import Schema, fields_of, schema_of
+from greenroom.tools._tool_errors import Problem
 
 _ARTICLES: Final = {
     "array": "a list",
@@ -86,9 +86,9 @@ def structure(value: Any, annotation: Any, path: str) -> tuple[Any, list[Problem
 
 
 def expectation(schema: Mapping[str, Any]) -> str:
-    """Say in words what a schema accepts."""
+    """Describe in words the values that a schema accepts."""
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(expectation(one) for one in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(expectation(option) for option in schema["anyOf"]))
     if "enum" in schema:
         return "one of " + ", ".join(shown(choice) for choice in schema["enum"])
     wanted = schema.get("type", "anything")
@@ -96,7 +96,7 @@ def expectation(schema: Mapping[str, Any]) -> str:
     if schema.get("items"):
         text += f" (of {expectation(schema['items'])})"
     if "prefixItems" in schema:
-        text += " (of " + ", ".join(expectation(one) for one in schema["prefixItems"]) + ")"
+        text += " (of " + ", ".join(expectation(item) for item in schema["prefixItems"]) + ")"
     limits = [f"at {word} {schema[key]}" for word, key in (("least", "minimum"), ("most", "maximum")) if key in schema]
     return f"{text} of {' and '.join(limits)}" if limits else text
 

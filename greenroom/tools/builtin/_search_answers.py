@@ -11,18 +11,18 @@ from typing import Final
 
 import attrs
 
-from greenroom.tools.builtin._files import Binary, TooLarge, Unreadable, reason_of, shown_path
+from greenroom.tools.builtin._file_reader import Binary, TooLarge, Unreadable, reason_of, shown_path
 from greenroom.tools.builtin._walk import MAX_DEPTH, MAX_ENTRIES, Walk
 
 MAX_ANSWER_CHARACTERS: Final = 60_000
-"""What one answer holds at most, before its notes; roughly 15,000 tokens."""
+"""Maximum size of one answer, before its notes; roughly 15,000 tokens."""
 MAX_NAMED: Final = 5
-"""How many files one note names."""
+"""Maximum number of files that one note names."""
 
 
 @attrs.define
 class Skipped:
-    """What a search passed over, for its notes."""
+    """The files that a search skipped, for its notes."""
 
     binary: list[Path] = attrs.field(factory=list)
     unreadable: list[tuple[Path, str]] = attrs.field(factory=list)
@@ -33,7 +33,7 @@ class Skipped:
     """Lines of which only the start was searched."""
 
     def add(self, path: Path, error: Unreadable | OSError) -> None:
-        """Take note of a file that could not be searched."""
+        """Record a file that could not be searched."""
         match error:
             case Binary():
                 self.binary.append(path)
@@ -75,7 +75,7 @@ def walk_notes(walk: Walk, cwd: Path) -> list[str]:
 
 
 def fitting(lines: Sequence[str], most: int) -> int:
-    """Return how many of the lines an answer holds: at most so many, and not too many characters."""
+    """Return how many of the lines fit into an answer: at most `most`, and within its size."""
     room = MAX_ANSWER_CHARACTERS
     for at, line in enumerate(lines[:most]):
         room -= len(line) + 1

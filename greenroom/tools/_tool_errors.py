@@ -1,4 +1,4 @@
-"""What a tool call answers when it cannot do what was asked: text for the model, facts for the program."""
+"""Errors of tool calls: text for the model, facts for the program."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Problem:
     """One argument that cannot be used."""
 
     path: str
-    """Where in the input, such as `edits[2].line`; empty for the input as a whole."""
+    """Its place in the input, such as `edits[2].line`; empty for the input as a whole."""
     given: str
-    """What was there, shortened; empty for a missing argument."""
+    """The given value, shortened; empty for a missing argument."""
     expected: str
-    """What belongs there."""
+    """The expected value."""
 
     def __str__(self) -> str:
         return f"{self.path or 'the input'}: expected {self.expected}, got {self.given or 'nothing'}"
@@ -55,16 +55,11 @@ class InvalidInput(ToolError):
 
 @final
 class UnknownTool(ToolError):
-    """There is no tool of that name here.
-
-    Attributes:
-        name: The name that was called.
-        known: The names that there are.
-    """
+    """No tool has this name."""
 
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
-        there_is = "the tools are: " + ", ".join(known) if known else "there are no tools here"
-        super().__init__(f"there is no tool {name!r}; {there_is}")
+        there_is = "expected one of: " + ", ".join(known) if known else "no tools are available"
+        super().__init__(f"unknown tool {name!r}; {there_is}")
         self.name = name
         self.known = known
 

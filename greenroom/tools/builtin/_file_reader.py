@@ -1,8 +1,4 @@
-"""Opening and reading files that somebody else made: of any kind, of any size, in any encoding.
-
-Rule 1: only regular files are opened, and opening never blocks. Rule 2: no file and no line is ever held whole.
-Rule 3: what cannot be read becomes a reason in words, never an exception that ends a search.
-"""
+"""Opening and reading of foreign files: of any kind, size and encoding."""
 
 from __future__ import annotations
 
@@ -17,11 +13,11 @@ from typing import BinaryIO, Final, Protocol, final
 import attrs
 
 BLOCK_BYTES: Final = 64 * 1024
-"""What is read at once."""
+"""Bytes that are read at once."""
 BINARY_PROBE_BYTES: Final = 8 * 1024
-"""A NUL byte in the first so many makes a file binary; git looks at as many."""
+"""A NUL byte in the first bytes, this many, makes a file binary; git inspects as many."""
 LINE_BYTES: Final = 64 * 1024
-"""What is kept of a line; the rest of it is skipped over."""
+"""Bytes kept of a line; the rest of it is skipped."""
 DIGEST_BYTES: Final = 16
 _CONTINUATION: Final = bytes(range(0x80, 0xC0))
 
@@ -63,11 +59,11 @@ class Block:
     text: str
     """The lines, with a line feed between them; of a very long line the start."""
     count: int
-    """How many lines they are."""
+    """The number of lines."""
     is_utf8: bool
-    """Whether all of it was UTF-8; what was not is U+FFFD in the lines."""
+    """True if all of it was UTF-8; invalid bytes are U+FFFD in the lines."""
     cut: int
-    """How many of the lines were too long to keep."""
+    """Number of lines that were too long to keep."""
 
     @property
     def lines(self) -> list[str]:
@@ -117,7 +113,7 @@ def open_regular(path: Path) -> Iterator[BinaryIO]:
         raise Unreadable(reason_of(error)) from error
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise Unreadable("it is no regular file any more")
+            raise Unreadable("it is no longer a regular file")
         yield file
 
 
@@ -139,7 +135,7 @@ def refuse_binary(file: BinaryIO) -> None:
 
 
 class Readable(Protocol):
-    """What bytes can be read from."""
+    """A source of bytes."""
 
     def read(self, most: int, /) -> bytes:
         """Return the next bytes, none at the end."""

@@ -30,11 +30,11 @@ from typing import (
 import attrs
 
 from greenroom.core import UsageError
-from greenroom.tools._context import ToolContext
 from greenroom.tools._docstrings import describe
-from greenroom.tools._errors import InvalidInput
-from greenroom.tools._inputs import structure, validate
+from greenroom.tools._input_reader import structure, validate
 from greenroom.tools._schemas import Arg, Schema, object_schema, schema_of
+from greenroom.tools._tool_context import ToolContext
+from greenroom.tools._tool_errors import InvalidInput
 
 ToolFunction: TypeAlias = Callable[..., Awaitable[str]]
 
@@ -74,7 +74,7 @@ class FunctionTool:
     _parameters: tuple[_Parameter, ...]
     _takes_context: bool
     records_itself: bool = False
-    """Whether it sees to it by itself that what it does is on record, such as by an event that is the deed."""
+    """True if the tool records its effects itself, such as by an event."""
 
     def __repr__(self) -> str:
         return f"<tool {self.name}>"
@@ -93,29 +93,28 @@ class FunctionTool:
         problems = validate(self.input_schema, input)
         arguments: dict[str, Any] = {}
         if not problems:
-            for one in self._parameters:
-                if one.called in input:
-                    arguments[one.name], found = structure(input[one.called], one.annotation, one.called)
+            for parameter in self._parameters:
+                if parameter.called in input:
+                    arguments[parameter.name], found = structure(
+                        input[parameter.called], parameter.annotation, parameter.called
+                    )
                     problems += found
         if problems:
             raise InvalidInput(self.name, tuple(problems))
         return arguments
 
     def _plain_arguments(self, input: Mapping[str, Any]) -> dict[str, Any] | None:  # noqa: A002
-        """Return the arguments of an input whose values are plain ones where these are asked for; else None.
-
-        Most calls are that plain, and walking the schema would be most of their price.
-        """
+        """Return the arguments of an input that consists of plain values of the requested types; else None."""
         if type(input) is not dict:
             return None
         arguments: dict[str, Any] = {}
-        for one in self._parameters:
-            if one.called in input:
-                value = input[one.called]
-                if type(value) not in one.types and not (type(value) is str and value in one.choices):
+        for parameter in self._parameters:
+            if parameter.called in input:
+                value = input[parameter.called]
+                if type(value) not in parameter.types and not (type(value) is str and value in parameter.choices):
                     return None
-                arguments[one.name] = value
-            elif one.is_required:
+                arguments[parameter.name] = value
+            elif parameter.is_required:
                 return None
         return arguments if len(arguments) == len(input) else None
 
@@ -230,7 +229,8 @@ def _make(function: ToolFunction, name: str | None, description: str | None, *, 
 
 def _schema(parameters: tuple[_Parameter, ...]) -> Schema:
     return object_schema(
-        {one.called: one.schema for one in parameters}, [p.called for p in parameters if p.is_required]
+        {parameter.called: parameter.schema for parameter in parameters},
+        [p.called for p in parameters if p.is_required],
     )
 
 
@@ -244,12 +244,14 @@ def _parameters(function: ToolFunction) -> tuple[_Parameter, ...]:
     if hints.get("return", str) is not str:
         raise UsageError(f"{written}: a tool returns str")
     texts = describe(function).entries
-    signature = {name: one for name, one in inspect.signature(function).parameters.items() if name != _CONTEXT}
+    signature = {
+        name: parameter for name, parameter in inspect.signature(function).parameters.items() if name != _CONTEXT
+    }
     undocumented = sorted(set(texts) - set(signature) - {_CONTEXT})
     if undocumented:
         raise UsageError(f"{written}: `Args:` names {', '.join(undocumented)}, which the signature does not have")
-    found = tuple(_parameter(written, one, hints, texts) for one in signature.values())
-    names = [one.called for one in found]
+    found = tuple(_parameter(written, parameter, hints, texts) for parameter in signature.values())
+    names = [parameter.called for parameter in found]
     if len(set(names)) < len(names):
         raise UsageError(f"{written}: two arguments have the same name in {', '.join(names)}")
     return found
@@ -280,11 +282,11 @@ def _parameter(written: str, one: inspect.Parameter, hints: Mapping[str, Any], t
 def _plain_ones(annotation: Any) -> tuple[frozenset[type], frozenset[Any]]:
     """Return the types and the texts that fit an annotation as they are; none where something else could take them."""
     members = get_args(annotation) if get_origin(annotation) in {Union, UnionType} else (annotation,)
-    choices = [choice for one in members if get_origin(one) is Literal for choice in get_args(one)]
-    others = [one for one in members if one not in _PLAIN and get_origin(one) not in {Literal, list, dict}]
-    if others or any(type(one) is not str for one in choices):
+    choices = [choice for member in members if get_origin(member) is Literal for choice in get_args(member)]
+    others = [member for member in members if member not in _PLAIN and get_origin(member) not in {Literal, list, dict}]
+    if others or any(type(allowed) is not str for allowed in choices):
         return frozenset(), frozenset()
-    return frozenset(one for one in members if one in _PLAIN), frozenset(choices)
+    return frozenset(member for member in members if member in _PLAIN), frozenset(choices)
 
 
 def _split(annotation: Any) -> tuple[Any, Arg]:

@@ -19,15 +19,15 @@ class FileChange:
     root: Path
     """The folder that the agent is confined to and that the file lies in."""
     before: bytes | None
-    """What it holds; None where there is no file."""
+    """Its content; None if there is no file."""
     mode: int = 0
-    """Its permission bits; 0 where there is no file."""
+    """Its permission bits; 0 if there is no file."""
     after: bytes
-    """What it is going to hold."""
+    """Its new content."""
 
 
 class FileChanges(Protocol):
-    """Hears of files that tools change."""
+    """Receiver of the file changes that tools make."""
 
     def keeping(self, change: FileChange) -> AbstractContextManager[None]:
         """Keep the file as it is; the block changes it, or fails and leaves it. Called in the thread that does so.

@@ -22,9 +22,9 @@ import trio
 
 from greenroom.containment import ChildKind, Secrets, child_environment
 from greenroom.core import Blocking, Ids, make_private_folder, open_private, task_id, whole_path
-from greenroom.tools._errors import ToolError
 from greenroom.tools._outputs import INLINE_CHARACTERS, Output, read_output, read_tail
 from greenroom.tools._reaper import Reaper
+from greenroom.tools._tool_errors import ToolError
 
 GRACE_S: Final = 2.0
 """Time between asking a group to end and killing it."""
@@ -37,7 +37,7 @@ _KILL_S: Final = 5.0
 _CLOSED_S: Final = 1.0
 """Time between closing the input of a program that is talked to and asking it to end."""
 _LAST_WORDS: Final = 300
-"""How much of what a program complained about last is shown, in characters."""
+"""Number of characters shown of a program's last complaint."""
 _PROC: Final = Path("/proc")
 # No program that a tool starts has anybody to page for, to edit or to ask.
 _UNATTENDED: Final = {
@@ -50,27 +50,27 @@ _UNATTENDED: Final = {
 
 @attrs.frozen
 class ProcessEnd:
-    """How a process ended."""
+    """The end of a process."""
 
     exit_code: int
     """0 to 255, or minus the number of the signal that ended it."""
     left_others: bool = False
-    """Whether processes that it had started were still there, and were ended."""
+    """True if processes that it had started were still running, and were ended."""
 
 
 @attrs.frozen(kw_only=True)
 class ProcessResult:
-    """What came of `ToolContext.run_process`."""
+    """The result of `ToolContext.run_process`."""
 
     exit_code: int | None
-    """0 to 255, or minus the number of the signal that ended it; None where the time was up."""
+    """0 to 255, or minus the number of the signal that ended it; None after a timeout."""
     output: Output
     output_file: Path | None
-    """The whole output, where it is too long to be shown."""
+    """The whole output, if it is too long to be shown."""
 
     @property
     def has_timed_out(self) -> bool:
-        """Whether it was ended because the time was up."""
+        """True if it was ended by the timeout."""
         return self.exit_code is None
 
 
@@ -116,14 +116,14 @@ class PipedProcess:
         ToolError: It complained too much, and is to be ended.
     """
     exit_code: int | None = None
-    """How it ended by itself, as in `ProcessEnd`; known when the block has been left, None where it had to be ended."""
+    """The exit code, as in `ProcessEnd`; known when the block has been left, None if it had to be ended."""
     last_words: str = ""
     """The last that it complained about, once the block has been left."""
 
 
 @final
 @attrs.define(eq=False)
-class _Group:
+class _ProcessGroup:
     first: subprocess.Popen[bytes]
     pidfd: int | None
 
@@ -135,7 +135,7 @@ class _Group:
         return os.waitid(os.P_PID, self.id, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def is_alive(self) -> bool:
-        """Whether any process of it runs; those that have ended and were not collected do not count."""
+        """True if any of its processes runs; those that have ended and were not collected do not count."""
         if not _PROC.is_dir():
             return not self.has_first_ended()
         # By name: a path for each entry would cost more than all the rest.
@@ -164,7 +164,7 @@ def _runs(pid: int) -> bool:
         return False
 
 
-async def _wait_a_moment(group: _Group, look_s: float = _LOOK_S) -> None:
+async def _wait_a_moment(group: _ProcessGroup, look_s: float = _LOOK_S) -> None:
     """Wait until the first process has ended, or it is time to look again."""
     with trio.move_on_after(look_s if group.pidfd is not None else _POLL_S):
         if group.pidfd is not None:
@@ -176,7 +176,7 @@ async def _wait_a_moment(group: _Group, look_s: float = _LOOK_S) -> None:
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
-    except FileNotFoundError:  # somebody removed it
+    except FileNotFoundError:  # the file was removed
         return 0
 
 
@@ -260,7 +260,7 @@ class SystemProcesses:
             assert group.first.stdout is not None
             # The streams close the descriptors; the objects that had them must not.
             stdin, stdout = (
-                trio.lowlevel.FdStream(os.dup(one.fileno())) for one in (group.first.stdin, group.first.stdout)
+                trio.lowlevel.FdStream(os.dup(stream.fileno())) for stream in (group.first.stdin, group.first.stdout)
             )
             group.first.stdin.close()
             group.first.stdout.close()
@@ -290,7 +290,7 @@ class SystemProcesses:
 
     async def _started(
         self, command: Sequence[str], cwd: Path, output: Path, env: Mapping[str, str] | None, *, is_piped: bool
-    ) -> _Group:
+    ) -> _ProcessGroup:
         kind = ChildKind.SERVER if is_piped else ChildKind.COMMAND
         named = {**self._environ, **_UNATTENDED, **(env or {}), **self._reaper.environment}
         variables = child_environment(kind, named=named, passed=self._pass_env)
@@ -301,7 +301,9 @@ class SystemProcesses:
             why = (error.strerror or str(error)).lower()
             raise ToolError(f"{command[0]} cannot be started{where}: {why}") from error
 
-    def _start(self, command: list[str], cwd: Path, output: Path, env: dict[str, str], *, is_piped: bool) -> _Group:
+    def _start(
+        self, command: list[str], cwd: Path, output: Path, env: dict[str, str], *, is_piped: bool
+    ) -> _ProcessGroup:
         self._reaper.be_ready()
         make_private_folder(output.parent)
         descriptor = open_private(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
@@ -320,7 +322,7 @@ class SystemProcesses:
             os.close(descriptor)
         try:
             self._reaper.watch(first.pid)
-            return _Group(first, os.pidfd_open(first.pid) if hasattr(os, "pidfd_open") else None)
+            return _ProcessGroup(first, os.pidfd_open(first.pid) if hasattr(os, "pidfd_open") else None)
         except OSError:
             os.killpg(first.pid, signal.SIGKILL)
             first.wait()
@@ -328,7 +330,7 @@ class SystemProcesses:
                 pipe.close()
             raise
 
-    async def _wait_first(self, group: _Group, output: Path) -> None:
+    async def _wait_first(self, group: _ProcessGroup, output: Path) -> None:
         """Wait until the first process has ended.
 
         The output is looked at often as long as it grows fast, or a second of it could be more than all that is allowed.
@@ -348,13 +350,13 @@ class SystemProcesses:
         else:
             size = await self._blocking.run(_size, output)
         if size > limit:
-            group.send(signal.SIGKILL)  # asked to end, it would go on printing for the whole grace
+            group.send(signal.SIGKILL)  # asked to end, it would continue to print during the whole grace period
             raise ToolError(
                 f"the command was ended because it printed more than {limit} bytes (the setting "
                 f"limits.command_output_bytes); the start is in {output}. Print less, or write to a file of your own."
             )
 
-    async def _end(self, group: _Group) -> int:
+    async def _end(self, group: _ProcessGroup) -> int:
         is_alive = await self._blocking.run(group.is_alive)
         for number, time_s in ((signal.SIGTERM, self._grace_s), (signal.SIGKILL, _KILL_S)):
             if not is_alive:
@@ -367,7 +369,7 @@ class SystemProcesses:
         if group.pidfd is not None:
             os.close(group.pidfd)
         if is_alive:
-            # Stuck in the kernel, where no signal reaches it: the reaper goes on trying when the session ends.
+            # Stuck in the kernel, where no signal reaches it: the reaper keeps trying when the session ends.
             group.first.returncode = -signal.SIGKILL
         else:
             await self._blocking.run(self._reaper.forget, group.id)
