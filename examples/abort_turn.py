@@ -7,7 +7,7 @@ import greenroom as gr
 
 
 class Cook(gr.Behavior[str]):
-    """Cooks one order after the other; some take for ever."""
+    """Cooks one order after the other; some never finish."""
 
     async def on_message(self, order: str, ctx: gr.Context) -> None:
         print("cooking", order)

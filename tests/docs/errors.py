@@ -31,7 +31,7 @@ Facts are attributes, so that nobody has to read the text of a message. Everythi
 """
 
 FOOT: Final = """\
-What fails within a turn reaches whoever asked for it as `TurnFailed`, with the error as its `__cause__`. A plain `UsageError`
+An error within a turn reaches the caller as `TurnFailed`, with the error as its `__cause__`. A plain `UsageError`
 may come from any call whose arguments make no sense. *Raised by* lists the public functions that say so themselves.
 """
 
