@@ -1,4 +1,4 @@
-"""End what an actor is doing now, and nothing else: it takes its next message as if nothing had been."""
+"""Abort the current turn of an actor; the actor continues with its next message."""
 
 import trio
 import trio.testing

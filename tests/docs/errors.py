@@ -19,7 +19,7 @@ from tests.docs.events import table
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "errors.md"
 RAISES: Final = re.compile(r"^ {4}(\w+(?:, \w+)*): ", re.MULTILINE)
 ROOTS: Final = frozenset({GreenroomError, UsageError, PeerError, InternalError, WorkEnded})
-"""What says whose fault it is: raised all over, so where is not listed."""
+"""Classes that say whose fault an error is; they are raised everywhere, so where is not listed."""
 
 HEAD: Final = """\
 # Errors
