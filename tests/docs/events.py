@@ -24,7 +24,7 @@ ELSEWHERE: Final[tuple[type[Event], ...]] = tuple(
 )
 """Events that no session has on record yet."""
 WORDS: Final = {"mailbox": (Lane, DeadReason)}
-"""Which enums the fields of a folder's events take their words from."""
+"""The enums whose members stand in fields of a folder's events."""
 COMMON: Final = tuple(field.name for field in attrs.fields(Event))
 
 HEAD: Final = """\
