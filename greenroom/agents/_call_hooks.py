@@ -10,14 +10,8 @@ import attrs
 
 from greenroom.agents._hooking import Hooking, told_input
 from greenroom.agents._state import AgentState
-from greenroom.hooks import (
-    CwdChangedInput,
-    HookEvent,
-    HookOutcome,
-    PermissionDeniedInput,
-    PostToolUseFailureInput,
-    PostToolUseInput,
-)
+from greenroom.hooks import HookEvent, HookOutcome
+from greenroom.hooks.inputs import CwdChangedInput, PermissionDeniedInput, PostToolUseFailureInput, PostToolUseInput
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import Mode
 

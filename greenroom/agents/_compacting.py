@@ -28,7 +28,8 @@ from greenroom.agents._repair import repair
 from greenroom.agents._turn import AgentTurn
 from greenroom.agents.review import call_lines
 from greenroom.core import ProviderError, UsageError, error_text, escape_text, reminder
-from greenroom.hooks import HookEvent, HookInput, HookOutcome, PostCompactInput, PreCompactInput, SessionStartInput
+from greenroom.hooks import HookEvent, HookOutcome
+from greenroom.hooks.inputs import HookInput, PostCompactInput, PreCompactInput, SessionStartInput
 
 PURPOSE: Final = "compaction"
 LEAST_SUMMARIZED: Final = 4

@@ -12,7 +12,8 @@ import attrs
 
 from greenroom.agents._conversation import Appended
 from greenroom.agents._turn import AgentTurn
-from greenroom.hooks import HookEvent, MessageDisplayInput
+from greenroom.hooks import HookEvent
+from greenroom.hooks.inputs import MessageDisplayInput
 from greenroom.models import Block, Message, ModelResponse, TextBlock
 
 

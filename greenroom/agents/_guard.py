@@ -32,14 +32,8 @@ from greenroom.agents._run import Denial
 from greenroom.agents._services import Question
 from greenroom.agents._state import AgentState
 from greenroom.agents.review import AutoMode, Outcome, Review
-from greenroom.hooks import (
-    HookEvent,
-    HookOutcome,
-    NotificationInput,
-    Permission,
-    PermissionRequestInput,
-    PreToolUseInput,
-)
+from greenroom.hooks import HookEvent, HookOutcome, Permission
+from greenroom.hooks.inputs import NotificationInput, PermissionRequestInput, PreToolUseInput
 from greenroom.mcp import McpTool, names_tool
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import (

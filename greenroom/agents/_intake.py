@@ -21,7 +21,8 @@ from greenroom.agents._inputs import Note, Prompt, Work, is_meta, notices_of, or
 from greenroom.agents._state import AgentState
 from greenroom.agents._turn import AgentTurn
 from greenroom.core import REMINDER, GreenroomError, JournalError, fields, reminder, wrap
-from greenroom.hooks import HookEvent, UserPromptExpansionInput, UserPromptSubmitInput
+from greenroom.hooks import HookEvent
+from greenroom.hooks.inputs import UserPromptExpansionInput, UserPromptSubmitInput
 from greenroom.inbox import Entry, Item, Kind, plan_edge, plan_messages, plan_turn
 from greenroom.mailbox import Envelope
 from greenroom.models import ToolResultBlock, ToolUseBlock

@@ -40,9 +40,9 @@ from greenroom.agents._intake import (
 )
 from greenroom.agents._turn import AgentTurn
 from greenroom.core import PeerError, ProviderError, UsageError, message_of, reminder
-from greenroom.hooks import (
+from greenroom.hooks import HookEvent
+from greenroom.hooks.inputs import (
     BatchedCall,
-    HookEvent,
     HookInput,
     PostToolBatchInput,
     StopFailureInput,

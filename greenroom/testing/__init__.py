@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from greenroom.testing._agent_ports import BareAgentPorts
     from greenroom.testing._cache_prefixes import CacheMiss, check_cache_prefixes
     from greenroom.testing._cancels import SeesCancels
+    from greenroom.testing._conformance_llm import ModelConformance
     from greenroom.testing._conformance_mailbox import MailboxConformance, MailboxLike
     from greenroom.testing._conformance_supervisor import Opened, SupervisorConformance
     from greenroom.testing._explore import Exploration, ExplorationFailed, assert_deterministic, explore
@@ -43,6 +44,7 @@ _MODULE_OF: "Mapping[str, str]" = {
     "MailboxConformance": "greenroom.testing._conformance_mailbox",
     "MailboxLike": "greenroom.testing._conformance_mailbox",
     "MessagesServer": "greenroom.testing._messages_server",
+    "ModelConformance": "greenroom.testing._conformance_llm",
     "Monitor": "greenroom.testing._monitors",
     "NotQuiescent": "greenroom.testing._monitors",
     "Opened": "greenroom.testing._conformance_supervisor",
@@ -96,6 +98,7 @@ __all__ = [
     "MailboxConformance",
     "MailboxLike",
     "MessagesServer",
+    "ModelConformance",
     "Monitor",
     "NotQuiescent",
     "Opened",

@@ -20,7 +20,8 @@ from greenroom.agents._rounds import OutOfTurns
 from greenroom.agents._state import AgentState
 from greenroom.agents._turn_state import TurnState
 from greenroom.agents.side import summaries
-from greenroom.hooks import HookEvent, SubagentStartInput
+from greenroom.hooks import HookEvent
+from greenroom.hooks.inputs import SubagentStartInput
 from greenroom.supervisor import ChildSpec, Restart
 
 DRAIN_S: Final = 60.0

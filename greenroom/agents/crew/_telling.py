@@ -16,7 +16,7 @@ from greenroom.agents._inputs import Note
 from greenroom.agents._state import AgentState
 from greenroom.agents.crew._orders import Ground, Member
 from greenroom.core import NO_PERSON
-from greenroom.hooks import NotificationInput
+from greenroom.hooks.inputs import NotificationInput
 from greenroom.inbox import TASK_NOTIFICATION
 from greenroom.mailbox import Delivery, Lane
 from greenroom.tasks import AGENT, TaskNotice, Tasks

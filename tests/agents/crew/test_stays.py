@@ -133,7 +133,7 @@ async def live(steps: list[str], project: Path) -> None:
     await life.stays.close()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=settings().max_examples // 10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)
 def test_no_order_of_steps_loses_work_or_the_place(steps: list[str]) -> None:
     """RC-75, agents 11.14: work goes only with `discard`; record, place and git's lock always say the same."""
