@@ -45,7 +45,7 @@ class Asker(Protocol):
     turn: int
     round: int
     usage: Usage
-    """What its requests have used."""
+    """The tokens that its requests have used."""
     conversation: Conversation
     seq: int
     """Number of the event with which it began."""
@@ -128,7 +128,7 @@ async def _note(
     failed: list[Usage],
     restart: StreamRestarted,
 ) -> None:
-    """Put on record that a request is sent again, and wait for that.
+    """Record that a request is sent again, and wait for that.
 
     Raises:
         _Renewed: Another one is to be sent in its place.
@@ -152,7 +152,7 @@ class _Renewed(Exception):
 
 
 def _count(asker: Asker, response: ModelResponse, usage: Usage, state: str, error: str, began: int) -> None:
-    """Put on record how a request ended, and count what it cost."""
+    """Record how a request ended, and count what it cost."""
     total = usage.total
     if total:  # else the model counts nothing
         asker.home.count(usage)

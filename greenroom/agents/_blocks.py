@@ -28,16 +28,16 @@ from greenroom.models import (
 
 ROLES: Final = get_args(Role)
 ID_RULE: Final = re.compile(r"[a-zA-Z0-9_-]+")
-"""What providers take as the id of a call."""
+"""Matches what providers accept as the id of a call."""
 NAME_RULE: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-"""What providers take as the name of a tool."""
+"""Matches what providers accept as the name of a tool."""
 _NOT_ALLOWED: Final = re.compile(r"[^a-zA-Z0-9_-]")
 INTERRUPTED: Final = "[Request interrupted by user for tool use]"
-"""What a model reads for a call that was ended with its turn (the leading coding agent's text)."""
+"""The result of a call that was ended with its turn (the leading coding agent's text)."""
 LOST_RESULT: Final = (
     "[The process ended while this ran, or before its result was on record; its effects, if any, remain]"
 )
-"""What a model reads for a call that an earlier process left without a result: nobody interrupted it."""
+"""The result of a call that an earlier process left without one: nobody interrupted it."""
 
 
 def encode_message(message: Message) -> dict[str, Any]:
@@ -155,14 +155,14 @@ def _result_parts(block: Mapping[str, Any]) -> tuple[str, tuple[Image, ...]]:
         raise TypeError("'content' is neither text nor blocks")
     texts: list[str] = []
     images: list[Image] = []
-    for one in content:
-        if not isinstance(one, Mapping):
+    for each in content:
+        if not isinstance(each, Mapping):
             continue
-        image = _image(one)
+        image = _image(each)
         if image is not None:
             images.append(image)
         else:
-            texts.append(one["text"] if isinstance(one.get("text"), str) else "(left out)")
+            texts.append(each["text"] if isinstance(each.get("text"), str) else "(left out)")
     return "\n".join(texts), tuple(images)
 
 

@@ -33,7 +33,7 @@ RunCall: TypeAlias = Callable[[ToolUseBlock], Awaitable[ToolResultBlock]]
 @final
 @attrs.frozen(kw_only=True)
 class ForkedResult:
-    """What a forked run came to."""
+    """The result of a forked run."""
 
     text: str
     usage: Usage
@@ -90,7 +90,7 @@ async def run_forked(
     run_call: RunCall | None = None,
     messages: tuple[Message, ...] | None = None,
 ) -> ForkedResult:
-    """Let the model answer `directive` behind the conversation as it is now, and return the answer.
+    """Ask the model to answer `directive` behind the conversation as it is now, and return the answer.
 
     The conversation stays as it is. Cancelled, the run ends, and is on record as killed.
 

@@ -1,4 +1,4 @@
-"""What a provider accepts as a conversation, and how any other one becomes one that it does.
+"""The rules of providers for a conversation, and the repair of one that breaks them.
 
 Rule 1: it begins with the user, roles alternate, no message and no text is empty. Rule 2: the calls of an answer have
 exactly one result each, all in the next message and in front of its text; there are no other results, and no two calls
@@ -27,7 +27,7 @@ class Repaired:
 
     messages: tuple[Message, ...]
     notes: tuple[str, ...]
-    """What was done, each in one sentence; empty where nothing had to be."""
+    """The repairs, each in one sentence; empty where nothing had to be done."""
 
 
 def faults_of(messages: Sequence[Message]) -> list[str]:
@@ -153,7 +153,7 @@ class _Group:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is one message as it was read."""
+        """True if it is one message as it was read."""
         return self.message is not None
 
     def replace(self, blocks: Sequence[Block]) -> None:
@@ -232,7 +232,7 @@ def _belongs(block: Block, role: Role) -> bool:
 
 
 def _answers(calls: Sequence[ToolUseBlock], blocks: Sequence[Block]) -> bool:
-    """Whether the blocks begin with exactly one result for each call, in their order, and have no other one."""
+    """Return whether the blocks begin with exactly one result for each call, in their order, and have no other one."""
     count = len(calls)
     if len(blocks) < count:
         return False

@@ -41,7 +41,7 @@ class RepeatedCall(PeerError):
 @final
 @attrs.frozen(kw_only=True)
 class RepetitionLimits:
-    """How often a call may fail in the same way.
+    """Limits of repeated calls that fail in the same way.
 
     Attributes:
         noted_after: The model is reminded then, and each time that it fails again.

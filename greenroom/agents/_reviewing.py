@@ -47,7 +47,7 @@ CUT_SHORT: Final = "the session ended before the review did"
 
 
 def is_in_auto(home: AgentState | None) -> bool:
-    """Whether what an agent does is reviewed."""
+    """Return whether what an agent does is reviewed."""
     return home is not None and home.profile.policy is not None and home.profile.policy.mode is Mode.AUTO
 
 

@@ -66,7 +66,7 @@ from greenroom.models import (
 from greenroom.skills import Rendered
 
 EMPTY: Final = "Your answer was empty. Give your answer now, as text; if all is done, say so in a sentence."
-"""What the model is told once in a turn that somebody waits for, when it ends without a word."""
+"""The reminder to a model that ends a turn without a word, once in a turn that somebody waits for."""
 NOT_RUN: Final = "This call was not run: the answer that made it was not complete."
 TOOL_DEFERRED: Final = "tool_deferred"
 """The `stop_reason` of a turn whose only call a hook has put off."""
@@ -230,7 +230,7 @@ class Rounds:
         raise fault_of(response)
 
     async def _run_skill(self, message: Input, rendered: Rendered) -> Answer:
-        """Let a skill run in the place of the model."""
+        """Run a skill in the place of the model."""
         assert not isinstance(message, Compact)
         text = await run_skill(self._turn, message, rendered)
         await checkpoint_if_cancelled()
@@ -239,7 +239,7 @@ class Rounds:
     # --- hooks of the turn -----------------------------------------------------------------------------------------
 
     async def _submit(self, prompt: str) -> None:
-        """Let hooks see what a person said, before the model does."""
+        """Run the hooks that see what a person said, before the model does."""
         hooking = self._turn.hooking
         hooking.name_prompt()
         outcome = await hooking.run(UserPromptSubmitInput(prompt=prompt))

@@ -103,7 +103,7 @@ class SkillTool:
     def _found(self, name: str) -> Skill:
         skills = self.skills()
         skill = skills.find(name)
-        for_models = [one.name for one in skills.values() if one.for_models]
+        for_models = [each.name for each in skills.values() if each.for_models]
         if skill is None:
             near = difflib.get_close_matches(name.removeprefix("/"), for_models, n=3)
             hint = f"did you mean {', '.join(near)}?" if near else f"there are: {', '.join(for_models[:50]) or 'none'}"

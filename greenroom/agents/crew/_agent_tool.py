@@ -47,14 +47,14 @@ _ONE_SHOT: Final = (EXPLORE, PLAN)
 
 
 class Elsewhere(Protocol):
-    """Where agents are started that do not live in a crew; filled from above."""
+    """The launcher of agents that are not subagents of the pool; filled from above."""
 
     def teams(self) -> Teams:
         """Return the team of the session."""
         ...
 
     async def spawn_teammate(self, route: TeammateRoute, call: AgentCall) -> SpawnResult:
-        """Let a teammate join.
+        """Start a teammate.
 
         Raises:
             ToolError: It cannot.
@@ -63,7 +63,7 @@ class Elsewhere(Protocol):
 
     @property
     def has_remote_hosts(self) -> bool:
-        """Whether a remote host is configured."""
+        """True if a remote host is configured."""
         ...
 
     async def launch_remote(self, route: RemoteRoute, call: AgentCall) -> SpawnResult:
@@ -95,7 +95,7 @@ class AgentTool:
     input_schema: Mapping[str, Any] = attrs.field(init=False)
     name: str = AGENT_TOOL
     is_read_only: bool = True
-    """Calls run side by side (agents 1.37); what the children change, they ask for themselves."""
+    """Calls run side by side; what the children change, they ask for themselves."""
 
     def __attrs_post_init__(self) -> None:
         gates = self._gates()
@@ -289,8 +289,8 @@ class AgentTool:
 
 
 def is_one_shot(definition: AgentDefinition) -> bool:
-    """Whether an agent of this kind cannot be gone on with (agents 1.66): the searchers that are always there."""
-    return definition.origin.scope is Scope.BUILTIN and definition.name in {one.name for one in _ONE_SHOT}
+    """Return whether an agent of this kind cannot be gone on with: the searchers that are always there."""
+    return definition.origin.scope is Scope.BUILTIN and definition.name in {each.name for each in _ONE_SHOT}
 
 
 def limits_of(crew: Crew) -> Limits:
@@ -310,9 +310,9 @@ def denied_types(caller: AgentState) -> dict[str, str]:
     """Return the types that an agent may not start, each with the rule that says so."""
     rules = caller.profile.policy.rules if caller.profile.policy is not None else ()
     return {
-        one.content: str(one)
-        for one in rules
-        if one.effect is Effect.DENY and one.tool in {"Agent", "Task"} and one.content and ":" not in one.content
+        rule.content: str(rule)
+        for rule in rules
+        if rule.effect is Effect.DENY and rule.tool in {"Agent", "Task"} and rule.content and ":" not in rule.content
     }
 
 
@@ -322,8 +322,8 @@ def _can_read(caller: AgentState) -> bool:
 
 def _allowed_types(definition: AgentDefinition) -> tuple[str, ...] | None:
     """Return what `Agent(a, b)` in the tools of a definition allows; None where it stands there without such a list."""
-    for one in definition.tools or ():
-        name, parenthesis, types = one.partition("(")
+    for each in definition.tools or ():
+        name, parenthesis, types = each.partition("(")
         if name in {"Agent", "Task"} and parenthesis:
             return tuple(part.strip() for part in types.removesuffix(")").split(",") if part.strip())
     return None

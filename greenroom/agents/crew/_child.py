@@ -84,7 +84,7 @@ class ChildAgent(Agent):
         before = home.last_text
         try:
             await super().on_message(message, ctx)
-        except OutOfTurns as error:  # it ends with what it has (agents 1.77)
+        except OutOfTurns as error:  # it ends with what it has
             home.note_text(f"{home.last_text}\n\n({error})".lstrip())
         finally:
             home.note_text(home.last_text or before)

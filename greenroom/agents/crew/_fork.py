@@ -50,7 +50,7 @@ def directive(prompt: str, *, place: str = "", parent: str = "") -> str:
 
 
 def is_told_to_be_a_fork(messages: Sequence[Message]) -> bool:
-    """Whether the conversation is a fork's, by what it was told; what tools printed and models said does not count."""
+    """Return whether the conversation is a fork's, by what it was told; what tools printed and models said does not count."""
     return any(
         isinstance(block, TextBlock) and begins_with(block.text, TAG)
         for message in messages

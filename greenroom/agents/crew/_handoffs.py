@@ -1,4 +1,4 @@
-"""The review of what an agent did in the mode auto, before its report goes to whoever asked for it (agents 1.70, 6.48, 6.75).
+"""The review of what an agent did in the mode auto, before its report goes to whoever asked for it.
 
 Rule 1: the end of a run is there to see before it is reviewed; a report that is read until then says that it is not reviewed yet.
 Rule 2: however a review ends, the report goes on, once: as it is, with a warning in front, or as unreviewed. Rule 3: runs that did

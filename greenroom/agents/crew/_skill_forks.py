@@ -189,7 +189,7 @@ class SkillForks:
             is_interactive=settings.interactive,
             is_assistant=settings.assistant,
             is_main=not caller.profile.is_child,
-            runs_already=any(one.is_running and one.order.skill == skill.name for one in members.values()),
+            runs_already=any(member.is_running and member.order.skill == skill.name for member in members.values()),
             is_scheduled=not is_user and caller.origin == SCHEDULE,
         )
         return choose_carrier(skill.is_background, situation)

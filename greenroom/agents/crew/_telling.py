@@ -1,4 +1,4 @@
-"""Who hears of the end of a run: whoever asked for it, else the nearest living ancestor, at last main (DESIGN 12.19).
+"""Routing of notices about ended runs: to the agent that asked, else its nearest living ancestor, at last main.
 
 Rule 1: a notice is handed over in the step in which the run ended. Rule 2: what an agent was told and has not read when its
 own run ends goes on to the next one that it is for. Rule 3: a notice that nobody takes is given up, and that is on record; it

@@ -1,4 +1,4 @@
-"""Coordinator mode (agents 8): an agent that only leads others; which mode a session is in, and what the two sides are told.
+"""Coordinator mode: an agent that only leads others; which mode a session is in, and what the two sides are told.
 
 Rule 1: a session keeps the mode that it began with, whatever settings say when it is gone on with. Rule 2: what the coordinator
 is told of its workers is what they have. Must not know: tools themselves, the disk.
@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 from greenroom.core import read_switch
 
 SessionMode: TypeAlias = Literal["coordinator", "normal"]
-"""Whether the main agent of a session only leads others."""
+"""True if the main agent of a session only leads others."""
 
 COORDINATOR: Final = "coordinator"
 MODE_VARIABLE: Final = "GREENROOM_COORDINATOR_MODE"

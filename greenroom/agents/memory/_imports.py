@@ -24,14 +24,14 @@ MAX_FILES: Final = 100
 @final
 @attrs.frozen(kw_only=True)
 class Reading:
-    """What following imports needs, and collects."""
+    """The state of following imports."""
 
     read: Callable[[Path], str | None]
     """Returns the text of a file, None where there is none."""
     roots: tuple[Path, ...]
     """The folders that may be read, with links resolved."""
     user: Path
-    """What `~` stands for."""
+    """The folder that `~` stands for."""
     seen: set[Path] = attrs.field(factory=set)
     found: list[Diagnostic] = attrs.field(factory=list)
 

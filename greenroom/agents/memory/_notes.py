@@ -36,11 +36,11 @@ _WHOSE: Final = {
 @final
 @attrs.frozen(kw_only=True)
 class Notes:
-    """What is read of `MEMORY.md`."""
+    """The part of `MEMORY.md` that is read."""
 
     text: str = ""
     is_cut: bool = False
-    """Whether there is more in the file."""
+    """True if there is more in the file."""
 
 
 def cut_notes(text: str) -> Notes:

@@ -19,7 +19,7 @@ IN_ALL: Final = 20
 
 
 class Outcome(StrEnum):
-    """What came of a review."""
+    """The outcome of a review."""
 
     ALLOWED = "allowed"
     BLOCKED = "blocked"
@@ -30,14 +30,14 @@ class Outcome(StrEnum):
 @final
 @attrs.frozen(kw_only=True)
 class BlockCount:
-    """How often the reviewer has blocked."""
+    """The number of times that the reviewer has blocked."""
 
     in_a_row: int = 0
     """Blocks, and reviews without a verdict, since the last call that was allowed."""
     in_all: int = 0
     """Blocks since they last came to the limit."""
     is_paused: bool = False
-    """Whether a person is asked instead."""
+    """True if a person is asked instead."""
 
     def after(self, outcome: Outcome) -> BlockCount:
         """Return the count after one more review."""

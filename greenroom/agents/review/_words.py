@@ -1,4 +1,4 @@
-"""What a reviewer reads, and how its answer is read.
+"""The texts that a reviewer reads, and the reading of its answer.
 
 Rule 1: it reads what the user said, what the agent was told to do, and the calls; never the results of calls, nor what the agent
 says: what a tool returned cannot talk to it. Rule 2: each thing is one line of JSON, so that no text can pass for another line.
@@ -77,16 +77,16 @@ class Unreviewable(Exception):
 @final
 @attrs.frozen(kw_only=True)
 class History:
-    """What is known of an agent when something of it is reviewed."""
+    """The facts about an agent that a reviewer is shown."""
 
     cwd: str
-    """Where it works."""
+    """The folder in which it works."""
     user: Sequence[str] = ()
-    """What the user said in the session, oldest first."""
+    """The user's messages in the session, oldest first."""
     tasks: Sequence[str] = ()
-    """What it was told by others."""
+    """Messages of others."""
     hooks: Sequence[str] = ()
-    """What hooks say about its calls."""
+    """Remarks of hooks about its calls."""
     earlier: Sequence[str] = ()
     """Lines of calls that its conversation does not hold any more, as `call_lines` has returned them."""
     calls: Sequence[ToolUseBlock] = ()
@@ -96,7 +96,7 @@ class History:
 @final
 @attrs.frozen(kw_only=True)
 class Review:
-    """What a reviewer found."""
+    """The finding of a reviewer."""
 
     outcome: Outcome
     reason: str = ""
@@ -170,8 +170,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _added(settings: AutoModeSettings) -> str:
     parts = []
     for name, heading in _LISTS.items():
-        said = [one.strip() for one in getattr(settings, name) if one.strip()]
-        parts += ["\n".join([heading, *(f"- {one}" for one in said)])] if said else []
+        said = [each.strip() for each in getattr(settings, name) if each.strip()]
+        parts += ["\n".join([heading, *(f"- {each}" for each in said)])] if said else []
     return "".join(f"\n\n{part}" for part in parts)
 
 
@@ -216,5 +216,5 @@ def _line(**values: Any) -> str:
     return json.dumps(values, ensure_ascii=False).translate(_BREAKS)
 
 
-_BREAKS: Final = {ord(one): f"\\u{ord(one):04x}" for one in "\x85\u2028\u2029"}
+_BREAKS: Final = {ord(each): f"\\u{ord(each):04x}" for each in "\x85\u2028\u2029"}
 """Ends of lines that JSON leaves as they are."""

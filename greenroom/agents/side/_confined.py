@@ -23,7 +23,7 @@ from greenroom.permissions import Effect, Mode, Request, check
 from greenroom.tools import Tool, ToolContext, ToolError
 from greenroom.tools.builtin import edit_tool, read_tool, write_tool
 
-_OURS: Final[Mapping[str, Tool]] = {one.name: one for one in (read_tool, write_tool, edit_tool)}
+_OURS: Final[Mapping[str, Tool]] = {each.name: each for each in (read_tool, write_tool, edit_tool)}
 """Tools that are known to open nothing but what their context has resolved."""
 
 
@@ -36,7 +36,7 @@ class Confined:
     folder: Path
     """Of the notes, absolute."""
     written: dict[Path, None] = attrs.field(factory=dict)
-    """What calls have written, in order."""
+    """The files that calls have written, in order."""
     _context: ToolContext = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -89,7 +89,7 @@ class Confined:
         return text
 
     async def _check(self, name: str, values: Mapping[str, Any]) -> None:
-        """Let rules take away what they take away from the agent.
+        """Apply the rules that take something away from the agent.
 
         Raises:
             ToolError: They do.
@@ -116,5 +116,5 @@ class Confined:
 
 
 def can_write(tools: Mapping[str, Tool]) -> bool:
-    """Whether an agent's model knows the tools that its notes are written with."""
+    """Return whether an agent's model knows the tools that its notes are written with."""
     return all(tools.get(name) is tool for name, tool in _OURS.items())

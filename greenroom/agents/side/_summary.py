@@ -1,4 +1,4 @@
-"""What an agent is doing, in a few words of its own, kept up to date while it runs.
+"""Progress summaries: what an agent is doing, in a few words of its own, while it runs.
 
 Rule 1: at most one request in every so many seconds, and none where nothing happened since the last one. Rule 2: a summary that
 cannot be had leaves the one before; the first failure of several in a row is a notice. Must not know: who shows it.
