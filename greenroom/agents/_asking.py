@@ -1,7 +1,7 @@
 """One model request of an agent, on record and counted, in a turn or beside all of them.
 
-Rule 1: a request has one beginning and one end on record, however it ends. Rule 2: what it used counts, for the agent and for
-whoever asked. Must not know: what the answer is good for.
+A request has one beginning and one end on record, however it ends. What it used counts, for the agent and for
+the caller.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _count(asker: Asker, response: ModelResponse, usage: Usage, state: str, erro
         asker.home.count(usage)
         asker.count(usage)
         progress = asker.home.run.progress
-        if progress is not None and asker.turn:  # what runs beside its turns is no progress of it
+        if progress is not None and asker.turn:  # what runs beside its turns does not count as progress
             progress.note_request(total - usage.output_tokens, usage.output_tokens, response.model)
     asker.emit(
         ModelEnded,

@@ -1,9 +1,9 @@
 """Running the tool calls of one assistant message.
 
-Rule 1: every call gets exactly one result, whatever happens. Rule 2: read-only calls that follow each other run side by
-side, the rest one by one; a failing call never takes a result from its sibling. Rule 3: an error of a tool is text for
-the model; a bug in a tool is too, and is on record as such. Rule 4: a call that may change something is durable before it
-is run: whoever goes on after a crash knows of it.
+Every call gets exactly one result, whatever happens. Read-only calls that follow each other run side by
+side, the rest one by one; a failing call never takes a result from its sibling. An error of a tool is text for
+the model; a bug in a tool is too, and is on record as such. A call that may change something is durable before it
+is run: a later process then knows of it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NUMBER: Final = (int, float)
 async def run_calls(calls: Sequence[ToolUseBlock], turn: AgentTurn, results: dict[str, ToolResultBlock]) -> None:
     """Run calls and put each result into `results` as soon as there is one.
 
-    Cancelled, it leaves the results that were there; whoever called gives the others theirs.
+    Cancelled, it leaves the results that were there; the caller gives the others theirs.
 
     Raises:
         StoppedByHook: A hook wants an end; the results of its batch are there.

@@ -1,7 +1,7 @@
 """Compacting a conversation: hooks are asked, a forked run writes the summary, and one step puts it in the place of the rest.
 
-Rule 1: until that step the conversation is as it was, whatever fails or is cancelled; after it, resume begins there. Rule 2: an
-automatic compaction that fails ends no turn: the model is asked all the same. Rule 3: what runs, the agent's list and its
+Until that step the conversation is as it was, whatever fails or is cancelled; after it, resume begins there. An
+automatic compaction that fails ends no turn: the model is asked all the same. What runs, the agent's list and its
 skills are the engine's to tell of: they are put behind the summary as they are then.
 """
 

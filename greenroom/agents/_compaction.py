@@ -1,8 +1,7 @@
 """When a conversation is compacted, what the model is asked for then, and what stands for the conversation afterwards.
 
-Rule 1: every decision is a function of sizes, settings and what was tried before. Rule 2: what the user said in a turn that
+Every decision is a function of sizes, settings and what was tried before. What the user said in a turn that
 is not over survives word for word; a summary is somebody's reading of it.
-Must not know: clock, disk, Trio, and where what survives comes from.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from greenroom.models import Message, TextBlock
 WINDOW_TOKENS: Final = 200_000
 SUMMARY_TOKENS: Final = 20_000
 MAX_FAILURES: Final = 3
-"""Automatic compactions that fail in a row; after them it is left to whoever asks for one."""
+"""Automatic compactions that fail in a row; after them only manual ones run."""
 MAX_REFILLS: Final = 3
 """Compactions in a row after which the very next request was at the limit again."""
 VERBATIM_CHARS: Final = 20_000
@@ -211,7 +210,7 @@ def summary_directive(focus: Sequence[str] = ()) -> str:
     """Return what the model is asked.
 
     Args:
-        focus: What to look at in particular, from whoever asked and from hooks.
+        focus: What to look at in particular, from the caller and from hooks.
     """
     wanted = [focu.strip() for focu in focus if focu.strip()]
     return "\n\n".join([_DIRECTIVE, _FOCUS, *wanted]) if wanted else _DIRECTIVE

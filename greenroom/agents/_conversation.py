@@ -1,4 +1,4 @@
-"""One agent's conversation: in memory for the model, on disk for whoever comes later; both change in one step."""
+"""One agent's conversation: in memory for the model, on disk for later processes; both change in one step."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ class Conversation:
         return self._counted_tokens + estimate_tokens(self._uncounted_chars)
 
     def note_tokens(self, tokens: int) -> None:
-        """Take what a provider counted: the request, with the answer that was appended last. 0 is no count."""
+        """Take what a provider counted: the request, with the answer that was appended last. 0 does not count."""
         if tokens:
             self._counted_tokens, self._uncounted_chars = tokens, 0
             self._measured = len(self._messages)
@@ -266,7 +266,7 @@ class Conversation:
             texts: What the conversation begins with.
             trigger: `auto` or `manual`.
             pre_tokens: Its size.
-            is_turn_open: Whether a turn goes on with it; whoever resumes it then goes on as well.
+            is_turn_open: True if a turn continues with it; a resumed session continues it as well.
         """
         message = Message("user", tuple([TextBlock(text) for text in texts]))
         if self._transcript is not None:
@@ -292,7 +292,7 @@ class Conversation:
             self._transcript.note("queue-operation", {"operation": operation, **content})
 
     def note(self, kind: str, values: Mapping[str, Any]) -> None:
-        """Write a line into the transcript that is no message; readers of the conversation pass it over."""
+        """Write a line into the transcript that is not a message; readers of the conversation skip it."""
         if self._transcript is not None:
             self._transcript.note(kind, values)
 

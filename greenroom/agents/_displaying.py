@@ -1,6 +1,6 @@
 """The main agent's messages as they are shown: hooks of `MessageDisplay` may replace their text.
 
-Rule 1: only what is shown changes: the conversation, the transcript and the answer of the turn have what the model said. Rule 2: a
+Only what is shown changes: the conversation, the transcript and the answer of the turn have what the model said. A
 message is shown once, whatever becomes of the hooks: as it is where they fail, hang, or the turn is cut.
 """
 

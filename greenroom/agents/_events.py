@@ -307,7 +307,7 @@ class AgentSummarized(Event):
 @final
 @attrs.frozen(kw_only=True)
 class AgentReviewed(Event):
-    """The reviewer of auto mode has looked at what an agent did, before its report goes to whoever asked for it."""
+    """The reviewer of auto mode has looked at what an agent did, before its report goes to the agent that asked for it."""
 
     kind: ClassVar[str] = "agent.reviewed"
 

@@ -1,6 +1,6 @@
 """The grants of skills that were taken up, which hold until a person says something again.
 
-Rule 1: a grant is about the turn, and ends with it. Rule 2: what is taken away is refused when it is called: the list of tools
+A grant is about the turn, and ends with it. What is taken away is refused when it is called: the list of tools
 stays as it is, because the provider has cached it.
 """
 

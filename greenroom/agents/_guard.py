@@ -1,9 +1,9 @@
 """The decision about a tool call before it runs: hooks, rules, the reviewer, and people.
 
 The order: PreToolUse hooks, which may rewrite the input; the rules and the mode, about what they made of it; in
-the mode auto, the reviewer; where these say ask, PermissionRequest hooks, then the host's function, then the queue of the session. Rule 1: a refusal is
-an error result, and the agent goes on. Rule 2: an input that was put in the place of the model's is decided
-about anew. Rule 3: nobody's text counts as consent: an answer comes through the host. Rule 4: a reviewer allows a call by saying so, and by
+the mode auto, the reviewer; where these say ask, PermissionRequest hooks, then the host's function, then the queue of the session. A refusal is
+an error result, and the agent goes on. An input that was put in the place of the model's is decided
+about anew. Nobody's text counts as consent: an answer comes through the host. A reviewer allows a call by saying so, and by
 nothing else.
 """
 
@@ -54,7 +54,7 @@ from greenroom.tools import Tool, ToolError, acts_on_session
 
 REASON_CHARS: Final = 500
 REMARKS: Final = 100
-"""So many remarks of hooks on calls a reviewer reads, the latest; each is cut to `REMARK_CHARS`."""
+"""Maximum number of remarks of hooks that a reviewer is shown."""
 REMARK_CHARS: Final = 2_000
 NOBODY: Final = "nobody"
 """The value of `who` for a question that nobody could be asked."""
@@ -356,7 +356,7 @@ class Guard:
             return
         if isinstance(answer, Allow):
             home.profile.refusals.lift(name, values)
-        elif answer.cause == "person":  # else whoever speaks for the user could not decide
+        elif answer.cause == "person":  # else nobody decided
             home.profile.refusals.note(home.profile.id, home.profile.display_name, name, values)
 
     def refusal(self, call: ToolUseBlock, why: str, round_number: int) -> str:
@@ -383,7 +383,7 @@ _LOOKS: Final = frozenset((ToolKind.READ, ToolKind.NETWORK, ToolKind.SESSION))
 _EFFECT_OF: Final = {
     Permission.ALLOW: Effect.ALLOW,
     Permission.ASK: Effect.ASK,
-    Permission.DEFER: Effect.ASK,  # where it cannot be put off, whoever can be asked is
+    Permission.DEFER: Effect.ASK,  # where it cannot be put off, people are asked
 }
 
 

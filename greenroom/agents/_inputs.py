@@ -77,7 +77,7 @@ class Work:
 
     text: str
     label: str
-    """Names the work for whoever gave it, such as the id of an item on a board."""
+    """Names the work for its giver, such as the id of an item on a board."""
 
 
 @final

@@ -1,9 +1,8 @@
 """The intake of messages into a conversation: at the beginning of a turn, at the edge of a round, and without a model.
 
-Rule 1: what is taken is appended and acknowledged in one step. Rule 2: each message of the user's is a line of its own, under
-the id that it was sent with. Rule 3: hooks see what the user says before the model does; what they refuse, the model never
-sees. Rule 4: a late answer is for a call that is open at the end of the conversation, and for no other: it runs once.
-Must not know: sessions, who forwards what.
+What is taken is appended and acknowledged in one step. Each message of the user's is a line of its own, under
+the id that it was sent with. Hooks see what the user says before the model does; what they refuse, the model never
+sees. A late answer is for a call that is open at the end of the conversation, and for no other: it runs once.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from greenroom.tools.builtin import bash_tool
 
 CUT_OFF: Final = "it was interrupted"
 WAITS_CUT: Final = 3
-"""So many waits of one request mail makes shorter, lest a crowd that writes uses up its attempts before a provider is back."""
+"""Maximum number of waits of one request that mail shortens: frequent mail must not use up its attempts."""
 
 
 # --- what the model reads -----------------------------------------------------------------------------------------------
@@ -223,7 +222,7 @@ def _say(turn: AgentTurn, entries: Sequence[Note | Item]) -> None:
 
 
 def _tell_taken(turn: AgentTurn, messages: Iterable[object]) -> None:
-    """Tell whoever keeps count that items of the session's queue have left it, and that notices and mail were read."""
+    """Report items of the session's queue as taken, and notices and mail as read."""
     home = turn.home
     for message in messages:
         _note_words(home, message)
@@ -253,7 +252,7 @@ def _note_words(home: AgentState, message: object) -> None:
 
 
 def _words(message: Note | Work | Prompt | Item) -> str:
-    """Return what the user said in so many words: of a command by `/name` the command, not the text that it stands for."""
+    """Return what the user typed: of a command by `/name` the command, not the text that it stands for."""
     if isinstance(message, Prompt) and message.typed:
         return message.typed
     if isinstance(message, Item) and message.kind is Kind.BASH:

@@ -1,4 +1,4 @@
-"""From a transcript file back to a conversation that can be gone on with."""
+"""Loading a conversation from a transcript file, to be continued."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """The rules of providers for a conversation, and the repair of one that breaks them.
 
-Rule 1: it begins with the user, roles alternate, no message and no text is empty. Rule 2: the calls of an answer have
+It begins with the user, roles alternate, no message and no text is empty. The calls of an answer have
 exactly one result each, all in the next message and in front of its text; there are no other results, and no two calls
-share an id; ids and names have the characters that providers take. Rule 3: an answer does not end with thinking, and thinking has its signature. Rule 4: what is sound already is returned as it is.
-Must not know: clock, disk, Trio.
+share an id; ids and names have the characters that providers take. An answer does not end with thinking, and thinking has its signature. What is sound already is returned as it is.
 """
 
 from __future__ import annotations
@@ -95,7 +94,7 @@ def repair(messages: Iterable[Message], *, closes: bool = True) -> Repaired:
 
     Args:
         messages: Anything that was read, in order.
-        closes: Whether calls at the very end get their results too; else they stay open for whoever goes on.
+        closes: True if calls at the very end get their results too; else they stay open for the next turn.
     """
     notes: list[str] = []
     sound: list[Message] = []

@@ -1,6 +1,6 @@
 """Calls that fail again and again in one turn, with the same input and the same error.
 
-Rule 1: any call that succeeds begins the count anew: what is tried after a change is not a repetition. Rule 2: the model is
+Any call that succeeds begins the count anew: what is tried after a change is not a repetition. The model is
 reminded first; the turn ends only where that did not help.
 """
 

@@ -1,8 +1,8 @@
 """One turn of an agent: rounds of a model request and its tool calls, until the model has said what it had to say.
 
-Rule 1: what is drained is appended to the conversation and acknowledged in one step. Rule 2: the conversation is one
+What is drained is appended to the conversation and acknowledged in one step. The conversation is one
 that the provider accepts at every instant at which something is waited for, save while its last calls run; and however
-the turn ends, these get their results before it does. Rule 3: a requested abort always ends the turn: it is looked for
+the turn ends, these get their results before it does. A requested abort always ends the turn: it is looked for
 after every batch and before the end.
 """
 
@@ -101,7 +101,7 @@ class Rounds:
     async def run(self, message: Input) -> None:
         """Take the message and run rounds until the model has finished; a prompt is answered.
 
-        Cancelled or failed, it leaves a conversation that can be gone on with.
+        Cancelled or failed, it leaves a conversation that can be continued.
 
         Raises:
             ProviderError: The model could not be asked.
@@ -321,7 +321,7 @@ class Rounds:
         return self._request(max_tokens)
 
     def _request(self, max_tokens: int) -> ModelRequest:
-        """Return the request of this round; whoever watches the session hears the answer come."""
+        """Return the request of this round; listeners of the session get the answer as it arrives."""
         home = self._turn.home
         request = make_request(home, self._turn.conversation.messages, max_tokens=max_tokens)
         on_stream = home.services.listeners.on_stream

@@ -1,8 +1,7 @@
 """The MCP servers of one agent: the session's, those that it requires, and its own, which live and die with it.
 
-Rule 1: what an agent requires is there before anything of its own is started. Rule 2: whoever opens them gives them an owner
-or closes them. Rule 3: an entry that cannot be used is one line, and takes nothing else away.
-Must not know: how servers are connected, and where files lie.
+What an agent requires is there before anything of its own is started. The caller gives them an owner
+or closes them. An entry that cannot be used is one line, and takes nothing else away.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class AgentServers:
         """Return the tools for resources that a definition allows; none where no server that it may reach has any.
 
         Args:
-            definition: Whoever is denied all tools of a server does not see its resources either.
+            definition: The agent's; if it is denied all tools of a server, it does not see its resources either.
             may_reach: Whether rules let the agent reach the tools that begin with a name, such as `mcp__server__`.
         """
         groups = [folder for folder in (self.own, self.session) if folder is not None]

@@ -48,7 +48,7 @@ OnStream: TypeAlias = Callable[[str, Mapping[str, Any]], object]
 @final
 @attrs.frozen(kw_only=True)
 class Listeners:
-    """The callbacks of whoever shows a session to people; None for nobody."""
+    """The callbacks for showing a session to people; None for nobody."""
 
     on_message: OnMessage | None = None
     """Called with each message that is appended to an agent's conversation."""

@@ -1,7 +1,7 @@
 """The tool Skill, and the skills that a definition starts with.
 
-Rule 1: a model calls only what models may call. Rule 2: what a call grants (tools, a model, hooks) is handed to whoever keeps
-the turn, before the model reads the text. Rule 3: a skill that forks is never rendered into the conversation that called it.
+A model calls only what models may call. What a call grants (tools, a model, hooks) is applied to
+the turn, before the model reads the text. A skill that forks is never rendered into the conversation that called it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ForkSkill(Protocol):
         """Run it and return what the model that called it reads: the result, or that it runs in the background.
 
         Raises:
-            ToolError: It cannot be run, or runs already further up (a skill may not call itself for ever).
+            ToolError: It cannot be run, or runs already further up (a skill may not call itself endlessly).
         """
         ...
 

@@ -1,8 +1,7 @@
 """An answer in a form that a program can read: the tool by which an agent gives it, and what makes it do so.
 
-Rule 1: what is given has passed the schema, or the agent reads what is wrong with it. Rule 2: a turn that has to give one does
+What is given has passed the schema, or the agent reads what is wrong with it. A turn that has to give one does
 not end before it has, and fails when the agent could not be brought to it.
-Must not know: turns, conversations.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ STRUCTURED_OUTPUT: Final = "StructuredOutput"
 MAX_RETRIES: Final = 5
 """Times in one turn that an answer may be missing or wrong before the turn fails."""
 _DEEPEST: Final = 20
-"""So many references are followed, one behind the other."""
+"""Maximum number of references that are followed, one behind the other."""
 _CALL_IT: Final = f"You have not given your final answer yet. Call the tool {STRUCTURED_OUTPUT} with it now."
 _TAKEN: Final = "Your answer was taken."
 _DESCRIPTION: Final = (

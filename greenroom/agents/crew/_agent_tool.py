@@ -1,8 +1,8 @@
 """The tool Agent: a model's way to start another agent, in the foreground or the background.
 
-Rule 1: foreground is a link: the turn waits for the child, and takes it along if it ends first; moving to the background
-removes the link and nothing else. Rule 2: a result that was handed out is never changed: what comes later is a notice.
-Rule 3: before success is reported, the start is durable.
+Foreground is a link: the turn waits for the child, and takes it along if it ends first; moving to the background
+removes the link and nothing else. A result that was handed out is never changed: what comes later is a notice.
+Before success is reported, the start is durable.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class AgentTool:
 
     Args:
         crew: Starts what is asked for.
-        elsewhere: Starts what is no part of it; None: there are no teams and no remote hosts.
+        elsewhere: Starts agents that are not part of it; None: there are no teams and no remote hosts.
         wait_durable: Returns when all that was recorded so far survives a crash; None: nothing is kept.
         definitions: Those that the model reads of; they stay the same, so that prompts stay cached.
     """
@@ -289,7 +289,7 @@ class AgentTool:
 
 
 def is_one_shot(definition: AgentDefinition) -> bool:
-    """Return whether an agent of this kind cannot be gone on with: the searchers that are always there."""
+    """Return whether an agent of this kind cannot be resumed: the built-in searchers."""
     return definition.origin.scope is Scope.BUILTIN and definition.name in {each.name for each in _ONE_SHOT}
 
 

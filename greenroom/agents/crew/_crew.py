@@ -1,9 +1,8 @@
-"""The sub-agents of a session: started, linked, found, gone on with, ended, told of, released.
+"""The sub-agents of a session: started, linked, found, resumed, ended, reported, released.
 
-Rule 1: whatever refuses an agent refuses it before its worktree, its task and its name exist. Rule 2: record, actor and first
-message are made in one step. Rule 3: an agent that is killed takes along what descends from it; one that ends by itself does
-not. Rule 4: the end of a run is told to whoever asked for it, else to the nearest living ancestor, at last to main.
-Must not know: how models call it, what the host is.
+Whatever refuses an agent refuses it before its worktree, its task and its name exist. Record, actor and first
+message are made in one step. An agent that is killed takes along what descends from it; one that ends by itself does
+not. The end of a run is reported to the agent that asked for it, else to the nearest living ancestor, at last to main.
 """
 
 from __future__ import annotations
@@ -295,7 +294,7 @@ class Crew:
             self.launch(member, first)
         except BaseException:
             member.task.is_silent = True
-            if member.task.info.run == 1:  # whoever starts it lets its worktree go
+            if member.task.info.run == 1:  # `start` releases its worktree
                 member.take_hold()
             self._settle(member, member.task, State.KILLED)
             raise
@@ -303,7 +302,7 @@ class Crew:
     # --- going on with one that has ended --------------------------------------------------------------------------
 
     def claim(self, agent_id: str) -> bool:
-        """Say that an agent is about to be gone on with; False if somebody else does already."""
+        """Claim an agent that is about to be resumed; return False if it is claimed already."""
         if agent_id in self._resuming:
             return False
         self._resuming.add(agent_id)
@@ -319,7 +318,7 @@ class Crew:
         home.replace(id=agent_id, lineage=lineage)
         home.start_from(loaded)
         task = self.tasks.recall(self._info(agent_id, order, home, run=run))
-        self.tasks.release_later(task)  # unless it is gone on with
+        self.tasks.release_later(task)  # unless it is resumed
         home.begin_run(task)
         member = Member(id=agent_id, order=order, lineage=lineage, task=task, home=home)
         self.members[agent_id] = member
@@ -464,7 +463,7 @@ class Crew:
     # --- telling ---------------------------------------------------------------------------------------------------
 
     def deliver(self, notice: TaskNotice) -> None:
-        """Hand a notice to whoever is to be told, in the step in which the task ended."""
+        """Hand a notice to its reader, in the step in which the task ended."""
         self._telling.deliver(notice, self._main_reader)
 
     @property

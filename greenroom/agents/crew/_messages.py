@@ -1,8 +1,8 @@
 """Messages to agents, and going on with those that have ended (agents 6F).
 
-Rule 1: what is said to have been sent has been accepted by a living actor, or has started a new run. Rule 2: an id is for
+What is said to have been sent has been accepted by a living actor, or has started a new run. An id is for
 ever, a name is what the latest agent of that name is called; where that changed, the sender is told instead of the wrong one.
-Rule 3: an agent that a person stopped is gone on with by a person only. Rule 4: one run of an agent at a time.
+An agent that a person stopped is resumed by a person only. One run of an agent at a time.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class Post:
             by_user: Whether a person does, to this very agent.
 
         Raises:
-            SendRefused: There is no such agent, or it may not be gone on with.
+            SendRefused: There is no such agent, or it may not be resumed.
         """
         crew = self.crew
         if to == EVERYBODY:
@@ -229,7 +229,7 @@ class Post:
         """Start another run of an agent that has ended, in the background: same id, conversation, model and place.
 
         Raises:
-            SendRefused: It may not be gone on with, or nothing is left of it.
+            SendRefused: It may not be resumed, or nothing is left of it.
             ToolError: Its worktree is gone.
         """
         crew = self.crew

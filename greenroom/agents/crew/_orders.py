@@ -40,7 +40,7 @@ class DelegationSettings:
     background_by_default: bool = False
     """True if an agent runs in the background unless the call says otherwise."""
     auto_background_ms: int = attrs.field(default=AUTO_BACKGROUND_MS, validator=attrs.validators.ge(0))
-    """Milliseconds that a call waits for an agent before it goes on in the background; 0: for ever."""
+    """Milliseconds that a call waits for an agent before the agent is moved to the background; 0 for no limit."""
     max_depth: int = attrs.field(default=3, validator=attrs.validators.ge(0))
     """Maximum depth below main at which agents may be started; 0 takes the tool away."""
     max_running: int = attrs.field(default=20, validator=attrs.validators.ge(1))
@@ -70,11 +70,11 @@ class DelegationSettings:
     )
     """The agents whose `initialPrompt` goes before what they are told first: any agent, or the main agent alone."""
     release_s: float = attrs.field(default=30.0, validator=attrs.validators.ge(0))
-    """Seconds after its end for which an agent is kept in memory; later it is gone on with from its transcript."""
+    """Seconds after its end for which an agent is kept in memory; later it is resumed from its transcript."""
     shell_max_s: float = attrs.field(default=3_600.0, validator=attrs.validators.gt(0))
     """Seconds that a command may go on after the agent in the background that started it has ended."""
     stall_s: float = attrs.field(default=600.0, validator=attrs.validators.ge(0))
-    """Seconds for which the model of an agent in the background may send nothing before the agent fails; 0: for ever."""
+    """Seconds for which the model of an agent in the background may send nothing before the agent fails; 0 for no limit."""
     report_chars: int = attrs.field(
         default=REPORT_CHARACTERS,
         validator=attrs.validators.and_(attrs.validators.ge(1), attrs.validators.le(MAX_REPORT_CHARS)),

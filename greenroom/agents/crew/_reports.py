@@ -50,7 +50,7 @@ def with_denials(report: str, denials: Sequence[Denial]) -> str:
 
 
 def words_of(error: BaseException | None) -> str:
-    """Return why a run failed, for whoever is told of it."""
+    """Return why a run failed, for its reader."""
     if error is None:
         return "it was not said why"
     if isinstance(error, StartFailed) and error.__cause__ is not None:

@@ -1,9 +1,9 @@
 """Worktrees of the session: gone into and left by agents that ask for it, or from the beginning.
 
-Rule 1: such a worktree is nobody's to clean up: it goes only when it is asked for, and what would be lost is said first.
-Rule 2: who works in it holds it, whoever else does; it is not removed under anybody. Rule 3: an agent that goes in takes its
+Such a worktree is nobody's to clean up: it goes only when it is asked for, and what would be lost is said first.
+Every agent that works in it holds it; it is not removed before the last one has left. An agent that goes in takes its
 folders along: what lies outside is outside for its file tools, and its commands are decided about as in any other folder.
-Rule 4: what the record says has happened. Must not know: how models call it.
+What the record says has happened.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Stays:
         Args:
             home: The agent's.
             action: What is to become of the worktree and its branch.
-            discard_changes: Whoever asks knows that work is lost.
+            discard_changes: True if the caller accepts that work is lost.
 
         Raises:
             UsageError: It is in none that it went into, or this one is not removed.

@@ -1,7 +1,6 @@
 """The environment variables of delegation; they go before settings files.
 
-Rule 1: a switch that says nothing changes nothing. Rule 2: a number that is none is a mistake, and refused. Must not know: where
-variables come from.
+A switch that says nothing changes nothing. A number that is none is a mistake, and refused.
 """
 
 from __future__ import annotations

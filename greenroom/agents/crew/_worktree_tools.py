@@ -1,7 +1,7 @@
 """The tools EnterWorktree and ExitWorktree: an agent goes into a worktree, and comes back.
 
-Rule 1: results have the fields of the reference and no other. Rule 2: whatever is refused leaves the agent where it is, and the
-text says what to do. Must not know: what a worktree is to git.
+Results have the fields of the reference and no other. Whatever is refused leaves the agent where it is, and the
+text says what to do.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The order of definitions of the same name.
 
-Rule 1: an administrator's before those given to the program, before the project's, the user's, plugins', built-in ones.
-Rule 2: within a project the nearest folder wins, and `.greenroom` before `.claude`. Rule 3: what does not count is never
-silent. Must not know: the disk.
+An administrator's before those given to the program, before the project's, the user's, plugins', built-in ones.
+Within a project the nearest folder wins, and `.greenroom` before `.claude`. What does not count is never
+silent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from greenroom.core.sources import Diagnostic, Kind, Scope
 ORDER: Final = (Scope.MANAGED, Scope.CLI, Scope.PROJECT, Scope.USER, Scope.PLUGIN, Scope.BUILTIN)
 NAMES_ONLY: Final = "({number} agents are too many to describe here: names only. Ask the user which one is meant if a name does not say it.)"
 _MAX_BROKEN: Final = 2
-"""So many broken files are named to whoever looks for an agent that there is not."""
+"""Maximum number of broken files that are named when an unknown agent is looked up."""
 _SEPARATORS: Final = re.compile(r"[\s_-]+")
 
 
@@ -80,7 +80,7 @@ class Definitions(Mapping[str, AgentDefinition]):
         meant = self._meant(name)
         there_are = ", ".join(meant or self.by_name) or "none"
         broken = [] if meant else [diagnostic for diagnostic in self.diagnostics if diagnostic.kind is Kind.BROKEN]
-        # Whoever looks for an agent whose file cannot be read has to hear of that file, and of its name first.
+        # If the agent's file cannot be read, the error names that file, and the name first.
         broken.sort(key=lambda one: plain_type(Path(one.source).stem) != plain_type(name))
         left_out = "".join(f"; {each}" for each in broken[:_MAX_BROKEN])
         called = f"{'several agents are' if meant else 'no agent is'} called {name!r}"
@@ -91,7 +91,7 @@ class Definitions(Mapping[str, AgentDefinition]):
 
 
 def agent_listing(definitions: Iterable[AgentDefinition], *, most: int = LISTING_CHARACTERS) -> str:
-    """Return one line for each agent, for whoever chooses one: its name, when to use it, its tools in words.
+    """Return one line for each agent, to choose from: its name, when to use it, its tools in words.
 
     Args:
         definitions: In the order in which they are listed.

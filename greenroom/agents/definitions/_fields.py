@@ -1,7 +1,7 @@
 """The fields of a definition, and the two forms in which they are written: Markdown and JSON.
 
-Rule 1: whatever is read ends as an `AgentDefinition` or as diagnostics, never as an exception. Rule 2: both forms take every
-field. Rule 3: what has no name is documentation that lies among the definitions, and no mistake. Must not know: the disk.
+Whatever is read ends as an `AgentDefinition` or as diagnostics, never as an exception. Both forms take every
+field. What has no name is documentation that lies among the definitions, and no mistake.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ _TABLE: Final = (
         read=text,
         takes="text",
         default="needed",
-        note="what whoever chooses an agent reads",
+        note="what is read to choose an agent",
         is_prose=True,
     ),
     Field(
@@ -299,7 +299,7 @@ def read_json(values: object, *, origin: Origin) -> list[Reading]:
             definition, notes = read_definition(entries, origin=origin)
             found.append((definition, [_about(str(name), note) for note in notes]))
         else:
-            text_ = f"{name!r} is no object with the fields of a definition"
+            text_ = f"{name!r} is not an object with the fields of a definition"
             found.append((None, [Diagnostic(kind=Kind.BROKEN, source=source, text=text_)]))
     return found
 

@@ -1,7 +1,7 @@
 """Reading definitions from where they lie, again and again: only what has changed is read.
 
-Rule 1: a broken file takes only itself out. Rule 2: a definition is a value: who holds one keeps it, whatever becomes of its
-file. Rule 3: the disk is touched in `Blocking` only.
+A broken file takes only itself out. A definition is a value: who holds one keeps it, whatever becomes of its
+file. The disk is touched in `Blocking` only.
 """
 
 from __future__ import annotations

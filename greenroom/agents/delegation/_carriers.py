@@ -1,7 +1,6 @@
 """The way back of the result of a skill that runs as an agent of its own.
 
-Rule 1: without a person who could be told later, a skill is waited for. Rule 2: an assistant waits for nothing.
-Must not know: how the skill is run, or who is told.
+Without a person who could be told later, a skill is waited for. An assistant waits for nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ class Carrier(StrEnum):
     OUTPUT = "output"
     """The command's output, or the result of the call: it is waited for."""
     NOTICE = "notice"
-    """A notice to whoever called; nobody waits."""
+    """A notice to the caller; nobody waits."""
     HIDDEN_PROMPT = "hidden prompt"
     """A prompt that is handed in for the session and shown to nobody; nobody waits."""
 

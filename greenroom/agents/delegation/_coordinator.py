@@ -1,7 +1,7 @@
 """Coordinator mode: an agent that only leads others; which mode a session is in, and what the two sides are told.
 
-Rule 1: a session keeps the mode that it began with, whatever settings say when it is gone on with. Rule 2: what the coordinator
-is told of its workers is what they have. Must not know: tools themselves, the disk.
+A session keeps the mode that it began with, whatever settings say when it is resumed. What the coordinator
+is told of its workers is what they have.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def session_mode(
     Args:
         setting: `delegation.coordinator`.
         environ: `GREENROOM_COORDINATOR_MODE` goes before the setting, both ways.
-        stored: What the session was in that is gone on with; empty for a new one, or where nothing says it.
+        stored: The mode of the session that is resumed; empty for a new one, or where nothing says it.
         run: What people call that session.
     """
     said = read_switch(environ, MODE_VARIABLE)

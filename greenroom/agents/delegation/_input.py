@@ -1,9 +1,9 @@
 """The tool Agent: reading its calls, its schema for models, and its description.
 
-Rule 1: there is one input with all fields; gates only take fields out of what the model sees, so a call that names a withheld
-field is read all the same. Rule 2: the same gates give the same bytes, so that prompts stay cached.
-Rule 3: what a call cannot choose (tools, hooks, skills, servers) is refused, never dropped: a child would do more than was
-asked. Must not know: sessions, definitions, Trio.
+There is one input with all fields; gates only take fields out of what the model sees, so a call that names a withheld
+field is read all the same. The same gates give the same bytes, so that prompts stay cached.
+What a call cannot choose (tools, hooks, skills, servers) is refused, never dropped: a child would do more than was
+asked.
 """
 
 from __future__ import annotations

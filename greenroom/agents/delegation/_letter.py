@@ -1,8 +1,7 @@
 """The tool SendMessage: reading its calls, and its schema for models.
 
-Rule 1: there is one input; the words of older models (`type`, `recipient`, `content`) are read as well. Rule 2: what is too long for
-a summary is cut, never refused. Rule 3: an object of a team's protocol that a model wrote down as text is that object.
-Must not know: who can be reached, what such an object means.
+There is one input; the words of older models (`type`, `recipient`, `content`) are read as well. What is too long for
+a summary is cut, never refused. An object of a team's protocol that a model wrote down as text is that object.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The results of the tool Agent, as data for programs and as text for the model.
 
-Rule 1: `status` alone says which of the four it is. Rule 2: the text is made of the data, never the other way
-round, and the data holds the report without what the text adds to it. Must not know: how the child ran.
+`status` alone says which of the four it is. The text is made of the data, never the other way
+round, and the data holds the report without what the text adds to it.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 The order, the first that speaks decides:
   1. teammate   2. the type that is meant   3. a fork does not fork   4. denied types, types that this agent may start
   5. limits: budget, depth, running, in all   6. remote   7. foreground or background.
-Rule 1: pure, and before anything exists: a refused call leaves no worktree, task or name behind. Rule 2: no refusal becomes
-another agent: only a missing type stands for `general-purpose`, a coordinator's for `worker`. Rule 3: settings choose between
-the older and the newer ways; the defaults are the older ones. Must not know: MCP servers, which are waited for after step 4.
+Pure, and before anything exists: a refused call leaves no worktree, task or name behind. No refusal becomes
+another agent: only a missing type stands for `general-purpose`, a coordinator's for `worker`. Settings choose between
+the older and the newer ways; the defaults are the older ones.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Situation:
 @final
 @attrs.frozen(kw_only=True)
 class TeammateRoute:
-    """A teammate joins; the call's folder, worktree and model are up to whoever starts it."""
+    """A teammate joins; the call's folder, worktree and model are chosen where it is started."""
 
     name: str
     team: str
@@ -274,7 +274,7 @@ def _implicit_team(call: AgentCall, situation: Situation) -> str | None:
 
 
 def _team_of_call(call: AgentCall, situation: Situation) -> str | None:
-    """Return the team that the call asks for, or else that of whoever leads or belongs to one."""
+    """Return the team that the call asks for, or else the caller's own."""
     caller = situation.caller
     if call.team_name is not None:
         return call.team_name

@@ -1,9 +1,9 @@
 """The tools of a child: those of the session, less what no child gets, less what its definition leaves out.
 
 The order: what is never for children, what is not for the background, `disallowedTools`, `tools`.
-Rule 1: what the caller may use in its present turn has no influence. Rule 2: a list that names something and means nothing
-is a mistake, and refused; an empty one, and one that `disallowedTools` empties, are meant. Rule 3: a scoped denial such as
-`Bash(rm *)` takes no tool away; it is a rule of permissions. Must not know: tools themselves, only their names.
+What the caller may use in its present turn has no influence. A list that names something and means nothing
+is a mistake, and refused; an empty one, and one that `disallowedTools` empties, are meant. A scoped denial such as
+`Bash(rm *)` takes no tool away; it is a rule of permissions.
 """
 
 from __future__ import annotations

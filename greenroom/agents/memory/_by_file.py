@@ -1,6 +1,6 @@
 """Instructions that come when a file is worked on: those of folders below, and rules for files that fit.
 
-Rule 1: each is told once; where a conversation begins anew, so does this. Must not know: agents, tools.
+Each is told once; where a conversation begins anew, so does this.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The folder of notes, and who may write there.
 
-Rule 1: an agent writes into its own folder and no other. Rule 2: whatever an agent is called, its folder is one folder right
-below the one for all. Must not know: the disk.
+An agent writes into its own folder and no other. Whatever an agent is called, its folder is one folder right
+below the one for all.
 """
 
 from __future__ import annotations

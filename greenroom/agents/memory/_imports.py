@@ -1,6 +1,6 @@
 """Imports of instruction files: `@path` brings in another file, up to four hops away.
 
-Rule 1: not in code. Rule 2: no file twice. Rule 3: a file outside the allowed folders is not read, because what is read goes
+Not in code. No file twice. A file outside the allowed folders is not read, because what is read goes
 to the provider of the model: it becomes a diagnostic.
 """
 

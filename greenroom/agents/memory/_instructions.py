@@ -2,8 +2,8 @@
 
 An administrator's come first, then the user's, then those of the project from its root down to the working folder; at each
 place `CLAUDE.md` (or `.claude/CLAUDE.md`), `GREENROOM.md` (or `.greenroom/GREENROOM.md`), rules, and what is not shared
-(`CLAUDE.local.md`, `GREENROOM.local.md`). `AGENTS.md` is read where one of these imports it. Rule 1: reading never fails for a
-file. Rule 2: rendering is pure, and the same files give the same bytes.
+(`CLAUDE.local.md`, `GREENROOM.local.md`). `AGENTS.md` is read where one of these imports it. Reading never fails for a
+file. Rendering is pure, and the same files give the same bytes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Auto mode in one session: its settings, what the user said, how often it has blocked.
 
-Rule 1: there is one of these in a session, for all of its agents: they share the count, as they share the person who would be asked.
-Rule 2: what the user said is handed in by whoever takes it in, never read out of a conversation.
-Must not know: how models are asked.
+There is one of these in a session, for all of its agents: they share the count, as they share the person who would be asked.
+What the user said is handed in by the intake, never read out of a conversation.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from greenroom.core import PeerError
 from greenroom.models import Usage
 
 MAX_WORDS: Final = 1_000
-"""So many messages of the user are remembered, the latest."""
+"""Maximum number of messages of the user that are remembered, the latest."""
 MAX_CHARS: Final = 20_000
 """So much is remembered of each: its beginning and its end."""
 _ADVICE: Final = "allow such calls by rules, say in `autoMode` what may be trusted, or let somebody answer questions (can_use_tool, has_approver)"

@@ -1,10 +1,9 @@
 """When the reviewer of auto mode has blocked so often that a person is asked instead.
 
-Rule 1: three blocks in a row, or twenty in all, pause it; while it is paused, whoever can be asked is. Rule 2: what the reviewer
-allows begins a new row; what a person allows ends the pause. The blocks in all are counted on until they are twenty. Rule 3: a review
-without a verdict counts in the row, so that a reviewer that cannot be reached ends in questions, not in refusals for ever; it is none
+Three blocks in a row, or twenty in all, pause it; while it is paused, people are asked. What the reviewer
+allows begins a new row; what a person allows ends the pause. The blocks in all are counted on until they are twenty. A review
+without a verdict counts in the row, so that a reviewer that cannot be reached ends in questions, not in endless refusals; it is not one
 of the blocks in all. (The limits are the leading coding agent's, documented for its permission modes; the last rule is ours.)
-Must not know: calls, models, who is asked.
 """
 
 from __future__ import annotations

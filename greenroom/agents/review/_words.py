@@ -1,10 +1,9 @@
 """The texts that a reviewer reads, and the reading of its answer.
 
-Rule 1: it reads what the user said, what the agent was told to do, and the calls; never the results of calls, nor what the agent
-says: what a tool returned cannot talk to it. Rule 2: each thing is one line of JSON, so that no text can pass for another line.
-Rule 3: the call that is reviewed is shown whole or not reviewed. Rule 4: an answer that is not exactly in the form that was asked
+It reads what the user said, what the agent was told to do, and the calls; never the results of calls, nor what the agent
+says: what a tool returned cannot talk to it. Each thing is one line of JSON, so that no text can pass for another line.
+The call that is reviewed is shown whole or not reviewed. An answer that is not exactly in the form that was asked
 for is none.
-Must not know: models, agents, clock, Trio.
 """
 
 from __future__ import annotations
@@ -140,7 +139,7 @@ def call_lines(earlier: Sequence[str], calls: Iterable[ToolUseBlock]) -> list[st
 
 
 def read_review(text: str) -> Review:
-    """Return what an answer says; anything but the form that was asked for is no verdict."""
+    """Return what an answer says; only the form that was asked for is a verdict."""
     body = text.strip()
     if body.startswith("```") and body.endswith("```") and len(body) > len("``````"):
         body = body.removeprefix("```json").removeprefix("```").removesuffix("```").strip()

@@ -1,8 +1,8 @@
 """The calls of a service that keeps an agent's notes: Read, Write and Edit, inside the folder of the notes.
 
-Rule 1: every other call is refused and not run: other tools, tools of other people by the same names, paths outside the folder
-and links that lead there. Rule 2: nobody is asked: what the settings deny, or want somebody asked about, is refused as well.
-Rule 3: a call is on record, beside all turns; the agent's own files, folder and activity are left alone. Hooks are not run:
+Every other call is refused and not run: other tools, tools of other people by the same names, paths outside the folder
+and links that lead there. Nobody is asked: what the settings deny, or want somebody asked about, is refused as well.
+A call is on record, beside all turns; the agent's own files, folder and activity are left alone. Hooks are not run:
 the calls are not the agent's.
 """
 
@@ -97,7 +97,7 @@ class Confined:
         home = self.place.home
         if home.profile.policy is None:
             return
-        # Whoever has the notes kept has allowed edits of them; what is asked about in particular still is not allowed.
+        # Keeping notes allows edits of them; what is asked about in particular still is not allowed.
         policy = attrs.evolve(home.profile.policy, mode=Mode.ACCEPT_EDITS)
         verdict = await check(
             Request(tool=name, input=values, cwd=str(home.cwd), policy=policy), home.services.blocking

@@ -1,7 +1,7 @@
 """Keeping an agent's notes: what was learned goes into them, and on demand they are merged and pruned.
 
-Rule 1: a run over the notes can write inside their folder and do nothing else. Rule 2: one at a time, in this process and in
-others. Rule 3: it begins like the agent's own requests and leaves the conversation alone; the agent starts with what was noted
+A run over the notes can write inside their folder and do nothing else. One at a time, in this process and in
+others. It begins like the agent's own requests and leaves the conversation alone; the agent starts with what was noted
 the next time, not now.
 """
 

@@ -1,7 +1,7 @@
 """Suggestions of what a person may say next, for an input line.
 
-Rule 1: the model is asked only when it has finished: in the middle of a turn there is nothing to suggest. Rule 2: what is no
-line that a person would write is no suggestion. Must not know: where it is shown.
+The model is asked only when it has finished: in the middle of a turn there is nothing to suggest. Only a
+line that a person would write is a suggestion.
 """
 
 from __future__ import annotations
