@@ -33,7 +33,7 @@ class Agent(Behavior[Input]):
     on_failure: ClassVar[Literal["crash", "continue"]] = "continue"
     turn_tasks = True  # a foreground child is linked to the turn that waits for it
     goes_on: ClassVar[bool] = True
-    """Whether an incarnation that follows a turn which was cut begins with one that goes on with it (DESIGN 12.17)."""
+    """True if an incarnation that follows a turn which was cut begins with one that goes on with it."""
     journal: ClassVar[Level] = Level.FULL
 
     def __init__(self, home: AgentState) -> None:

@@ -1,7 +1,7 @@
 """One model request of an agent, on record and counted, in a turn or beside all of them.
 
-Rule 1: a request has one beginning and one end on record, however it ends. Rule 2: what it used counts, for the agent and for
-whoever asked. Must not know: what the answer is good for.
+A request has one beginning and one end on record, however it ends. What it used counts, for the agent and for
+the caller.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Asker(Protocol):
     turn: int
     round: int
     usage: Usage
-    """What its requests have used."""
+    """The tokens that its requests have used."""
     conversation: Conversation
     seq: int
     """Number of the event with which it began."""
@@ -128,7 +128,7 @@ async def _note(
     failed: list[Usage],
     restart: StreamRestarted,
 ) -> None:
-    """Put on record that a request is sent again, and wait for that.
+    """Record that a request is sent again, and wait for that.
 
     Raises:
         _Renewed: Another one is to be sent in its place.
@@ -152,13 +152,13 @@ class _Renewed(Exception):
 
 
 def _count(asker: Asker, response: ModelResponse, usage: Usage, state: str, error: str, began: int) -> None:
-    """Put on record how a request ended, and count what it cost."""
+    """Record how a request ended, and count what it cost."""
     total = usage.total
     if total:  # else the model counts nothing
         asker.home.count(usage)
         asker.count(usage)
         progress = asker.home.run.progress
-        if progress is not None and asker.turn:  # what runs beside its turns is no progress of it
+        if progress is not None and asker.turn:  # what runs beside its turns does not count as progress
             progress.note_request(total - usage.output_tokens, usage.output_tokens, response.model)
     asker.emit(
         ModelEnded,

@@ -1,8 +1,8 @@
 """The place beside all turns of an agent, where the runtime's own services let its model answer.
 
-Rule 1: what runs there begins like the agent's own requests (`run_forked`), and touches neither its turn nor its conversation,
-transcript, mailbox and activity. Rule 2: it is on record as turn 0 of incarnation 0, so that it may outlast both, and counts as
-the agent's. Must not know: what a service wants.
+What runs there begins like the agent's own requests (`run_forked`), and touches neither its turn nor its conversation,
+transcript, mailbox and activity. It is on record as turn 0 of incarnation 0, so that it may outlast both, and counts as
+the agent's.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class CallHooks:
 
     @property
     def is_heard(self) -> bool:
-        """Whether hooks are told of results."""
+        """True if hooks are told of results."""
         return self.hooking.has(HookEvent.POST_TOOL_USE)
 
     def _response(self, call: ToolUseBlock, text: str) -> Mapping[str, Any] | str:
@@ -104,6 +104,6 @@ class CallHooks:
             self._remind(call, outcome)
 
     def _remind(self, call: ToolUseBlock, outcome: HookOutcome) -> None:
-        """Let the model read what hooks say of a result: the call is done, so nothing is blocked by it."""
+        """Remind the model of what hooks say about a result: the call is done, so nothing is blocked by it."""
         for reason in outcome.block_reasons:
             self.hooking.turn.remind([f"A hook objects to {call.name}: {reason}"])

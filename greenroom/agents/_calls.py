@@ -1,9 +1,9 @@
 """Running the tool calls of one assistant message.
 
-Rule 1: every call gets exactly one result, whatever happens. Rule 2: read-only calls that follow each other run side by
-side, the rest one by one; a failing call never takes a result from its sibling. Rule 3: an error of a tool is text for
-the model; a bug in a tool is too, and is on record as such. Rule 4: a call that may change something is durable before it
-is run (DESIGN 12.22): whoever goes on after a crash knows of it.
+Every call gets exactly one result, whatever happens. Read-only calls that follow each other run side by
+side, the rest one by one; a failing call never takes a result from its sibling. An error of a tool is text for
+the model; a bug in a tool is too, and is on record as such. A call that may change something is durable before it
+is run: a later process then knows of it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NUMBER: Final = (int, float)
 async def run_calls(calls: Sequence[ToolUseBlock], turn: AgentTurn, results: dict[str, ToolResultBlock]) -> None:
     """Run calls and put each result into `results` as soon as there is one.
 
-    Cancelled, it leaves the results that were there; whoever called gives the others theirs.
+    Cancelled, it leaves the results that were there; the caller gives the others theirs.
 
     Raises:
         StoppedByHook: A hook wants an end; the results of its batch are there.
@@ -44,8 +44,8 @@ async def run_calls(calls: Sequence[ToolUseBlock], turn: AgentTurn, results: dic
         AutoModeEnded: Too many calls were not allowed, and nobody can be asked; the results are there.
     """
     tools = turn.home.profile.tools
-    for one in calls:
-        if one.name not in tools:
+    for each in calls:
+        if each.name not in tools:
             calls = [_by_todays_name(call, tools) for call in calls]
             break
     for batch in (calls,) if len(calls) == 1 else plan_batches(calls, tools, turn.home.services.settings.side_by_side):
@@ -55,7 +55,7 @@ async def run_calls(calls: Sequence[ToolUseBlock], turn: AgentTurn, results: dic
             async with trio.open_nursery() as nursery:
                 for call in batch:
                     nursery.start_soon(_collect, call, turn, results)
-        # An abort that came during the batch ends the turn here, also where a tool swallowed it (DESIGN 12.10).
+        # An abort that came during the batch ends the turn here, also where a tool swallowed it.
         await checkpoint_if_cancelled()
         if turn.stopped is not None:
             raise turn.stopped

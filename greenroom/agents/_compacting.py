@@ -1,7 +1,7 @@
 """Compacting a conversation: hooks are asked, a forked run writes the summary, and one step puts it in the place of the rest.
 
-Rule 1: until that step the conversation is as it was, whatever fails or is cancelled; after it, resume begins there. Rule 2: an
-automatic compaction that fails ends no turn: the model is asked all the same. Rule 3: what runs, the agent's list and its
+Until that step the conversation is as it was, whatever fails or is cancelled; after it, resume begins there. An
+automatic compaction that fails ends no turn: the model is asked all the same. What runs, the agent's list and its
 skills are the engine's to tell of: they are put behind the summary as they are then.
 """
 
@@ -71,7 +71,7 @@ async def make_room(turn: AgentTurn) -> bool:
 
 
 async def compact(turn: AgentTurn, trigger: CompactionTrigger, focus: str = "") -> Compacted:
-    """Put a summary in the place of the conversation; it has no open calls.
+    """Replace the conversation by a summary; it has no open calls.
 
     Cancelled, it leaves the conversation as it was, or compacted.
 
@@ -184,7 +184,7 @@ def _survivors(turn: AgentTurn) -> list[str]:
         for task in running
         if task.is_background
     ]
-    todos = [f"{_MARKS[one.status]} {one.content}" for one in home.workspace.todos]
+    todos = [f"{_MARKS[todo.status]} {todo.content}" for todo in home.workspace.todos]
     skills = home.profile.skill_tool.invoked.texts_after_compaction() if home.profile.skill_tool is not None else ()
     texts = [
         "\n".join(["These run in the background; do not start them again:", *tasks]) if tasks else "",

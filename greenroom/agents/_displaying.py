@@ -1,6 +1,6 @@
-"""What the main agent said, as it is to be shown: hooks of `MessageDisplay` may put other text in its place.
+"""The main agent's messages as they are shown: hooks of `MessageDisplay` may replace their text.
 
-Rule 1: only what is shown changes: the conversation, the transcript and the answer of the turn have what the model said. Rule 2: a
+Only what is shown changes: the conversation, the transcript and the answer of the turn have what the model said. A
 message is shown once, whatever becomes of the hooks: as it is where they fail, hang, or the turn is cut.
 """
 
@@ -18,14 +18,14 @@ from greenroom.models import Block, Message, ModelResponse, TextBlock
 
 
 def is_shown_later(turn: AgentTurn, response: ModelResponse) -> bool:
-    """Whether hooks look at a message before it is shown: one of the main agent's that is whole and holds text."""
+    """Return whether hooks look at a message before it is shown: one of the main agent's that is whole and holds text."""
     if turn.home.profile.is_child or not turn.hooking.has(HookEvent.MESSAGE_DISPLAY):
         return False
     return response.stop_reason is not None and bool(response.text)
 
 
 async def show(turn: AgentTurn, appended: Appended) -> None:
-    """Let hooks look at a message, and show it. Cancelled, it is shown as it is."""
+    """Run the hooks that look at a message, and show it. Cancelled, it is shown as it is."""
     home, text = turn.home, None
     of_turn = f"{home.services.session_id}/{turn.agent}/{turn.incarnation}/{turn.turn}"
     told = MessageDisplayInput(

@@ -1,9 +1,8 @@
 """A run beside the conversation: it begins like the agent's own requests, and what it says stays out of them.
 
-Rule 1: its requests begin with the bytes of the agent's own: the same model, system prompt, tools and messages, so that what
-the provider has cached is read; calls that still run have a result that says so, in this copy alone. Rule 2: what it says goes to the service that called, and into nobody's conversation or
-transcript. Rule 3: each of its requests is on record and counts as the agent's; the run has one beginning and one end.
-Must not know: what it is good for.
+Its requests begin with the bytes of the agent's own: the same model, system prompt, tools and messages, so that what
+the provider has cached is read; calls that still run have a result that says so, in this copy alone. What it says goes to the service that called, and into nobody's conversation or
+transcript. Each of its requests is on record and counts as the agent's; the run has one beginning and one end.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ RunCall: TypeAlias = Callable[[ToolUseBlock], Awaitable[ToolResultBlock]]
 @final
 @attrs.frozen(kw_only=True)
 class ForkedResult:
-    """What a forked run came to."""
+    """The result of a forked run."""
 
     text: str
     usage: Usage
@@ -90,7 +89,7 @@ async def run_forked(
     run_call: RunCall | None = None,
     messages: tuple[Message, ...] | None = None,
 ) -> ForkedResult:
-    """Let the model answer `directive` behind the conversation as it is now, and return the answer.
+    """Ask the model to answer `directive` behind the conversation as it is now, and return the answer.
 
     The conversation stays as it is. Cancelled, the run ends, and is on record as killed.
 

@@ -1,9 +1,9 @@
-"""What stands before a tool call, and what is said of its result: hooks, rules, and whoever can be asked.
+"""The decision about a tool call before it runs: hooks, rules, the reviewer, and people.
 
-The order (agents 1.122): PreToolUse hooks, which may rewrite the input; the rules and the mode, about what they made of it; in
-the mode auto, the reviewer; where these say ask, PermissionRequest hooks, then the host's function, then the queue of the session. Rule 1: a refusal is
-an error result, and the agent goes on (agents 1.49). Rule 2: an input that was put in the place of the model's is decided
-about anew. Rule 3: nobody's text counts as consent: an answer comes through the host. Rule 4: a reviewer allows a call by saying so, and by
+The order: PreToolUse hooks, which may rewrite the input; the rules and the mode, about what they made of it; in
+the mode auto, the reviewer; where these say ask, PermissionRequest hooks, then the host's function, then the queue of the session. A refusal is
+an error result, and the agent goes on. An input that was put in the place of the model's is decided
+about anew. Nobody's text counts as consent: an answer comes through the host. A reviewer allows a call by saying so, and by
 nothing else.
 """
 
@@ -54,12 +54,12 @@ from greenroom.tools import Tool, ToolError, acts_on_session
 
 REASON_CHARS: Final = 500
 REMARKS: Final = 100
-"""So many remarks of hooks on calls a reviewer reads, the latest; each is cut to `REMARK_CHARS`."""
+"""Maximum number of remarks of hooks that a reviewer is shown."""
 REMARK_CHARS: Final = 2_000
 NOBODY: Final = "nobody"
-"""Who answered a question that nobody could be asked."""
+"""The value of `who` for a question that nobody could be asked."""
 _MAX_ROUNDS: Final = 3
-"""How often one call is decided about, when each answer rewrites it."""
+"""Maximum number of decisions about one call, when each answer rewrites it."""
 
 Emit: TypeAlias = Callable[..., int]
 
@@ -319,7 +319,7 @@ class Guard:
         if call.id in self._given:
             return self._given.pop(call.id), "person"
         if self.hooking.has(HookEvent.PERMISSION_REQUEST):
-            suggestions = [one.to_json() for one in verdict.suggestions]
+            suggestions = [suggestion.to_json() for suggestion in verdict.suggestions]
             shown = self.hooks.told(call, values)
             told = PermissionRequestInput(tool_name=call.name, tool_input=shown, permission_suggestions=suggestions)
             answer = _read_decision(await self.hooking.run(told))
@@ -350,13 +350,13 @@ class Guard:
         return attrs.evolve(ended.answer, message=why), who
 
     def _note_word(self, name: str, values: Mapping[str, Any], answer: Allow | Deny, who: str) -> None:
-        """Let the user's word about a call hold for the others of the team as well."""
+        """Apply the user's answer about a call to the others of the team as well."""
         home = self.home
         if home.profile.refusals is None or who not in _USER:
             return
         if isinstance(answer, Allow):
             home.profile.refusals.lift(name, values)
-        elif answer.cause == "person":  # else whoever speaks for the user could not decide
+        elif answer.cause == "person":  # else nobody decided
             home.profile.refusals.note(home.profile.id, home.profile.display_name, name, values)
 
     def refusal(self, call: ToolUseBlock, why: str, round_number: int) -> str:
@@ -377,13 +377,13 @@ class Guard:
 _PAUSED: Final = "auto mode is paused because it did not allow too many calls, so a person has to decide"
 _ASKS: Final = ToolTraits(kind=ToolKind.INTERACTIVE)
 _USER: Final = frozenset(("person", "host"))
-"""Whose word is the user's."""
+"""The values of `who` that stand for the user."""
 _ACTS_ON_SESSION: Final = ToolTraits(kind=ToolKind.SESSION)
 _LOOKS: Final = frozenset((ToolKind.READ, ToolKind.NETWORK, ToolKind.SESSION))
 _EFFECT_OF: Final = {
     Permission.ALLOW: Effect.ALLOW,
     Permission.ASK: Effect.ASK,
-    Permission.DEFER: Effect.ASK,  # where it cannot be put off, whoever can be asked is
+    Permission.DEFER: Effect.ASK,  # where it cannot be put off, people are asked
 }
 
 
@@ -406,5 +406,7 @@ def _read_decision(outcome: HookOutcome) -> Allow | Deny | None:
         return None
     if not decision.is_allowed:
         return Deny(message=decision.message or "a hook denies it", interrupts=decision.interrupt)
-    updates: tuple[Update, ...] = tuple(read_update(one) for one in decision.updated_permissions)
+    updates: tuple[Update, ...] = tuple(
+        read_update(updated_permission) for updated_permission in decision.updated_permissions
+    )
     return Allow(input=decision.updated_input, updates=updates)

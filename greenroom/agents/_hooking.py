@@ -1,7 +1,7 @@
 """The hooks of one turn: what each is told of the agent, and what they add to what the model reads.
 
-Rule 1: what hooks say for the model goes into the conversation with the next message, as reminders that stay there (agents
-3.41). Rule 2: what they say for people is an event.
+What hooks say for the model goes into the conversation with the next message, as reminders that stay there (agents
+3.41). What they say for people is an event.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Hooking:
             self.turn.name_prompt(self.home.conversation.new_uuid())
 
     def has(self, event: HookEvent) -> bool:
-        """Whether anything could run at this event."""
+        """Return whether anything could run at this event."""
         hooks = self.home.profile.hooks
         return hooks is not None and hooks.has(event)
 
@@ -104,7 +104,7 @@ class Hooking:
             change(title)
 
     def tell(self, told: HookInput) -> None:
-        """Let the hooks of an event run without waiting for them."""
+        """Start the hooks of an event without waiting for them."""
         if self.home.profile.hooks is not None:
             self.home.profile.hooks.tell(told, self._context())
 
@@ -145,7 +145,7 @@ def latest_hooking(home: AgentState) -> Hooking | None:
 
 
 def told_input(tool: str, values: Mapping[str, Any], cwd: Path) -> Mapping[str, Any]:
-    """Return the input of a call as hooks are told of it: the path of a file tool is absolute (agents 3.21).
+    """Return the input of a call as hooks are told of it: the path of a file tool is absolute.
 
     Args:
         tool: The tool's name.
@@ -167,17 +167,17 @@ def running_tasks(home: AgentState) -> tuple[BackgroundTask, ...]:
         return ()
     return tuple(
         BackgroundTask(
-            id=one.info.id,
-            type=_KINDS.get(one.info.kind, one.info.kind),
-            status=one.state,
-            description=one.info.description,
-            command=one.info.command or None,
-            agent_type=one.info.agent_type or None,
-            server=one.info.server or None,
-            tool=one.info.tool or None,
+            id=task.info.id,
+            type=_KINDS.get(task.info.kind, task.info.kind),
+            status=task.state,
+            description=task.info.description,
+            command=task.info.command or None,
+            agent_type=task.info.agent_type or None,
+            server=task.info.server or None,
+            tool=task.info.tool or None,
         )
-        for one in table.running()
-        if one.is_background and one.info.id != home.profile.id
+        for task in table.running()
+        if task.is_background and task.info.id != home.profile.id
     )
 
 

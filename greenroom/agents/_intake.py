@@ -1,9 +1,8 @@
-"""How what was sent becomes part of a conversation: at the beginning of a turn, at the edge of a round, and what needs no model.
+"""The intake of messages into a conversation: at the beginning of a turn, at the edge of a round, and without a model.
 
-Rule 1: what is taken is appended and acknowledged in one step. Rule 2: each message of the user's is a line of its own, under
-the id that it was sent with. Rule 3: hooks see what the user says before the model does; what they refuse, the model never
-sees. Rule 4: a late answer is for a call that is open at the end of the conversation, and for no other: it runs once.
-Must not know: sessions, who forwards what.
+What is taken is appended and acknowledged in one step. Each message of the user's is a line of its own, under
+the id that it was sent with. Hooks see what the user says before the model does; what they refuse, the model never
+sees. A late answer is for a call that is open at the end of the conversation, and for no other: it runs once.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from greenroom.tools.builtin import bash_tool
 
 CUT_OFF: Final = "it was interrupted"
 WAITS_CUT: Final = 3
-"""So many waits of one request mail makes shorter, lest a crowd that writes uses up its attempts before a provider is back."""
+"""Maximum number of waits of one request that mail shortens: frequent mail must not use up its attempts."""
 
 
 # --- what the model reads -----------------------------------------------------------------------------------------------
@@ -60,7 +59,7 @@ async def take_in(turn: AgentTurn, message: Note | Work | Prompt | InboxItem) ->
     if origin.is_consent:  # notices and mates take nothing from what the user's words gave
         await _expand(turn, skills)
         home.grant(NOTHING_GRANTED)
-        if skills and skills[0].skill.is_fork:  # always alone (agents 4.23)
+        if skills and skills[0].skill.is_fork:  # always alone
             turn.ctx.acknowledge()
             _tell_taken(turn, [message])
             return skills[0]
@@ -78,7 +77,7 @@ async def take_in(turn: AgentTurn, message: Note | Work | Prompt | InboxItem) ->
         if origin.is_consent:  # else it is said first: an interrupt while hooks look at the others must not lose it
             others = await _admit(turn, lease.messages)
         quiet = home.pending.take_quiet()
-        texts = [text, *turn.hooking.take_reminders(), *(wrap(REMINDER, one.text) for one in quiet)]
+        texts = [text, *turn.hooking.take_reminders(), *(wrap(REMINDER, note.text) for note in quiet)]
         typed = "" if _words(message) == text else _words(message)
         if home.profile.definition.initial_prompt and not len(turn.conversation):
             texts.insert(0, home.profile.definition.initial_prompt)
@@ -105,7 +104,7 @@ def _uuid_of(turn: AgentTurn, message: Note | Work | Prompt | InboxItem) -> str:
 
 
 async def _expand(turn: AgentTurn, skills: Iterable[Rendered]) -> None:
-    """Let hooks see which skills the user called by `/name`, and what they say.
+    """Run the hooks that look at the skills that the user called by `/name`.
 
     Raises:
         PromptBlocked: A hook refused one.
@@ -114,21 +113,21 @@ async def _expand(turn: AgentTurn, skills: Iterable[Rendered]) -> None:
     if not turn.hooking.has(HookEvent.USER_PROMPT_EXPANSION):
         return
     turn.hooking.name_prompt()
-    for one in skills:
+    for skill in skills:
         told = UserPromptExpansionInput(
             expansion_type="slash_command",
-            command_name=one.skill.name,
-            command_args=one.arguments,
-            command_source=one.skill.scope.value,
-            prompt=one.text,
+            command_name=skill.skill.name,
+            command_args=skill.arguments,
+            command_source=skill.skill.scope.value,
+            prompt=skill.text,
         )
         outcome = await turn.hooking.run(told)
         if outcome.is_blocked:
-            raise PromptBlocked(f"/{one.skill.name}: {outcome.reason}")
+            raise PromptBlocked(f"/{skill.skill.name}: {outcome.reason}")
 
 
 async def take_at_edge(turn: AgentTurn, results: Sequence[ToolResultBlock]) -> None:
-    """Append the results of a batch, and behind them what was sent meanwhile and may share the turn (agents 9.9).
+    """Append the results of a batch, and behind them what was sent meanwhile and may share the turn.
 
     To be called where something waits; else `say_results` does. Whatever happens, the results are appended.
     """
@@ -141,7 +140,7 @@ async def take_at_edge(turn: AgentTurn, results: Sequence[ToolResultBlock]) -> N
 
 
 async def take_while_waiting(turn: AgentTurn, until_s: float, *, must_wait: bool) -> bool:
-    """Wait; what is sent meanwhile and may share the turn is appended, and ends the wait (agents 7.48).
+    """Wait; what is sent meanwhile and may share the turn is appended, and ends the wait.
 
     Args:
         turn: Its conversation has no open calls.
@@ -190,7 +189,7 @@ def say_results(turn: AgentTurn, results: Sequence[ToolResultBlock]) -> None:
         turn.conversation.say(texts, results)
         return
     quiet = turn.home.pending.take_quiet()
-    texts += [wrap(REMINDER, one.text) for one in quiet]
+    texts += [wrap(REMINDER, note.text) for note in quiet]
     turn.conversation.say(texts, results, notices=notices_of(quiet))
 
 
@@ -223,24 +222,28 @@ def _say(turn: AgentTurn, entries: Sequence[Note | InboxItem]) -> None:
 
 
 def _tell_taken(turn: AgentTurn, messages: Iterable[object]) -> None:
-    """Tell whoever keeps count that items of the session's queue have left it, and that notices and mail were read."""
+    """Report items of the session's queue as taken, and notices and mail as read."""
     home = turn.home
-    for one in messages:
-        _note_words(home, one)
-        if home.profile.refusals is not None and isinstance(one, InboxItem | Prompt) and origin_of(one).is_consent:
+    for message in messages:
+        _note_words(home, message)
+        if (
+            home.profile.refusals is not None
+            and isinstance(message, InboxItem | Prompt)
+            and origin_of(message).is_consent
+        ):
             home.profile.refusals.clear()
-        if isinstance(one, InboxItem | Prompt) and one.uuid and origin_of(one).is_consent:
-            home.ports.note_said(one.uuid)
-        if isinstance(one, Note):
-            home.pending.note_read(one.notice)
-            if one.on_read is not None:
-                one.on_read()
-        elif isinstance(one, InboxItem):
-            home.ports.note_taken(one.uuid)
+        if isinstance(message, InboxItem | Prompt) and message.uuid and origin_of(message).is_consent:
+            home.ports.note_said(message.uuid)
+        if isinstance(message, Note):
+            home.pending.note_read(message.notice)
+            if message.on_read is not None:
+                message.on_read()
+        elif isinstance(message, InboxItem):
+            home.ports.note_taken(message.uuid)
 
 
 def _note_words(home: AgentState, message: object) -> None:
-    """Take down for the reviewer of auto mode what the user said, or what the agent was told by others; by whose it is."""
+    """Record user and peer messages for the reviewer of auto mode, by their origin."""
     auto = home.services.auto
     if auto is None or not isinstance(message, Note | Work | Prompt | InboxItem) or is_meta(message):
         return
@@ -253,7 +256,7 @@ def _note_words(home: AgentState, message: object) -> None:
 
 
 def _words(message: Note | Work | Prompt | InboxItem) -> str:
-    """Return what the user said in so many words: of a command by `/name` the command, not the text that it stands for."""
+    """Return what the user typed: of a command by `/name` the command, not the text that it stands for."""
     if isinstance(message, Prompt) and message.typed:
         return message.typed
     if isinstance(message, InboxItem) and message.kind is EntryKind.BASH:
@@ -276,7 +279,7 @@ async def carry_out(turn: AgentTurn, item: InboxItem) -> bool:
         turn.conversation.close_open_calls()
         await _run_entry(turn, item)
         return False
-    call = next((one for one in open_calls(turn.conversation.messages) if one.id == item.text), None)
+    call = next((open_call for open_call in open_calls(turn.conversation.messages) if open_call.id == item.text), None)
     return call is not None and await _settle(turn, call, item.answer)
 
 
@@ -325,7 +328,7 @@ async def run_skill(turn: AgentTurn, message: Note | Work | Prompt | InboxItem, 
 
 
 async def _settle(turn: AgentTurn, call: ToolUseBlock, answer: object) -> bool:
-    """Carry out a person's answer about an open call (agents 9.16).
+    """Carry out a person's answer about an open call.
 
     The other calls that are open with it get `interrupted` results: nobody has answered them.
     """

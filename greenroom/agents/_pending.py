@@ -15,7 +15,7 @@ from greenroom.tasks import TaskNotice
 @final
 @attrs.define(eq=False)
 class PendingTexts:
-    """What an agent's model is to read with the next message.
+    """Texts that an agent's model is to read with the next message.
 
     Empty collections are tuples, which all agents share: the garbage collector looks at what each has of its own.
     """
@@ -30,7 +30,7 @@ class PendingTexts:
     """Notices that a sub-agent was handed and has not read, by their ids."""
 
     def open_with(self, texts: Iterable[str]) -> None:
-        """Put texts in front of the next message."""
+        """Add texts in front of the next message."""
         self.openings += tuple(texts)
 
     def take_openings(self) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ class PendingTexts:
         return taken
 
     def remind(self, *texts: str) -> None:
-        """Put texts behind the next message."""
+        """Add texts behind the next message."""
         self.reminders += texts
 
     def take_reminders(self) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ NO_LINEAGE: Final = Lineage()
 @final
 @attrs.frozen(kw_only=True, eq=False)
 class ConversationStart:
-    """What the conversation of an agent begins with."""
+    """The beginning of the conversation of an agent."""
 
     history: Sequence[Message] = ()
     """Messages of another conversation; they are not written to the agent's transcript."""
@@ -59,7 +59,7 @@ class ConversationStart:
     keeps_history: bool = False
     """True if these messages are written to the transcript too, or where they stand."""
     shared: SharedPrefix | None = None
-    """Where they stand on disk, in the transcript of the agent that it is a fork of; None where not all of them do."""
+    """The place of these messages on disk, in the transcript of the agent that it is a fork of; None where not all of them are there."""
     keeps_open: frozenset[str] = frozenset()
     """Ids of calls that it ends with and that have not run, because answers to them may come. With any of them, all calls at
     that end stay open at the start."""
@@ -71,7 +71,7 @@ EMPTY_START: Final = ConversationStart()
 @final
 @attrs.frozen(kw_only=True, eq=False)
 class AgentProfile:
-    """What an agent is. A change makes a new profile, so that whoever has read one works with values that belong together."""
+    """The attributes of an agent that are replaced as a whole, so that a reader works with values that belong together."""
 
     definition: AgentDefinition
     tools: ToolSet
@@ -85,9 +85,9 @@ class AgentProfile:
     """The rules that decide about its tool calls; None runs all of them."""
     hooks: HookRunner | None = None
     label: str = ""
-    """What people call it, where that is not the name of its definition."""
+    """Its name for people, where that is not the name of its definition."""
     refusals: Refusals | None = None
-    """What the user has refused to members of its team; None for an agent without a team."""
+    """The user's refusals to members of its team; None for an agent without a team."""
     must_plan: bool = False
     """True if it changes nothing until its plan is approved, whatever would allow a call."""
     may_defer: bool = False
@@ -108,7 +108,7 @@ class AgentProfile:
     instructions: tuple[InstructionFile, ...] = ()
     """The files of instructions that its prompt holds."""
     memory: MemoryFolder | None = None
-    """Where it keeps its notes; None for an agent without."""
+    """The folder of its notes; None for an agent without."""
     skill_tool: SkillTool | None = None
 
     @property
@@ -118,7 +118,7 @@ class AgentProfile:
 
     @property
     def display_name(self) -> str:
-        """What people call it."""
+        """Its name for people."""
         return self.label or self.definition.name
 
     def under(self, parent: AgentProfile) -> AgentProfile:

@@ -1,7 +1,7 @@
 """Asking the reviewer of auto mode: about a call before it runs, about an agent when it has ended.
 
-Rule 1: whatever goes wrong with a review, it allows nothing. Rule 2: a review is on record as a run beside the conversation, with a
-purpose of its own, and counts as the agent's: so what reviews cost can be told from the rest. Rule 3: who is asked about a call while
+Whatever goes wrong with a review, it allows nothing. A review is on record as a run beside the conversation, with a
+purpose of its own, and counts as the agent's: so what reviews cost can be told from the rest. Who is asked about a call while
 the reviewer is paused, and what a refusal looks like, is not said here.
 """
 
@@ -47,7 +47,7 @@ CUT_SHORT: Final = "the session ended before the review did"
 
 
 def is_in_auto(home: AgentState | None) -> bool:
-    """Whether what an agent does is reviewed."""
+    """Return whether what an agent does is reviewed."""
     return home is not None and home.profile.policy is not None and home.profile.policy.mode is Mode.AUTO
 
 
@@ -136,5 +136,5 @@ async def _ask(place: Beside, auto: AutoMode, definition: str, system: str, text
 
 
 def _drop(response: ModelResponse) -> ModelResponse:
-    """Keep nothing: an answer of a reviewer is no part of any conversation."""
+    """Keep nothing: an answer of a reviewer belongs to no conversation."""
     return response

@@ -1,8 +1,8 @@
 """One turn of an agent: rounds of a model request and its tool calls, until the model has said what it had to say.
 
-Rule 1: what is drained is appended to the conversation and acknowledged in one step. Rule 2: the conversation is one
+What is drained is appended to the conversation and acknowledged in one step. The conversation is one
 that the provider accepts at every instant at which something is waited for, save while its last calls run; and however
-the turn ends, these get their results before it does. Rule 3: a requested abort always ends the turn: it is looked for
+the turn ends, these get their results before it does. A requested abort always ends the turn: it is looked for
 after every batch and before the end.
 """
 
@@ -66,7 +66,7 @@ from greenroom.models import (
 from greenroom.skills import Rendered
 
 EMPTY: Final = "Your answer was empty. Give your answer now, as text; if all is done, say so in a sentence."
-"""What the model is told once in a turn that somebody waits for, when it ends without a word."""
+"""The reminder to a model that ends a turn without a word, once in a turn that somebody waits for."""
 NOT_RUN: Final = "This call was not run: the answer that made it was not complete."
 TOOL_DEFERRED: Final = "tool_deferred"
 """The `stop_reason` of a turn whose only call a hook has put off."""
@@ -101,7 +101,7 @@ class Rounds:
     async def run(self, message: Input) -> None:
         """Take the message and run rounds until the model has finished; a prompt is answered.
 
-        Cancelled or failed, it leaves a conversation that can be gone on with.
+        Cancelled or failed, it leaves a conversation that can be continued.
 
         Raises:
             ProviderError: The model could not be asked.
@@ -230,7 +230,7 @@ class Rounds:
         raise fault_of(response)
 
     async def _run_skill(self, message: Input, rendered: Rendered) -> Answer:
-        """Let a skill run in the place of the model."""
+        """Run a skill in the place of the model."""
         assert not isinstance(message, Compact)
         text = await run_skill(self._turn, message, rendered)
         await checkpoint_if_cancelled()
@@ -239,7 +239,7 @@ class Rounds:
     # --- hooks of the turn -----------------------------------------------------------------------------------------
 
     async def _submit(self, prompt: str) -> None:
-        """Let hooks see what a person said, before the model does."""
+        """Run the hooks that see what a person said, before the model does."""
         hooking = self._turn.hooking
         hooking.name_prompt()
         outcome = await hooking.run(UserPromptSubmitInput(prompt=prompt))
@@ -321,7 +321,7 @@ class Rounds:
         return self._request(max_tokens)
 
     def _request(self, max_tokens: int) -> ModelRequest:
-        """Return the request of this round; whoever watches the session hears the answer come."""
+        """Return the request of this round; listeners of the session get the answer as it arrives."""
         home = self._turn.home
         request = make_request(home, self._turn.conversation.messages, max_tokens=max_tokens)
         on_stream = home.services.listeners.on_stream

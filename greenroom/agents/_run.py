@@ -35,7 +35,7 @@ class AgentRun:
     denials: tuple[Denial, ...] = ()
     """Calls that were refused, in order."""
     ended_by: Cause | None = None
-    """Who asked for the end of the turn with which the run ended."""
+    """The cause of the end of the turn with which the run ended."""
 
     @property
     def progress(self) -> Progress | None:

@@ -1,4 +1,4 @@
-"""What all agents of a session share: the model, the machine, the people that can be asked, the limits of a turn."""
+"""The services that all agents of a session share: the model, the machine, the people that can be asked, the settings of a turn."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Question:
     agent: str
     """Id of the agent that asks."""
     label: str
-    """What people call that agent."""
+    """The agent's name for people."""
     tool: str
     input: Mapping[str, Any]
     """The input that the call would run with."""
@@ -48,7 +48,7 @@ OnStream: TypeAlias = Callable[[str, Mapping[str, Any]], object]
 @final
 @attrs.frozen(kw_only=True)
 class Listeners:
-    """The callbacks of whoever shows a session to people; None for nobody."""
+    """The callbacks for showing a session to people; None for nobody."""
 
     on_message: OnMessage | None = None
     """Called with each message that is appended to an agent's conversation."""
@@ -66,16 +66,16 @@ class TurnSettings:
     """The settings of turns and their requests."""
 
     thinking: Thinking | None = None
-    """Whether models think before they answer; None leaves it to the model."""
+    """True if models think before they answer; None leaves it to the model."""
     continuation: ContinuationPolicy | None = None
-    """How answers that were cut off are continued; None for the default."""
+    """The policy for answers that were cut off; None for the default."""
     compaction: CompactionSettings = attrs.field(factory=CompactionSettings)
     side_by_side: int = SIDE_BY_SIDE
     """Maximum number of read-only calls of one message that run at once."""
     repetition: RepetitionLimits = attrs.field(factory=RepetitionLimits)
-    """How often a call may fail in the same way."""
+    """Limits of calls that fail in the same way."""
     stop_blocks: int = STOP_BLOCK_CAP
-    """How often in a row stop hooks may keep a turn going; 0 for no limit."""
+    """Maximum number of times in a row that stop hooks may keep a turn going; 0 for no limit."""
     progress_summaries: bool = False
     """True if sub-agents say from time to time what they do."""
 
@@ -83,7 +83,7 @@ class TurnSettings:
 @final
 @attrs.frozen(kw_only=True)
 class AgentServices:
-    """What all agents of a session share."""
+    """The services that all agents of a session share."""
 
     model: Model
     cwd: Path

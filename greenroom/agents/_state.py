@@ -34,7 +34,7 @@ NO_USAGE: Final = Usage()
 
 
 class AgentPorts(Protocol):
-    """What the session gives to one agent: given when the agent is made, and never replaced.
+    """The services of the session for one agent: given when the agent is made, and never replaced.
 
     The agent passes itself, so that one object can serve it from before it exists.
     """
@@ -68,7 +68,7 @@ class AgentPorts(Protocol):
         ...
 
     def take_up(self, agent: AgentState, rendered: Rendered) -> None:
-        """Put in force what a skill grants; called with each skill that is taken up."""
+        """Apply what a skill grants; called with each skill that is taken up."""
         ...
 
     async def read_prompt(self, agent: AgentState, text: str) -> tuple[str, tuple[Rendered, ...]]:
@@ -97,7 +97,7 @@ class AgentPorts(Protocol):
         ...
 
     async def keep_updates(self, agent: AgentState, updates: Sequence[Update]) -> None:
-        """Put lasting answers about permissions in force for the whole session."""
+        """Apply lasting answers about permissions to the whole session."""
         ...
 
     def of_fork(self, parent: AgentState) -> AgentPorts:
@@ -125,7 +125,7 @@ class AgentState:
     """The latest turn; None before the first."""
     usage: Usage = NO_USAGE
     activity: str = ""
-    """What it is doing now, for people."""
+    """Its current activity, for people."""
     last_text: str = ""
     """The latest text of the turn that runs, or of the last one; what is there when a turn is cut."""
     pending: PendingTexts = attrs.field(factory=PendingTexts)
@@ -135,7 +135,7 @@ class AgentState:
     worktree: WorktreeSession | None = None
     """The worktree that it has entered; None outside of one, or in one that was made for it."""
     grants: Grants = NOTHING_GRANTED
-    """What skills grant until the user says something again."""
+    """The grants of skills, which hold until the user says something again."""
     deferred: ToolUseBlock | None = None
     """The call that is put off, and open at the end of its conversation."""
     side_runs: int = 0
@@ -164,7 +164,7 @@ class AgentState:
         self.profile = attrs.evolve(self.profile, **changes)
 
     def start_from(self, loaded: Loaded) -> None:
-        """Let the conversation continue one of an earlier process, before the agent has started."""
+        """Continue a conversation of an earlier process; called before the agent has started."""
         self.start = attrs.evolve(self.start, loaded=loaded)
 
     def keep_open(self, calls: Iterable[str]) -> None:
@@ -351,7 +351,7 @@ class AgentState:
     # --- where it works ----------------------------------------------------------------------------------------------
 
     def move(self, place: Path | None, own_roots: tuple[Path, ...] | None) -> None:
-        """Let it work elsewhere from its next call on; its shell begins there.
+        """Move it to another folder from its next call on; its shell begins there.
 
         Args:
             place: The folder; None for the session's.

@@ -33,7 +33,7 @@ class AgentTurn:
     round: int = 0
     """Number of the model request; 0 before the first."""
     usage: Usage = NO_USAGE
-    """What the requests of this turn have used."""
+    """The tokens that the requests of this turn have used."""
     agent: str = attrs.field(init=False)
     """Id of the agent's actor."""
     incarnation: int = attrs.field(init=False)
@@ -42,7 +42,7 @@ class AgentTurn:
     """Number of the event with which this turn began."""
     emit: Callable[..., int] = attrs.field(init=False)
     state: TurnState = attrs.field(init=False)
-    """What others may ask about the turn."""
+    """The part of the turn that others may read."""
     hooking: Hooking = attrs.field(init=False)
     guard: Guard | None = attrs.field(init=False, default=None)
     """Decides about the calls; None where all of them run."""
@@ -85,7 +85,7 @@ class AgentTurn:
 
     @property
     def tool_context(self) -> ToolContext:
-        """What the calls of the turn have in common, for the folders in which the agent works now."""
+        """The tool context that all calls of the turn share, for the folders in which the agent works now."""
         place, roots = self.home.profile.place, self.home.profile.own_roots
         if (place, roots) != self._works_in:
             self._tool_context, self._works_in = self.home.tool_context(), (place, roots)
@@ -105,11 +105,11 @@ class AgentTurn:
         self.is_awaited = is_awaited
 
     def stop(self, why: StoppedByHook | AutoModeEnded) -> None:
-        """Let nothing follow the calls that run."""
+        """Prevent anything from following the calls that run."""
         self.stopped = why
 
     def put_off(self, call: ToolUseBlock) -> None:
-        """Let the turn end with a call that stays open."""
+        """End the turn with a call that stays open."""
         self.has_put_off = True
         self.home.put_off(call)
 

@@ -15,7 +15,7 @@ from greenroom.inbox import UNCLASSIFIED, Origin
 @final
 @attrs.define(kw_only=True, eq=False)
 class TurnState:
-    """What others may ask about the latest turn of an agent; the next turn has its own."""
+    """The part of an agent's latest turn that others may read; the next turn has its own."""
 
     token: tuple[str, int, int]
     """Agent, incarnation, turn: with `seq`, the place of the turn in the record."""
@@ -27,7 +27,7 @@ class TurnState:
     prompt_id: str | None = None
     """The id of the user's message whose turn runs; None where it is none, or no turn runs."""
     reminders: list[str] = attrs.field(factory=list)
-    """What hooks want the model to read with the next message."""
+    """Texts of hooks for the model to read with the next message."""
 
     def begin_with(self, origin: Origin) -> None:
         """Note the origin of the message that the turn begins with."""
@@ -38,7 +38,7 @@ class TurnState:
         self.prompt_id = prompt_id
 
     def remind(self, texts: Iterable[str]) -> None:
-        """Let the model read texts with the next message."""
+        """Add texts for the model to read with the next message."""
         self.reminders += texts
 
     def take_reminders(self) -> list[str]:

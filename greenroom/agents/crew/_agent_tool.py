@@ -1,8 +1,8 @@
 """The tool Agent: a model's way to start another agent, in the foreground or the background.
 
-Rule 1: foreground is a link: the turn waits for the child, and takes it along if it ends first; moving to the background
-removes the link and nothing else. Rule 2: a result that was handed out is never changed: what comes later is a notice.
-Rule 3: before success is reported, the start is durable.
+Foreground is a link: the turn waits for the child, and takes it along if it ends first; moving to the background
+removes the link and nothing else. A result that was handed out is never changed: what comes later is a notice.
+Before success is reported, the start is durable.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _ONE_SHOT: Final = (EXPLORE, PLAN)
 
 
 class Elsewhere(Protocol):
-    """Where agents are started that do not live in a crew; filled from above."""
+    """The launcher of agents that are not subagents of the pool; filled from above."""
 
     def teams(self) -> Teams:
         """Return the team of the session."""
         ...
 
     async def spawn_teammate(self, route: TeammateRoute, call: AgentCall) -> SpawnResult:
-        """Let a teammate join.
+        """Start a teammate.
 
         Raises:
             ToolError: It cannot.
@@ -63,7 +63,7 @@ class Elsewhere(Protocol):
 
     @property
     def has_remote_hosts(self) -> bool:
-        """Whether a remote host is configured."""
+        """True if a remote host is configured."""
         ...
 
     async def launch_remote(self, route: RemoteRoute, call: AgentCall) -> SpawnResult:
@@ -82,7 +82,7 @@ class AgentTool:
 
     Args:
         crew: Starts what is asked for.
-        elsewhere: Starts what is no part of it; None: there are no teams and no remote hosts.
+        elsewhere: Starts agents that are not part of it; None: there are no teams and no remote hosts.
         wait_durable: Returns when all that was recorded so far survives a crash; None: nothing is kept.
         definitions: Those that the model reads of; they stay the same, so that prompts stay cached.
     """
@@ -95,7 +95,7 @@ class AgentTool:
     input_schema: Mapping[str, Any] = attrs.field(init=False)
     name: str = AGENT_TOOL
     is_read_only: bool = True
-    """Calls run side by side (agents 1.37); what the children change, they ask for themselves."""
+    """Calls run side by side; what the children change, they ask for themselves."""
 
     def __attrs_post_init__(self) -> None:
         gates = self._gates()
@@ -289,8 +289,8 @@ class AgentTool:
 
 
 def is_one_shot(definition: AgentDefinition) -> bool:
-    """Whether an agent of this kind cannot be gone on with (agents 1.66): the searchers that are always there."""
-    return definition.origin.scope is Scope.BUILTIN and definition.name in {one.name for one in _ONE_SHOT}
+    """Return whether an agent of this kind cannot be resumed: the built-in searchers."""
+    return definition.origin.scope is Scope.BUILTIN and definition.name in {each.name for each in _ONE_SHOT}
 
 
 def limits_of(crew: Crew) -> Limits:
@@ -310,9 +310,9 @@ def denied_types(caller: AgentState) -> dict[str, str]:
     """Return the types that an agent may not start, each with the rule that says so."""
     rules = caller.profile.policy.rules if caller.profile.policy is not None else ()
     return {
-        one.content: str(one)
-        for one in rules
-        if one.effect is Effect.DENY and one.tool in {"Agent", "Task"} and one.content and ":" not in one.content
+        rule.content: str(rule)
+        for rule in rules
+        if rule.effect is Effect.DENY and rule.tool in {"Agent", "Task"} and rule.content and ":" not in rule.content
     }
 
 
@@ -322,8 +322,8 @@ def _can_read(caller: AgentState) -> bool:
 
 def _allowed_types(definition: AgentDefinition) -> tuple[str, ...] | None:
     """Return what `Agent(a, b)` in the tools of a definition allows; None where it stands there without such a list."""
-    for one in definition.tools or ():
-        name, parenthesis, types = one.partition("(")
+    for each in definition.tools or ():
+        name, parenthesis, types = each.partition("(")
         if name in {"Agent", "Task"} and parenthesis:
             return tuple(part.strip() for part in types.removesuffix(")").split(",") if part.strip())
     return None

@@ -1,7 +1,7 @@
 """The actor of a sub-agent: one run, from its first message to its report.
 
-Rule 1: the actor ends with the run; whoever goes on with the agent starts another actor under the same id. Rule 2: what
-reached it before it ended is answered before it ends; what comes later is refused, so that its sender knows. Rule 3: an
+The actor ends with the run; resuming the agent starts another actor under the same id. What
+reached it before it ended is answered before it ends; what comes later is refused, so that its sender knows. An
 error of the provider ends the run as failed, an abort of its turn as killed: nobody is there to ask it again.
 """
 
@@ -84,7 +84,7 @@ class ChildAgent(Agent):
         before = home.last_text
         try:
             await super().on_message(message, ctx)
-        except OutOfTurns as error:  # it ends with what it has (agents 1.77)
+        except OutOfTurns as error:  # it ends with what it has
             home.note_text(f"{home.last_text}\n\n({error})".lstrip())
         finally:
             home.note_text(home.last_text or before)

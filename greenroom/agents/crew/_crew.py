@@ -1,9 +1,8 @@
-"""The sub-agents of a session: started, linked, found, gone on with, ended, told of, released.
+"""The sub-agents of a session: started, linked, found, resumed, ended, reported, released.
 
-Rule 1: whatever refuses an agent refuses it before its worktree, its task and its name exist. Rule 2: record, actor and first
-message are made in one step. Rule 3: an agent that is killed takes along what descends from it; one that ends by itself does
-not. Rule 4: the end of a run is told to whoever asked for it, else to the nearest living ancestor, at last to main.
-Must not know: how models call it, what the host is.
+Whatever refuses an agent refuses it before its worktree, its task and its name exist. Record, actor and first
+message are made in one step. An agent that is killed takes along what descends from it; one that ends by itself does
+not. The end of a run is reported to the agent that asked for it, else to the nearest living ancestor, at last to main.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ class Crew:
 
     @property
     def running(self) -> int:
-        """How many have a place: those that run, and those that are just being started."""
+        """The number of agents with a place: those that run, and those that are just being started."""
         return self._running + self._reserved
 
     def id_of(self, agent: str) -> str:
@@ -130,13 +129,13 @@ class Crew:
 
     def below(self, agent_id: str) -> list[Member]:
         """Return what descends from an agent, and is in memory."""
-        return [one for one in self.members.values() if agent_id in one.lineage.above]
+        return [member for member in self.members.values() if agent_id in member.lineage.above]
 
     @property
     def is_quiet(self) -> bool:
-        """Whether no agent runs, and the end of each has been told."""
+        """True if no agent runs, and the end of each has been told."""
         is_busy = self.running or self._starting or self._waiting
-        return not is_busy and all(one.task.is_settled for one in self.members.values())
+        return not is_busy and all(member.task.is_settled for member in self.members.values())
 
     # --- starting --------------------------------------------------------------------------------------------------
 
@@ -212,7 +211,7 @@ class Crew:
         return Lineage(parent=order.caller_id, above=above, call=order.call, skill=order.skill, skills=skills)
 
     def _open_task(self, agent_id: str, order: Order, home: AgentState, *, run: int = 1) -> Task:
-        """Put a run into the table."""
+        """Register a run in the table."""
         info, kill = self._info(agent_id, order, home, run=run), partial(self._kill_actor, agent_id)
         task = self.tasks.open(info, is_background=order.is_background, kill=kill)
         home.begin_run(task, stall_s=self.settings.stall_s or math.inf)
@@ -246,11 +245,11 @@ class Crew:
         return name
 
     def take_name(self, member: Member) -> None:
-        """Let an agent be found by its name from now on."""
+        """Register an agent under its name."""
         self.recall_name(member.order.name, member.id)
 
     def recall_name(self, name: str, agent_id: str) -> None:
-        """Let an agent be found by a name; one of an earlier process, too."""
+        """Register an agent under a name; one of an earlier process, too."""
         holders = self.names.setdefault(name, [])
         if agent_id not in holders:
             holders.append(agent_id)
@@ -281,10 +280,10 @@ class Crew:
         ref.watch(partial(self._ended, member, member.task))
 
     def _ready(self, member: Member, task: Task) -> None:
-        """Note that a run can begin; the agent reads whom it can write to, as things are now (agents 1.85)."""
+        """Note that a run can begin; the agent reads whom it can write to, as things are now."""
         home = member.home
         if task.info.run == 1 and not member.order.is_fork and SEND_MESSAGE in home.profile.tools:
-            named = [one.order.name for one in self.members.values() if one.order.name and one is not member]
+            named = [each.order.name for each in self.members.values() if each.order.name and each is not member]
             listed = ", ".join(["`main`", *(f"`{name}`" for name in dict.fromkeys(named))])
             home.pending.remind(f"With {SEND_MESSAGE} you reach other agents of this session: {listed}.")
         self.tasks.begin(task)
@@ -295,7 +294,7 @@ class Crew:
             self.launch(member, first)
         except BaseException:
             member.task.is_silent = True
-            if member.task.info.run == 1:  # whoever starts it lets its worktree go
+            if member.task.info.run == 1:  # `start` releases its worktree
                 member.take_hold()
             self._settle(member, member.task, State.KILLED)
             raise
@@ -303,7 +302,7 @@ class Crew:
     # --- going on with one that has ended --------------------------------------------------------------------------
 
     def claim(self, agent_id: str) -> bool:
-        """Say that an agent is about to be gone on with; False if somebody else does already."""
+        """Claim an agent that is about to be resumed; return False if it is claimed already."""
         if agent_id in self._resuming:
             return False
         self._resuming.add(agent_id)
@@ -319,7 +318,7 @@ class Crew:
         home.replace(id=agent_id, lineage=lineage)
         home.start_from(loaded)
         task = self.tasks.recall(self._info(agent_id, order, home, run=run))
-        self.tasks.release_later(task)  # unless it is gone on with
+        self.tasks.release_later(task)  # unless it is resumed
         home.begin_run(task)
         member = Member(id=agent_id, order=order, lineage=lineage, task=task, home=home)
         self.members[agent_id] = member
@@ -336,7 +335,7 @@ class Crew:
         await self.places.take_up(member)
 
     def begin_again(self, member: Member, first: Note, *, owner: str) -> None:
-        """Start another run of an agent in the background, after `get_ready`; it takes a place in any case (agents 1.72).
+        """Start another run of an agent in the background, after `get_ready`; it takes a place in any case.
 
         Raises:
             Stopping: The session ends.
@@ -371,7 +370,7 @@ class Crew:
         self._running -= not member.order.is_service
         try:
             self._settle(member, task, down.state)
-        except Exception:  # whatever goes wrong with its report, it does not run any more (agents 6.78)
+        except Exception:  # whatever goes wrong with its report, it does not run any more
             if not task.is_finished:
                 self.tasks.end(task, EDGE_TO[down.state])
             raise
@@ -389,8 +388,8 @@ class Crew:
         )
         home.end_run()
         if state is State.KILLED:
-            for one in self.below(member.id):
-                one.task.kill(Cause(member.id, "the agent that it was started for was stopped"))
+            for child in self.below(member.id):
+                child.task.kill(Cause(member.id, "the agent that it was started for was stopped"))
         self._end_shells(member, task, state)
         with suppress(JournalError):  # what has ended is not held up by a disk on which nothing new begins
             self._keep_record(member)
@@ -407,7 +406,7 @@ class Crew:
         return report_of(text, output_file, limit=self.settings.report_chars)
 
     def _end_shells(self, member: Member, task: Task, state: State) -> None:
-        """End the commands that an agent left running, or limit how long they may go on (agents 6.69)."""
+        """End the commands that an agent left running, or limit how long they may go on."""
         for shell in self.tasks.running(member.id):
             if shell.info.kind != SHELL:
                 continue
@@ -464,7 +463,7 @@ class Crew:
     # --- telling ---------------------------------------------------------------------------------------------------
 
     def deliver(self, notice: TaskNotice) -> None:
-        """Hand a notice to whoever is to be told, in the step in which the task ended."""
+        """Hand a notice to its reader, in the step in which the task ended."""
         self._telling.deliver(notice, self._main_reader)
 
     @property

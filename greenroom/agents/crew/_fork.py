@@ -1,8 +1,8 @@
 """Forks: children that begin with all that their parent knows.
 
-Rule 1: what a fork sends begins with the bytes of its parent's own requests: system prompt, tools, model, messages. Rule 2: the
+What a fork sends begins with the bytes of its parent's own requests: system prompt, tools, model, messages. The
 message that holds the parent's calls is kept whole, and each of its calls has the same placeholder for a result; siblings
-differ in the last text block alone. Rule 3: a fork does not fork: it is known by where it came from, and where that is lost,
+differ in the last text block alone. A fork does not fork: it is known by where it came from, and where that is lost,
 by the tag in what it was told first. The tag counts only in what the runtime said.
 """
 
@@ -50,7 +50,7 @@ def directive(prompt: str, *, place: str = "", parent: str = "") -> str:
 
 
 def is_told_to_be_a_fork(messages: Sequence[Message]) -> bool:
-    """Whether the conversation is a fork's, by what it was told; what tools printed and models said does not count."""
+    """Return whether the conversation is a fork's, by what it was told; what tools printed and models said does not count."""
     return any(
         isinstance(block, TextBlock) and begins_with(block.text, TAG)
         for message in messages
@@ -68,7 +68,7 @@ def placeholders(messages: Sequence[Message]) -> dict[str, ToolResultBlock]:
 def fork_home(parent: AgentState, lineage: Lineage) -> AgentState:
     """Return what belongs to a fork: all that its parent sends, as it is in this moment, and copies of what may change.
 
-    Its questions go to whoever answers its parent's (mode `bubble`).
+    Its questions go where its parent's go (mode `bubble`).
     """
     assert parent.conversation is not None
     messages = parent.conversation.messages

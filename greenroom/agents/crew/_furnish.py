@@ -1,4 +1,4 @@
-"""What a child is given beside what its definition says, because of who started it and how."""
+"""The profile of a child: its definition, changed by who started it and how."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from greenroom.permissions import Mode
 @final
 @attrs.frozen(kw_only=True)
 class ToolLimits:
-    """Which tools an agent may have because of what it was started for; equal ones leave the same of the same."""
+    """The limits of an agent's tools, by what it was started for; equal ones leave the same of the same."""
 
     is_worker: bool
     is_simple: bool

@@ -1,9 +1,8 @@
-"""The review of what an agent did in the mode auto, before its report goes to whoever asked for it (agents 1.70, 6.48, 6.75).
+"""The review of what an agent did in the mode auto, before its report goes to the agent that asked for it.
 
-Rule 1: the end of a run is there to see before it is reviewed; a report that is read until then says that it is not reviewed yet.
-Rule 2: however a review ends, the report goes on, once: as it is, with a warning in front, or as unreviewed. Rule 3: runs that did
-not come to their end are not reviewed, and their reports say so. Rule 4: a session that ends waits for no review.
-Must not know: how the reviewer is asked, who is told of the end.
+The end of a run is there to see before it is reviewed; a report that is read until then says that it is not reviewed yet.
+However a review ends, the report goes on, once: as it is, with a warning in front, or as unreviewed. Runs that did
+not come to their end are not reviewed, and their reports say so. A session that ends waits for no review.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Agents that answer hooks: one for each question, with tools that only read, gone when it has answered.
 
-Rule 1: it is a child of the agent whose hook it is, and on record as such; it takes no place and nobody is told of its end.
-Rule 2: it starts no agents: it has neither the tool for it, nor skills, nor hooks of its own type. Rule 3: nobody is asked
-for it: what is not allowed, is denied. Rule 4: when the hook is left in any way, it has ended.
-Must not know: how its answer is read.
+It is a child of the agent whose hook it is, and on record as such; it takes no place and nobody is told of its end.
+It starts no agents: it has neither the tool for it, nor skills, nor hooks of its own type. Nobody is asked
+for it: what is not allowed, is denied. When the hook is left in any way, it has ended.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Messages to agents, and going on with those that have ended (agents 6F).
 
-Rule 1: what is said to have been sent has been accepted by a living actor, or has started a new run. Rule 2: an id is for
+What is said to have been sent has been accepted by a living actor, or has started a new run. An id is for
 ever, a name is what the latest agent of that name is called; where that changed, the sender is told instead of the wrong one.
-Rule 3: an agent that a person stopped is gone on with by a person only. Rule 4: one run of an agent at a time.
+An agent that a person stopped is resumed by a person only. One run of an agent at a time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from greenroom.tools import ToolError
 
 MAIN: Final = "main"
 SESSION: Final = OTHER_SESSION
-"""What the address of another session begins with."""
+"""The prefix of the address of another session."""
 
 Refusal: TypeAlias = Literal[
     "unknown_recipient",
@@ -76,15 +76,15 @@ class SendRefused(ToolError):
 @final
 @attrs.frozen(kw_only=True)
 class Told:
-    """What the sender of a letter is told."""
+    """The reply to the sender of a letter."""
 
     text: str
     target: str
-    """Whom it went to."""
+    """The recipient."""
     sender: str
-    """What those are told of the sender."""
+    """The sender's name for the recipient."""
     more: Mapping[str, Any] = attrs.field(factory=dict)
-    """What programs read besides, such as the `request_id` of a request."""
+    """Further data for programs, such as the `request_id` of a request."""
 
 
 class TeamPost(Protocol):
@@ -96,7 +96,7 @@ class TeamPost(Protocol):
         ...
 
     def is_for(self, letter: Letter, sender: str) -> bool:
-        """Whether a letter of that agent is for members of the team."""
+        """Return whether a letter of that agent is for members of the team."""
         ...
 
     async def send(self, letter: Letter, sender: str, label: str) -> Told:
@@ -121,7 +121,7 @@ class Neighbours(Protocol):
 
 
 class Archive(Protocol):
-    """Where agents are found that are not in memory."""
+    """The store of agents that are not in memory."""
 
     async def load(self, agent_id: str) -> tuple[Mapping[str, Any], Loaded]:
         """Return what is kept of an agent, and its conversation.
@@ -135,17 +135,17 @@ class Archive(Protocol):
 @final
 @attrs.frozen(kw_only=True)
 class Sent:
-    """What became of a message."""
+    """The result of sending a message."""
 
     to: str
     """Id of the agent."""
     has_resumed: bool
-    """Whether it had ended, and goes on in the background."""
+    """True if it had ended, and goes on in the background."""
     output_file: str = ""
 
     @property
     def text(self) -> str:
-        """What the sender reads."""
+        """The text that the sender reads."""
         if self.to.startswith(SESSION):
             return f"Message sent to the main agent of {self.to}; it answers if it wants to."
         if not self.has_resumed:
@@ -196,7 +196,7 @@ class Post:
             by_user: Whether a person does, to this very agent.
 
         Raises:
-            SendRefused: There is no such agent, or it may not be gone on with.
+            SendRefused: There is no such agent, or it may not be resumed.
         """
         crew = self.crew
         if to == EVERYBODY:
@@ -229,7 +229,7 @@ class Post:
         """Start another run of an agent that has ended, in the background: same id, conversation, model and place.
 
         Raises:
-            SendRefused: It may not be gone on with, or nothing is left of it.
+            SendRefused: It may not be resumed, or nothing is left of it.
             ToolError: Its worktree is gone.
         """
         crew = self.crew
@@ -293,7 +293,7 @@ class Post:
 
     def _unknown(self, to: str) -> SendRefused:
         members = () if self.team is None else self.team.names
-        known = [*members, *self.crew.names, *(one.id for one in self.crew.members.values() if one.is_running)]
+        known = [*members, *self.crew.names, *(member.id for member in self.crew.members.values() if member.is_running)]
         near = tuple(difflib.get_close_matches(to.partition("@")[0], known, n=3))
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known[:20]) or 'none'}"
         return SendRefused("unknown_recipient", f"there is no agent {to!r}; {hint}", near=near)
@@ -417,4 +417,4 @@ def _accepted(delivery: Delivery, to: str) -> None:
 
 
 def _is_id(text: str) -> bool:
-    return len(text) == 17 and text.startswith("a") and all(one in "0123456789abcdef" for one in text[1:])
+    return len(text) == 17 and text.startswith("a") and all(each in "0123456789abcdef" for each in text[1:])

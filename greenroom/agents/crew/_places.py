@@ -1,7 +1,7 @@
-"""Checkouts of their own for agents: made, entered, taken up again, let go (agents 11).
+"""Checkouts of their own for agents: made, entered, taken up again, let go.
 
-Rule 1: whoever is started by an agent in a worktree, and works there, holds it too: it goes with its last user. Rule 2: an agent
-in a worktree is kept out of the main checkout, save in folders that are its own. Rule 3: an agent that goes on finds the worktree
+An agent that is started by one in a worktree, and works there, holds it too: it is released with its last user. An agent
+in a worktree is kept out of the main checkout, save in folders that are its own. An agent that goes on finds the worktree
 that was kept, or gets another one like it.
 """
 
@@ -77,7 +77,7 @@ class Places:
             member.hold_worktree(await self.open(member.id, home))
 
     async def let_go(self, member: Member, task: Task) -> None:
-        """Let go of an agent's worktree at the end of a run, and note what is kept."""
+        """Release an agent's worktree at the end of a run, and note what is kept."""
         hold = member.take_hold()
         release = None if hold is None else await hold.release()
         release = await self.stays.let_go(member.home) or release  # what it went into is where it worked last

@@ -1,10 +1,9 @@
 """Skills that run as agents of their own: the third way to a sub-agent, beside the tool Agent and the runtime's own services.
 
-Rule 1: the agent is new: it is told the skill's text and nothing of the conversation that called. Rule 2: who waits is linked:
-the turn that waits takes the agent along if it ends first. Rule 3: what the skill grants is the agent's, for all of its run,
-and never its caller's. Rule 4: a skill that runs so is not run again below itself. Rule 5: types, rules and limits are those
+The agent is new: it is told the skill's text and nothing of the conversation that called. Who waits is linked:
+the turn that waits takes the agent along if it ends first. What the skill grants is the agent's, for all of its run,
+and never its caller's. A skill that runs so is not run again below itself. Types, rules and limits are those
 of every other child.
-Must not know: what the host is, what tools there are.
 """
 
 from __future__ import annotations
@@ -189,7 +188,7 @@ class SkillForks:
             is_interactive=settings.interactive,
             is_assistant=settings.assistant,
             is_main=not caller.profile.is_child,
-            runs_already=any(one.is_running and one.order.skill == skill.name for one in members.values()),
+            runs_already=any(member.is_running and member.order.skill == skill.name for member in members.values()),
             is_scheduled=not is_user and caller.origin == SCHEDULE,
         )
         return choose_carrier(skill.is_background, situation)

@@ -1,9 +1,9 @@
-"""Worktrees of the session: gone into and left by agents that ask for it, or from the beginning (agents 11.14, 11.15, 20.55).
+"""Worktrees of the session: gone into and left by agents that ask for it, or from the beginning.
 
-Rule 1: such a worktree is nobody's to clean up: it goes only when it is asked for, and what would be lost is said first.
-Rule 2: who works in it holds it, whoever else does; it is not removed under anybody. Rule 3: an agent that goes in takes its
+Such a worktree is nobody's to clean up: it goes only when it is asked for, and what would be lost is said first.
+Every agent that works in it holds it; it is not removed before the last one has left. An agent that goes in takes its
 folders along: what lies outside is outside for its file tools, and its commands are decided about as in any other folder.
-Rule 4: what the record says has happened. Must not know: how models call it.
+What the record says has happened.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Action: TypeAlias = Literal["keep", "remove"]
 @final
 @attrs.frozen(kw_only=True)
 class StayRecord:
-    """What is known on disk of a stay that has not ended."""
+    """The record on disk of a worktree that an agent has entered and not left."""
 
     path: Path
     branch: str
@@ -49,11 +49,11 @@ class StayRecord:
 @final
 @attrs.frozen(kw_only=True)
 class Departure:
-    """What leaving a worktree came to."""
+    """The result of leaving a worktree."""
 
     worktree: Worktree
     original_cwd: Path
-    """Where the agent works now."""
+    """The folder in which the agent works now."""
     release: Release
 
 
@@ -79,7 +79,7 @@ class Stays:
     async def enter(
         self, home: AgentState, *, name: str = "", path: Path | None = None, pull: int | None = None
     ) -> WorktreeSession:
-        """Let an agent work in a worktree from now on: a new one, the one of that name, or one that is there.
+        """Move an agent into a worktree: a new one, the one of that name, or an existing one.
 
         Cancelled, it stays where it is; a worktree that was made then is kept.
 
@@ -102,7 +102,7 @@ class Stays:
         return await self._move_in(home, hold, original_cwd=home.cwd, was_there=path is not None)
 
     async def go_back_in(self, home: AgentState, stay: StayRecord) -> str:
-        """Let the main agent of a run that is gone on with work again where its record says.
+        """Move the main agent of a resumed run back into the worktree of its record.
 
         Returns:
             Why it cannot, in words; empty if it does. Then it works in the folder of its session.
@@ -119,12 +119,12 @@ class Stays:
         return ""
 
     async def leave(self, home: AgentState, action: Action, *, discard_changes: bool = False) -> Departure:
-        """Let an agent work again where it came from; where that is refused, it stays where it is.
+        """Move an agent back to where it came from; if that is refused, it stays where it is.
 
         Args:
             home: The agent's.
             action: What is to become of the worktree and its branch.
-            discard_changes: Whoever asks knows that work is lost.
+            discard_changes: True if the caller accepts that work is lost.
 
         Raises:
             UsageError: It is in none that it went into, or this one is not removed.
@@ -157,7 +157,7 @@ class Stays:
         return Departure(worktree=stay.worktree, original_cwd=back, release=release)
 
     async def let_go(self, home: AgentState) -> Release | None:
-        """Let go of what an agent is in whose run has ended; its worktree is kept. None where it is in none."""
+        """Release the worktree of an agent whose run has ended; it is kept. Return None if it is in none."""
         stay = home.release_worktree()
         return None if stay is None else await stay.hold.release(keep=True)
 
@@ -167,7 +167,7 @@ class Stays:
             await self.let_go(home)
 
     async def close(self) -> None:
-        """Let go of the worktrees that agents are in still, at the end of the session: they stay, locked, until a sweep.
+        """Release the worktrees that agents are in, at the end of the session: they stay, locked, until a sweep.
 
         Cancellation waits, at most 30 s.
         """
@@ -225,16 +225,16 @@ class Stays:
         if stay.was_there:
             raise UsageError(f"{path} was there before this agent went in, so it is not removed; leave it with `keep`")
         there = [
-            one.profile.label or one.profile.id
-            for one in self.others()
-            if one is not home and one.cwd.is_relative_to(path)
+            other.profile.label or other.profile.id
+            for other in self.others()
+            if other is not home and other.cwd.is_relative_to(path)
         ]
         if there:
             raise WorktreeBusy(path, f"{', '.join(there)}: wait for their end, or leave it with `keep`")
         shells = [
-            one.info.id
-            for one in self.tasks.running(home.profile.id)
-            if one.info.kind == SHELL and one.is_background and one.began_s >= stay.began_s
+            task.info.id
+            for task in self.tasks.running(home.profile.id)
+            if task.info.kind == SHELL and task.is_background and task.began_s >= stay.began_s
         ]
         if shells:
             raise WorktreeBusy(

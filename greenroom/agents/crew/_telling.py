@@ -1,8 +1,8 @@
-"""Who hears of the end of a run: whoever asked for it, else the nearest living ancestor, at last main (DESIGN 12.19).
+"""Routing of notices about ended runs: to the agent that asked, else its nearest living ancestor, at last main.
 
-Rule 1: a notice is handed over in the step in which the run ended. Rule 2: what an agent was told and has not read when its
-own run ends goes on to the next one that it is for. Rule 3: a notice that nobody takes is given up, and that is on record; it
-holds nobody up. Must not know: how runs end, what notices say.
+A notice is handed over in the step in which the run ended. What an agent was told and has not read when its
+own run ends goes on to the next one that it is for. A notice that nobody takes is given up, and that is on record; it
+holds nobody up.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Telling:
         self._members = members
 
     def deliver(self, notice: TaskNotice, main: Reader | None) -> None:
-        """Hand a notice to whoever is to be told."""
+        """Hand a notice to its reader."""
         ended = self._members.get(notice.task_id)
         if ended is not None and ended.order.tell is not None and ended.order.tell(ended.task):
             return

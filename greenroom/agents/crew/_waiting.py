@@ -1,7 +1,4 @@
-"""How a turn waits for an agent: linked to it, so that it takes the agent along if it ends first.
-
-Must not know: who asks, and what it does with the end.
-"""
+"""The wait of a turn for an agent: linked to it, so that it takes the agent along if it ends first."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The tools EnterWorktree and ExitWorktree: an agent goes into a worktree, and comes back (agents 11.14).
+"""The tools EnterWorktree and ExitWorktree: an agent goes into a worktree, and comes back.
 
-Rule 1: results have the fields of the reference and no other. Rule 2: whatever is refused leaves the agent where it is, and the
-text says what to do. Must not know: what a worktree is to git.
+Results have the fields of the reference and no other. Whatever is refused leaves the agent where it is, and the
+text says what to do.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class EnterWorktree:
         return f"<tool {self.name}>"
 
     async def call(self, input: Mapping[str, Any], ctx: ToolContext) -> str:  # noqa: A002 - the protocol's own word
-        """Let the caller work in a worktree, and return what it reads of it. Cancelled, it stays where it is.
+        """Move the caller into a worktree, and return what it reads of it. Cancelled, it stays where it is.
 
         Raises:
             ToolError: It stays where it is; the text says why.
@@ -126,7 +126,7 @@ class ExitWorktree:
         return f"<tool {self.name}>"
 
     async def call(self, input: Mapping[str, Any], ctx: ToolContext) -> str:  # noqa: A002 - the protocol's own word
-        """Let the caller work again where it came from, and return what it reads of it.
+        """Move the caller back to where it came from, and return what it reads of it.
 
         Cancelled before anything was removed, it stays where it is.
 

@@ -1,4 +1,4 @@
-"""What a reviewer of calls is shown of an agent besides its conversation."""
+"""The record of an agent that a reviewer of calls is shown besides its conversation."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ MAX_REMARKS: Final = 100
 @final
 @attrs.define(eq=False)
 class ReviewNotes:
-    """What a reviewer of calls is shown besides the conversation."""
+    """The record of an agent that a reviewer of calls is shown besides the conversation."""
 
     tasks: tuple[str, ...] = ()
-    """What the agent was told by others than the user."""
+    """Tasks from others than the user."""
     remarks: tuple[str, ...] = ()
-    """What hooks say about its calls."""
+    """Remarks of hooks about its calls."""
     earlier_calls: tuple[str, ...] = ()
     """The calls that were compacted away."""
 
     def recall(self, tasks: Iterable[str]) -> None:
-        """Put what the agent was told in an earlier process before the rest."""
+        """Add what the agent was told in an earlier process before the rest."""
         self.tasks = (*tasks, *self.tasks)
 
     def add_task(self, text: str) -> None:

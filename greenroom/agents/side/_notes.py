@@ -1,7 +1,7 @@
 """Keeping an agent's notes: what was learned goes into them, and on demand they are merged and pruned.
 
-Rule 1: a run over the notes can write inside their folder and do nothing else. Rule 2: one at a time, in this process and in
-others. Rule 3: it begins like the agent's own requests and leaves the conversation alone; the agent starts with what was noted
+A run over the notes can write inside their folder and do nothing else. One at a time, in this process and in
+others. It begins like the agent's own requests and leaves the conversation alone; the agent starts with what was noted
 the next time, not now.
 """
 
@@ -53,14 +53,14 @@ _CONSOLIDATE: Final = (
 @final
 @attrs.frozen(kw_only=True)
 class MemoryChanges:
-    """What a run over the notes of an agent did."""
+    """The result of a run over the notes of an agent."""
 
     written: tuple[Path, ...]
     """Files that were made or changed, in order."""
     removed: tuple[Path, ...]
     """Files that were left empty, and are gone."""
     text: str
-    """What the model says of it; empty where it did not come to its end."""
+    """The model's account of it; empty where it did not complete."""
 
 
 def extraction_directive(folder: Path, files: Sequence[str], new: int) -> str:
@@ -93,8 +93,8 @@ def since(messages: Sequence[Message], last: Message | None) -> Sequence[Message
 
 
 def has_written(messages: Sequence[Message], folder: Path) -> bool:
-    """Whether an agent asked for notes to be written itself."""
-    paths = [call.input.get("file_path") for one in messages for call in one.tool_uses if call.name in _WRITERS]
+    """Return whether an agent asked for notes to be written itself."""
+    paths = [call.input.get("file_path") for message in messages for call in message.tool_uses if call.name in _WRITERS]
     return any(isinstance(path, str) and Path(path).is_relative_to(folder) for path in paths)
 
 
@@ -133,7 +133,7 @@ class NoteKeeper:
             messages = place.conversation.messages
             new = since(messages, self._seen)
             changes: MemoryChanges | None = None
-            if any(one.role == "assistant" for one in new) and not has_written(new, memory.folder):
+            if any(message.role == "assistant" for message in new) and not has_written(new, memory.folder):
                 async with hold_notes(memory, self._home.services.blocking):
                     files = await self._home.services.blocking.run(list_notes, memory.folder)
                     directive = extraction_directive(memory.folder, files, len(new))
@@ -183,7 +183,7 @@ class NoteKeeper:
             if not calls.written:
                 raise
         removed = await self._home.services.blocking.run(remove_blank, tuple(calls.written))
-        written = tuple(one for one in calls.written if one not in removed)
+        written = tuple(each for each in calls.written if each not in removed)
         return MemoryChanges(written=written, removed=removed, text=text)
 
 

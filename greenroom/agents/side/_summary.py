@@ -1,7 +1,7 @@
-"""What an agent is doing, in a few words of its own, kept up to date while it runs.
+"""Progress summaries: what an agent is doing, in a few words of its own, while it runs.
 
-Rule 1: at most one request in every so many seconds, and none where nothing happened since the last one. Rule 2: a summary that
-cannot be had leaves the one before; the first failure of several in a row is a notice. Must not know: who shows it.
+At most one request in every period, and none where nothing happened since the last one. A summary that
+cannot be had leaves the one before; the first failure of several in a row is a notice.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ async def summarize(place: Beside) -> str:
 
 
 async def summaries(home: AgentState, *, agent: str, emit: Emit, every_s: float = SUMMARY_EVERY_S) -> None:
-    """Keep `home.run.progress.summary` up to date; whoever runs the agent starts it, and cancels it when the run ends.
+    """Keep `home.run.progress.summary` up to date; started with the agent's run, and cancelled when that ends.
 
     It never returns and fails nothing. Cancelled, it leaves the summary as it is.
 
