@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar, final
 import attrs
 import trio
 
-from greenroom.actors import Ref, Watch
+from greenroom.actors import Ref, Subscription
 from greenroom.core import NameTaken, Ports, UsageError
 from greenroom.mcp._configs import ServerConfig, ServerScope
 from greenroom.mcp._connection import McpConnection
@@ -119,7 +119,7 @@ class McpServers:
         self._listeners: dict[Callable[[], None], None] = {}
         self._tools: tuple[McpTool, ...] | None = None
         self._clashes: tuple[str, ...] = ()
-        self._watch: Watch | None = None
+        self._watch: Subscription | None = None
 
     def __repr__(self) -> str:
         return f"<McpServers {', '.join(f'{one.name}={one.status.value}' for one in self._servers.values())}>"
