@@ -11,7 +11,8 @@ from typing import Any, Literal, TypeAlias
 
 from greenroom.agents import AgentHome
 from greenroom.core import Ports, UsageError, whole_path
-from greenroom.hooks import DirectoryAddedInput, HookEvent
+from greenroom.hooks import HookEvent
+from greenroom.hooks.inputs import DirectoryAddedInput
 from greenroom.permissions import Scope, Update
 from greenroom.session._composition import Composition
 from greenroom.session._delegation import Delegation

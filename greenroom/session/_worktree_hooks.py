@@ -12,7 +12,8 @@ from typing import final
 import attrs
 
 from greenroom.agents import AgentServices
-from greenroom.hooks import HookContext, HookEvent, HookInput, HookOutcome, WorktreeCreateInput, WorktreeRemoveInput
+from greenroom.hooks import HookEvent, HookOutcome
+from greenroom.hooks.inputs import HookContext, HookInput, WorktreeCreateInput, WorktreeRemoveInput
 from greenroom.session._agent_hooks import AgentHooks
 from greenroom.worktrees import WorktreeError
 

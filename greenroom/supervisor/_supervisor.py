@@ -1,9 +1,7 @@
 """The supervisor: an actor that starts, stops and restarts children.
 
-Rule 1: record, scope and task of a child are created in one step. Rule 2: plans come from `_strategy`. A plan that
-involves only the child itself is carried out in the child's last step; others are sent to the supervisor as messages and
-carried out one after another. Rule 3: an end that was decided here triggers no further decision. Rule 4: children are
-shielded from all outer scopes, so `end_children` must reach them at every end of the supervisor.
+Plans come from `_strategy`. One that involves only the child itself is carried out in the child's last step, the others one after
+another. Children are shielded from all outer scopes, so `end_children` must reach them at every end of the supervisor.
 """
 
 from __future__ import annotations
@@ -163,9 +161,7 @@ class Supervisor(Owner):
         """
         cell = self._child(child)
         if cell.id in self._supervisors:
-            raise UsageError(
-                f"cannot restart {cell.path!r}: it is a supervisor, whose children would be lost; restart those instead"
-            )
+            raise UsageError(f"cannot restart {cell.path!r}: it is a supervisor; restart its children instead")
         await self.ref.ask(RestartChild(cell.id), timeout_s=math.inf, lane=Lane.NOW)
 
     async def join(self) -> Down:

@@ -274,7 +274,7 @@ def test_whichever_starts_fail_everybody_runs_in_the_end(
 async def test_a_supervisor_is_not_restarted_by_hand_and_nobody_else_is_who_is_no_child() -> None:
     async with runtime() as opened:
         await opened.spawn_supervisor("team")
-        with pytest.raises(UsageError, match="it is a supervisor, whose children would be lost"):
+        with pytest.raises(UsageError, match="it is a supervisor; restart its children"):
             await opened.root.restart("team")
         with pytest.raises(UsageError, match="the root has no child 'other'; its children: 'team'"):
             await opened.root.stop("other")
