@@ -356,9 +356,9 @@ class Cell(Generic[M]):
         self.downs = (*self.downs[-DOWNS_KEPT:], down)
 
     def _notify_subscribers(self, *, is_final: bool) -> None:
-        subscribers = [each for each in self.subscriptions or () if is_final or each.incarnation is not None]
-        for subscription in subscribers:
-            self._notify(subscription)
+        for subscription in tuple(self.subscriptions or ()):
+            if is_final or subscription.incarnation is not None:
+                self._notify(subscription)
 
     def _notify(self, subscription: Subscription) -> None:
         if not subscription.is_open:  # an earlier callback may have cancelled it

@@ -226,12 +226,12 @@ class Turn:
 
         If nobody waits for its answer any more, the message is buried instead, and None returned.
         """
-        life = self._life
         cell = self._cell
         mailbox = cell.mailbox
+        if self._life.is_suspended:
+            return None
         # Past `Mailbox.take`, unless there is something to record: 4 % of a message.
-        take = mailbox.lanes.take if mailbox.trace is None else mailbox.take
-        envelope = None if life.is_suspended else take()
+        envelope = mailbox.lanes.take() if mailbox.trace is None else mailbox.take()
         if envelope is None:
             return None
         if envelope.reply is not None and not envelope.reply.is_open:

@@ -199,8 +199,11 @@ class Mailbox(Generic[M]):
             return _ACCEPTED
         queue.append(envelope)
         spot = self._spot
-        if spot is not None and (spot.task is not None or spot.callback is not None):
-            spot.unpark()
+        if spot is not None:
+            if spot.task is not None:
+                spot.unpark()
+            elif spot.callback is not None:
+                spot.callback()
         return _ACCEPTED
 
     def _refuse(self, delivery: Delivery) -> Delivery:
@@ -368,11 +371,7 @@ class Mailbox(Generic[M]):
     # --- leases ----------------------------------------------------------------------------------------------------
 
     def ack(self, envelope: Envelope[M]) -> None:
-        """Acknowledge a leased message; its place goes to the first waiting producer.
-
-        Raises:
-            UsageError: The message is not leased; for instance, it was acknowledged twice.
-        """
+        """Acknowledge a leased message; raises `UsageError` if it is not leased, such as the second time."""
         # _release() and _free(), inlined: this is the hot path.
         lanes, room = self.lanes, self._room
         if envelope is lanes.lease:
@@ -383,7 +382,8 @@ class Mailbox(Generic[M]):
             record_acked(self.trace, self.owner, self.incarnation, envelope)
         if envelope.is_counted:
             room.held -= 1
-            room.size_bytes -= envelope.size_bytes
+            if envelope.size_bytes:
+                room.size_bytes -= envelope.size_bytes
             if room.producers:
                 self._admit_producers()
 
