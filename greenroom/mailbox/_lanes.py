@@ -29,16 +29,16 @@ _CREDITED: Final = frozenset({Lane.NEXT, Lane.LATER})
 class Lanes(Generic[M]):
     """Waiting, leased and postponed messages. Queues are created on first use: an empty deque takes 0.7 kB."""
 
-    __slots__ = ("_credit", "_later", "_lease", "_more_leased", "_next", "_now", "_tombstones", "overflows", "stash")
+    __slots__ = ("_credit", "_later", "_more_leased", "_now", "_tombstones", "lease", "next", "overflows", "stash")
 
     def __init__(self) -> None:
         self._now: deque[Envelope[M]] | None = None
-        self._next: deque[Envelope[M]] | None = None
+        self.next: deque[Envelope[M]] | None = None
         self._later: deque[Envelope[M]] | None = None
         self._credit = LATER_CREDIT
         self._tombstones = 0
         # Nearly always at most one message is leased: a slot costs a third of a dictionary entry.
-        self._lease: Envelope[M] | None = None
+        self.lease: Envelope[M] | None = None
         self._more_leased: dict[int, Envelope[M]] | None = None
         self.overflows = 0
         """Number of puts into `now` above its soft limit."""
@@ -47,22 +47,22 @@ class Lanes(Generic[M]):
 
     def __len__(self) -> int:
         """Return the number of waiting messages; postponed ones do not count."""
-        return len(self._now or ()) + len(self._next or ()) + len(self._later or ()) - self._tombstones
+        return len(self._now or ()) + len(self.next or ()) + len(self._later or ()) - self._tombstones
 
     @property
     def is_empty(self) -> bool:
         """True if no message waits."""
-        return not (self._now or self._next or self._later) or (self._tombstones > 0 and not len(self))
+        return not (self._now or self.next or self._later) or (self._tombstones > 0 and not len(self))
 
     def of(self, lane: Lane) -> deque[Envelope[M]]:
         """Return the queue of a lane, tombstones included."""
-        queue = self._now if lane is _NOW else self._next if lane is _NEXT else self._later
+        queue = self._now if lane is _NOW else self.next if lane is _NEXT else self._later
         if queue is None:
             queue = deque()
             if lane is _NOW:
                 self._now = queue
             elif lane is _NEXT:
-                self._next = queue
+                self.next = queue
             else:
                 self._later = queue
         return queue
@@ -73,7 +73,7 @@ class Lanes(Generic[M]):
 
     def waiting(self) -> list[Envelope[M]]:
         """Return the waiting messages, lane by lane."""
-        lanes = (self._now, self._next, self._later)
+        lanes = (self._now, self.next, self._later)
         return [envelope for queue in lanes if queue for envelope in queue if envelope.number]
 
     def is_waiting(self, envelope: Envelope[M]) -> bool:
@@ -83,7 +83,7 @@ class Lanes(Generic[M]):
     @property
     def leased(self) -> Sequence[Envelope[M]]:
         """The leased messages, in the order in which they were put."""
-        first = () if self._lease is None else (self._lease,)
+        first = () if self.lease is None else (self.lease,)
         if not self._more_leased:
             return first
         return tuple(sorted((*first, *self._more_leased.values()), key=lambda envelope: envelope.number))
@@ -94,7 +94,7 @@ class Lanes(Generic[M]):
         """Lease the next message, of some lanes only if `among` is given; return None if none waits."""
         if self._tombstones:
             self._drop_tombstones()
-        now, next_, later = self._now, self._next, self._later
+        now, next_, later = self._now, self.next, self._later
         if among is not None:
             now = now if _NOW in among else None
             next_ = next_ if _NEXT in among else None
@@ -112,8 +112,8 @@ class Lanes(Generic[M]):
         else:
             return None
         envelope = queue.popleft()
-        if self._lease is None:
-            self._lease = envelope
+        if self.lease is None:
+            self.lease = envelope
         else:
             self._lease_more(envelope)
         return envelope
@@ -133,8 +133,8 @@ class Lanes(Generic[M]):
 
     def release(self, envelope: Envelope[M]) -> bool:
         """End the lease of a message; return False if it is not leased."""
-        if envelope is self._lease:
-            self._lease = None
+        if envelope is self.lease:
+            self.lease = None
             return True
         if self._more_leased is None or self._more_leased.get(envelope.number) is not envelope:
             return False
@@ -166,7 +166,7 @@ class Lanes(Generic[M]):
 
         `is_known` saves the search for a message of which the caller knows that it is neither served nor dead.
         """
-        if envelope is self._lease or envelope in (self._more_leased or {}).values():
+        if envelope is self.lease or envelope in (self._more_leased or {}).values():
             return False
         if self.stash and envelope in self.stash:
             self.stash.remove(envelope)
@@ -186,7 +186,7 @@ class Lanes(Generic[M]):
     def clear(self) -> Iterator[Envelope[M]]:
         """Remove and yield all messages, postponed ones first."""
         everything = [*(self.stash or ()), *self.waiting()]
-        self.stash = self._now = self._next = self._later = None
+        self.stash = self._now = self.next = self._later = None
         self._tombstones = 0
         yield from everything
 
@@ -201,7 +201,7 @@ class Lanes(Generic[M]):
             self._tombstones = 0
 
     def _drop_tombstones(self) -> None:
-        for queue in (self._now, self._next, self._later):
+        for queue in (self._now, self.next, self._later):
             while queue and not queue[0].number:
                 queue.popleft()
                 self._tombstones -= 1

@@ -27,11 +27,11 @@ class _Producer:
 class Room:
     """Places of a mailbox. Reserved, leased and postponed messages hold theirs, too."""
 
-    __slots__ = ("_capacity", "_owner", "held", "high_water", "policy", "producers", "reserved", "size_bytes")
+    __slots__ = ("_owner", "capacity", "held", "high_water", "policy", "producers", "reserved", "size_bytes")
 
     def __init__(self, owner: str, policy: MailboxPolicy) -> None:
         self._owner = owner
-        self._capacity: Final = policy.capacity
+        self.capacity: Final = policy.capacity
         self.producers: dict[Task, _Producer] | None = None
         """Waiting producers, in order."""
         self.policy: Final = policy
@@ -46,7 +46,7 @@ class Room:
         Raises:
             UsageError: The message is larger than the whole byte capacity.
         """
-        if (size_bytes and not self._has_bytes(size_bytes)) or self.held >= self._capacity or self.producers:
+        if (size_bytes and not self._has_bytes(size_bytes)) or self.held >= self.capacity or self.producers:
             return False
         self._hold(size_bytes)
         return True
@@ -61,7 +61,7 @@ class Room:
         while self.producers:
             task, producer = next(iter(self.producers.items()))
             envelope = producer.envelope
-            if self.held >= self._capacity or not self._has_bytes(envelope.size_bytes):
+            if self.held >= self.capacity or not self._has_bytes(envelope.size_bytes):
                 return
             del self.producers[task]
             producer.is_admitted = True

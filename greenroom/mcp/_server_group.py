@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar, final
 
 import trio
 
-from greenroom.actors import Ref, Watch
+from greenroom.actors import Ref, Subscription
 from greenroom.core import NameTaken, UsageError
 from greenroom.mcp._call_results import text_of
 from greenroom.mcp._configs import ServerConfig, ServerScope
@@ -72,7 +72,7 @@ class McpServers:
         self._listeners: dict[Callable[[], None], None] = {}
         self._tools: tuple[McpTool, ...] | None = None
         self._clashes: tuple[str, ...] = ()
-        self._watch: Watch | None = None
+        self._watch: Subscription | None = None
 
     def __repr__(self) -> str:
         return f"<McpServers {', '.join(f'{server.name}={server.status.value}' for server in self._servers.values())}>"

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, final
 
 import attrs
 
-from greenroom.actors import Down, Ref, Watch
+from greenroom.actors import Down, Ref, Subscription
 
 M = TypeVar("M")
 
@@ -47,7 +47,7 @@ class Group(Generic[M]):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._members: dict[Ref[M], Watch] = {}
+        self._members: dict[Ref[M], Subscription] = {}
         self._listeners: dict[object, Listener[M]] = {}
         self._changes: deque[GroupChanged[M]] = deque()
         self._is_telling = False

@@ -356,5 +356,4 @@ async def make_team(
 
 
 def _is_ending(supervisor: Supervisor) -> bool:
-    cell = supervisor.cell
-    return cell.stop_cause is not None or cell.kill_cause is not None
+    return supervisor.cell.life.is_asked_to_end

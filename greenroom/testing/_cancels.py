@@ -21,5 +21,5 @@ class SeesCancels(trio.abc.Instrument):
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
         """Check a task; called by Trio before each step of each task."""
         cell = task.context.get(CURRENT)
-        if cell is not None and cell.task is task and is_being_cancelled(task):
-            cell.note_cancelled()
+        if cell is not None and cell.life.task is task and is_being_cancelled(task):
+            cell.turn.note_cancelled()

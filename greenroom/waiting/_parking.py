@@ -88,30 +88,33 @@ wake: Final[Callable[[Task], None]] = _wake_with_one if SHORTCUTS else reschedul
 
 @final
 class ParkingSpot:
-    """A place where one task at a time sleeps until it is woken."""
+    """A place where one task at a time sleeps until it is woken; or a callback, for those without a task."""
 
-    __slots__ = ("_task", "_trap")
+    __slots__ = ("_trap", "callback", "task")
 
-    def __init__(self) -> None:
-        self._task: Task | None = None
-        self._trap = prepare(self._forget)
-
-    @property
-    def is_taken(self) -> bool:
-        """True if a task sleeps here."""
-        return self._task is not None
+    def __init__(self, callback: Callable[[], None] | None = None) -> None:
+        self.task: Task | None = None
+        """The task that sleeps here."""
+        self.callback = callback
+        """Called instead, if no task sleeps here."""
+        self._trap: object = None  # created on first use, and only once
 
     def parked(self, task: Task) -> Awaitable[None]:
         """Return an awaitable that sleeps until `unpark`; `task` has to await it at once."""
-        self._task = task
+        if self._trap is None:
+            self._trap = prepare(self._forget)
+        self.task = task
         return sleep(self._trap)
 
     def unpark(self) -> None:
-        """Wake the sleeping task, if any."""
-        task, self._task = self._task, None
+        """Wake the sleeping task, or call the callback, if there is one."""
+        task = self.task
         if task is not None:
+            self.task = None
             wake(task)
+        elif self.callback is not None:
+            self.callback()
 
     def _forget(self, _: object) -> Abort:
-        self._task = None
+        self.task = None
         return Abort.SUCCEEDED

@@ -192,7 +192,7 @@ async def test_a_cancelled_ask_is_taken_back_at_once_and_frees_its_place(timeout
             with trio.move_on_after(1):
                 await actor.ask(Do(say_yes), timeout_s=timeout_s)
         assert actor.statistics().next == 1
-        assert len(actor._cell.mailbox._lanes.of(Lane.NEXT)) <= 20
+        assert len(actor.cell.mailbox.lanes.of(Lane.NEXT)) <= 20
         actor.tell("after")
         gate.opened.set()
         await wait_all_tasks_blocked()

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _EVENT: Final = "waits for one event in its own task"
 ALLOWED: Final = {
     "greenroom.actors._lifecycle:masked_error": "looks at the leaves of groups",
-    "greenroom.actors._links:Link._hold": _EVENT,
-    "greenroom.actors._waits:wait_on": _EVENT,
+    "greenroom.actors._turn:Turn._hold": _EVENT,
+    "greenroom.actors._ref:wait_on": _EVENT,
     "greenroom.agents.crew._waiting:wait_linked": _EVENT,
     "greenroom.headless._control:Host._wait_answer": _EVENT,
     "greenroom.headless._control:Host.can_use_tool": _EVENT,

@@ -91,7 +91,7 @@ class Taker:
         self.put.append((lane, message))
 
     def _pick(self, plan: Callable[[Sequence[Envelope[Any]]], Sequence[Envelope[Any]]]) -> list[Any]:
-        chosen = plan(self.mailbox.waiting())
+        chosen = plan(self.mailbox.lanes.waiting())
         lease: Lease[Any] = self.mailbox.drain_nowait(len(chosen), wanted=lambda one: one in chosen)
         messages = list(lease.messages)
         assert messages == [one.message for one in chosen], "in the order of the plan"
@@ -168,8 +168,8 @@ def test_what_has_expired_holds_nobody_up() -> None:
     mailbox.put_nowait(make_item("!ls", uuid="1", expires_s=5.0), Lane.NEXT)
     mailbox.put_nowait(make_item("Go.", uuid="2"), Lane.NEXT)
 
-    assert [one.message.uuid for one in plan_edge(mailbox.waiting(), 4.0)] == []
-    assert [one.message.uuid for one in plan_edge(mailbox.waiting(), 5.0)] == ["1", "2"]
+    assert [one.message.uuid for one in plan_edge(mailbox.lanes.waiting(), 4.0)] == []
+    assert [one.message.uuid for one in plan_edge(mailbox.lanes.waiting(), 5.0)] == ["1", "2"]
 
 
 @given(st.lists(st.integers(1, 3 * MAX_CHARS // 2), min_size=1, max_size=12), st.booleans())
@@ -180,7 +180,7 @@ def test_what_is_taken_together_fits_into_a_request(sizes: list[int], is_edge: b
         mailbox.put_nowait(make_item("x" * size, uuid=str(number), origin=TASK_NOTIFICATION), Lane.LATER)
     first = make_item("It is done.", uuid="first", origin=TASK_NOTIFICATION)
 
-    taken = plan_edge(mailbox.waiting(), 0.0) if is_edge else plan_turn(first, mailbox.waiting(), 0.0)
+    taken = plan_edge(mailbox.lanes.waiting(), 0.0) if is_edge else plan_turn(first, mailbox.lanes.waiting(), 0.0)
 
     lengths = [len(one.message.text) for one in taken]
     assert lengths == sizes[: len(lengths)]

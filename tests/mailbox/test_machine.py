@@ -38,7 +38,7 @@ class MailboxMachine(MailboxConformance):
             delivery = self.mailbox.put_nowait(letter.number, lane)
             assert delivery == self.model.put(letter)
             if delivery == "accepted":
-                self.envelopes[letter] = self.mailbox.last(lane)
+                self.envelopes[letter] = self.mailbox.lanes.of(lane)[-1]
         self.settle()
 
     @precondition(lambda self: bool(self.envelopes))

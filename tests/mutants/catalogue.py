@@ -27,11 +27,16 @@ KERNEL_TESTS: Final = (
 _CELL: Final = "greenroom.actors._cell"
 _ENDS: Final = ("tests/session/test_ends.py",)
 _LANES: Final = "greenroom.mailbox._lanes"
+_LIFE: Final = "greenroom.actors._incarnation"
 _LOOP: Final = "greenroom.actors._loop"
 _MAILBOX: Final = "greenroom.mailbox._mailbox"
-_PLANS: Final = "greenroom.supervisor._plans"
 _STATES: Final = ("tests/actors/test_states.py",)
+_STRATEGY: Final = "greenroom.supervisor._strategy"
+_SUBSCRIPTION: Final = "greenroom.actors._subscription"
 _SUPERVISOR: Final = "greenroom.supervisor._supervisor"
+
+
+_TURN: Final = "greenroom.actors._turn"
 
 
 @attrs.frozen
@@ -66,52 +71,52 @@ MUTANTS: Final = (
     Mutant(
         "no event when an actor begins",
         ("I-1",),
-        _CELL,
-        "self.seq = self.recorder.emit_fields(ActorBegan, self.id, self.incarnation, self.seq)",
+        _LIFE,
+        "self.cell.seq = self.cell.record(ActorBegan)",
         "pass",
     ),
     Mutant(
         "the end of a turn twice on record",
         ("I-2",),
-        _CELL,
-        "            self._emit_turn_ended(envelope, outcome)\n",
-        "            self._emit_turn_ended(envelope, outcome)\n            self._emit_turn_ended(envelope, outcome)\n",
+        _TURN,
+        "            cell.record(TurnEnded, *outcome.fields(), self.number, envelope.number)\n",
+        "            cell.record(TurnEnded, *outcome.fields(), self.number, envelope.number)\n" * 2,
     ),
     Mutant(
         "an idle end, and then another one",
         ("I-2",),
         _LOOP,
-        "if cell.incarnation != incarnation or cell.state in TERMINAL:",
-        "if False:",
+        "        if life.state in TERMINAL:",
+        "        if False:",
     ),
     Mutant(
         "the exit path does not name the end",
         ("I-3",),
         _CELL,
-        "emit_fields(ActorGone, self.id, self.incarnation, self.exit_seq,",
-        "emit_fields(ActorGone, self.id, self.incarnation, 0,",
+        "self.record(ActorGone, self.state.value, parent=seq)",
+        "self.record(ActorGone, self.state.value, parent=0)",
     ),
     Mutant(
         "a turn begins twice",
         ("I-4",),
-        _LOOP,
-        "            cell.note_turn_began(envelope)\n",
-        "            cell.note_turn_began(envelope)\n            cell.note_turn_began(envelope)\n",
+        _TURN,
+        "            cell.seq = cell.record(TurnBegan, self.number, envelope.number, parent=envelope.parent)\n",
+        "            cell.seq = cell.record(TurnBegan, self.number, envelope.number, parent=envelope.parent)\n" * 2,
     ),
     Mutant(
         "an actor ends in the middle of its turn",
         ("I-5",),
         _LOOP,
-        "        outcome = cell.end_turn(outcome)\n",
-        "        if outcome.error is None:\n            outcome = cell.end_turn(outcome)\n",
+        "        outcome = finish(behavior, context, outcome)\n",
+        "        if outcome.error is None:\n            outcome = finish(behavior, context, outcome)\n",
     ),
-    Mutant("every second number of a turn", ("I-6",), _LOOP, "cell.turn += 1", "cell.turn += 2"),
+    Mutant("every second number of a turn", ("I-6",), _TURN, "self.number += 1", "self.number += 2"),
     Mutant(
         "user code of an actor that was killed while pending",
         ("I-7",),
         _LOOP,
-        "                if cell.kill_cause is None:\n                    cell.begin()",
-        "                if True:\n                    cell.begin()",
+        "                if life.kill_cause is None:\n                    running",
+        "                if True:\n                    running",
     ),
     Mutant(
         "the fold forgets that an actor is gone",
@@ -132,8 +137,8 @@ MUTANTS: Final = (
         "last in, first out",
         ("I-10",),
         _LANES,
-        "envelope = queue.popleft()\n        if self._lease",
-        "envelope = queue.pop()\n        if self._lease",
+        "envelope = queue.popleft()\n        if self.lease",
+        "envelope = queue.pop()\n        if self.lease",
     ),
     Mutant(
         "now waits for next",
@@ -160,8 +165,8 @@ MUTANTS: Final = (
         "one more than the capacity",
         ("I-14",),
         "greenroom.mailbox._room",
-        "or self.held >= self._capacity or self.producers",
-        "or self.held > self._capacity or self.producers",
+        "or self.held >= self.capacity or self.producers",
+        "or self.held > self.capacity or self.producers",
     ),
     Mutant(
         "a cancelled producer stays in the queue",
@@ -181,8 +186,8 @@ MUTANTS: Final = (
         "a restart loses the mail",
         ("I-17",),
         _CELL,
-        "        self.mailbox.incarnation = self.incarnation\n",
-        "        self.mailbox.incarnation = self.incarnation\n        list(self.mailbox._lanes.clear())\n",
+        "        self.mailbox.incarnation = number\n",
+        "        self.mailbox.incarnation = number\n        list(self.mailbox.lanes.clear())\n",
     ),
     Mutant(
         "no credit for later",
@@ -210,17 +215,17 @@ MUTANTS: Final = (
     Mutant(
         "a state change brings nothing back",
         ("I-19",),
-        "greenroom.actors._outbox",
-        "    cell.mailbox.recall(parent=seq)\n",
-        "    pass\n",
+        _LIFE,
+        "        cell.mailbox.recall(parent=seq)\n",
+        "        pass\n",
         tests=_STATES,
     ),
     Mutant(
         "a turn that failed changes the state",
         ("I-19",),
-        "greenroom.actors._outbox",
-        "    if cell.is_busy:\n        outbox = outbox_of(cell)\n        outbox.state",
-        "    if False:\n        outbox = outbox_of(cell)\n        outbox.state",
+        _TURN,
+        '        if self.envelope is not None:\n            outbox = self.outbox_for("ctx.enter()")',
+        '        if False:\n            outbox = self.outbox_for("ctx.enter()")',
         tests=_STATES,
     ),
     Mutant(
@@ -235,42 +240,40 @@ MUTANTS: Final = (
         "a sticky abort",
         ("I-21",),
         "greenroom.actors._ref",
-        "        if not cell.is_busy:\n            return AbortResult",
-        "        if not cell.is_busy:\n            cell.abort_cause = _say(cell, why)\n            return AbortResult",
+        "        if cell.turn.envelope is None:\n            return",
+        "        if cell.turn.envelope is None:\n            cell.turn.abort_cause = _cause(cell, why)\n            return",
     ),
     Mutant(
         "an abort that is not on record",
         ("I-22",),
-        _CELL,
-        "if self.level is not Level.LIFECYCLE:  # below that the journal has no turns",
+        _TURN,
+        "if self._has_events:  # below that the journal has no turns",
         "if False:",
     ),
     Mutant(
         "a turn leaves tasks behind",
         ("I-23",),
-        "greenroom.actors._context",
-        'declare `turn_tasks = True` in the class"\n            )\n        self.nursery.start_soon(',
-        'declare `turn_tasks = True` in the class"\n            )\n        trio.lowlevel.spawn_system_task(',
+        _TURN,
+        'self._own_nursery("start a task in").start_soon(function',
+        'self._own_nursery("start a task in") and trio.lowlevel.spawn_system_task(function',
     ),
     Mutant(
         "an abort spoils the next turn",
         ("I-24",),
         _LOOP,
-        "cell.abort_cause, cell.is_told, hidden = None, False,",
-        "cell.is_told, hidden = False,",
+        "turn.abort_cause, turn.is_told, hidden = None, False,",
+        "turn.is_told, hidden = False,",
     ),
     Mutant(
         "an abort hits the neighbours",
         ("I-25",),
-        _CELL,
-        "            self.turn_scope.cancel(cause.why)\n",
-        "            for one in self.shared.directory._by_path.values():\n"
-        "                if one.is_busy and one.turn_scope is not None and not one.behavior_name.startswith('_'):\n"
-        "                    one.turn_scope.cancel(cause.why)\n",
+        _TURN,
+        "            self.scope.cancel(cause.why)\n",
+        "            for one in cell.shared.directory.living():\n"
+        "                if one.turn.envelope and one.turn.scope is not None and not one.behavior_name.startswith('_'):\n"
+        "                    one.turn.scope.cancel(cause.why)\n",
     ),
-    Mutant(
-        "a kill that cancels nothing", ("I-26", "I-52"), _CELL, "self.life_scope.cancel(self.kill_cause.why)", "pass"
-    ),
+    Mutant("a kill that cancels nothing", ("I-26", "I-52"), _CELL, "life.scope.cancel(life.kill_cause.why)", "pass"),
     Mutant(
         "the ladder begins at the top",
         ("I-27",),
@@ -282,43 +285,43 @@ MUTANTS: Final = (
         "a kill after the end is on record",
         ("I-28",),
         _CELL,
-        "        if self.kill_cause is not None or self.state in TERMINAL:\n            return\n        self.kill_cause, ",
-        "        if self.kill_cause is not None:\n            return\n        self.kill_cause, ",
+        "        if life.kill_cause is not None or life.state in TERMINAL:\n            return\n        life.kill_cause, ",
+        "        if life.kill_cause is not None:\n            return\n        life.kill_cause, ",
     ),
     Mutant(
         "a kill in a callback is forgotten by the restart",
         ("I-32",),
         _CELL,
-        "            self.is_held = True  # also before",
-        "            self.is_held = verdict.delay_s is None  # also before",
+        "        life.is_held = True  # also before",
+        "        life.is_held = verdict.delay_s is None  # also before",
     ),
     Mutant(
         "a late request is forgotten",
         ("I-29",),
         _LOOP,
-        "requested = _requested(cell)",
+        "requested = _requested(life)",
         "requested = None",
     ),
     Mutant(
         "ack before commit",
         ("I-12", "I-30"),
-        _LOOP,
-        "        cell.is_busy = True\n",
-        "        cell.is_busy = True\n        mailbox.ack(envelope)\n        cell.is_acked = True\n",
+        _TURN,
+        "        self.envelope = envelope\n",
+        "        self.envelope = envelope\n        cell.mailbox.ack(envelope)\n        self.is_acked = True\n",
     ),
     # --- supervision, watch, registry ------------------------------------------------------------------------------
     Mutant(
         "Down before unregister",
         ("I-31",),
         _CELL,
-        "        self.is_gone, self.is_held = True, False\n",
-        "        self.is_gone, self.is_held = True, False\n        tell_watchers(self, is_final=True)\n",
+        "        self.is_gone, self.life.is_held = True, False\n",
+        "        self.is_gone, self.life.is_held = True, False\n        self._notify_subscribers(is_final=True)\n",
     ),
     Mutant(
         "a late watch hears nothing",
         ("I-32",),
-        "greenroom.actors._watch",
-        "        else:\n            _tell(cell, watch)\n",
+        _CELL,
+        "            else:\n                self._notify(subscription)\n",
         "",
     ),
     Mutant(
@@ -331,50 +334,50 @@ MUTANTS: Final = (
     Mutant(
         "a reply is lost when a stop came",
         ("I-34",),
-        "greenroom.actors._commit",
+        _TURN,
         "elif not reply.answer(answer):",
-        "elif cell.stop_cause is None and not reply.answer(answer):",
+        "elif self._life.stop_cause is None and not reply.answer(answer):",
     ),
-    Mutant("incarnations are left out", ("I-35",), _CELL, "self.incarnation += 1", "self.incarnation += 2"),
+    Mutant("incarnations are left out", ("I-35",), _CELL, "self.life.number + 1", "self.life.number + 2"),
     Mutant(
         "whoever was asked to end comes back",
         ("I-36",),
-        "greenroom.supervisor._strategy",
+        _STRATEGY,
         "if was_asked or state not in COMES_BACK",
         "if state not in COMES_BACK",
     ),
     Mutant(
         "one restart too many",
         ("I-37",),
-        "greenroom.supervisor._strategy",
+        _STRATEGY,
         "if self.used(now_s) >= self.intensity:",
         "if self.used(now_s) > self.intensity:",
     ),
     Mutant(
         "a batch is stopped in start order",
         ("I-38",),
-        "greenroom.supervisor._strategy",
+        _STRATEGY,
         "for each in reversed(scope) if each != child",
         "for each in scope if each != child",
     ),
     Mutant(
         "a batch forgets that the next one is about its children too",
         ("I-38",),
-        _PLANS,
+        _STRATEGY,
         "self._being_stopped -= Counter((child,))",
         "del self._being_stopped[child]",
     ),
     Mutant(
         "a batch is carried out although another one has overtaken it",
         ("I-38",),
-        _PLANS,
+        _STRATEGY,
         "        if self._waiting.get(batch.child) is not batch:\n",
         "        if self._waiting.get(batch.child) is None:\n            return True\n        if False:\n",
     ),
     Mutant(
         "who failed after it was started waits for a batch that was overtaken",
         ("I-38",),
-        _PLANS,
+        _STRATEGY,
         "            self._being_stopped -= Counter(stopped_to_start(superseded.steps))\n",
         "            pass\n",
     ),
@@ -388,14 +391,14 @@ MUTANTS: Final = (
     Mutant(
         "whoever builds on a child stays when it is restarted",
         ("I-38",),
-        "greenroom.supervisor._strategy",
+        _STRATEGY,
         "if not scope.keys().isdisjoint(depends_on.get(later, ())):",
         "if False:",
     ),
     Mutant(
         "children are stopped in start order",
         ("I-39",),
-        "greenroom.supervisor._strategy",
+        _STRATEGY,
         "return list(reversed(start_order))",
         "return list(start_order)",
     ),
@@ -409,7 +412,7 @@ MUTANTS: Final = (
     Mutant(
         "every child is significant",
         ("I-41",),
-        "greenroom.supervisor._strategy",
+        _STRATEGY,
         "if ends_with is EndsWith.NONE or not specs[child].is_significant:",
         "if ends_with is EndsWith.NONE:",
     ),
@@ -424,8 +427,8 @@ MUTANTS: Final = (
         "names are never free again",
         ("I-42",),
         "greenroom.actors._directory",
-        "if self._by_path.pop(cell.path, None) is not None and cell.is_named:",
-        "if False:",
+        "return self._by_path.pop(path, None) is not None",
+        "return True",
     ),
     Mutant(
         "a pinned address follows restarts",
@@ -444,14 +447,14 @@ MUTANTS: Final = (
     Mutant(
         "long circles are not seen",
         ("I-45",),
-        "greenroom.actors._waits",
+        _SUBSCRIPTION,
         "            if further is waiter:\n",
         "            if further is waiter and len(trail) < 2:\n",
     ),
     Mutant(
         "a wait that is over is still in the way",
         ("I-45",),
-        "greenroom.actors._waits",
+        _SUBSCRIPTION,
         "            if not wait.is_waiting:\n",
         "            if False:\n",
     ),
@@ -489,8 +492,8 @@ MUTANTS: Final = (
         "the record changes the order of tasks",
         ("I-50",),
         _LOOP,
-        "            cell.note_turn_began(envelope)\n",
-        "            cell.note_turn_began(envelope)\n            await checkpoint()\n",
+        "        if has_turn_tasks:\n            await",
+        "        if life.cell.traits.level:\n            await checkpoint()\n        if has_turn_tasks:\n            await",
     ),
     Mutant(
         "jitter from nobody's seed",
@@ -511,9 +514,9 @@ MUTANTS: Final = (
     Mutant(
         "a restart uses the old object",
         (),
-        "greenroom.actors._context",
+        _LOOP,
         "    behavior = cell.factory()\n",
-        "    kept = make_context.__dict__\n"
+        "    kept = create.__dict__\n"
         "    behavior = kept.get(cell.id) or cell.factory()\n"
         "    kept[cell.id] = behavior\n",
         tests=("tests/supervisor/test_restarts.py",),
@@ -522,7 +525,7 @@ MUTANTS: Final = (
         "a start may take for ever",
         (),
         _LOOP,
-        "deadline = cell.shared.timers.after(cell.start_timeout_s, scope.cancel)",
+        "deadline = cell.shared.timers.after(cell.spec.start_timeout_s, scope.cancel)",
         "deadline = cell.shared.timers.after(math.inf, scope.cancel)",
         tests=("tests/actors/test_idle_ends.py", "tests/supervisor/test_spawn.py"),
     ),
@@ -537,7 +540,7 @@ MUTANTS: Final = (
     Mutant(
         "a Down arrives after its watch was cancelled",
         ("I-32",),
-        "greenroom.actors._watch",
+        _SUBSCRIPTION,
         "            self._mailbox.withdraw(self._envelope)\n",
         "            pass\n",
         tests=("tests/actors/test_watch.py",),
@@ -545,9 +548,9 @@ MUTANTS: Final = (
     Mutant(
         "timers of a turn that failed run",
         (),
-        "greenroom.actors._outbox",
-        "    if cell.is_busy:\n        outbox_of(cell).timers",
-        "    if False:\n        outbox_of(cell).timers",
+        _TURN,
+        '        if self.envelope is not None:\n            self.outbox_for("ctx.send_after()")',
+        '        if False:\n            self.outbox_for("ctx.send_after()")',
         tests=("tests/actors/test_send_timer.py",),
     ),
     Mutant(
@@ -562,7 +565,7 @@ MUTANTS: Final = (
         "a cancelled timer still delivers what waits",
         (),
         "greenroom.actors._send_timer",
-        "            self._cell.mailbox.withdraw(envelope, parent=self._cell.here())\n",
+        "            self._mailbox.withdraw(envelope, parent=self._here())\n",
         "            pass\n",
         tests=("tests/actors/test_send_timer.py",),
     ),

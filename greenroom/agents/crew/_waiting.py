@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import trio
 
-from greenroom.actors import Link
+from greenroom.actors import Subscription
 from greenroom.agents._state import AgentState
 from greenroom.agents.crew._orders import Member
 
@@ -28,7 +28,7 @@ async def wait_linked(
     task, context = member.task, caller.context
     assert context is not None
     assert member.ref is not None
-    link: Link = context.turn.link(member.ref)
+    link: Subscription = context.turn.link(member.ref)
     try:
         with trio.move_on_after(limit_s):
             await task.wait_released()
