@@ -14,7 +14,7 @@ import trio
 
 from greenroom.cli._page import Page, counted
 from greenroom.core import SystemClock, UsageError
-from greenroom.core.sources import Kind, find_places
+from greenroom.core.sources import Diagnostic, Kind, find_places
 from greenroom.session import SettingSource, SweepReport, load_settings, sweep_runs
 from greenroom.store import CLEANUP_PERIOD_DAYS, RetentionSettings, Verdict
 from greenroom.terminal import note, typed
@@ -63,11 +63,7 @@ def sweep_command(
             raise UsageError(f"{flag} must be at least {least}, got {number}")
     # How long runs are kept counts in any project; a mistake in the file of one must not keep them from being removed.
     found = load_settings(find_places(Path.cwd()), SettingSource, is_trusted=True, is_lenient=True)
-    unclear = [
-        diagnostic
-        for diagnostic in found.diagnostics
-        if diagnostic.kind is Kind.BROKEN or any(key in diagnostic.text for key in _PERIODS)
-    ]
+    unclear = [problem for problem in found.diagnostics if _may_hide_period(problem)]
     if unclear and days is None:
         raise UsageError(f"{unclear[0]}; nothing is removed: correct it, or say --days")
     for diagnostic in found.diagnostics:
@@ -133,6 +129,11 @@ def _became(one: Release) -> str:
 
 def _fact(one: Release) -> dict[str, str]:
     return {"path": str(one.worktree.path), "branch": one.worktree.branch, "fate": one.fate.value, "why": one.why}
+
+
+def _may_hide_period(problem: Diagnostic) -> bool:
+    """Return True if a file that was not understood may say how long runs are kept."""
+    return problem.kind is Kind.BROKEN or any(key in problem.text for key in _PERIODS)
 
 
 def _first(*values: Any) -> Any:
