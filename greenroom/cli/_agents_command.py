@@ -1,7 +1,7 @@
-"""The commands `greenroom agents list | show | check`: which agents there are here, and what is wrong with their files.
+"""The commands `greenroom agents list | show | check`: the agents of a project, and the problems in their files.
 
-Rule 1: it only reads, and runs nothing that a definition names. Rule 2: exit codes are 0, 1 for an agent that is not there
-or a file that should be changed, 2 for a mistake in the command. Rule 3: what `--json` prints keeps its keys.
+It only reads, and runs nothing that a definition names. Exit codes are 0, 1 for an agent that is not there or a file that
+should be changed, 2 for a mistake in the command. What `--json` prints keeps its keys.
 """
 
 from __future__ import annotations
@@ -172,9 +172,9 @@ def _parsed(agents: str | None) -> dict[str, Any] | None:
     try:
         values = orjson.loads(agents)
     except orjson.JSONDecodeError as error:
-        raise UsageError(f"--agents is no JSON (column {error.colno}: {error.msg})") from None
+        raise UsageError(f"--agents is not valid JSON (column {error.colno}: {error.msg})") from None
     if not isinstance(values, dict):
-        raise UsageError("--agents has to be a JSON object of definitions by their names")
+        raise UsageError("--agents must be a JSON object of definitions by their names")
     return values
 
 
@@ -219,7 +219,7 @@ def _unknown(one: AgentDefinition) -> Iterator[Diagnostic]:
         if name in _ELSEWHERE:
             yield say(f"names the tool {name!r}, which no session here has{_INSTEAD.get(name, '')}")
         elif name not in known and not name.startswith("mcp__") and traits_of(name) == ToolTraits():
-            yield say(f"names the tool {name!r}, which is no built-in one; check its name")
+            yield say(f"names the tool {name!r}, which is not built in; check its name")
     if one.model != INHERIT and family_of(one.model) is None:
         yield say(f"names the model {one.model!r}, which is none of Claude's; check its name")
 

@@ -1,8 +1,8 @@
-"""The commands `greenroom mcp list | login | logout`: which MCP servers there are here, how they stand, and logins in a browser.
+"""The commands `greenroom mcp list | login | logout`: the MCP servers of a project, their status, and logins in a browser.
 
-Rule 1: what a project's own files name is neither started nor asked without `--trust`. Rule 2: exit codes are 0, 1 for a
-server that is not there or a login that came to nothing, 2 for a mistake in the command. Rule 3: what `--json` prints keeps its
-keys, and no secret is printed.
+What a project's own files name is neither started nor asked without `--trust`. Exit codes are 0, 1 for a server that is not
+there or a login that came to nothing, 2 for a mistake in the command. What `--json` prints keeps its keys, and no secret is
+printed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ T = TypeVar("T")
 DONE: Final = 0
 NOT_DONE: Final = 1
 _WAIT_S: Final = 60.0
-"""How long servers are waited for; what is not connected then is told as it stands."""
+"""Seconds to wait for servers to connect."""
 
 Given = Annotated[list[str] | None, Parameter(name="--mcp-config")]
 PluginDirs = Annotated[list[Path] | None, Parameter(name="--plugin-dir")]
@@ -177,7 +177,7 @@ def logout_command(
 
 @attrs.frozen
 class _Here:
-    """What the files of the current folder say."""
+    """The servers that the files of the current folder define."""
 
     found: FoundServers
     places: Places
@@ -221,7 +221,7 @@ def _named(name: str, found: FoundServers) -> ServerConfig | None:
         return config
     about = next((diagnostic for diagnostic in found.diagnostics if f"{name!r}" in diagnostic.text), None)
     known = ", ".join(sorted(config.name for config in configs)) or "none"
-    text = str(about) if about else f"there is no MCP server {name!r} here; there is: {known}"
+    text = str(about) if about else f"unknown MCP server {name!r}; expected one of: {known}"
     complain(text + ("; --trust does that here" if text.endswith(" first") else ""), code=NOT_DONE)
     return None
 

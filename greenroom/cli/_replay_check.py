@@ -1,4 +1,4 @@
-"""The answer to `greenroom replay --check`."""
+"""The answers to `greenroom replay --check` and `--diff`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from greenroom.cli._replay_table import rows
 from greenroom.terminal import printable
 from greenroom.trace import (
     CHECKS,
+    Divergence,
     Fold,
     JournalText,
     check_journal,
+    diff_runs,
     find_slowness,
     full_actors,
     has_ended,
@@ -105,3 +107,31 @@ def _slow(found: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield f"slow: {printable(line['text'])} (event {line['seq']})"
     if left:
         yield f"  ... {left:,} more; --json has all"
+
+
+def compared(left: JournalText, right: JournalText, *, names: tuple[str, str]) -> tuple[Page, bool]:
+    """Compare two runs, called as their reader called them; returns what to say, and whether they are the same."""
+    found = diff_runs(left.entries, right.entries)
+    facts = {
+        "left": left.header.run,
+        "right": right.header.run,
+        "is_same": found is None,
+        "divergence": None if found is None else attrs.asdict(found),
+    }
+    if found is None:
+        lines = [f"the same: {counted(len(left.entries), 'event')}, times and ids apart"]
+    else:
+        lines = list(_divergence_lines(found, names))
+    return Page(facts=facts, lines=lines), found is None
+
+
+def _divergence_lines(found: Divergence, names: tuple[str, str]) -> Iterator[str]:
+    yield f"different: the first divergence is event {found.place} of {found.actor}"
+    yield f"- {printable(names[0])}, {'event ' + str(found.left_seq) if found.left_seq else 'no such event'}"
+    yield f"+ {printable(names[1])}, {'event ' + str(found.right_seq) if found.right_seq else 'no such event'}"
+    yield ""
+    for same in found.context:
+        yield f"  {printable(same)}"
+    for sign, text in (("-", found.left), ("+", found.right)):
+        if text:
+            yield f"{sign} {printable(text)}"

@@ -61,7 +61,7 @@ def _lines(journal: JournalText, world: World, chosen: AbstractSet[str] | None) 
 
 
 def _fits(subject: Any, chosen: AbstractSet[str] | None) -> bool:
-    """Whether a subject is, or belongs to, one of the chosen actors."""
+    """Return True if a subject is, or belongs to, one of the chosen actors."""
     return chosen is None or not chosen.isdisjoint(subject if isinstance(subject, tuple) else (subject,))
 
 

@@ -1,8 +1,8 @@
-"""How long a headless run stays for its background tasks after the answer, and what it gives up when it leaves.
+"""The time that a headless run waits for its background tasks after the answer.
 
-Rule 1 (agents 6.70, 19.9): agents in the background are waited for, up to a ceiling, and calls of MCP servers too, as somebody
-waits for their results; when none runs any more, commands get a few seconds. Rule 2: the ceiling never cuts a turn of the main agent, and what keeps starting itself anew does not move it.
-Rule 3 (RC-36): what is given up at the ceiling is named.
+Agents in the background are waited for, up to a ceiling, and calls of MCP servers too, as somebody waits for their results;
+when none runs any more, commands get a few seconds. The ceiling never cuts a turn of the main agent, and what keeps
+starting itself anew does not move it. What is given up at the ceiling is named.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ END_S: Final = 10.0
 @final
 @attrs.frozen(kw_only=True)
 class Moment:
-    """How things stand after the answer."""
+    """A snapshot after the answer."""
 
     now_s: float
     is_busy: bool = False
-    """Whether the main agent takes a turn, or something is on its way to it."""
+    """True if the main agent takes a turn, or something is on its way to it."""
     agents: int = 0
-    """How many run; calls of MCP servers in the background count as such."""
+    """Number of agents that run; calls of MCP servers in the background are counted as agents."""
     shells: int = 0
-    """How many commands run in the background."""
+    """Number of commands that run in the background."""
 
 
 def latest_s(moment: Moment, *, answered_s: float, alone_s: float, ceiling_s: float) -> float | None:
@@ -75,7 +75,7 @@ def read_ceiling(environ: Mapping[str, str] | None = None) -> float:
     if not text:
         return CEILING_S
     if not (text.isascii() and text.isdigit()):
-        raise UsageError(f"{CEILING_VARIABLE} has to be a number of milliseconds, 0 for no limit, not {text!r}")
+        raise UsageError(f"{CEILING_VARIABLE} must be a number of milliseconds, 0 for no limit, got {text!r}")
     return int(text) / 1000 or math.inf
 
 

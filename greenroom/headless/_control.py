@@ -1,8 +1,8 @@
-"""A headless run that a program talks to while it lasts: prompts, requests and answers on standard input (agents 13C).
+"""A headless run that a program talks to while it lasts: prompts, requests and answers on standard input.
 
-Rule 1: lines are taken up in their order; what a request changes has changed when its answer is written. Rule 2: what is said
-during a turn goes into the session's queue; else it begins one. Rule 3: when standard input ends, what is asked is refused,
-and the run ends as any other does. Rule 4: a line that cannot be used is said to be so, and ends nothing.
+Lines are taken up in their order; what a request changes has changed when its answer is written. What is said during a turn
+goes into the session's queue; else it begins one. When standard input ends, what is asked is refused, and the run ends as
+any other does. A line that cannot be used is said to be so, and ends nothing.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Host:
         self._calls: dict[str, _Call] = {}
         self._servers = HostedServers(self._ask)
         self._said: dict[str, UserSaid] = {}
-        """What the program said during turns, by our own ids."""
+        """Messages that the program sent during turns, by our own ids."""
         self._put, self.prompts = trio.open_memory_channel[UserSaid](float("inf"))
         self._is_at_end = False
         self._was_initialized = False
@@ -234,7 +234,7 @@ class Host:
         try:
             if handler is None:
                 raise UsageError(
-                    f"there is no control request {asked.subtype!r}; there are {', '.join(sorted(_REQUESTS))}"
+                    f"unknown control request {asked.subtype!r}; expected one of: {', '.join(sorted(_REQUESTS))}"
                 )
             answer = success(asked.id, await handler(self, session, asked.values))
         except GreenroomError as error:
@@ -249,10 +249,10 @@ class Host:
     async def _initialize(self, session: Session, values: Mapping[str, Any]) -> Line:
         agents = values.get("agents") or {}
         if not isinstance(agents, Mapping):
-            raise UsageError("agents has to be an object of definitions by their names")
+            raise UsageError("agents must be an object of definitions by their names")
         groups = values.get("hooks") or {}
         if not isinstance(groups, Mapping):
-            raise UsageError("hooks have to be an object: {event: [{matcher, hookCallbackIds}]}")
+            raise UsageError("hooks must be an object: {event: [{matcher, hookCallbackIds}]}")
         parsed = parse_callbacks(groups, HookSource("initialize", SourceKind.HOST), self._call_back)
         if parsed.problems:
             raise UsageError("; ".join(map(str, parsed.problems)))
@@ -375,7 +375,7 @@ class Host:
         return call.answer
 
     async def _call_back(self, callback: str, told: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Let the program look at a moment of the session; cancelled, it is told that it need not.
+        """Call a hook of the program; if cancelled, the request is withdrawn.
 
         Raises:
             HandlerFailed: It has gone, or says that it cannot.

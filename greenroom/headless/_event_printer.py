@@ -56,14 +56,14 @@ class AwaitedTurn:
     """A turn whose return value is awaited."""
 
     counts: Counts | None = None
-    """What was used when the turn had ended; None until then."""
+    """The usage at the end of the turn; None until then."""
     is_printed: trio.Event = attrs.field(factory=trio.Event)
 
 
 @final
 @attrs.define
 class _MainTurn:
-    """What the main agent has said and heard in its current turn."""
+    """The messages of the current turn of the main agent."""
 
     first: Appended | None = None
     """The message that the turn began with; None before that."""
@@ -71,7 +71,7 @@ class _MainTurn:
     unseen: Appended | None = None
     """A message that hooks look at before it is shown, as it was appended."""
     texts: list[tuple[str, str]] = attrs.field(factory=list)
-    """What the agent said since the last awaited turn began, each with what was shown of it."""
+    """Texts of the agent since the last awaited turn began, each with the text that was shown."""
 
 
 @final
@@ -101,7 +101,7 @@ class EventPrinter:
         said_of: Callable[[str], UserSaid | None] | None = None,
     ) -> None:
         self.ending: Ending | None = None
-        """How the latest turn of a prompt ended; None if none has, or a request to terminate cut it."""
+        """The ending of the latest turn of a prompt; None if none has ended, or a request to terminate cut it."""
         self.noticed: list[str] = []
         """Notices that were printed; long texts only as far as they were."""
         self.meter = Meter(session.main.id)

@@ -218,7 +218,7 @@ def _tell_of_problems(session: Session, options: HeadlessOptions) -> frozenset[s
         note(f"the agent works in the worktree {typed(session.worktree)}; it stays there when the run has ended")
     every = [tool.name for tool in (*STANDARD_TOOLS, *AGENT_TOOLS, *WORKTREE_TOOLS)]
     for name in unknown_tools(options.named_rules, [*every, *session.tools]):
-        note(f"there is no tool {name!r} here; the rule about it has no effect")
+        note(f"unknown tool {name!r}; the rule about it has no effect")
     return problems
 
 

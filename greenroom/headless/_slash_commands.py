@@ -1,8 +1,4 @@
-"""What a person may call by `/name` in a headless run: the skills, the prompts of MCP servers, `/compact` and `/add-dir` (agents 4.41,
-13.30).
-
-Must not know: how any of them is run.
-"""
+"""The commands that a user may call by `/name` in a headless run: skills, the prompts of MCP servers, `/compact` and `/add-dir`."""
 
 from __future__ import annotations
 
@@ -37,11 +33,11 @@ class OwnCall:
 
     name: str
     said: str
-    """What stands behind the name; empty for nothing."""
+    """The text after the name; empty if there is none."""
 
     @property
     def path(self) -> str:
-        """What stands there, as a path: no shell has read its `~`, which stays where there is no such user."""
+        """The text after the name as a path, with `~` expanded; an unknown user leaves it as it is."""
         return os.path.expanduser(self.said)  # noqa: PTH111 - that of `Path` is an error then
 
 

@@ -1,7 +1,6 @@
-"""What a headless run has used: counted from the events of its session, as they are recorded.
+"""The usage of a headless run, counted from the events of its session.
 
-Rule 1: it only counts; it is a listener of the recorder and neither waits nor fails.
-Must not know: the clock, the disk, how counts are shown.
+It only counts; it is a listener of the recorder and neither waits nor fails.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Meter:
         self.rounds = 0
         """Model requests of the main agent in its current or last turn."""
         self.was_in_tools = False
-        """Whether the main agent's last step was a tool call, and not a model request."""
+        """True if the main agent's last step was a tool call, and not a model request."""
         self.stop_reason = ""
         """Why the main agent's model stopped last."""
         self.usage = Usage()

@@ -1,4 +1,4 @@
-"""What keys do to a session: the same calls as a program makes, each with a line that says what came of it."""
+"""The actions of keys: the same calls that a program makes, each with a line about its result."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The live view: a picture of the swarm, redrawn in place, with news that scroll by above it and keys that act on it.
 
-Rule 1: everything is drawn on the Trio thread, at most 8 times a second. Rule 2: what a key does goes through the same calls as
-a program's, and is on record as those are.
+Everything is drawn on the Trio thread, at most 8 times a second. What a key does goes through the same calls as a
+program's, and is on record as those are.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class LiveView:
 
     @property
     def can_answer(self) -> bool:
-        """Whether somebody can say here whether a call may run."""
+        """True if somebody can say here whether a call may run."""
         return self._keyboard is not None
 
     def begin(self, opening: Opening) -> None:

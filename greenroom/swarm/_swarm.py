@@ -1,7 +1,7 @@
-"""The command `greenroom swarm`: a lead and its mates work on a folder and leave a report.
+"""The command `greenroom swarm`: a lead and its teammates work on a folder and leave a report.
 
-Rule 1: what the user got wrong is said before anything starts or is written. Rule 2: nothing is written into the folder
-that is surveyed. Rule 3: whatever ends it, the run folder can be replayed.
+What the user got wrong is said before anything starts or is written. Nothing is written into the folder that is surveyed.
+Whatever ends it, the run folder can be replayed.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ PLAYBOOK_SETTINGS: Final = {"compaction": {"auto": False}}
 
 @attrs.frozen(kw_only=True)
 class SwarmOptions:
-    """What the command line said."""
+    """The options of the command line."""
 
     path: Path
     task: str = ""
@@ -98,7 +98,7 @@ class PlannedMate:
     name: str
     definition: AgentDefinition
     prompt: str
-    """What it is told first; empty: it waits for an item."""
+    """The first prompt; empty if it waits for an item."""
     restart: Restart
 
 
@@ -112,13 +112,13 @@ class Plan:
     lead: AgentDefinition
     mates: tuple[PlannedMate, ...]
     prompt: str
-    """What the lead is told."""
+    """The prompt of the lead."""
     tools: tuple[Tool, ...]
 
 
 @attrs.define
 class _Run:
-    """What is known of a run once its session is closed."""
+    """The facts about a run after its session has closed."""
 
     folder: Path | None = None
     """None: it never began."""
@@ -224,7 +224,7 @@ def checked_folder(path: Path) -> Path:
 
 
 def is_playbook(options: SwarmOptions) -> bool:
-    """Whether the rule-based model is meant: by name, or because there is no key."""
+    """Return True if the rule-based model is meant: by name, or because there is no key."""
     return options.model == PLAYBOOK or (not options.model and not os.environ.get(KEY))
 
 
@@ -241,7 +241,7 @@ def chosen_model(options: SwarmOptions, recipe: Recipe) -> Model:
     name = options.model or DEFAULT_CLAUDE_MODEL
     if not name.startswith("claude-"):
         raise UsageError(
-            f"there is no model {name!r}; there are {PLAYBOOK!r} and Claude's, such as {DEFAULT_CLAUDE_MODEL!r}"
+            f"unknown model {name!r}; expected a Claude model such as {DEFAULT_CLAUDE_MODEL!r}, or {PLAYBOOK!r}"
         )
     if not os.environ.get(KEY) and not os.environ.get("ANTHROPIC_AUTH_TOKEN"):
         raise UsageError(f"the model {name!r} needs a key: set {KEY}, or use --model {PLAYBOOK}")

@@ -1,6 +1,6 @@
-"""What every view of a swarm can do, and the two that write lines: for people, and as JSON.
+"""The interface of all views of a swarm, and the two views that print lines: for people, and as JSON.
 
-Rule 1: a view only reads. Rule 2: a reader that went away ends the work, and nothing else does.
+A view only reads. A reader that went away ends the work, and nothing else does.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from greenroom.teams import Team
 
 LOOK_S: Final = 1.0
-"""How often a log looks who waits for a model."""
+"""Seconds between two looks at who waits for a model."""
 
 
 @attrs.frozen(kw_only=True)
 class Opening:
-    """What is known before anything starts."""
+    """The facts known before anything starts."""
 
     model: str
     is_rule_based: bool
@@ -47,12 +47,12 @@ class Opening:
 
 @attrs.frozen(kw_only=True)
 class Summary:
-    """How a swarm ended."""
+    """The ending of a swarm."""
 
     state: str
     """`done`, `incomplete`, `stopped` or `failed`."""
     report: str
-    """Where the report is; empty where there is none."""
+    """The path of the report; empty if there is none."""
     run_folder: str
     replay: str
     """The command that replays the run."""
@@ -76,7 +76,7 @@ class View(Protocol):
 
     @property
     def can_answer(self) -> bool:
-        """Whether somebody can say here whether a call may run."""
+        """True if somebody can say here whether a call may run."""
         ...
 
     def begin(self, opening: Opening) -> None:

@@ -155,8 +155,8 @@ def test_check_looks_into_hooks_rules_and_servers(agents: Agents) -> None:
     code, out = agents("check")
 
     assert code == 1
-    assert "'parts': hooks.Nope: there is no event of this name" in out
-    assert "'parts': hooks.PreToolUse[0].hooks[0].command: is missing" in out
+    assert "'parts': hooks.Nope: unknown event" in out
+    assert "'parts': hooks.PreToolUse[0].hooks[0].command: must be a non-empty string and is missing" in out
     assert "'parts': disallowedTools: 'Bash('" in out
     assert "'parts': server 'x' has the command 3" in out
     assert "2 agents, 4 problems to repair" in out

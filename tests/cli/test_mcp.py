@@ -214,7 +214,7 @@ def test_a_server_that_wants_no_login_or_is_not_there_is_said_so(mcp: Mcp) -> No
     assert gone == 1
     assert error.startswith("greenroom: login failed for the MCP server 'gone': it cannot be reached")
     assert nobody == 1
-    assert mcp.error == "greenroom: there is no MCP server 'nobody' here; there is: free, gone\n"
+    assert mcp.error == "greenroom: unknown MCP server 'nobody'; expected one of: free, gone\n"
 
 
 def test_ctrl_c_in_the_middle_of_a_login_ends_it_without_a_trace(mcp: Mcp, tmp_path: Path) -> None:
@@ -228,5 +228,5 @@ def test_ctrl_c_in_the_middle_of_a_login_ends_it_without_a_trace(mcp: Mcp, tmp_p
             _, error = process.communicate(timeout=BOUND_S)
 
     assert process.returncode == 130
-    assert error == "greenroom: note: SIGINT: stopping; once more to kill what runs\n"
+    assert error == "greenroom: note: SIGINT: stopping; repeat to kill what runs\n"
     assert not (tmp_path / "home").exists()

@@ -182,7 +182,7 @@ def test_13_4_a_tool_that_is_disallowed_is_not_offered(place: Place) -> None:
     names = {tool["name"] for tool in request.body["tools"]}
     assert "Bash" not in names
     assert "Write" in names
-    assert done.err == "greenroom: note: there is no tool 'Raed' here; the rule about it has no effect\n"
+    assert done.err == "greenroom: note: unknown tool 'Raed'; the rule about it has no effect\n"
 
 
 def test_13_40_rules_add_up_and_the_first_model_wins(place: Place) -> None:
@@ -286,8 +286,8 @@ def test_13_4_a_fork_can_have_a_chosen_id(place: Place) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("--session-id", "mine"), "--session-id has to be a UUID in small letters, such as"),
-        (("--session-id", UUID.upper()), "has to be a UUID in small letters"),
+        (("--session-id", "mine"), "--session-id must be a lowercase UUID, such as"),
+        (("--session-id", UUID.upper()), "must be a lowercase UUID"),
         (("--session-id", UUID, "--resume", "last"), "leave out --resume, or add --fork-session"),
         (("--session-id", UUID), f"the session id {UUID} is in use"),
     ],
@@ -319,7 +319,7 @@ def test_2_24_a_resumed_run_keeps_its_agent(place: Place) -> None:
     assert "criticize" not in second
     assert len(plain.body["tools"]) > 1
     assert kept.err == ""
-    assert "goes on with the default agent: no agent is called 'critic'" in gone.err
+    assert "resuming with the default agent: no agent is called 'critic'" in gone.err
 
 
 # --- 13A: signals and resume ----------------------------------------------------------------------------------------------

@@ -216,7 +216,7 @@ def test_a_ceiling_that_is_no_number_is_refused_before_anything_begins(place: Pl
     done, _ = place.run([], "Go.")
 
     assert (done.code, done.out) == (2, "")
-    assert done.err == f"greenroom: {CEILING_VARIABLE} has to be a number of milliseconds, 0 for no limit, not 'ten'\n"
+    assert done.err == f"greenroom: {CEILING_VARIABLE} must be a number of milliseconds, 0 for no limit, got 'ten'\n"
 
 
 def test_1_88_text_for_sub_agents_goes_behind_what_they_are_told_and_not_to_main(place: Place) -> None:
@@ -251,7 +251,7 @@ def test_a_tool_that_there_is_not_is_refused(place: Place) -> None:
     done, _ = place.run([], "Go.", "--tools", "Reed")
 
     assert done.code == 2
-    assert "--tools: there is no tool 'Reed'; there are Agent, Bash," in done.err
+    assert "--tools: unknown tool 'Reed'; expected one of: Agent, Bash," in done.err
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -67,8 +67,8 @@ def test_13_5_a_refusal_of_the_tool_is_told_and_listed(place: Place) -> None:
     [
         ("yes", "its answer is no JSON object"),
         ("[1]", "its answer is no JSON object"),
-        ('{"behavior": "perhaps"}', '"behavior" has to be "allow" or "deny", not \'perhaps\''),
-        ('{"behavior": "allow", "updatedInput": 3}', "updatedInput has to be an object"),
+        ('{"behavior": "perhaps"}', '"behavior" must be "allow" or "deny", got \'perhaps\''),
+        ('{"behavior": "allow", "updatedInput": 3}', "updatedInput must be an object"),
         ("fail", "Error executing tool decide"),
         ("die", "it was lost while it ran decide"),
     ],
@@ -109,7 +109,7 @@ def test_a_name_that_no_tool_has_is_misuse(place: Place, name: str) -> None:
     done, _ = place.run([], "Go.", "--permission-prompt-tool", name)
 
     assert (done.code, done.out) == (2, "")
-    assert "--permission-prompt-tool has to be stdio, or the tool of an MCP server" in done.err
+    assert "--permission-prompt-tool must be stdio, or the tool of an MCP server" in done.err
 
 
 async def test_13_5_a_tool_that_does_not_answer_in_time_refuses_and_is_cancelled(

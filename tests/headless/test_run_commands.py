@@ -172,7 +172,7 @@ def test_10_20_continue_goes_on_with_the_last_run(place: Place) -> None:
 
     done, _ = place.run([], "Go.", "--continue", "--resume", "last")
     assert (done.code, done.err.count("\n")) == (2, 1)
-    assert "leave out one of them" in done.err
+    assert "cannot be combined" in done.err
 
 
 def test_10_20_there_has_to_be_a_run_to_go_on_with(place: Place) -> None:

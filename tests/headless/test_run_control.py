@@ -100,9 +100,9 @@ def test_13_1_a_message_of_the_user_is_text_or_blocks_of_text(content: object, t
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        (b"{", "it is no JSON"),
-        (b"[]", "it has to be a JSON object"),
-        (b'{"type": "usr"}', "there is no message of type 'usr'"),
+        (b"{", "the line is not valid JSON"),
+        (b"[]", "the line must be a JSON object"),
+        (b'{"type": "usr"}', "unknown message type 'usr'"),
         (b'{"type": "user", "message": {"content": [{"type": "image"}]}}', 'needs "content"'),
         (b'{"type": "user", "message": {"content": " "}}', "blank"),
         (b'{"type": "control_request", "request": {}}', "needs a request_id"),
@@ -248,7 +248,7 @@ def test_13_1_prompts_come_on_standard_input_and_each_has_its_result(place: Plac
         code, err = talk.close()
 
     assert code == 0
-    assert err == "greenroom: standard input, line 2: it is no JSON (invalid literal, expected 'null')\n"
+    assert err == "greenroom: standard input, line 2: the line is not valid JSON (invalid literal, expected 'null')\n"
     assert [texts_of(request) for request in requests] == [["First."], ["Second."]]
     assert talk.heard[0]["subtype"] == "init"
 
@@ -293,7 +293,7 @@ def test_13_23_initialize_says_what_there_is(place: Place) -> None:
     assert "pending_permission_requests" not in said
     assert (again["response"]["pending_permission_requests"], again["response"]["background_tasks"]) == ([], [])
     assert unknown["subtype"] == "error"
-    assert "there is no control request 'dance'; there are initialize, interrupt," in unknown["error"]
+    assert "unknown control request 'dance'; expected one of: initialize, interrupt," in unknown["error"]
 
 
 def test_9_14_an_interrupt_has_its_receipt_before_the_result_and_what_is_queued_is_taken_up_next(place: Place) -> None:

@@ -315,11 +315,11 @@ def test_13_21_what_cannot_be_done_says_why_and_changes_nothing(place: Place) ->
 
     assert (code, before) == (0, [])
     assert [one["error"] for one in wrong] == [
-        "sdkMcpServers has to be a list of names",
-        "sdkMcpServers has to be a list of names",
+        "sdkMcpServers must be a list of names",
+        "sdkMcpServers must be a list of names",
         "an MCP server must have a name",
         "the name 'greenroom' of an MCP server is reserved; use another one",
-        "there is no MCP server 'other' of the program; there are: tiny",
+        "unknown MCP server 'other' of the program; expected one of: tiny",
         "mcp_message needs a server_name, and a message that is an object",
         "the message must be a JSON-RPC message of the protocol",
     ]

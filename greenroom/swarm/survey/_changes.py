@@ -1,7 +1,7 @@
 """The changes that a review is about: asked of git before anything starts, told to the lead, and read back from there.
 
-Rule 1: git is only asked; nothing in the repository changes, its index and locks included. Rule 2: what `describe` writes,
-`parse_changes` reads, whatever stands around it.
+Git is only asked; nothing in the repository changes, its index and locks included. What `describe` writes, `parse_changes`
+reads, whatever stands around it.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class ChangedFile:
     is_deleted: bool = False
 
     def has(self, line: int) -> bool:
-        """Whether a line is new."""
+        """Return True if a line is new."""
         return self.spans is None or any(first <= line <= last for first, last in self.spans)
 
     def touches(self, first: int, last: int) -> bool:
-        """Whether one of a range of lines is new."""
+        """Return True if one of a range of lines is new."""
         return self.spans is None or any(one <= last and first <= other for one, other in self.spans)
 
 
 @attrs.frozen
 class Changes:
-    """What changed, and against what."""
+    """The changes, and the base that they are compared with."""
 
     what: str
     files: tuple[ChangedFile, ...]

@@ -1,7 +1,6 @@
-"""What the text of a document shows: links of Markdown to files beside it, and what packaging says and lacks.
+"""Facts about documents: links of Markdown to local files, and what packaging metadata declares and lacks.
 
-Rule 1: code, comments and whatever a template fills in are no links. Rule 2: whether a file is there, the lead knows.
-Must not know: where the text came from; whether it is all of the file is passed in.
+Code, comments and whatever a template fills in are no links. Whether a file is there, the lead knows.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _AT_LINE: Final = re.compile(r"\(at line (\d+)")
 
 
 def is_document(path: str) -> bool:
-    """Whether a file is one that is read for its links, or for what it says of packaging."""
+    """Return True if a file is one that is read for its links, or for what it says of packaging."""
     pure = PurePosixPath(path)
     is_text = pure.suffix.lower() in {".md", ".markdown"} and not is_test(path) and "{" not in path
     return is_text or path == PROJECT

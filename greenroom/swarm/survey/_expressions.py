@@ -1,7 +1,4 @@
-"""Checks of expressions: comparisons, dicts, f-strings.
-
-Must not know: the rest of the file.
-"""
+"""Checks of expressions: comparisons, dicts, f-strings."""
 
 from __future__ import annotations
 
@@ -47,5 +44,5 @@ def check_f_string(node: ast.JoinedStr, _: Around) -> Iterator[Spot]:
 
 
 def _means_equality(around: Around) -> bool:
-    """Whether `==` asks what it seems to ask: a test may try it on purpose, some libraries build a query from it."""
+    """Return True if `==` asks what it seems to ask: a test may try it on purpose, some libraries build a query from it."""
     return not around.file.is_test and around.file.libraries.isdisjoint(_OVERLOADING)

@@ -1,7 +1,7 @@
-"""What mates find out, and the form in which they report it: a line for people, then one JSON line per fact.
+"""The facts that teammates find, and their report format: a line for people, then one JSON line per fact.
 
-Rule 1: a report that was cut or wrapped gives the facts that are whole. Rule 2: every list is capped, and the count of
-all is there beside it.
+A report that was cut or wrapped gives the facts that are whole. Every list is capped, and the count of all is there beside
+it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Spotted:
 
 @attrs.frozen(kw_only=True)
 class FileFacts:
-    """What there is to say about one file."""
+    """The facts about one file."""
 
     path: str
     lines: int = 0
@@ -85,14 +85,14 @@ class FileFacts:
     accepted_count: int = 0
     """Patterns on lines that carry a `noqa` or `nosec`: somebody has looked at them."""
     imports: tuple[str, ...] = ()
-    """What it imports, or names in a text as if to import it."""
+    """The modules that it imports, or names in a text as if to import them."""
     problem: str = ""
     """Why it was not analysed, or not wholly."""
 
 
 @attrs.frozen(kw_only=True)
 class TextFacts:
-    """What there is to say about a document: Markdown, or `pyproject.toml`."""
+    """The facts about a document: Markdown, or `pyproject.toml`."""
 
     path: str
     lines: int = 0
@@ -115,7 +115,7 @@ class Hit:
 
 @attrs.frozen(kw_only=True)
 class SearchFacts:
-    """What one search found."""
+    """The result of one search."""
 
     label: str
     hits: tuple[Hit, ...] = ()

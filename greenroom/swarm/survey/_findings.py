@@ -1,8 +1,7 @@
 """The findings of a survey: what the mates spotted, and what can be told only with the whole tree in view.
 
-Rule 1: the order is that of the table of kinds; within a kind the product comes before its tests, then paths and lines.
-Rule 2: where the listing is cut, nothing is said about files that are not there.
-Must not know: how findings are written.
+The order is that of the table of kinds; within a kind the product comes before its tests, then paths and lines. Where the
+listing is cut, nothing is said about files that are not there.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class Finding:
     path: str
     line: int
     text: str = ""
-    """What to show beside the place: a line of the file, as a rule."""
+    """The text to show beside the place: usually a line of the file."""
 
     @property
     def weight(self) -> int:
@@ -67,7 +66,7 @@ def _spotted(survey: Survey) -> Iterator[Finding]:
 
 
 def _is_module(path: str, name: str, tree: frozenset[str]) -> bool:
-    """Whether a name that a package lists is one of its modules, in whatever language."""
+    """Return True if a name that a package lists is one of its modules, in whatever language."""
     pure = PurePosixPath(path)
     if pure.stem != "__init__":
         return False

@@ -1,7 +1,4 @@
-"""Checks of functions: their defaults, how deep they go, whether a test tests.
-
-Must not know: the rest of the file.
-"""
+"""Checks of functions: their defaults, how deep they go, whether a test tests."""
 
 from __future__ import annotations
 
@@ -142,7 +139,7 @@ def _is_remark(node: ast.stmt) -> bool:
 
 
 def _does_nothing(node: ast.stmt) -> bool:
-    """Whether a statement can neither fail nor have an effect."""
+    """Return True if a statement can neither fail nor have an effect."""
     match node:
         case ast.Assign(value=ast.Constant()) | ast.AnnAssign(value=ast.Constant() | None):
             return True

@@ -1,7 +1,6 @@
 """Items of the board: which files to read, what to search for; written for people and models, and read back.
 
-Rule 1: what `describe` writes, `parse_item` reads, whatever stands around it.
-Must not know: the board.
+What `describe` writes, `parse_item` reads, whatever stands around it.
 """
 
 from __future__ import annotations
@@ -46,13 +45,13 @@ class Search:
 
 @attrs.frozen(kw_only=True)
 class Item:
-    """What one mate does in one go."""
+    """The work of one teammate in one turn."""
 
     subject: str
     files: tuple[FileToRead, ...] = ()
     searches: tuple[Search, ...] = ()
     head: str = ""
-    """What is asked, where that is not what the files themselves suggest. It is not read back."""
+    """The request, if it is not the one that the files suggest. It is not parsed."""
 
 
 def describe(item: Item) -> str:

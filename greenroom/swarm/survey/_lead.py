@@ -1,7 +1,7 @@
 """The playbook of a lead: look at the folder, put items on the board, gather the findings, write the report.
 
-Rule 1: between two messages it waits by ending its turn. Rule 2: the report is written when every item is completed and
-every finding is here, or when it is told that nothing more will come.
+Between two messages it waits by ending its turn. The report is written when every item is completed and every finding is
+here, or when it is told that nothing more will come.
 """
 
 from __future__ import annotations

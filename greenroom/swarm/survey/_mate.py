@@ -1,7 +1,7 @@
 """The playbook of a mate: read and search what the item names, report, be done.
 
-Rule 1: what has been done is what the conversation shows since the item came in. Rule 2: the item is completed first
-and reported right after, in one answer: the lead looks at the board when the message arrives.
+What has been done is what the conversation shows since the item came in. The item is completed first and reported right
+after, in one answer: the lead looks at the board when the message arrives.
 """
 
 from __future__ import annotations

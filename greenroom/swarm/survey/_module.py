@@ -1,6 +1,6 @@
 """Checks of a whole file or class: names defined twice, `__all__`, coroutines that nobody awaits.
 
-Rule 1: where names come from somewhere that cannot be seen (`import *`, `globals()`, `__getattr__`), nothing is said.
+Where names come from somewhere that cannot be seen (`import *`, `globals()`, `__getattr__`), nothing is said.
 """
 
 from __future__ import annotations

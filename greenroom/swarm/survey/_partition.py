@@ -1,8 +1,7 @@
 """Cutting a tree of files into items of about the same size, along its folders.
 
-Rule 1: every file is in exactly one item, and the same files give the same items. Rule 2: what lies together stays
-together as far as the size allows.
-Must not know: how many mates there are.
+Every file is in exactly one item, and the same files give the same items. What lies together stays together as far as the
+size allows.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ LEAST_LINES: Final = 300
 MAX_LINES: Final = 4_000
 MAX_FILES: Final = 25
 WANTED_ITEMS: Final = 12
-"""Where the tree is large enough for so many: a few for each mate, so that nobody waits long for the last one."""
+"""Items per teammate in a large tree: several, so that nobody waits long for the last one."""
 
 
 def plan_reading(sizes: Mapping[str, int | None], *, wanted_items: int = WANTED_ITEMS) -> tuple[Item, ...]:

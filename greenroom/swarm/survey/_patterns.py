@@ -1,7 +1,6 @@
-"""Which checks look at which nodes of the syntax tree.
+"""The table of checks by the nodes of the syntax tree that they look at.
 
-Rule 1: a check looks at one node, and at what is around it as far as `Around` says.
-Must not know: reports.
+A check looks at one node, and at what is around it as far as `Around` says.
 """
 
 from __future__ import annotations

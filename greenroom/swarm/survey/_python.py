@@ -1,7 +1,6 @@
-"""What the text of one Python file shows: its size, functions, missing documentation, markers, patterns, imports.
+"""Facts about one Python file, from its text: its size, functions, missing documentation, markers, patterns, imports.
 
-Rule 1: the file is parsed, never run. Rule 2: what cannot be parsed is counted and named with the reason.
-Must not know: where the text came from; whether it is all of the file is passed in.
+The file is parsed, never run. What cannot be parsed is counted and named with the reason.
 """
 
 from __future__ import annotations

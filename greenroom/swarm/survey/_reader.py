@@ -1,7 +1,6 @@
-"""Going through the syntax tree of one file once, and collecting what there is to say about it.
+"""A single walk over the syntax tree of one file that collects all facts about it.
 
-Rule 1: what a check cannot know at its node (whether the file binds a name elsewhere) is settled at the end.
-Must not know: where the text came from.
+What a check cannot know at its node (whether the file binds a name elsewhere) is settled at the end.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _DECIDING: Final = frozenset({
 """With each of these a function has one branch more."""
 _QUIET_DECORATORS: Final = frozenset({"overload", "override", "setter", "deleter"})
 _PRINTING: Final = re.compile(r"cli|cmd|command|console|demo|display|log|output|print|progress|repl|script|term")
-"""What is called like this may well be there to print."""
+"""Names of functions that probably exist to print."""
 _COMMAND_LINES: Final = frozenset({"argparse", "click", "cyclopts", "docopt", "fire", "optparse", "typer"})
 _VERBOSE: Final = re.compile(r"verbose|debug|quiet|silent|trace|print|show", re.IGNORECASE)
 _MAX_PRINTS: Final = 3
@@ -329,7 +328,7 @@ def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _only_hands_on(tree: ast.Module) -> bool:
-    """Whether a module is there for others' names, under its own."""
+    """Return True if a module is there for others' names, under its own."""
     return not any(
         isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for statement in tree.body
     )

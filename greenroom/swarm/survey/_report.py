@@ -1,8 +1,7 @@
 """The report of a survey: a summary first, then tables with a place for everything that is claimed.
 
-Rule 1: the same facts give the same text: no times, no ids, nothing in the order in which it came. Rule 2: a list that
-is cut says by how much.
-Must not know: who found what.
+The same facts give the same text: no times, no ids, nothing in the order in which it came. A list that is cut says by how
+much.
 """
 
 from __future__ import annotations

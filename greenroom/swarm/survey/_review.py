@@ -1,6 +1,6 @@
 """The review of changes: the same looks as a survey's, by concern, at the files that changed; told are new lines only.
 
-Rule 1: what was there before the change is no finding of its review. Rule 2: each concern is looked at by itself.
+What was there before the change is no finding of its review. Each concern is looked at by itself.
 """
 
 from __future__ import annotations

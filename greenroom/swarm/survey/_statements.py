@@ -1,7 +1,4 @@
-"""Checks of statements: handlers, conditions, what never runs, what a line computes for nobody.
-
-Must not know: the rest of the file.
-"""
+"""Checks of statements: handlers, conditions, what never runs, what a line computes for nobody."""
 
 from __future__ import annotations
 
@@ -57,7 +54,7 @@ def _caught(handler: ast.ExceptHandler) -> set[str]:
 
 
 def _passes_on(handler: ast.ExceptHandler, around: Around) -> bool:
-    """Whether a handler raises, ends the program, or does something with the exception that it caught."""
+    """Return True if a handler raises, ends the program, or does something with the exception that it caught."""
     for one in (found for child in handler.body for found in ast.walk(child)):
         if isinstance(one, ast.Raise) or (isinstance(one, ast.Name) and one.id == handler.name):
             return True
@@ -71,7 +68,7 @@ def _passes_on(handler: ast.ExceptHandler, around: Around) -> bool:
 
 
 def _is_explained(handler: ast.ExceptHandler, around: Around) -> bool:
-    """Whether a comment stands in a handler, or before its end: then somebody has thought about it."""
+    """Return True if a comment stands in a handler, or before its end: then somebody has thought about it."""
     last = handler.end_lineno or handler.lineno
     return around.file.has_comment(handler.lineno, last)
 
@@ -167,7 +164,7 @@ def check_with(node: ast.With | ast.AsyncWith, around: Around) -> Iterator[Spot]
 
 
 def expects_error(node: ast.With | ast.AsyncWith) -> bool:
-    """Whether a block is there to see an error."""
+    """Return True if a block is there to see an error."""
     for item in node.items:
         call = item.context_expr
         function = call.func if isinstance(call, ast.Call) else call
