@@ -423,6 +423,20 @@ def make_delegation(
     return delegation
 
 
+def _turn_settings(plan: Plan) -> TurnSettings:
+    scalars = plan.settings.scalars
+    models = scalars.models or ModelSettings()
+    return TurnSettings(
+        thinking=models.thinking,
+        continuation=models.continuation,
+        compaction=plan.compaction,
+        side_by_side=plan.limits.side_by_side,
+        repetition=scalars.limits.repetition,
+        stop_blocks=plan.limits.stop_blocks,
+        progress_summaries=scalars.agent_progress_summaries,
+    )
+
+
 def _services(
     plan: Plan,
     hosted: Hosted,
@@ -434,7 +448,6 @@ def _services(
     run_folder: Path,
     ports: Ports,
 ) -> AgentServices:
-    models = plan.settings.scalars.models or ModelSettings()
     deadline_s = plan.settings.scalars.approval_deadline_s
     reviewing = plan.settings.scalars.autoMode
     reviewer, note = reviewing_model(model, _names(plan), reviewing.model)
@@ -460,15 +473,7 @@ def _services(
         can_use_tool=hosted.can_use_tool,
         approvals=approvals,
         auto=AutoMode(reviewing, model=reviewer),
-        settings=TurnSettings(
-            thinking=models.thinking,
-            continuation=models.continuation,
-            compaction=plan.compaction,
-            side_by_side=plan.limits.side_by_side,
-            repetition=plan.settings.scalars.limits.repetition,
-            stop_blocks=plan.limits.stop_blocks,
-            progress_summaries=plan.settings.scalars.agent_progress_summaries,
-        ),
+        settings=_turn_settings(plan),
         processes=around.processes,
         background=around.tasks,
         ask_user=hosted.ask_user,

@@ -274,8 +274,7 @@ class Delegation:
             known = await self.crew.ground.find_definitions()
             if definition == FORK and FORK not in known:
                 forked = self._to_fork(model)
-            own = None if forked is None else attrs.evolve(forked.profile.definition, name=FORK)
-            definition = own or known.find(definition)
+            definition = _kind_of_fork(forked) if forked is not None else known.find(definition)
         kind: AgentDefinition = definition
 
         def make(lineage: Lineage) -> AgentState:
@@ -346,6 +345,10 @@ class Delegation:
     def has_commands(self) -> bool:
         """True if a command or a call of an MCP server runs in the background, or its end has not been looked after."""
         return any(one.info.kind in {SHELL, MCP_CALL} and not one.is_settled for one in self.tasks.all())
+
+
+def _kind_of_fork(parent: AgentState) -> AgentDefinition:
+    return attrs.evolve(parent.profile.definition, name=FORK)
 
 
 class OfHost:

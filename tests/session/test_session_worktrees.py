@@ -807,7 +807,7 @@ async def test_the_agent_reads_how_its_own_checkout_stands(tmp_path: Path, proje
             await session.run("go")
         home = session.delegation.crew.main_home
         assert home is not None
-        prompt = home.definition.system_prompt
+        prompt = home.profile.definition.system_prompt
 
     assert str(place_of(project, "x")) in prompt
     assert "worktree-x" in prompt

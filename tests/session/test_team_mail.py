@@ -366,7 +366,7 @@ async def test_an_interrupt_while_hooks_look_at_the_users_words_loses_no_mail_th
     ):
         await team.spawn("ann", definition=kind("ann"))
         home = member(team, LEAD).home
-        home.hooks = SlowHooks()
+        home.replace(hooks=SlowHooks())
         session.main.suspend()
         await team.mail.hand_over("ann", [member(team, LEAD)], "I go on.", "refused", lane=Lane.NEXT)
         session.send("The user's words.")

@@ -87,7 +87,9 @@ async def test_a_mate_that_approves_finishes_and_is_no_member_any_more(
     ):
         mate = await team.spawn("ann", definition=kind("ann"))
         home = member(team, LEAD).home
-        await home.tools["TaskCreate"].call({"subject": "one", "description": ""}, home.tool_context().for_call("c"))
+        await home.profile.tools["TaskCreate"].call(
+            {"subject": "one", "description": ""}, home.tool_context().for_call("c")
+        )
         await session.wait_quiet()
         assert [item.owner for item in team.board.items()] == ["ann"]
         await session.run("end ann")
