@@ -67,6 +67,7 @@ class ActorContext:
     timers: Timers
     incidents: Incidents = attrs.field(factory=Incidents)
     # Methods of the recorder, bound once per runtime instead of once per use.
+    emit: Callable[..., int] = attrs.Factory(lambda self: self.recorder.emit_fields, takes_self=True)
     note: Callable[[tuple[Any, ...]], None] = attrs.Factory(lambda self: self.recorder.note, takes_self=True)
     number: Callable[[], int] = attrs.Factory(lambda self: self.recorder.number, takes_self=True)
     now: Callable[[], float] = attrs.Factory(lambda self: self.recorder.now, takes_self=True)
@@ -107,8 +108,10 @@ class Cell(Generic[M]):
     """True while a subscription to this actor is being notified."""
     is_drain_noted: bool = attrs.field(default=False, init=False)
     drain_cause: Cause | None = attrs.field(default=None, init=False)
-    downs: tuple[Down, ...] = attrs.field(default=(), init=False)
-    """Ends of the latest incarnations."""
+    exit_seq: int = attrs.field(default=0, init=False)
+    """`seq` of the last `actor.end` event; 0 before that."""
+    ends: tuple[tuple[int, State, Cause | None, BaseException | None, int], ...] = attrs.field(default=(), init=False)
+    """Ends of the latest incarnations: number, state, cause, error, `seq`. A `Down` is created for those who ask."""
     failure: BaseException | None = attrs.field(default=None, init=False)
     """The error that ended it before it was ready."""
     subscriptions: dict[Subscription, None] | None = attrs.field(default=None, init=False)
@@ -164,17 +167,12 @@ class Cell(Generic[M]):
     @property
     def down(self) -> Down | None:
         """The end of the latest incarnation that has ended."""
-        return self.downs[-1] if self.downs else None
-
-    @property
-    def exit_seq(self) -> int:
-        """`seq` of the last `actor.end` event; 0 before that."""
-        return self.downs[-1].seq if self.downs else 0
+        return self._down_of(None) if self.ends else None
 
     def record(self, event: type[Event], *fields: Any, parent: int | None = None) -> int:
         """Record an event of this actor, by default with its own `seq` as the parent; return the number of the event."""
         above = self.seq if parent is None else parent
-        return self.shared.recorder.emit_fields(event, self.id, self.life.number, above, *fields)
+        return self.shared.emit(event, self.id, self.life.number, above, *fields)
 
     def here(self) -> int:
         """Return the `seq` of the event that explains the code that runs now."""
@@ -218,13 +216,17 @@ class Cell(Generic[M]):
         late_s, grace_s = self.shared.now() - life.killed_s, self.spec.kill_grace_s
         if late_s > grace_s:
             self.record(KillOverran, late_s, grace_s)
-        seq = self.record(ActorExited, *outcome.fields(life.stop_cause))
+        fields = outcome.fields(life.stop_cause)
+        self.exit_seq = seq = self.shared.emit(ActorExited, self.id, life.number, self.seq, *fields)
         life.close()
         if self.last_turn.error is not None:
             self.last_turn = attrs.evolve(self.last_turn, error=stand_in(self.last_turn.error), reraise=None)
-        self._note_down(outcome, seq)
+        cause, error = outcome.cause or life.stop_cause, outcome.error
+        if error is not None:
+            error = stand_in(error)  # a ref must not keep the frames of an error alive
+        self.ends = (*self.ends[-DOWNS_KEPT:], (life.number, outcome.state, cause, error, seq))
         verdict = self.owner.child_exited(self, outcome)
-        for envelope in reversed(mailbox.leased):  # leased outside turns, and never acknowledged
+        for envelope in reversed(mailbox.lanes.leased):  # leased outside turns, and never acknowledged
             mailbox.nack(envelope, parent=seq)
         if verdict.is_gone:
             self.terminate()
@@ -247,13 +249,14 @@ class Cell(Generic[M]):
         self.factory = _refuse_to_start  # a ref must not keep alive what the factory holds
         seq = self.exit_seq
         self.mailbox.close("the actor has ended", dead_reason=DeadReason.ENDED, parent=seq)
-        for envelope in self.mailbox.leased:
+        for envelope in self.mailbox.lanes.leased:
             self.mailbox.bury(envelope, DeadReason.ENDED, parent=seq)
         if self.shared.directory.release(self.path) and self.is_named:
             self.record(NameReleased, self.path, parent=seq)
-        self.record(ActorGone, self.state.value, parent=seq)
+        self.shared.emit(ActorGone, self.id, self.life.number, seq, self.life.state._value_)
         self._announce()
-        self._notify_subscribers(is_final=True)
+        if self.subscriptions:
+            self._notify_subscribers(is_final=True)
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
@@ -278,10 +281,10 @@ class Cell(Generic[M]):
     def request_stop(self, cause: Cause, grace_s: float) -> None:
         """Request the end of the incarnation after its current turn, and wake it."""
         life = self.life
-        if life.is_asked_to_end or life.state in TERMINAL:
+        if life.stop_cause is not None or life.kill_cause is not None or life.state in TERMINAL:
             return
         life.stop_cause = cause
-        self.record(StopRequested, cause, grace_s, parent=self.here())
+        self.shared.emit(StopRequested, self.id, life.number, self.here(), cause, grace_s)
         if life.state is State.PENDING:  # waiting for its start or restart: nothing to finish
             life.kill_cause = cause
         self._apply_requests()
@@ -305,7 +308,8 @@ class Cell(Generic[M]):
             return
         if life.end_if_idle() is None and life.kill_cause is not None:
             life.scope.cancel(life.kill_cause.why)
-        self.mailbox.nudge()
+        if not self.is_gone:  # otherwise closing the mailbox has woken the task
+            self.mailbox.nudge()
 
     def suspend(self, cause: Cause) -> None:
         """Suspend the incarnation: it takes no messages. The next one is not suspended."""
@@ -343,18 +347,6 @@ class Cell(Generic[M]):
                 self._notify(subscription)
         return subscription
 
-    def _note_down(self, outcome: Outcome, seq: int) -> None:
-        down = Down(
-            actor=self.id,
-            incarnation=self.incarnation,
-            state=outcome.state,
-            cause=outcome.cause or self.life.stop_cause,
-            error=outcome.error and stand_in(outcome.error),  # a ref must not keep the frames of an error alive
-            seq=seq,
-            path=self.path,
-        )
-        self.downs = (*self.downs[-DOWNS_KEPT:], down)
-
     def _notify_subscribers(self, *, is_final: bool) -> None:
         for subscription in tuple(self.subscriptions or ()):
             if is_final or subscription.incarnation is not None:
@@ -372,13 +364,12 @@ class Cell(Generic[M]):
             self.is_notifying = was_notifying
 
     def _down_of(self, incarnation: int | None) -> Down:
-        assert self.downs
-        for down in reversed(self.downs):
-            if incarnation is None or down.incarnation == incarnation:
-                return down
-        # It was restarted, so it failed, unless it is permanent.
-        state, number = State.FAILED, incarnation or 0
-        return Down(actor=self.id, path=self.path, incarnation=number, state=state, cause=FORGOTTEN, error=None, seq=0)
+        assert self.ends
+        # If it is no longer known, it was restarted, so it failed, unless it is permanent.
+        forgotten = (incarnation or 0, State.FAILED, FORGOTTEN, None, 0)
+        known = (end for end in reversed(self.ends) if incarnation is None or end[0] == incarnation)
+        number, state, cause, error, seq = next(known, forgotten)
+        return Down(actor=self.id, incarnation=number, state=state, cause=cause, error=error, seq=seq, path=self.path)
 
     # --- waiting -----------------------------------------------------------------------------------------------------
 

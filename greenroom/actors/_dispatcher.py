@@ -19,12 +19,14 @@ from greenroom.actors._cell import CURRENT, Cell
 from greenroom.actors._context import Context
 from greenroom.actors._incarnation import Incarnation
 from greenroom.actors._lifecycle import COMPLETED, Outcome, State, Verdict, decide_outcome
-from greenroom.actors._loop import create, finish, handle
+from greenroom.actors._loop import create, finish
+from greenroom.actors._subscription import Signal
 from greenroom.core import UsageError
-from greenroom.mailbox import BUDGET, Envelope
+from greenroom.mailbox import BUDGET, Envelope, Lane
 from greenroom.waiting import ParkingSpot, Timer
 
 # Once per message each: reading a member from its class costs 90 ns before Python 3.12.
+_NOW: Final = Lane.NOW
 _PENDING: Final = State.PENDING
 _RUNNING: Final = State.RUNNING
 
@@ -54,7 +56,8 @@ class Dispatcher:
     def schedule(self, runner: PlainRunner) -> None:
         """Queue an actor for one turn."""
         self._ready.append(runner)
-        self._spot.unpark()
+        if self._spot.task is not None:
+            self._spot.unpark()
 
     @enable_ki_protection
     async def run(self) -> None:
@@ -132,19 +135,19 @@ class PlainRunner:
             if self._back_off is None:
                 self._begin()
             return
-        envelope = life.turn.take()
-        if envelope is not None:
+        mailbox = cell.mailbox
+        # Past `Mailbox.take`, unless there is something to record: 4 % of a message.
+        envelope = None if life.is_suspended else mailbox.lanes.take() if mailbox.trace is None else mailbox.take()
+        if envelope is None:
+            life.stop_if_drained()
+            return
+        if life.turn.begin(envelope):
             outcome = self._run(self._take_turn, envelope)
             if outcome.error is not None and (life.behavior.on_failure == "crash" or outcome.must_crash):
                 self._follow(cell.exit(outcome))
                 if outcome.reraise is not None:
                     raise outcome.reraise
                 return
-        elif life.turn.has_expired:
-            life.turn.has_expired = False
-        else:
-            life.stop_if_drained()
-            return
         self._go_on(life)
 
     def _go_on(self, life: Incarnation) -> None:
@@ -159,7 +162,9 @@ class PlainRunner:
         assert context is not None
         began_t = self._cell.shared.now()
         try:
-            waiting = handle(behavior, envelope, context)
+            # handle(), inlined: 3 % of a message
+            is_signal = envelope.lane is _NOW and isinstance(envelope.message, Signal)
+            waiting = (behavior.on_signal if is_signal else behavior.on_message)(envelope.message, context)
             if waiting is not None:
                 if inspect.iscoroutine(waiting):
                     waiting.close()

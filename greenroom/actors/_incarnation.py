@@ -136,16 +136,14 @@ class Incarnation:
         self.cell.seq = self.cell.record(ActorBegan)
 
     def end_if_idle(self) -> Verdict | None:
-        """End the incarnation in the caller's step if its end was requested while none of its code runs.
+        """End the incarnation, whose end was requested, in the caller's step if none of its code runs.
 
         Between turns, a simple actor has no code to run: it does not have to wait for its task, which finds out afterwards.
         Returns the verdict; None if the incarnation has not ended here.
         """
         cell, traits = self.cell, self.cell.traits
         is_idle = self.is_ready if self.state is not State.PENDING else traits.is_plain
-        if not (self.is_asked_to_end and is_idle and traits.is_simple and self.turn.envelope is None):
-            return None
-        if self.state in TERMINAL:
+        if not (is_idle and traits.is_simple and self.turn.envelope is None) or self.state in TERMINAL:
             return None
         if self.kill_cause is None:
             return cell.exit(COMPLETED)

@@ -228,7 +228,9 @@ async def _take_turns(life: Incarnation, behavior: Behavior[Any], context: Conte
     """Handle messages one after another; return with no turn open when stopped, with one open when aborted late."""
     cell, task, turn = life.cell, current_task(), life.turn
     mailbox, now = cell.mailbox, cell.shared.now
-    has_turn_tasks = behavior.turn_tasks
+    # Past `Mailbox.take`, unless there is something to record: 4 % of a message.
+    take = mailbox.lanes.take if mailbox.trace is None else mailbox.take
+    has_events, has_turn_tasks = turn.has_events, behavior.turn_tasks
     budget = BUDGET
     began_t, yield_t = now(), math.inf
     while life.state is _RUNNING:  # otherwise it was ended while it was idle
@@ -242,17 +244,21 @@ async def _take_turns(life: Incarnation, behavior: Behavior[Any], context: Conte
             await checkpoint_if_cancelled()
         if life.stop_cause is not None:
             return
-        envelope = turn.take()
+        envelope = None if life.is_suspended else take()
         if envelope is None:
-            if turn.has_expired:
-                turn.has_expired = False
-                budget -= 1
-                continue
             if cell.drain_cause is None or not life.stop_if_drained():
                 await mailbox.parked(task)
             budget = BUDGET
             began_t = now()
             yield_t = began_t + BUDGET_S
+            continue
+        if (
+            not has_events and envelope.reply is None
+        ):  # Turn.begin(), inlined for the most frequent case: 3 % of a message
+            turn.number += 1
+            turn.envelope = envelope
+        elif not turn.begin(envelope):
+            budget -= 1
             continue
         if has_turn_tasks:
             await _with_nursery(behavior, envelope, context)

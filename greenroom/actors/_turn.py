@@ -68,12 +68,11 @@ class Turn:
     __slots__ = (
         "_cell",
         "_end",
-        "_has_events",
         "_life",
         "abort_cause",
         "answer",
         "envelope",
-        "has_expired",
+        "has_events",
         "is_acked",
         "is_committing",
         "is_told",
@@ -88,7 +87,7 @@ class Turn:
     def __init__(self, life: Incarnation) -> None:
         self._life = life
         self._cell: Cell[Any] = life.cell
-        self._has_events = life.cell.traits.level is not _LIFECYCLE
+        self.has_events = life.cell.traits.level is not _LIFECYCLE
         self.number = 0
         """Number of the turn within its incarnation, from 1; of the last turn if none is running."""
         self.envelope: Envelope[Any] | None = None
@@ -102,8 +101,6 @@ class Turn:
         """True if code of the turn was observed to receive its cancellation."""
         self.is_acked = False
         """True if the turn has acknowledged its message."""
-        self.has_expired = False
-        """True if `take` has buried a message instead of returning it."""
         self.answer: Any = NOTHING
         self.outbox: Outbox | None = None
         self.links: dict[Subscription, Cell[Any]] | None = None
@@ -221,28 +218,17 @@ class Turn:
 
     # --- begin and end -------------------------------------------------------------------------------------------------
 
-    def take(self) -> Envelope[Any] | None:
-        """Lease the next message and begin its turn; return None if there is none.
-
-        If nobody waits for its answer any more, the message is buried instead, and None returned.
-        """
+    def begin(self, envelope: Envelope[Any]) -> bool:
+        """Begin the turn of a leased message; bury it and return False if nobody waits for its answer any more."""
         cell = self._cell
-        mailbox = cell.mailbox
-        if self._life.is_suspended:
-            return None
-        # Past `Mailbox.take`, unless there is something to record: 4 % of a message.
-        envelope = mailbox.lanes.take() if mailbox.trace is None else mailbox.take()
-        if envelope is None:
-            return None
         if envelope.reply is not None and not envelope.reply.is_open:
             cell.mailbox.bury(envelope, DeadReason.EXPIRED)
-            self.has_expired = True
-            return None
+            return False
         self.number += 1
         self.envelope = envelope
-        if self._has_events:
+        if self.has_events:
             cell.seq = cell.record(TurnBegan, self.number, envelope.number, parent=envelope.parent)
-        return envelope
+        return True
 
     def request_abort(self, cause: Cause) -> None:
         """Cancel the turn, unless it is being committed; the caller has checked that it is running."""
@@ -250,7 +236,7 @@ class Turn:
         cell = self._cell
         if self.abort_cause is None and not self.is_committing:
             self.abort_cause = cause
-            if self._has_events:  # below that the journal has no turns
+            if self.has_events:  # below that the journal has no turns
                 cell.record(AbortRequested, self.number, cause, parent=cell.here())
             self.scope.cancel(cause.why)
             self.end_links()
@@ -277,7 +263,7 @@ class Turn:
         """Commit the turn in one step: answer, acknowledgement, event. Return the clock's reading."""
         cell = self._cell
         shared = cell.shared
-        if self.is_acked or self.outbox is not None or self._has_events:
+        if self.is_acked or self.outbox is not None or self.has_events:
             self.end(COMPLETED)
             return shared.now()
         reply = envelope.reply
@@ -310,7 +296,7 @@ class Turn:
         self.is_committing = self.is_acked = False
         self.envelope, self.answer = None, NOTHING
         cell.last_turn = outcome
-        if not self._has_events:
+        if not self.has_events:
             now = cell.shared.now()
             fields = (life.number, envelope.parent, self.number, envelope.number, now, outcome.state.value)
             cell.shared.note((cell.shared.number(), now, TurnNoted, cell.id, *fields))

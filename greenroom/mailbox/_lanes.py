@@ -183,12 +183,13 @@ class Lanes(Generic[M]):
                 self.of(envelope.lane).remove(envelope)
                 yield envelope
 
-    def clear(self) -> Iterator[Envelope[M]]:
-        """Remove and yield all messages, postponed ones first."""
-        everything = [*(self.stash or ()), *self.waiting()]
+    def clear(self) -> Sequence[Envelope[M]]:
+        """Remove and return all messages, postponed ones first."""
+        is_empty = not (self.stash or self._now or self.next or self._later)
+        everything = () if is_empty else (*(self.stash or ()), *self.waiting())
         self.stash = self._now = self.next = self._later = None
         self._tombstones = 0
-        yield from everything
+        return everything
 
     def sweep(self) -> None:
         """Remove the tombstones if they are too many."""

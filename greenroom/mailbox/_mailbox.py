@@ -29,7 +29,7 @@ from greenroom.mailbox._lanes import Lanes
 from greenroom.mailbox._lease import Lease
 from greenroom.mailbox._policy import MailboxPolicy, MailboxStatistics
 from greenroom.mailbox._room import Room
-from greenroom.waiting import ParkingSpot, ReplySlot
+from greenroom.waiting import ParkingSpot, ReplySlot, sleep, wake
 
 M = TypeVar("M")
 
@@ -200,8 +200,10 @@ class Mailbox(Generic[M]):
         queue.append(envelope)
         spot = self._spot
         if spot is not None:
-            if spot.task is not None:
-                spot.unpark()
+            task = spot.task
+            if task is not None:  # ParkingSpot.unpark(), inlined
+                spot.task = None
+                wake(task)
             elif spot.callback is not None:
                 spot.callback()
         return _ACCEPTED
@@ -357,7 +359,10 @@ class Mailbox(Generic[M]):
             spot = self._spot = ParkingSpot()
         elif spot.task is not None:
             raise Busy(f"cannot wait on the mailbox of {self.owner!r}: another task is already waiting")
-        return spot.parked(task)
+        if spot.trap is None:
+            return spot.parked(task)
+        spot.task = task  # ParkingSpot.parked(), inlined: once per message of an actor that is often idle
+        return sleep(spot.trap)
 
     def nudge(self) -> None:
         """Wake the consumer, also without a new message, so that it checks its flags."""
@@ -496,5 +501,6 @@ class Mailbox(Generic[M]):
 
     def _close(self, reason: str, *, is_draining: bool) -> None:
         self._closed, self._is_draining = reason, is_draining
-        self._room.dismiss()
+        if self._room.producers:
+            self._room.dismiss()
         self.nudge()

@@ -90,21 +90,21 @@ wake: Final[Callable[[Task], None]] = _wake_with_one if SHORTCUTS else reschedul
 class ParkingSpot:
     """A place where one task at a time sleeps until it is woken; or a callback, for those without a task."""
 
-    __slots__ = ("_trap", "callback", "task")
+    __slots__ = ("callback", "task", "trap")
 
     def __init__(self, callback: Callable[[], None] | None = None) -> None:
         self.task: Task | None = None
         """The task that sleeps here."""
         self.callback = callback
         """Called instead, if no task sleeps here."""
-        self._trap: object = None  # created on first use, and only once
+        self.trap: object = None  # created on first use, and only once
 
     def parked(self, task: Task) -> Awaitable[None]:
         """Return an awaitable that sleeps until `unpark`; `task` has to await it at once."""
-        if self._trap is None:
-            self._trap = prepare(self._forget)
+        if self.trap is None:
+            self.trap = prepare(self._forget)
         self.task = task
-        return sleep(self._trap)
+        return sleep(self.trap)
 
     def unpark(self) -> None:
         """Wake the sleeping task, or call the callback, if there is one."""
