@@ -1,6 +1,7 @@
 # Everything happens in .venv; nothing is installed anywhere else. `make help` lists the targets.
 #
 # PYTHON   the Python (>= 3.11) to start from:  make test PYTHON=python3.13
+# VENV     the folder of the virtual environment:  make test-fast PYTHON=python3.13 VENV=.venv-3.13
 # ARGS     passed on:  make swarm ARGS="--agents 6", make test ARGS="tests/mailbox -x"
 # SOAK_SESSIONS  schedules of whole sessions in a soak:  make soak SOAK_SESSIONS=2000
 # SOAK_TEAMS     schedules of whole teams in a soak:  make soak SOAK_TEAMS=500
@@ -20,12 +21,13 @@ SOAK_SCRIPTS ?= 100000
 unexport PYTHONDONTWRITEBYTECODE
 
 # Tools run as `python -m`, so that a checkout that was moved still finds them.
-BIN := .venv/bin
+VENV ?= .venv
+BIN := $(VENV)/bin
 # Only what exists: not every folder is there on day one.
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test check check-format check-async check-types check-architecture bench bench-kernel bench-agents mutants soak ends crowd fire house format exports docs lock clean python setup setup-dev
+.PHONY: help swarm test test-fast versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents mutants soak ends crowd fire house format exports docs lock clean python setup setup-dev
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -37,6 +39,24 @@ swarm: setup ## set up, then let a team of agents survey this folder
 test: setup-dev ## set up, then run all tests but those of `make check`, with the same examples and schedules each time
 	@$(BIN)/python -m pytest -n 4 --dist worksteal $(if $(ARGS),,--ignore tests/architecture) $(ARGS)
 
+# The kernel and the services that are pure, with few examples a property: what to run after each edit.
+FAST := core waiting mailbox actors supervisor patterns permissions inbox tasks skills
+test-fast: setup-dev ## set up, then run the tests of the kernel and of the pure services, briefly (under 20 s)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" -k "in-order or not seed" --hypothesis-profile brief $(FAST:%=tests/%) $(ARGS)
+
+# Other versions of Python: the quick tests, the examples, and the types as that version sees them. pyenv's need not be active.
+VERSIONS := 3.12 3.13 3.14
+versions: setup-dev ## run the quick tests, the examples and the types under other versions of Python, where they are installed
+	@for version in $(VERSIONS); do \
+	  for python in python$$version "$$HOME"/.pyenv/versions/$$version*/bin/python$$version none; do \
+	    "$$python" -c '' 2>/dev/null && break; done; \
+	  if test "$$python" = none; then echo "Python $$version: skipped, because it is not installed"; continue; fi; \
+	  echo "Python $$version: quick tests, examples, types"; \
+	  $(MAKE) --no-print-directory test-fast PYTHON="$$python" VENV=.venv-$$version \
+	    && .venv-$$version/bin/python -m pytest -q tests/docs/test_documents.py -k example \
+	    && $(BIN)/python -m mypy --python-version $$version --cache-dir .mypy_cache/$$version greenroom || exit 1; \
+	done
+
 # Side by side, each with its own output: the async rules and the types take nearly all the time.
 check: setup-dev ## format, lint, types, architecture
 	@$(MAKE) --no-print-directory --jobs $(if $(filter output-sync,$(.FEATURES)),--output-sync) check-format check-async check-types check-architecture
@@ -47,7 +67,7 @@ check-format:
 
 # flake8 reads only what can hold an async mistake, and was changed since the last clean run: its parser is by far the slowest
 # part of the check. A new rule or a new version of a tool has it read all again.
-ASYNC_CLEAN := .venv/.async-clean
+ASYNC_CLEAN := $(VENV)/.async-clean
 check-async:
 	@touch $(ASYNC_CLEAN).now; \
 	newer=$$(test -e $(ASYNC_CLEAN) && test -z "$$(find .flake8 requirements-dev.lock Makefile tools/check_async.py -newer $(ASYNC_CLEAN))" && echo "-newer $(ASYNC_CLEAN)"); \
@@ -110,7 +130,7 @@ lock: ## resolve the dependencies anew and write both locks (needs uv)
 	  --no-header --no-emit-index-url --no-emit-find-links -o requirements-dev.lock
 
 clean: ## remove .venv, caches and build results (run folders stay)
-	rm -rf .venv .venv-tools .venv.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist
+	rm -rf .venv .venv-3.* .venv-tools .venv.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- set-up: skipped when .venv already holds what the locks say ------------------------------------------------------
@@ -120,7 +140,7 @@ python:
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "greenroom needs Python 3.11 or newer; $(PYTHON) is %d.%d (say PYTHON=...)" % sys.version_info[:2])'
 
 setup: python
-	@$(PYTHON) tools/setup_venv.py runtime
+	@$(PYTHON) tools/setup_venv.py runtime $(VENV)
 
 setup-dev: python
-	@$(PYTHON) tools/setup_venv.py dev
+	@$(PYTHON) tools/setup_venv.py dev $(VENV)

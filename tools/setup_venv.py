@@ -1,4 +1,6 @@
-"""Make or refresh `.venv`, from the locks. Called by the Makefile: python tools/setup_venv.py runtime|dev
+"""Make or refresh `.venv`, from the locks. Called by the Makefile: python tools/setup_venv.py runtime|dev [FOLDER]
+
+FOLDER is another folder of the checkout to install into, for another version of Python.
 
 Standard library only, because it runs before anything is installed. Two levels: `runtime` is what `make swarm` needs,
 `dev` adds the tools for `make test` and `make check`; `dev` holds `runtime`. A stamp in `.venv` names the inputs that were
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-VENV: Final = ROOT / ".venv"
+VENV: Final = ROOT / (sys.argv[2] if len(sys.argv) > 2 else ".venv")
 VENV_TOOLS: Final = ROOT / ".venv-tools"
 LOCKS: Final = {"runtime": ROOT / "requirements.lock", "dev": ROOT / "requirements-dev.lock"}
 # From most to least: a venv set up for an earlier level serves the later ones too.
@@ -143,7 +145,7 @@ def set_up(level: str) -> None:
     if is_ready(level):  # somebody else did it while we waited
         return
     uv = shutil.which("uv")
-    say(f"installing {LOCKS[level].name} into .venv with {'uv' if uv else 'pip'}; this happens once")
+    say(f"installing {LOCKS[level].name} into {VENV.name} with {'uv' if uv else 'pip'}; this happens once")
     if not is_usable(uv):
         make_venv(uv)
     for each in LEVELS:
@@ -153,7 +155,7 @@ def set_up(level: str) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    level = arguments[0] if len(arguments) == 1 else ""
+    level = arguments[0] if len(arguments) in {1, 2} else ""
     if level not in LOCKS:
         give_up(f"say which level is wanted, one of {', '.join(LOCKS)}; got {list(arguments)!r}")
     if not is_ready(level):
