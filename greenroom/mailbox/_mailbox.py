@@ -1,11 +1,7 @@
 """The mailbox of an actor: lanes, capacity, leases.
 
-Rule 1: a put wakes the owner but never hands a message over. The owner takes it in its own step, after its last await, so
-a cancellation leaves the message in its lane. Rule 2: a message that was taken is leased; it belongs to the mailbox until
-it is acknowledged, returned, postponed or dead. Rule 3: messages in `now` and system mail do not count against the
-capacity; all others count from the put, or the reservation, until they are acknowledged or dead. Rule 4: a refused or
-cancelled put leaves no trace. Rule 5: closing loses nothing: the remaining messages become dead letters.
-Must not know: actors, supervisors, files.
+A put wakes the owner but never hands a message over: the owner takes it in its own step, after its last await, so a
+cancellation leaves the message in its lane. Closing loses nothing: what remains becomes dead letters (docs/design/leases.md).
 """
 
 from __future__ import annotations
@@ -447,8 +443,9 @@ class Mailbox(Generic[M]):
 
     def _release(self, envelope: Envelope[M]) -> None:
         if not self.lanes.release(envelope):
+            number = envelope.number
             raise UsageError(
-                f"cannot release message {envelope.number} of {self.owner!r}: it is not leased; was it acknowledged twice?"
+                f"cannot release message {number} of {self.owner!r}: it is not leased; acknowledged twice?"
             )
 
     def _dead(self, envelope: Envelope[M], reason: DeadReason, parent: int) -> None:
@@ -490,10 +487,7 @@ class Mailbox(Generic[M]):
             self._close(reason or "draining", is_draining=True)
 
     def close(self, reason: str, *, dead_reason: DeadReason = DeadReason.CLOSED, parent: int = 0) -> None:
-        """Refuse new messages, and turn queued ones into dead letters; leased ones stay leased.
-
-        Waiting producers get `Closed`; a waiting consumer is woken.
-        """
+        """Refuse new messages, and turn queued ones into dead letters; leased ones stay leased. Producers get `Closed`."""
         if not self.is_over:
             self._close(reason or "closed", is_draining=False)
             for envelope in self.lanes.clear():

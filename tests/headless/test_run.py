@@ -564,7 +564,7 @@ def test_a_run_that_was_not_recorded_cannot_be_run_again(place: Place) -> None:
     place.run(["Hello."], "Say hello.")
     done, _ = place.run([], "Say hello.", "--recorded", "last")
     assert done.code == 2
-    assert "was not recorded; record one with --record" in done.err
+    assert "has no recording; record one with --record" in done.err
 
 
 # --- going on as before ----------------------------------------------------------------------------------------------

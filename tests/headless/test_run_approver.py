@@ -65,8 +65,8 @@ def test_13_5_a_refusal_of_the_tool_is_told_and_listed(place: Place) -> None:
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        ("yes", "its answer is no JSON object"),
-        ("[1]", "its answer is no JSON object"),
+        ("yes", "its answer must be a JSON object"),
+        ("[1]", "its answer must be a JSON object"),
         ('{"behavior": "perhaps"}', '"behavior" must be "allow" or "deny", got \'perhaps\''),
         ('{"behavior": "allow", "updatedInput": 3}', "updatedInput must be an object"),
         ("fail", "Error executing tool decide"),

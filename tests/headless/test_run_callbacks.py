@@ -109,7 +109,7 @@ def test_13_22_a_program_that_cannot_say_decides_nothing(place: Place, way: str)
 @pytest.mark.parametrize(
     ("hooks", "why"),
     [
-        (["x"], "hooks have to be an object"),
+        (["x"], "hooks must be an object"),
         ({"Dance": [group("a")]}, "hooks.Dance: unknown event"),
         ({"Stop": {}}, "hooks.Stop: must be a list"),
         ({"Stop": [{"hooks": []}]}, "must be a list, such as hookCallbackIds"),

@@ -387,7 +387,7 @@ async def test_where_an_administrator_names_the_servers_the_program_brings_none(
     hosted = HostedServers(nobody)
     async with open_runtime() as runtime:
         servers = await start(runtime, http("x", scope=ServerScope.MANAGED), x=FakeServer())
-        with pytest.raises(UsageError, match="an administrator says"):
+        with pytest.raises(UsageError, match="managed by an administrator"):
             await hosted.add(["tiny"], servers)
         await hosted.add([], servers)
         assert [state.name for state in servers.states()] == ["x"]

@@ -93,8 +93,8 @@ MUTANTS: Final = (
         "the exit path does not name the end",
         ("I-3",),
         _CELL,
-        "self.record(ActorGone, self.state.value, parent=seq)",
-        "self.record(ActorGone, self.state.value, parent=0)",
+        "self.shared.emit(ActorGone, self.id, self.life.number, seq, self.life.state._value_)",
+        "self.shared.emit(ActorGone, self.id, self.life.number, 0, self.life.state._value_)",
     ),
     Mutant(
         "a turn begins twice",
@@ -247,7 +247,7 @@ MUTANTS: Final = (
         "an abort that is not on record",
         ("I-22",),
         _TURN,
-        "if self._has_events:  # below that the journal has no turns",
+        "if self.has_events:  # below that the journal has no turns",
         "if False:",
     ),
     Mutant(

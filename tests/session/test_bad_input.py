@@ -95,7 +95,7 @@ async def test_a_broken_settings_file_is_named_and_leaves_no_run(folder: Path) -
     path.parent.mkdir()
     path.write_text("{")
 
-    with pytest.raises(SettingsError, match="invalid JSON") as caught:
+    with pytest.raises(SettingsError, match="the file is no JSON") as caught:
         await said(folder, sources=["project"], is_trusted=True)
     assert str(path) in str(caught.value)
     assert not (folder.parent / "runs").exists()
