@@ -11,16 +11,22 @@ from pathlib import Path
 
 import pytest
 import trio
-from hypothesis import settings
 
 from greenroom.models import AnswerLike, Call
 from greenroom.testing import ReceivedRequest, open_messages_server
 from tests.cli.forked import run_forked
 
-pytest_plugins = ("pytester",)
+pytest_plugins = (
+    "pytester",
+)  # in a process of its own: one within this process unloads what it was the first to import
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+BRIEF = """\
+from hypothesis import settings
+
+settings.register_profile("brief", deadline=None, derandomize=True, database=None, max_examples=10)
+"""
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -125,11 +131,9 @@ def test_the_tests_of_the_how_to_pass_and_fail_as_it_says(pytester: pytest.Pytes
     for name, text in files.items():
         (pytester.path / f"test_{name}.py").write_text(text, encoding="utf-8")
 
-    profile = settings.get_current_profile_name()
-    try:
-        shown = pytester.runpytest_inprocess("--hypothesis-profile=brief")
-    finally:
-        settings.load_profile(profile)
+    pytester.makeconftest(BRIEF)
+
+    shown = pytester.runpytest_subprocess("--hypothesis-profile=brief")
 
     shown.assert_outcomes(passed=3 + 11, failed=2)
     shown.stdout.fnmatch_lines_random(

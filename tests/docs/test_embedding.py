@@ -18,7 +18,9 @@ import trio
 
 from tests.docs.test_documents import ROOT, blocks_of, run_python
 
-pytest_plugins = ("pytester",)
+pytest_plugins = (
+    "pytester",
+)  # in a process of its own: one within this process unloads what it was the first to import
 
 PLUGIN = "[pytest]\naddopts = -p greenroom.testing.pytest_plugin -p no:cacheprovider\nfilterwarnings = error\n"
 
@@ -42,7 +44,7 @@ def test_actor_test_of_the_page_passes(pytester: pytest.Pytester) -> None:
     pytester.makeini(PLUGIN)
     pytester.makepyfile(test_account=test)
 
-    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
 
 
 def test_asyncio_programs_answer(tmp_path: Path) -> None:
@@ -184,4 +186,4 @@ def test_model_of_the_page_passes_the_conformance_kit(pytester: pytest.Pytester)
     pytester.syspathinsert()
     pytester.makepyfile(my_model=model, test_my_model=test)
 
-    pytester.runpytest_inprocess().assert_outcomes(passed=10)
+    pytester.runpytest_subprocess().assert_outcomes(passed=10)

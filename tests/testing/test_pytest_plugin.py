@@ -14,7 +14,9 @@ from tests.architecture.source_tree import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytest_plugins = ("pytester",)
+pytest_plugins = (
+    "pytester",
+)  # in a process of its own: one within this process unloads what it was the first to import
 
 PLUGIN: Final = "greenroom.testing.pytest_plugin"
 RACE: Final = """
@@ -49,7 +51,7 @@ def session(pytester: pytest.Pytester) -> pytest.Pytester:
 def test_a_failure_shows_the_choices_and_the_command_that_repeats_it(session: pytest.Pytester) -> None:
     session.makepyfile(test_race=RACE)
 
-    shown = session.runpytest_inprocess()
+    shown = session.runpytest_subprocess()
 
     shown.assert_outcomes(failed=1)
     shown.stdout.fnmatch_lines(
@@ -61,10 +63,10 @@ def test_a_failure_shows_the_choices_and_the_command_that_repeats_it(session: py
         ]
     )
     shown.stdout.no_fnmatch_line("*_explore.py*")
-    again = session.runpytest_inprocess("test_race.py::test_money", "--greenroom-replay", "0,1")
+    again = session.runpytest_subprocess("test_race.py::test_money", "--greenroom-replay", "0,1")
     again.assert_outcomes(failed=1)
     again.stdout.fnmatch_lines(["*run 1 of strategy replay([[]0, 1])*"])
-    session.runpytest_inprocess("--greenroom-replay", "0").assert_outcomes(passed=1)
+    session.runpytest_subprocess("--greenroom-replay", "0").assert_outcomes(passed=1)
 
 
 def test_a_marked_test_runs_as_often_as_it_says_or_as_the_command_line_says(session: pytest.Pytester) -> None:
@@ -89,10 +91,10 @@ def test_a_marked_test_runs_as_often_as_it_says_or_as_the_command_line_says(sess
         """
     )
 
-    shown = session.runpytest_inprocess("-s")
+    shown = session.runpytest_subprocess("-s")
     shown.assert_outcomes(passed=2)
     shown.stdout.fnmatch_lines(["*RUNS 10*"])
-    session.runpytest_inprocess("-s", "--greenroom-schedules", "20").stdout.fnmatch_lines(["*RUNS 40*"])
+    session.runpytest_subprocess("-s", "--greenroom-schedules", "20").stdout.fnmatch_lines(["*RUNS 40*"])
 
 
 @pytest.mark.parametrize(
@@ -111,14 +113,14 @@ def test_a_marked_test_runs_as_often_as_it_says_or_as_the_command_line_says(sess
 def test_a_mistake_is_told_in_one_line(session: pytest.Pytester, test: str, line: str) -> None:
     session.makepyfile(test_wrong=f"import pytest\n{test}")
 
-    shown = session.runpytest_inprocess()
+    shown = session.runpytest_subprocess()
 
     assert shown.ret == pytest.ExitCode.TESTS_FAILED
     shown.stdout.fnmatch_lines([line])
 
 
 def test_choices_that_are_no_numbers_are_refused_before_anything_runs(session: pytest.Pytester) -> None:
-    shown = session.runpytest_inprocess("--greenroom-replay", "a,b")
+    shown = session.runpytest_subprocess("--greenroom-replay", "a,b")
 
     assert shown.ret == pytest.ExitCode.USAGE_ERROR
     shown.stderr.fnmatch_lines(["*--greenroom-replay*a,b*"])
@@ -141,7 +143,7 @@ def test_a_test_that_skips_or_calls_fail_does_so(session: pytest.Pytester) -> No
         """
     )
 
-    shown = session.runpytest_inprocess()
+    shown = session.runpytest_subprocess()
 
     shown.assert_outcomes(skipped=1, failed=1)
     shown.stdout.fnmatch_lines(["*Failed: too late*", "*to repeat it: pytest test_ends.py::test_fail *"])
@@ -157,7 +159,7 @@ def test_other_async_tests_are_left_to_whoever_runs_them(session: pytest.Pyteste
         """
     )
 
-    session.runpytest_inprocess().assert_outcomes(passed=1)
+    session.runpytest_subprocess().assert_outcomes(passed=1)
 
 
 def test_the_plugin_is_installed_under_the_name_of_its_module() -> None:
