@@ -145,7 +145,7 @@ class LiveView:
 
     def _frame(self, session: Session, elapsed_s: float, waits: Waits) -> Frame:
         now = session.runtime.recorder.now()
-        agents = {one.id: with_wait(one, waits.waited_s(one.id, now)) for one in session.agents()}
+        agents = {one.id: with_wait(one, waits.waited_s(one.id, now)) for one in session.agents.all()}
         items: Sequence[Item] = self._team.board.items() if self._team is not None else ()
         keys, chosen = self._keys(session)
         usd = session.budget.spent.usd

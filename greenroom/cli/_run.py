@@ -365,7 +365,7 @@ async def _run(options: RunOptions, runs: Path, notes: LogNotes) -> int:
                     **options.open_with,
                 ) as session:
                     if isinstance(approver, ToolApprover):
-                        approver.open(session.servers, session.approvals.deadline_s)
+                        approver.open(session.servers, session.permissions.approvals.deadline_s)
                     ladder.stop = lambda why: run.stop(session, why, ladder.exit_code)
                     ladder.kill = session.kill
                     told = _tell_of_problems(session, options)
@@ -446,8 +446,8 @@ def _tell_of_problems(session: Session, options: RunOptions) -> frozenset[str]:
     problems = frozenset(session.problems)
     for problem in session.problems:
         note(problem)
-    if session.worktree is not None:
-        note(f"the agent works in the worktree {typed(session.worktree)}; it stays there when the run has ended")
+    if session.files.worktree is not None:
+        note(f"the agent works in the worktree {typed(session.files.worktree)}; it stays there when the run has ended")
     every = [one.name for one in (*STANDARD_TOOLS, *AGENT_TOOLS, *WORKTREE_TOOLS)]
     for name in unknown_tools(options.named, [*every, *session.tools]):
         note(f"there is no tool {name!r} here; the rule about it has no effect")

@@ -264,7 +264,7 @@ class Host:
             raise UsageError("; ".join(map(str, parsed.problems)))
         servers = read_names(values.get("sdkMcpServers"))
         if agents:
-            await session.add_definitions(agents, source="initialize")
+            await session.agents.add_definitions(agents, source="initialize")
         await self._servers.add(servers, session.servers)
         if parsed.hooks:
             session.add_hooks(parsed)
@@ -277,7 +277,7 @@ class Host:
             ],
             "agents": [
                 {"name": one.name, "description": one.description, "model": one.model}
-                for one in session.definitions.values()
+                for one in session.agents.definitions.values()
             ],
             "models": [{"value": session.model, "displayName": session.model, "description": ""}],
             "output_style": "default",
@@ -297,12 +297,12 @@ class Host:
         return receipt(map(self._name, done.still_queued), map(self._name, done.cancelled) if drops else None)
 
     async def _set_mode(self, session: Session, values: Mapping[str, Any]) -> Line:
-        await session.set_permission_mode(str(values.get("mode", "")))
-        return {"mode": session.permission_mode}
+        await session.permissions.set_mode(str(values.get("mode", "")))
+        return {"mode": session.permissions.mode}
 
     async def _stop_task(self, session: Session, values: Mapping[str, Any]) -> Line:
         task_id = str(values.get("task_id", ""))
-        task = session.delegation.tasks.find(task_id)
+        task = session.tasks.table.find(task_id)
         if task is None:
             raise UsageError(f"No task found with ID: {task_id}")
         if task.is_finished:
@@ -324,14 +324,14 @@ class Host:
         folder = values.get("directory")
         if not isinstance(folder, str) or not folder:
             raise UsageError("register_repo_root needs directory, the path of a folder")
-        return {"directory": str(await session.add_folder(folder))}
+        return {"directory": str(await session.files.add_folder(folder))}
 
     async def _rewind_files(self, session: Session, values: Mapping[str, Any]) -> Line:
         message, dry_run = values.get("user_message_id"), values.get("dry_run") or False
         if not isinstance(message, str) or not message or not isinstance(dry_run, bool):
             raise UsageError("rewind_files needs user_message_id, the uuid of a message; dry_run is true or false")
         try:
-            return rewound(await session.rewind_files(message, dry_run=dry_run))
+            return rewound(await session.files.rewind(message, dry_run=dry_run))
         except UsageError as error:
             if not dry_run:
                 raise

@@ -111,7 +111,7 @@ async def wait_background(session: Session, *, ceiling_s: float) -> None:
 
 def look(session: Session) -> Moment:
     """Return how things stand."""
-    crew, running = session.delegation.crew, session.delegation.tasks.running()
+    crew, running = session.agents.crew, session.tasks.table.running()
     waiting = [one.statistics() for one in (session.main, session.inbox.ref)]
     has_mail = any(one.now or one.next or one.later for one in waiting)
     is_told = all(one.task.is_settled or not one.task.is_finished for one in crew.members.values())

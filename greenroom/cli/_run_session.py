@@ -135,7 +135,7 @@ class Run:
         if not prompt and not more_come and not session.was_cut:
             raise UsageError(f"the last turn of {session.id} came to its end; give a prompt to go on with")
         self._session = session
-        session.let_hooks_defer()
+        session.permissions.allow_deferral()
         self._meter = Meter(session.main.id, on_event=self._told)
         self._tasks = TaskLines(session.run_folder / "tasks")
         self._beats = Beats(session.main.id)
@@ -288,7 +288,7 @@ class Run:
     def is_in_turn(self) -> bool:
         """Whether the main agent takes a turn, or is about to."""
         session = self._session
-        return self._is_awaited or (session is not None and (session.main.is_busy or bool(session.queued())))
+        return self._is_awaited or (session is not None and (session.main.is_busy or bool(session.inbox.queued())))
 
     def show_text(self) -> None:
         """Show what sub-agents say and think, from now on."""
@@ -308,7 +308,7 @@ class Run:
             usage=meter.usage,
             by_model=dict(meter.by_model),
             cost_usd=dict(meter.cost_usd),
-            denials=() if self._session is None else self._session.denials,
+            denials=() if self._session is None else self._session.permissions.denials,
         )
 
     # --- what is done ----------------------------------------------------------------------------------------------
@@ -375,7 +375,7 @@ class Run:
             if called is not None:
                 ending = await _carry_out(session, called)
             else:
-                answer = await (session.run(text, message_id=message_id) if text else session.go_on())
+                answer = await (session.run(text, message_id=message_id) if text else session.resume_turn())
                 ending = ended_well(answer)
         except (TurnFailed, TurnKilled) as error:
             stop_reason = self._meter.stop_reason or None
@@ -403,7 +403,7 @@ class Run:
     async def _hear_tasks(self, session: Session) -> None:
         with self._drain:  # cancelled already, where a signal came before
             await wait_background(session, ceiling_s=self._ceiling_s)
-        left = session.delegation.tasks.running()
+        left = session.tasks.table.running()
         agents = tuple(one for one in left if one.info.kind in AWAITED and one.is_background)
         self.abandoned = tuple(
             Abandoned(task_id=one.info.id, task_type=one.info.kind, description=one.info.description) for one in agents
@@ -433,7 +433,7 @@ async def _carry_out(session: Session, called: OwnCall) -> Ending:
         return compacted(await session.compact(called.said))
     if not called.said:
         raise UsageError(f"/{called.name} needs a folder: say which one agents may work in")
-    return folder_added(await session.add_folder(called.path, source="slash_command"))
+    return folder_added(await session.files.add_folder(called.path, source="slash_command"))
 
 
 # --- pure pieces --------------------------------------------------------------------------------------------------------
@@ -445,15 +445,15 @@ def opening_of(session: Session) -> Opening:
         session=session.id,
         cwd=str(session.cwd),
         model=session.model,
-        permission_mode=session.permission_mode,
-        is_sandboxed=session.is_sandboxed,
-        freer_children=session.freer_children,
+        permission_mode=session.permissions.mode,
+        is_sandboxed=session.permissions.is_sandboxed,
+        freer_children=session.permissions.freer_children,
         version=__version__,
         api_key_source=key_source(),
         tools=session.tools,
         commands=[one.name for one in commands_of(session)],
-        agents=list(session.definitions),
-        skills=[one.name for one in session.skills.values() if one.for_models],
+        agents=list(session.agents.definitions),
+        skills=[one.name for one in session.commands.skills.values() if one.for_models],
         servers=[(one.name, one.status.value) for one in session.servers.states()],
         capabilities=CAPABILITIES,
         plugins=[(one.name, str(one.folder)) for one in session.plugins.loaded],

@@ -86,6 +86,6 @@ async def hand_out_again(team: Team) -> None:
 async def lead_on(session: Session, prompt: str) -> None:
     """Let the lead go on where it was cut; one whose turn was over hears once more what it is about."""
     if session.was_cut:
-        await session.go_on()
+        await session.resume_turn()
     else:
         await session.run(f"{prompt}\n\n{GOES_ON}")

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias, final
+from typing import Final, Protocol, TypeAlias, final
 
 import trio
 
@@ -37,6 +37,18 @@ Watch: TypeAlias = Callable[[Task, Edge | None], None]
 """Hears of each edge that a task takes, and with None of a move to the background, in the same step."""
 
 
+class TaskOwner(Protocol):
+    """A part of the session that tasks belong to, such as the sub-agents or a team."""
+
+    def id_of(self, name: str) -> str:
+        """Return the id of the task of an agent with this name; empty, or the name itself, if there is none."""
+        ...
+
+    def release(self, task: Task) -> bool:
+        """Release what was held for a task that ended some time ago; return False to be called again later."""
+        ...
+
+
 @final
 class Tasks:
     """Made by `open_tasks`. To be used from the Trio thread only."""
@@ -44,7 +56,7 @@ class Tasks:
     def __init__(
         self,
         nursery: trio.Nursery,
-        tell: Callable[[TaskNotice], None],
+        tell: Callable[[TaskNotice], None] | None,
         watch: Watch,
         note_new: Callable[[Task], None],
         note_settled: Callable[[Task], None],
@@ -56,7 +68,7 @@ class Tasks:
         self.is_on = is_on
         """Whether what a call waits for may go on without it."""
         self._nursery = nursery
-        self._tell = tell
+        self._deliver = self.give_up if tell is None else tell
         self._watch = watch
         self._note_new = note_new
         self._note_settled = note_settled
@@ -69,11 +81,18 @@ class Tasks:
         self._releases: deque[tuple[float, Task]] = deque()
         self._is_releasing = False
         self._sweeping = trio.CancelScope()
-        self.id_of: Callable[[str], str] = lambda name: name
-        """Returns the id of the agent of a name."""
-        self.on_release: Callable[[Task], bool] = lambda _: True
-        """Called some time after the end of a task that `open` made, when nobody looks at it any more; says whether that is over,
-        and is called again otherwise."""
+        self._owners: list[TaskOwner] = []
+
+    def join(self, owner: TaskOwner, *, deliver: Callable[[TaskNotice], None] | None = None) -> None:
+        """Register an owner of tasks; those that joined later are asked first.
+
+        Args:
+            owner: The owner. It is asked for the tasks of names, and about each task that is to be released.
+            deliver: Takes the notices of ends from now on; None leaves them to whoever takes them now.
+        """
+        self._owners.insert(0, owner)
+        if deliver is not None:
+            self._deliver = deliver
 
     def start(
         self,
@@ -197,6 +216,9 @@ class Tasks:
         """Do something that is no task of its own while the tasks are open; it may not fail."""
         self._nursery.start_soon(work)
 
+    def _tell(self, notice: TaskNotice) -> None:
+        self._deliver(notice)
+
     def give_up(self, notice: TaskNotice) -> None:
         """Note that nobody is there any more who could be told of an end; what the task came to stays for whoever asks."""
         task = self._tasks.get(notice.task_id)
@@ -212,7 +234,7 @@ class Tasks:
                 now_s = trio.current_time()
                 earliest_s = now_s + RELEASES_APART_S
                 for task in self._take_due(now_s):
-                    if task.retain or not task.is_settled or not self.on_release(task):
+                    if task.retain or not task.is_settled or not self._is_released(task):
                         self._releases.append((now_s + self._release_s, task))
         self._is_releasing = False
 
@@ -222,9 +244,14 @@ class Tasks:
             due.append(self._releases.popleft()[1])
         return due
 
+    def _is_released(self, task: Task) -> bool:
+        released = [owner.release(task) for owner in self._owners]  # each of them is asked
+        return all(released)
+
     def find(self, task_id: str) -> Task | None:
         """Return a task that runs, or ended not too long ago; by its id, or the name of its agent."""
-        return self._tasks.get(task_id) or self._tasks.get(self.id_of(task_id))
+        named = next(filter(None, (owner.id_of(task_id) for owner in self._owners)), task_id)
+        return self._tasks.get(task_id) or self._tasks.get(named)
 
     def all(self) -> tuple[Task, ...]:
         """Return those that run and those that are remembered, in the order of starting."""
@@ -326,7 +353,7 @@ async def _look_after(
 @asynccontextmanager
 async def open_tasks(
     *,
-    tell: Callable[[TaskNotice], None],
+    tell: Callable[[TaskNotice], None] | None = None,
     watch: Watch = lambda _task, _edge: None,
     note_new: Callable[[Task], None] = lambda _: None,
     note_settled: Callable[[Task], None] = lambda _: None,
@@ -337,7 +364,8 @@ async def open_tasks(
     """Open the tasks of a session; leaving ends what runs.
 
     Args:
-        tell: Takes the notice of each end that no call told; in the step in which the task ends, so it may only store it.
+        tell: Takes the notice of each end that no call reported, in the step in which the task ends, so it may only store it. By
+            default an owner that joins does.
         watch: Called at each edge that a task takes, and at its move to the background, in the same step; for the record.
         note_new: Called with each task in the step in which it is known.
         note_settled: Called with each that had to be looked after, when that is done.

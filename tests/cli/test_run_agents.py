@@ -358,10 +358,10 @@ def run_in_virtual_time(
             model=model, cwd=folder, runs=folder, tools=tools, ports=virtual_ports(), on_message=run.heard
         ) as session:
             if is_slow:
-                session._recording = Slow(session._recording)
+                session._journal = Slow(session._journal)  # type: ignore[assignment]
             stop = run.open(session, "Go.")
             if command_s:
-                session.delegation.tasks.start(
+                session.tasks.table.start(
                     command,
                     id="b00000001",
                     description="c",

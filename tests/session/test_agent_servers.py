@@ -12,7 +12,7 @@ from trio.testing import MockClock
 from greenroom.mcp import McpServers, McpSettings, McpTool, ServerStatus, ToolInfo
 from greenroom.mcp._server import Server
 from greenroom.mcp._tools import Keeper
-from greenroom.session._agent_servers import ServerTool, after_change
+from greenroom.session.equipment._agent_servers import ServerTool, after_change
 from greenroom.supervisor import open_runtime
 from tests.mcp.fakes import FakeServer, http, start
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, final
 
@@ -17,6 +17,7 @@ from greenroom.agents.delegation._carriers import SkillForkSetting
 from greenroom.agents.delegation._results import REPORT_CHARACTERS
 from greenroom.agents.delegation._routing import ForkSetting
 from greenroom.core import LISTING_CHARACTERS, checked
+from greenroom.store import encode_line
 from greenroom.tasks import Task
 from greenroom.worktrees import Hold
 
@@ -135,19 +136,20 @@ class Ground(Protocol):
         """Return the definitions as they are now."""
         ...
 
-    @property
-    def adopt(self) -> Callable[[Ref[Any], AgentHome], None]:
-        """Takes note of an agent that was started."""
+    def adopt(self, ref: Ref[Any], home: AgentHome) -> None:
+        """Add an agent that was started."""
         ...
 
-    @property
-    def drop(self) -> Callable[[str], None]:
-        """Forgets it again; what it used counts on."""
+    def drop(self, agent_id: str) -> None:
+        """Release it again; its tokens still count."""
         ...
 
-    @property
-    def find(self) -> Callable[[str], tuple[Ref[Any], AgentHome] | None]:
-        """Finds an agent of the session by its id, teammates included."""
+    def find(self, agent_id: str) -> tuple[Ref[Any], AgentHome] | None:
+        """Return an agent of the session by its id, teammates included; None if it is not in memory."""
+        ...
+
+    def living(self) -> Iterable[AgentHome]:
+        """Return the records of all agents but the main one that have not ended."""
         ...
 
     def has_budget(self) -> bool:
@@ -230,6 +232,15 @@ class Member:
     def is_running(self) -> bool:
         """Whether a run of it has not ended."""
         return not self.task.is_finished
+
+    def write_record(self, run_folder: Path, write: Callable[[Path, bytes], None]) -> None:
+        """Write what resuming it needs, if that differs from what was written last."""
+        record = self.record()
+        if record != self.kept_record:
+            if self.record_file is None:
+                self.record_file = run_folder / record_path(self.id)
+            write(self.record_file, encode_line(record))
+            self.kept_record = record
 
     def record(self) -> dict[str, Any]:
         """Return what is kept of it on disk, to go on with it when nothing of it is in memory (agents 6.58)."""

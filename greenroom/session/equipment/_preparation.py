@@ -1,0 +1,216 @@
+"""The steps before the first turn of an agent: its system prompt, its notes, its skills, the tools of its servers.
+
+An agent gets them once and keeps them, so that its prompt stays cached: an edit of a file applies to agents that begin later, and to one
+whose conversation is compacted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, final
+
+import attrs
+
+from greenroom.actors import Context
+from greenroom.agents import (
+    INHERIT,
+    AgentDefinition,
+    AgentHome,
+    ForkSkill,
+    SkillTool,
+    compose_system_prompt,
+    preload_skills,
+)
+from greenroom.agents.memory import (
+    Instructions,
+    MemoryFolder,
+    Notes,
+    agent_memory,
+    is_memory_on,
+    load_instructions,
+    main_memory,
+    read_notes,
+    reads_added,
+    render_instructions,
+    render_memory,
+    tools_with_memory,
+)
+from greenroom.containment import Git
+from greenroom.core.sources import Places
+from greenroom.mcp import ServerStatus
+from greenroom.models import ModelNames
+from greenroom.session.assembly._session_services import Services
+from greenroom.session.assembly._source_places import describes_place
+from greenroom.session.equipment._agent_servers import ServerTool, reach_servers
+from greenroom.session.equipment._coordinator_mode import open_folders, workers_in_words
+from greenroom.session.equipment._environment_text import environment_text, git_status
+from greenroom.session.equipment._followed_files import follow_files
+from greenroom.session.equipment._session_rules import Rules
+from greenroom.session.equipment._skill_ports import skill_ports, taking_up_by
+from greenroom.session.equipment._tool_lists import check_tool_list
+from greenroom.session.equipment._toolbox import Toolbox
+from greenroom.skills import Rendered, Skills, SkillSource
+from greenroom.tools import Tool
+
+
+@final
+class Preparation:
+    """Prepares the agents of one session.
+
+    Args:
+        services: Those of the session.
+        rules: The rules and hooks in force.
+        toolbox: The tools of the session.
+        skills: The skills of the session.
+        fork_skill: Runs the skills of models that are agents of their own.
+        problems: Takes a line about what cannot be used.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        *,
+        rules: Rules,
+        toolbox: Toolbox,
+        skills: SkillSource,
+        fork_skill: ForkSkill,
+        problems: list[str],
+    ) -> None:
+        self._plan = services.plan
+        self._ports = services.ports
+        self._services = services
+        self._rules = rules
+        self._toolbox = toolbox
+        self._skills = skills
+        self._fork_skill = fork_skill
+        self._problems = problems
+
+    @property
+    def trusted(self) -> tuple[Path, ...]:
+        """The folders whose definitions may run code of their own."""
+        places = self._plan.places
+        if places is None or not self._plan.settings.is_trusted:
+            return ()
+        return (places.root, places.main_root, *places.project)
+
+    def of(self, home: AgentHome) -> Callable[[Context], Any]:
+        """Return what is awaited before the first turn of an agent."""
+        definition = home.definition
+        preloaded = ""
+
+        async def compose() -> str:
+            """Return the system prompt, with files as they are now."""
+            leading = "" if home.is_child else self._about_workers(home)
+            if self._plan.places is None:
+                return "\n\n".join(part for part in (definition.system_prompt.strip(), leading) if part)
+            memory = self._memory_of(home, definition, self._plan.places)
+            notes = Notes() if memory is None else await self._ports.blocking.run(read_notes, memory)
+            reads = definition.reads_instructions
+            instructions = await self._load_instructions(self._plan.places) if reads else Instructions()
+            if reads:
+                run, found = self._ports.blocking, self._problems
+                home.instructions = instructions.files
+                home.follow = follow_files(home, self._plan.places, instructions, self._skills, run, found)
+            git = self._plan.git
+            if home.stay is not None:  # it is another checkout that it stands in
+                calls = Git(environ=self._plan.environ, is_trusted=self._plan.settings.is_trusted)
+                git = await self._ports.blocking.run(git_status, home.stay.worktree.path, calls)
+            return compose_system_prompt(
+                definition,
+                environment="\n\n".join(part for part in (self._environment(home, git), leading) if part),
+                instructions=render_instructions(instructions.files),
+                memory=render_memory(memory, notes),
+                skills=preloaded,
+            )
+
+        async def prepare(ctx: Context) -> None:
+            nonlocal preloaded
+            more = [one for name, one in home.tools.items() if name not in self._toolbox.tools]
+            reached, problems = await reach_servers(
+                home, ctx, self._services.servers, environ=self._plan.environ, trusted=self.trusted, give=self._give
+            )
+            more += reached
+            self._problems += problems
+            if self._plan.places is not None:
+                memory = self._memory_of(home, definition, self._plan.places)
+                if memory is not None:
+                    self._open_memory(home, memory)
+                skills = await self._skills.refresh()
+                self._problems += [str(one) for one in skills.diagnostics if one.is_problem]
+                preloaded = await self._take_up_skills(home, skills, definition)
+            there_are = [*self._toolbox.tools, *(one.name for one in more)]
+            check_tool_list(home.definition, there_are, are_all_there=not self._services.servers.may_grow)
+            home.tools = self._toolbox.choose(home, more)
+            self._problems += self._toolbox.missing(home, more, may_grow=self._services.servers.may_grow)
+            home.definition = attrs.evolve(home.definition, system_prompt=await compose())
+            home.renew = compose
+
+        return prepare
+
+    def _give(self, home: AgentHome, tools: Sequence[Tool]) -> None:
+        """Give an agent other tools of its MCP servers in the place of those that it has."""
+        kept = [one for one in self._toolbox.own(home) if not isinstance(one, ServerTool)]
+        home.tools = self._toolbox.choose(home, [*kept, *tools])
+
+    def _memory_of(self, home: AgentHome, definition: AgentDefinition, places: Places) -> MemoryFolder | None:
+        is_on = is_memory_on(self._plan.environ, setting=self._plan.settings.scalars.autoMemoryEnabled)
+        return agent_memory(definition, places, is_on=is_on) if home.is_child else main_memory(places, is_on=is_on)
+
+    def _open_memory(self, home: AgentHome, memory: MemoryFolder) -> None:
+        """Let an agent work in the folder of its notes."""
+        home.memory = memory
+        open_folders(home, memory.writable)
+        if home.is_child:  # the main agent has the tools that it was given; its notes are read in any case
+            tools = tools_with_memory(home.definition.tools, memory)
+            home.definition = attrs.evolve(home.definition, tools=tools)
+
+    async def _take_up_skills(self, home: AgentHome, skills: Skills, definition: AgentDefinition) -> str:
+        """Give the agent its tool Skill, where there are skills, and return the text of those that it starts with."""
+        assert self._plan.places is not None
+        home.take_up = self._taking_up(home)
+        ports = skill_ports(home, self._plan.places, is_trusted=self._plan.settings.is_trusted)
+        if any(one.for_models for one in skills.values()):
+            home.skill_tool = SkillTool(
+                skills=lambda: self._skills.current, ports=ports, on_invoked=taking_up_by(home), fork=self._fork_skill
+            )
+        if not definition.skills:
+            return ""
+        rendering = ports(home.tool_context())
+        preloaded = await preload_skills(definition.skills, skills, rendering, plugin=definition.plugin)
+        self._problems += preloaded.skipped
+        return preloaded.text
+
+    def _taking_up(self, home: AgentHome) -> Callable[[Rendered], None]:
+        registered: set[str] = set()
+
+        def take_up(rendered: Rendered) -> None:
+            skill = rendered.skill
+            model = "" if skill.model in {None, INHERIT} else ModelNames().exact(skill.model or "")
+            home.grants = home.grants.after(rendered, model=model)
+            if skill.name not in registered:
+                registered.add(skill.name)
+                self._rules.hooks.add(home, rendered)
+
+        return take_up
+
+    async def _load_instructions(self, places: Places) -> Instructions:
+        run, with_added = self._ports.blocking.run, reads_added(self._plan.environ)
+        instructions = await run(load_instructions, places, with_added=with_added)
+        self._problems += [str(one) for one in instructions.diagnostics if one.is_problem]
+        return instructions
+
+    def _about_workers(self, home: AgentHome) -> str:
+        if not self._plan.settings.scalars.delegation.coordinator:
+            return ""
+        names = [*self._toolbox.tools, *([home.skill_tool.name] if home.skill_tool is not None else [])]
+        servers = [one.name for one in self._services.servers.states() if one.status is ServerStatus.CONNECTED]
+        return workers_in_words(
+            names, servers, self._plan.settings.scalars.delegation, self._rules.policy, self._services.scratchpad
+        )
+
+    def _environment(self, home: AgentHome, git: str) -> str:
+        if not describes_place(self._plan.places):
+            return ""
+        told = git if home.definition.reads_instructions else ""
+        return environment_text(home.place or self._plan.cwd, self._ports.clock.wall().date(), told)
