@@ -14,7 +14,8 @@ import attrs
 from greenroom.agents._conversation import Appended
 from greenroom.agents._hooking import Hooking
 from greenroom.agents._services import AgentHome
-from greenroom.hooks import HookEvent, MessageDisplayInput
+from greenroom.hooks import HookEvent
+from greenroom.hooks.inputs import MessageDisplayInput
 from greenroom.models import Block, Message, ModelResponse, TextBlock
 
 

@@ -17,7 +17,8 @@ from greenroom.agents._events import AgentNoticed
 from greenroom.agents._inputs import Input, prompt_id_of
 from greenroom.agents._services import AgentHome
 from greenroom.core import PeerError, Recorder, reminder
-from greenroom.hooks import BackgroundTask, HookContext, HookEvent, HookInput, HookOutcome
+from greenroom.hooks import HookEvent, HookOutcome
+from greenroom.hooks.inputs import BackgroundTask, HookContext, HookInput
 from greenroom.permissions import ToolKind, traits_of
 
 NOTICE_CHARS: Final = 500

@@ -44,13 +44,12 @@ from greenroom.agents._taking_in import (
 )
 from greenroom.agents.review import AutoModeEnded
 from greenroom.core import PeerError, ProviderError, UsageError, message_of, reminder
-from greenroom.hooks import (
+from greenroom.hooks import HookEvent, StopGuard
+from greenroom.hooks.inputs import (
     BatchedCall,
-    HookEvent,
     HookInput,
     PostToolBatchInput,
     StopFailureInput,
-    StopGuard,
     StopInput,
     SubagentStopInput,
     UserPromptSubmitInput,
@@ -443,9 +442,8 @@ class AgentTurn:
             self.guard.is_alone = len(calls) == 1
         try:
             await run_calls(calls, self, results)
-            if self.home.follow is not None:
-                done = [call for call in calls if not results[call.id].is_error]
-                self.hooking.reminders += await self.home.follow(done)
+            done = [call for call in calls if not results[call.id].is_error]
+            self.hooking.reminders += await self.home.ports.follow(done)
         except Deferred:
             raise
         except BaseException:

@@ -1,8 +1,10 @@
-"""Running a command: a process group of its own, told on stdin, ended with whoever waits for it.
+"""Commands of hooks: each runs in a process group of its own, reads its input from stdin, and ends with its caller.
 
-Rule 1: when `run_command` is left in any way, the whole group has been ended: TERM, a grace, KILL; unless it says that nobody
-is to wait for it, and somebody takes it. What wants to live longer has to make a session of its own. Rule 2: its environment is what it is given, nothing of ours. Rule 3: more output
-than is kept is read all the same, so that nobody waits for a full pipe.
+Rule 1: when `run_command` is left in any way, the whole group has ended (TERM, a grace period, KILL), unless the
+process detached itself and a caller took it over. A process that is to live longer has to start a session of its own.
+Rule 2: the environment is exactly the one given; nothing of ours is added. Rule 3: output beyond the limit is read and
+dropped, so that no process blocks on a full pipe.
+
 Must not know: hooks.
 """
 
@@ -21,9 +23,9 @@ import attrs
 import trio
 
 KILL_GRACE_S: Final = 2.0
-"""How long a process may take to end after TERM, and after KILL, before it is given up."""
+"""Seconds that a process may take to end after TERM, and again after KILL, before it is given up."""
 KEPT_BYTES: Final = 1024 * 1024
-"""What is kept of each of its two outputs."""
+"""Bytes kept of each of the two outputs."""
 SHOWN_EVERY_S: Final = 1.0
 _RECEIVE_BYTES: Final = 65_536
 _MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
@@ -34,62 +36,63 @@ _SHELLS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 
 
 class OnOutput(Protocol):
-    """Takes what a process has printed so far; it may only store and wake."""
+    """Callback for the output of a process so far; it may only store and wake."""
 
     def __call__(self, stdout: str, stderr: str, /, *, is_last: bool) -> None:
-        """Take it; `is_last` says that nothing more comes."""
+        """Receive the output; `is_last` is True if no more follows."""
         ...
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Finished:
-    """A process that has ended by itself."""
+    """A process that ended by itself."""
 
     exit_code: int
-    """Below 0 for the number of the signal that ended it."""
+    """Negative for the number of the signal that ended it."""
     stdout: str
     stderr: str
     was_cut: bool
-    """Whether it printed more than is kept."""
+    """True if it printed more than is kept."""
 
 
 def shell_line(command: str, shell: str, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the command line that has a shell run `command`; looks at the disk.
+    """Return the command line that runs `command` in a shell; reads the disk.
 
     Raises:
-        FileNotFoundError: There is no such shell on the PATH of `environment`.
+        FileNotFoundError: The shell is not on the PATH of `environment`.
     """
     for program, *options in _SHELLS[shell]:
         found = shutil.which(program, path=environment.get("PATH", os.defpath))
         if found is not None:
             return (found, *options, command)
-    raise FileNotFoundError(f"there is no {shell} on the PATH")
+    raise FileNotFoundError(f"{shell} was not found on the PATH")
 
 
 async def run_command(
     command: Sequence[str],
     *,
-    told: str,
+    stdin: str,
     cwd: Path,
     environment: Mapping[str, str],
     kill_grace_s: float = KILL_GRACE_S,
     on_output: OnOutput | None = None,
     leaves: Callable[[str], bool] | None = None,
 ) -> Finished | Running:
-    """Run a command to its end and return what came of it; or, where it says that nobody is to wait, return it while it runs.
+    """Run a command and return its result, or the running process if it detaches itself.
 
-    Cancelled, it ends the process group first, within two graces.
+    On cancellation, the process group is ended first, within two grace periods.
 
     Args:
-        command: Program and arguments; a program without a slash is looked for on the PATH of `environment`.
-        told: What it reads on stdin, which is closed after it.
-        cwd: Where it runs.
-        environment: All of its environment.
+        command: Program and arguments; a program without a slash is looked up on the PATH of `environment`.
+        stdin: Text for its stdin, which is closed afterwards.
+        cwd: Its working directory.
+        environment: Its complete environment.
         kill_grace_s: Time between TERM and KILL, in seconds.
-        on_output: Called with what it has printed, each second and at its end, however that comes; None: nobody looks.
-        leaves: Says of what it has printed so far whether nobody is to wait for it; None: it is waited for in any case. It is asked
-            until a line is complete.
+        on_output: Called with the output so far, each second and at the end, however it ends; None disables it.
+        leaves: Returns True if the output so far detaches the process; None if it cannot detach. It is called until a
+        line
+            is complete.
 
     Raises:
         OSError: It could not be started.
@@ -101,19 +104,19 @@ async def run_command(
         stderr=subprocess.PIPE,
         cwd=cwd,
         env=dict(environment),
-        start_new_session=True,  # a group that can be ended as a whole, and no terminal to ask on
+        start_new_session=True,  # a group that can be ended as a whole, without a terminal to prompt on
     )
     running = Running(process, kill_grace_s)
     if leaves is None:
-        return await running.to_end(told, on_output)
+        return await running.to_end(stdin, on_output)
     done: Finished | None = None
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(running.leave, leaves, nursery.cancel_scope)
-            done = await running.to_end(told, on_output)
+            done = await running.to_end(stdin, on_output)
             nursery.cancel_scope.cancel("it has ended")
     except BaseException:
-        if running.is_left:  # whoever was to take it is being ended, too
+        if running.is_left:  # the task that was to take it over is being cancelled, too
             with trio.CancelScope(shield=True):
                 await running.end()
         raise
@@ -122,42 +125,43 @@ async def run_command(
 
 @final
 class Running:
-    """A process that runs. Made by `run_command`; whoever gets one has to call `to_end` before anything is waited for."""
+    """A running process, made by `run_command`. Its owner must call `to_end` before awaiting anything else."""
 
     def __init__(self, process: trio.Process, kill_grace_s: float) -> None:
         self._process = process
         self._kill_grace_s = kill_grace_s
         self._stdout, self._stderr = _Output(), _Output()
-        self._was_told = trio.Event()
+        self._was_written = trio.Event()
         self._has_ended = False
         self.is_left = False
-        """Whether it runs on without the one who started it."""
+        """True if it continues without the task that started it."""
 
     @property
     def printed(self) -> str:
-        """What it has printed so far."""
+        """The output so far."""
         return self._stdout.text
 
-    async def to_end(self, told: str | None = None, on_output: OnOutput | None = None) -> Finished:
-        """Wait for its end, and return what came of it. Cancelled, it ends the process group first, unless it is left.
+    async def to_end(self, stdin: str | None = None, on_output: OnOutput | None = None) -> Finished:
+        """Wait for its end and return the result. On cancellation, end the process group first unless it is detached.
 
         Args:
-            told: What it reads; None where it has been told.
-            on_output: As of `run_command`.
+            stdin: Text for its stdin; None if that has been written.
+            on_output: As for `run_command`.
         """
         process, stdout, stderr = self._process, self._stdout, self._stderr
         self.is_left = False
         try:
             async with trio.open_nursery() as nursery:
-                if told is not None:
-                    nursery.start_soon(self._tell, told.encode())
+                if stdin is not None:
+                    nursery.start_soon(self._write_stdin, stdin.encode())
                 nursery.start_soon(stdout.read, process.stdout)
                 nursery.start_soon(stderr.read, process.stderr)
                 if on_output is not None:
                     nursery.start_soon(_show, stdout, stderr, on_output)
                 await _wait_exited(process)
                 self._has_ended = True
-                # What it started may hold its pipes for as long as it likes: that is over now, but what is in them counts.
+                # Processes that it started may hold its pipes as long as they like: ignore them, but use the output so
+                # far.
                 _signal(process, signal.SIGTERM)
                 with trio.move_on_after(self._kill_grace_s):
                     await stdout.ended.wait()
@@ -178,23 +182,23 @@ class Running:
         )
 
     async def leave(self, leaves: Callable[[str], bool], waits: trio.CancelScope) -> None:
-        """End the wait for it, once what it prints first says so and it has read all that it is told."""
+        """Stop waiting for it once its first output detaches it and its input has been written."""
         while True:
             await self._stdout.grown.wait()
             self._stdout.grown = trio.Event()
             text = self._stdout.text
             if leaves(text):
-                await self._was_told.wait()
+                await self._was_written.wait()
                 if not self._has_ended:
                     self.is_left = True
-                    waits.cancel("nobody is to wait for it")
+                    waits.cancel("the process detached itself")
                 return
             if "\n" in text.strip():
                 return
 
-    async def _tell(self, told: bytes) -> None:
-        await _tell(self._process, told)
-        self._was_told.set()
+    async def _write_stdin(self, stdin: bytes) -> None:
+        await _write_stdin(self._process, stdin)
+        self._was_written.set()
 
     async def end(self) -> None:
         """End the whole group."""
@@ -203,7 +207,7 @@ class Running:
 
 @final
 class _Output:
-    """One of the outputs, as far as it is kept."""
+    """One of the two outputs, up to the size limit."""
 
     def __init__(self) -> None:
         self._kept = bytearray()
@@ -226,12 +230,14 @@ class _Output:
 
 
 def decoded(printed: bytes) -> str:
-    """Return the text that a program has printed: UTF-8, or UTF-16 where it begins as such."""
+    """Return the text of an output: UTF-8, or UTF-16 if it begins with its byte order mark."""
     for mark, name in _MARKS:
         if printed.startswith(mark):
             return printed[len(mark) :].decode(name, errors="replace")
     head = printed[:2]
-    if len(head) == 2 and b"\0" in head and any(head):  # without a mark: half of the first character is empty
+    if (
+        len(head) == 2 and b"\0" in head and any(head)
+    ):  # without a byte order mark: half of the first character is empty
         return printed.decode("utf-16-be" if head[0] == 0 else "utf-16-le", errors="replace")
     return printed.decode(errors="replace")
 
@@ -242,20 +248,20 @@ async def _show(stdout: _Output, stderr: _Output, on_output: OnOutput) -> None:
         on_output(stdout.text, stderr.text, is_last=False)
 
 
-async def _tell(process: trio.Process, told: bytes) -> None:
+async def _write_stdin(process: trio.Process, stdin: bytes) -> None:
     assert process.stdin is not None
     async with process.stdin:
         try:
-            await process.stdin.send_all(told)
+            await process.stdin.send_all(stdin)
         except trio.BrokenResourceError:
-            pass  # it did not want to know
+            pass  # it closed its stdin without reading
 
 
 async def _wait_exited(process: trio.Process) -> None:
-    """Wait until the process has ended, if possible without reaping it: until then its group's number is not reused."""
+    """Wait until the process has ended, if possible without reaping it: until then its group id is not reused."""
     try:
         descriptor = os.pidfd_open(process.pid)
-    except (AttributeError, OSError):  # not on this system
+    except (AttributeError, OSError):  # not supported on this system
         await process.wait()
         return
     try:
@@ -268,7 +274,7 @@ def _signal(process: trio.Process, number: signal.Signals) -> None:
     try:
         os.killpg(process.pid, number)
     except (ProcessLookupError, PermissionError):
-        pass  # nobody is left there (macOS says so with the second)
+        pass  # no process of the group is left (macOS reports the second)
 
 
 async def _end(process: trio.Process, kill_grace_s: float) -> None:

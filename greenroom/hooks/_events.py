@@ -1,4 +1,4 @@
-"""What hooks put on record: each handler that ran, and how it went."""
+"""Events of hooks: each handler that ran, with its result."""
 
 from __future__ import annotations
 
@@ -24,23 +24,25 @@ class HookRan(Event):
     level: ClassVar[Level] = Level.TURNS
 
     event: str
-    """The moment, such as `PreToolUse`."""
+    """The event, such as `PreToolUse`."""
     subject: str
-    """What its matcher was compared with, such as a tool's name; empty where there is none."""
+    """The subject that its matcher was compared with, such as a tool's name; empty if the event has none."""
     handler: str
-    """What ran, in at most 80 characters."""
+    """The handler, in at most 80 characters."""
     source: str
-    """Where it was configured."""
+    """The source of its configuration."""
     state: Annotated[str, OneOf(COMPLETED, FAILED, TIMED_OUT, KILLED)]
-    """`completed`, `failed` (see `error`), `timed_out` or `killed` (whoever waited for it was ended)."""
+    """`completed`, `failed` (see `error`), `timed_out` or `killed` (the waiting task was cancelled)."""
     decision: Annotated[str, OneOf("stop", "block", *Permission, *ReplyAction, "")]
-    """`stop`, `block`, `allow`, `ask`, `defer`, `deny`, of a server's question `accept`, `decline` or `cancel`, or empty. What could
-    be understood counts, beside an error too."""
+    """`stop`, `block`, `allow`, `ask`, `defer`, `deny`, for a server's question `accept`, `decline` or `cancel`, or
+    empty.
+
+    The part of the answer that could be parsed counts even if there was an error.
+    """
     duration_s: float
     """Seconds that it ran."""
     error: str
-    """What went wrong, in at most 500 characters; empty for `completed` and `killed`."""
+    """The error, in at most 500 characters; empty for `completed` and `killed`."""
 
 
 EVENTS: Final = (HookRan,)
-FOLDS: Final = ()

@@ -1,8 +1,7 @@
-"""Handlers: what a hook runs, as frozen values, and how an entry of a settings file becomes one.
+"""Handlers as frozen values, parsed from the entries of a settings file.
 
-Rule 1: an entry that cannot be used raises `Malformed` with the key and what to do; it never half-parses. Rule 2: two
-handlers that run the same have the same `work`.
-Must not know: how a handler is run.
+An unusable entry raises `Malformed` with its key and the remedy; it is never parsed in part. Two handlers that do the
+same have equal `work`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any, ClassVar, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.hooks._catalog import CATALOG, HandlerType, HookEvent
+from greenroom.hooks._event_table import CATALOG, HandlerType, HookEvent
 
 USUAL_LIMIT_S: Final = 600.0
 PROMPT_LIMIT_S: Final = 30.0
@@ -25,7 +24,7 @@ _RULE: Final = re.compile(r"[^\s()]+(?:\(.*\))?", re.DOTALL)
 
 
 class Malformed(Exception):
-    """An entry cannot be used: at which key below it, and what to do."""
+    """An unusable entry: the key below it, and the remedy."""
 
     def __init__(self, key: str, what: str) -> None:
         super().__init__(what)
@@ -35,12 +34,12 @@ class Malformed(Exception):
 
 @attrs.frozen(kw_only=True)
 class BaseHandler:
-    """What all handlers have in common."""
+    """Fields shared by all handlers."""
 
     type: ClassVar[HandlerType | str]
 
     condition: str | None = None
-    """One permission rule that the call has to match (`if`); None runs always."""
+    """One permission rule that the call has to match (`if`); None always runs."""
     timeout_s: float | None = None
     """As configured; None is the default of the event."""
     status_message: str = ""
@@ -49,22 +48,22 @@ class BaseHandler:
 
     @property
     def work(self) -> Hashable:
-        """What is run: equal for handlers of which one run is enough."""
+        """The identity of its work; handlers of equal work run once."""
         raise NotImplementedError
 
     @property
     def subject(self) -> str:
-        """What it runs, for people."""
+        """The work of the handler, for people."""
         raise NotImplementedError
 
     @property
     def label(self) -> str:
-        """What it is, on one line of at most 80 characters."""
+        """The work of the handler on one line of at most 80 characters."""
         text = f"{self.type}: " + " ".join(self.subject.split())
         return text if len(text) <= _LABEL_CHARS else text[: _LABEL_CHARS - 1] + "…"
 
     def limit_s(self, event: HookEvent) -> float:
-        """Return how long it may take, in seconds."""
+        """Return its time limit, in seconds."""
         default = CATALOG[event].limit_s
         return self.timeout_s or (USUAL_LIMIT_S if default is None else default)
 
@@ -72,22 +71,22 @@ class BaseHandler:
 @final
 @attrs.frozen(kw_only=True)
 class CommandHandler(BaseHandler):
-    """A process."""
+    """A handler that runs a process."""
 
     type: ClassVar[HandlerType | str] = HandlerType.COMMAND
 
     command: str
     args: tuple[str, ...] | None = None
-    """Arguments of a direct execution; None hands `command` to a shell."""
+    """Arguments of a direct execution; None passes `command` to a shell."""
     shell: str = "bash"
     is_async: bool = False
-    """Nobody waits for it; what it says is delivered on the next turn."""
+    """The turn does not wait for it; its answer is delivered on the next turn."""
     wakes: bool = False
     """Asynchronous, and exit code 2 wakes the model (`asyncRewake`)."""
 
     @property
     def work(self) -> Hashable:
-        """The command line, and whether somebody waits for it: an async twin must not swallow a verdict."""
+        """The command line, and whether the turn waits for it: an async duplicate must not swallow a verdict."""
         return self.type, self.command, self.args, self.shell, self.is_async, self.wakes
 
     @property
@@ -99,14 +98,14 @@ class CommandHandler(BaseHandler):
 @final
 @attrs.frozen(kw_only=True)
 class HttpHandler(BaseHandler):
-    """A POST of the input to a URL."""
+    """A handler that posts the input to a URL."""
 
     type: ClassVar[HandlerType | str] = HandlerType.HTTP
 
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     allowed_variables: frozenset[str] = frozenset()
-    """Environment variables that `$NAME` in a header value may stand for."""
+    """Environment variables that `$NAME` in a header value may refer to."""
 
     @property
     def work(self) -> Hashable:
@@ -122,14 +121,14 @@ class HttpHandler(BaseHandler):
 @final
 @attrs.frozen(kw_only=True)
 class McpToolHandler(BaseHandler):
-    """A call of an MCP tool."""
+    """A handler that calls an MCP tool."""
 
     type: ClassVar[HandlerType | str] = HandlerType.MCP_TOOL
 
     server: str
     tool: str
     input: Mapping[str, Any] = attrs.field(factory=dict)
-    """Arguments; `${path}` in their strings stands for a value of the hook's input."""
+    """Arguments; `${path}` in their strings is replaced with a value of the hook's input."""
 
     @property
     def work(self) -> Hashable:
@@ -145,7 +144,7 @@ class McpToolHandler(BaseHandler):
 @final
 @attrs.frozen(kw_only=True)
 class PromptHandler(BaseHandler):
-    """One question to a model."""
+    """A handler that asks a model one question."""
 
     type: ClassVar[HandlerType | str] = HandlerType.PROMPT
 
@@ -155,7 +154,7 @@ class PromptHandler(BaseHandler):
 
     @property
     def work(self) -> Hashable:
-        """The question, to whom, and what its no means."""
+        """The question, the model, and the effect of a refusal."""
         return self.type, self.prompt, self.model, self.continue_on_block
 
     @property
@@ -164,14 +163,14 @@ class PromptHandler(BaseHandler):
         return self.prompt
 
     def limit_s(self, event: HookEvent) -> float:
-        """Return how long it may take, in seconds."""
+        """Return its time limit, in seconds."""
         return self.timeout_s or PROMPT_LIMIT_S
 
 
 @final
 @attrs.frozen(kw_only=True)
 class AgentHandler(BaseHandler):
-    """An agent with tools that looks for itself."""
+    """A handler that has an agent with read-only tools decide."""
 
     type: ClassVar[HandlerType | str] = HandlerType.AGENT
 
@@ -180,7 +179,7 @@ class AgentHandler(BaseHandler):
 
     @property
     def work(self) -> Hashable:
-        """The question, and to whom."""
+        """The question and the model."""
         return self.type, self.prompt, self.model
 
     @property
@@ -189,12 +188,12 @@ class AgentHandler(BaseHandler):
         return self.prompt
 
     def limit_s(self, event: HookEvent) -> float:
-        """Return how long it may take, in seconds."""
+        """Return its time limit, in seconds."""
         return self.timeout_s or AGENT_LIMIT_S
 
 
 AskBack: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
-"""Asks the program that opened the session, given the id of its callback and the input; returns the answer's JSON object."""
+"""Calls the embedding program with the id of its callback and the input; returns the JSON object of the answer."""
 
 
 @final
@@ -205,7 +204,7 @@ class CallbackHandler(BaseHandler):
     type: ClassVar[HandlerType | str] = "callback"
 
     id: str
-    """What the program calls it."""
+    """The program's id for it."""
     ask: AskBack = attrs.field(eq=False, repr=False)
 
     @property
@@ -215,7 +214,7 @@ class CallbackHandler(BaseHandler):
 
     @property
     def subject(self) -> str:
-        """The program's name of it."""
+        """The program's id for it."""
         return self.id
 
 
@@ -232,29 +231,33 @@ _KEYS: Final[Mapping[HandlerType, frozenset[str]]] = {
 
 
 def parse_handler(entry: object, event: HookEvent, *, is_strict: bool) -> Handler:
-    """Make a handler of an entry in a settings file.
+    """Parse the entry of a settings file.
 
     Raises:
         Malformed: The entry cannot be used for this event.
     """
     if not isinstance(entry, Mapping):
-        raise Malformed("", f"is {_kind(entry)}; write an object with a type")
+        raise Malformed("", f"must be an object with a type, got {_kind(entry)}")
     row = CATALOG[event]
     usable = ", ".join(sorted(row.handlers))
     try:
         of_type = HandlerType(str(entry.get("type")))
     except ValueError:
-        raise Malformed("type", f"{_shown(entry.get('type'))} is no type of handler; use one of {usable}") from None
+        raise Malformed(
+            "type", f"{_shown(entry.get('type'))} is not a type of handler; expected one of: {usable}"
+        ) from None
     if of_type not in row.handlers:
-        raise Malformed("type", f"{of_type.value!r} handlers do not exist for {event}; use one of {usable}")
+        raise Malformed("type", f"{of_type.value!r} handlers are not supported for {event}; expected one of: {usable}")
     unknown = sorted(str(key) for key in entry if key not in _KEYS[of_type])
     if is_strict and unknown:
-        raise Malformed(unknown[0], f"is no key of a {of_type} handler; there are {', '.join(sorted(_KEYS[of_type]))}")
+        raise Malformed(
+            unknown[0], f"is not a key of a {of_type} handler; expected one of:{', '.join(sorted(_KEYS[of_type]))}"
+        )
     condition = _text(entry, "if", None)
     if condition is not None and not row.takes_rules:
-        raise Malformed("if", f"{event} is no event about one tool call, so this would never run; leave `if` out")
+        raise Malformed("if", f"{event} is not about one tool call, so this would never run; remove `if`")
     if condition is not None and not _RULE.fullmatch(condition.strip()):
-        raise Malformed("if", f"{_shown(condition)} is not one permission rule; write for instance 'Bash(git *)'")
+        raise Malformed("if", f"{_shown(condition)} is not a single permission rule, such as 'Bash(git *)'")
     common = {
         "condition": condition,
         "timeout_s": _seconds(entry, "timeout"),
@@ -265,10 +268,10 @@ def parse_handler(entry: object, event: HookEvent, *, is_strict: bool) -> Handle
 
 
 def parse_callback(entry: Mapping[str, Any], ask: AskBack) -> CallbackHandler:
-    """Read `{id, timeout?}`.
+    """Parse `{id, timeout?}`.
 
     Raises:
-        Malformed: It cannot be used.
+        Malformed: It is unusable.
     """
     return CallbackHandler(timeout_s=_seconds(entry, "timeout"), id=_needed(entry, "id"), ask=ask)
 
@@ -277,11 +280,11 @@ def _command(entry: Mapping[str, Any], common: Mapping[str, Any]) -> CommandHand
     wakes = _flag(entry, "asyncRewake")
     shell = _text(entry, "shell", "bash")
     if shell not in _SHELLS:
-        raise Malformed("shell", f"{_shown(shell)} is no known shell; use bash or powershell")
+        raise Malformed("shell", f"{_shown(shell)} is not a supported shell; expected bash or powershell")
     args = None if entry.get("args") is None else _texts(entry, "args")
     command = _needed(entry, "command")
     if any("\0" in part for part in (command, *(args or ()))):
-        raise Malformed("command", "holds a NUL character, which no command line can")
+        raise Malformed("command", "must not contain a NUL character")
     return CommandHandler(
         **common, command=command, args=args, shell=shell, is_async=wakes or _flag(entry, "async"), wakes=wakes
     )
@@ -290,14 +293,14 @@ def _command(entry: Mapping[str, Any], common: Mapping[str, Any]) -> CommandHand
 def _http(entry: Mapping[str, Any], common: Mapping[str, Any]) -> HttpHandler:
     url = _needed(entry, "url")
     if not re.match(r"https?://[^\s/?#]", url):
-        raise Malformed("url", f"{_shown(url)} is no http or https address; write it in full")
+        raise Malformed("url", f"must be a complete http or https URL, got {_shown(url)}")
     headers = entry.get("headers", {})
     if not isinstance(headers, Mapping) or not all(
-        isinstance(one, str) and one.isascii() and "\n" not in one and "\r" not in one
+        isinstance(part, str) and part.isascii() and "\n" not in part and "\r" not in part
         for pair in headers.items()
-        for one in pair
+        for part in pair
     ):
-        raise Malformed("headers", "is no object of names and texts; write {'Authorization': 'Bearer $TOKEN'}")
+        raise Malformed("headers", "must be an object of strings, such as {'Authorization': 'Bearer $TOKEN'}")
     allowed = frozenset(_texts(entry, "allowedEnvVars"))
     return HttpHandler(**common, url=url, headers=tuple(headers.items()), allowed_variables=allowed)
 
@@ -305,7 +308,7 @@ def _http(entry: Mapping[str, Any], common: Mapping[str, Any]) -> HttpHandler:
 def _mcp_tool(entry: Mapping[str, Any], common: Mapping[str, Any]) -> McpToolHandler:
     values = entry.get("input", {})
     if not isinstance(values, Mapping):
-        raise Malformed("input", f"is {_kind(values)}; write an object with the tool's arguments")
+        raise Malformed("input", f"must be an object with the tool's arguments, got {_kind(values)}")
     return McpToolHandler(**common, server=_needed(entry, "server"), tool=_needed(entry, "tool"), input=dict(values))
 
 
@@ -334,7 +337,8 @@ _MAKERS: Final[Mapping[HandlerType, Callable[[Mapping[str, Any], Mapping[str, An
 def _needed(entry: Mapping[str, Any], key: str) -> str:
     value = entry.get(key)
     if not isinstance(value, str) or not value.strip():
-        raise Malformed(key, f"is {'missing' if key not in entry else _shown(value)}; write a text that is not empty")
+        got = f", got {_shown(value)}" if key in entry else " and is missing"
+        raise Malformed(key, f"must be a non-empty string{got}")
     return value
 
 
@@ -343,21 +347,21 @@ def _text(entry: Mapping[str, Any], key: str, default: Any) -> Any:
     if value is None:
         return default
     if not isinstance(value, str):
-        raise Malformed(key, f"is {_kind(value)}; write a text")
+        raise Malformed(key, f"must be a string, got {_kind(value)}")
     return value
 
 
 def _texts(entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
     value = entry.get(key, [])
-    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
-        raise Malformed(key, f"is {_kind(value)}; write a list of texts")
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise Malformed(key, f"must be a list of strings, got {_kind(value)}")
     return tuple(value)
 
 
 def _flag(entry: Mapping[str, Any], key: str) -> bool:
     value = entry.get(key, False)
     if not isinstance(value, bool):
-        raise Malformed(key, f"is {_shown(value)}; write true or false")
+        raise Malformed(key, f"must be true or false, got {_shown(value)}")
     return value
 
 
@@ -367,14 +371,14 @@ def _seconds(entry: Mapping[str, Any], key: str) -> float | None:
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not 0 < value <= 1e9 or math.isnan(value):
-        raise Malformed(key, f"{_shown(value)} is no number of seconds above 0")
+        raise Malformed(key, f"must be a number of seconds above 0, got {_shown(value)}")
     return float(value)
 
 
 def _kind(value: object) -> str:
     if value is None:
         return "null"
-    words = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}
+    words = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
     return words.get(type(value), f"a {type(value).__name__}")
 
 

@@ -1,8 +1,7 @@
-"""Matchers: which subjects (tool names, agent types, sources) a group of handlers is for.
+"""Matchers: the subjects (tool names, agent types, sources) that a group of handlers applies to.
 
-Rule 1: text of plain characters names its subjects exactly; anything else is a regular expression that may match anywhere.
-Rule 2: `Task` is another name of the tool `Agent`.
-Must not know: events, save which of them have a smaller set of plain characters.
+Text of plain characters names its subjects exactly; anything else is a regular expression that may match anywhere.
+`Task` is an alias of the tool `Agent`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Final, final
 
 import attrs
 
-from greenroom.hooks._catalog import HookEvent
+from greenroom.hooks._event_table import HookEvent
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_\- ,|]*")
 _PLAIN_WITH_FEWER: Final = re.compile(r"[A-Za-z0-9_|]*")
@@ -27,22 +26,22 @@ _OTHER_NAMES: Final = {"Agent": ("Agent", "Task")}
 @final
 @attrs.frozen
 class Matcher:
-    """What a group is for, as it was written and as it is compared."""
+    """The matcher of a group, as written and as compared."""
 
     text: str
-    """As in the settings; empty for everything."""
+    """As in the settings; empty matches everything."""
     _accepts: Callable[[str], bool] = attrs.field(repr=False, eq=False)
 
     def matches(self, subject: str) -> bool:
-        """Say whether handlers of this group run for `subject`."""
+        """True if handlers of this group run for `subject`."""
         return any(map(self._accepts, _OTHER_NAMES.get(subject, (subject,))))
 
 
 def compile_matcher(text: str, event: HookEvent) -> Matcher:
-    """Make the matcher of a group.
+    """Compile the matcher of a group.
 
     Raises:
-        ValueError: It is no regular expression; the message says why.
+        ValueError: It is not a valid regular expression; the message says why.
     """
     if text in {"", "*"}:
         return Matcher(text, lambda _: True)
@@ -59,11 +58,13 @@ def compile_matcher(text: str, event: HookEvent) -> Matcher:
 
 def _compile(text: str) -> re.Pattern[str]:
     if len(text) > _MAX_CHARS:
-        raise ValueError(f"it has {len(text)} characters, at most {_MAX_CHARS} are taken")
+        raise ValueError(f"it has {len(text)} characters, maximum {_MAX_CHARS}")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what Python may read differently one day, it reads as before
+            warnings.simplefilter(
+                "ignore"
+            )  # constructs whose meaning may change in a later Python keep their present meaning
             # Written for JavaScript, whose classes are ASCII and whose named groups lack the P.
             return re.compile(_JS_NAMED_GROUP.sub("(?P<", text), re.ASCII)
     except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"it is no regular expression ({error})") from None
+        raise ValueError(f"invalid regular expression ({error})") from None

@@ -1,9 +1,10 @@
-"""What the hooks of one event come to: many answers folded into one outcome, and how often a stop may be refused.
+"""Outcomes: the answers of an event's handlers folded into one, and the limit on refused stops.
 
-Rule 1: deny beats defer beats ask beats allow, whatever the order. Rule 2: where only one value can hold (a rewritten
-input, a title), the last handler in the order of the configuration wins; texts are all kept, in that order. Rule 3: an
-answer that is an error takes part with nothing but its problem.
-Must not know: processes, Trio, and what the engine does with an outcome.
+Rule 1: deny beats defer beats ask beats allow, in any order. Rule 2: if only one value can hold (a rewritten input, a
+title), the last handler in configuration order wins; texts are all kept, in that order. Rule 3: an answer that is an
+error contributes only its problem.
+
+Must not know: processes, Trio, and the engine's use of an outcome.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.hooks._catalog import HookEvent
+from greenroom.hooks._event_table import HookEvent
 
 STOP_BLOCK_CAP: Final = 8
-"""Consecutive times that stop hooks may keep a turn going."""
+"""Maximum number of consecutive times that stop hooks keep a turn going."""
 
 
 class Permission(StrEnum):
-    """What a hook says of a call. It never lifts a deny or ask rule; the rules are asked after the hooks."""
+    """A hook's decision about a call. It never lifts a deny or ask rule; the rules are evaluated after the hooks."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -35,7 +36,7 @@ _RANK: Final = {permission: rank for rank, permission in enumerate(Permission)}
 @final
 @attrs.frozen(kw_only=True)
 class PermissionDecision:
-    """What a `PermissionRequest` hook answers in the place of a person."""
+    """The answer of a `PermissionRequest` hook in place of a person."""
 
     is_allowed: bool
     updated_input: Mapping[str, Any] | None = None
@@ -47,7 +48,7 @@ class PermissionDecision:
 
 
 class ReplyAction(StrEnum):
-    """What becomes of a question of an MCP server."""
+    """Answers to a question of an MCP server."""
 
     ACCEPT = "accept"
     DECLINE = "decline"
@@ -56,18 +57,18 @@ class ReplyAction(StrEnum):
 
 @final
 @attrs.frozen(kw_only=True)
-class Reply:
-    """What a hook answers an MCP server, or makes of a person's answer to it."""
+class ElicitationReply:
+    """A hook's answer to an MCP server, or its replacement for a person's answer."""
 
     action: ReplyAction
     content: Mapping[str, Any] | None = None
-    """The fields of the form; None where it gives none. It has not been held against the server's schema."""
+    """The fields of the form; None if absent. Not validated against the server's schema."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Extras:
-    """What only single events know; None where it was not said."""
+    """Fields of single events; None if absent."""
 
     updated_tool_output: Any = None
     updated_mcp_tool_output: Any = None
@@ -80,7 +81,7 @@ class Extras:
     suppress_original_prompt: bool | None = None
     worktree_path: str | None = None
     display_content: str | None = None
-    reply: Reply | None = None
+    reply: ElicitationReply | None = None
 
 
 NO_EXTRAS: Final = Extras()
@@ -89,7 +90,7 @@ NO_EXTRAS: Final = Extras()
 @final
 @attrs.frozen(kw_only=True)
 class HookAnswer:
-    """What one handler said, decoded; the defaults say nothing."""
+    """The decoded answer of one handler; the defaults have no effect."""
 
     hook: str = ""
     """The handler, for people."""
@@ -109,24 +110,24 @@ class HookAnswer:
     decision: PermissionDecision | None = None
     extras: Extras = NO_EXTRAS
     problems: tuple[str, ...] = ()
-    """What went wrong, without the handler's name. The action proceeds."""
+    """Errors, without the handler's name. The action proceeds."""
 
 
 @final
 @attrs.frozen(kw_only=True)
 class HookOutcome:
-    """What all handlers of one event come to; without any of them, the defaults: go on as if nothing had been asked."""
+    """The combined answer of an event's handlers; the defaults change nothing."""
 
     event: HookEvent
     stops: bool = False
-    """End everything, whatever else is said here."""
+    """End everything, whatever the other fields say."""
     stop_reason: str = ""
     """For people; the first that was given."""
     block_reasons: tuple[str, ...] = ()
-    """Why it is blocked, one text per handler that blocks. What blocking means, the event says (`CATALOG`)."""
+    """The reasons for blocking, one text per handler that blocks. `CATALOG` says what blocking means for each event."""
     permission: Permission | None = None
     permission_reason: str = ""
-    """From the handlers that said what `permission` says, a line each."""
+    """One line from each handler that gave the decision in `permission`."""
     updated_input: Mapping[str, Any] | None = None
     """Replaces the whole input of the call. Check it against the rules again."""
     contexts: tuple[str, ...] = ()
@@ -137,11 +138,11 @@ class HookOutcome:
     decision: PermissionDecision | None = None
     extras: Extras = NO_EXTRAS
     problems: tuple[str, ...] = ()
-    """Notices for people: handlers that failed, hung or answered what cannot be read. None of them decided anything."""
+    """Notices for people: handlers that failed, timed out or gave malformed answers. None of them decided anything."""
 
     @property
     def is_blocked(self) -> bool:
-        """Whether any handler blocks."""
+        """True if any handler blocks."""
         return bool(self.block_reasons)
 
     @property
@@ -151,44 +152,50 @@ class HookOutcome:
 
 
 def fold_answers(event: HookEvent, answers: Iterable[HookAnswer]) -> HookOutcome:
-    """Put the answers of an event's handlers together.
+    """Fold the answers of an event's handlers.
 
     Args:
-        event: What they were asked about.
-        answers: In the order of the configuration, not in that of their arrival.
+        event: The event that they answered.
+        answers: In configuration order, not in order of arrival.
     """
     said = list(answers)
-    permission = max((one.permission for one in said if one.permission), key=_RANK.__getitem__, default=None)
-    reasons = [one.permission_reason for one in said if one.permission is permission and permission is not None]
+    permission = max((answer.permission for answer in said if answer.permission), key=_RANK.__getitem__, default=None)
+    reasons = [
+        answer.permission_reason for answer in said if answer.permission is permission and permission is not None
+    ]
     return HookOutcome(
         event=event,
-        stops=any(one.stops for one in said),
-        stop_reason=next((one.stop_reason for one in said if one.stops and one.stop_reason), ""),
-        block_reasons=tuple(one.block_reason or f"blocked by hook {one.hook}" for one in said if one.blocks),
+        stops=any(answer.stops for answer in said),
+        stop_reason=next((answer.stop_reason for answer in said if answer.stops and answer.stop_reason), ""),
+        block_reasons=tuple(
+            answer.block_reason or f"blocked by hook {answer.hook}" for answer in said if answer.blocks
+        ),
         permission=permission,
         permission_reason="\n".join(filter(None, reasons)),
-        updated_input=_last(one.updated_input for one in said),
-        contexts=tuple(one.context for one in said if one.context),
-        system_messages=tuple(one.system_message for one in said if one.system_message),
-        terminal_sequences=tuple(one.terminal_sequence for one in said if one.terminal_sequence),
-        decision=_decide([one.decision for one in said if one.decision is not None]),
-        extras=_merge([one.extras for one in said if one.extras is not NO_EXTRAS]),
-        problems=tuple(f"{one.hook}: {problem}" for one in said for problem in one.problems),
+        updated_input=_last(answer.updated_input for answer in said),
+        contexts=tuple(answer.context for answer in said if answer.context),
+        system_messages=tuple(answer.system_message for answer in said if answer.system_message),
+        terminal_sequences=tuple(answer.terminal_sequence for answer in said if answer.terminal_sequence),
+        decision=_decide([answer.decision for answer in said if answer.decision is not None]),
+        extras=_merge([answer.extras for answer in said if answer.extras is not NO_EXTRAS]),
+        problems=tuple(f"{answer.hook}: {problem}" for answer in said for problem in answer.problems),
     )
 
 
 def _decide(decisions: list[PermissionDecision]) -> PermissionDecision | None:
-    """One denial denies; otherwise what was allowed holds, with the last rewritten input and all further permissions."""
+    """Combine decisions: one denial denies; otherwise allow, with the last rewritten input and all further permissions."""
     if not decisions:
         return None
-    denials = [one for one in decisions if not one.is_allowed]
+    denials = [decision for decision in decisions if not decision.is_allowed]
     if denials:
-        message = "\n".join(one.message for one in denials if one.message)
-        return PermissionDecision(is_allowed=False, message=message, interrupt=any(one.interrupt for one in denials))
+        message = "\n".join(denial.message for denial in denials if denial.message)
+        return PermissionDecision(
+            is_allowed=False, message=message, interrupt=any(denial.interrupt for denial in denials)
+        )
     return PermissionDecision(
         is_allowed=True,
-        updated_input=_last(one.updated_input for one in decisions),
-        updated_permissions=tuple(each for one in decisions for each in one.updated_permissions),
+        updated_input=_last(decision.updated_input for decision in decisions),
+        updated_permissions=tuple(each for decision in decisions for each in decision.updated_permissions),
     )
 
 
@@ -196,7 +203,7 @@ def _merge(extras: list[Extras]) -> Extras:
     if not extras:
         return NO_EXTRAS
     names = [field.name for field in attrs.fields(Extras)]
-    return Extras(**{name: _last(getattr(one, name) for one in extras) for name in names})
+    return Extras(**{name: _last(getattr(extra, name) for extra in extras) for name in names})
 
 
 def _last(values: Iterable[Any]) -> Any:
@@ -210,18 +217,18 @@ def _last(values: Iterable[Any]) -> Any:
 @final
 @attrs.frozen(kw_only=True)
 class StopVerdict:
-    """Whether a turn that has said its last word goes on."""
+    """The decision whether a turn that is about to end continues."""
 
     goes_on: bool = False
     said: tuple[str, ...] = ()
-    """For the model: why it goes on."""
+    """For the model: the reason to continue."""
     warning: str = ""
-    """For people: that hooks were overruled."""
+    """For people: a note that hooks were overruled."""
 
 
 @final
 class StopGuard:
-    """Counts how often stop hooks keep one turn going, so that none does for ever. Make one per turn."""
+    """Counter of how often stop hooks keep one turn going, so that it ends eventually. Make one per turn."""
 
     __slots__ = ("_blocks", "_cap")
 
@@ -231,11 +238,11 @@ class StopGuard:
 
     @property
     def is_active(self) -> bool:
-        """The `stop_hook_active` of the next input: a hook has already kept this turn going."""
+        """The `stop_hook_active` of the next input: True if a hook has already kept this turn going."""
         return self._blocks > 0
 
     def decide(self, outcome: HookOutcome) -> StopVerdict:
-        """Say whether the turn goes on after a Stop or SubagentStop; above the cap (0 is none) it does not."""
+        """Decide whether the turn continues after a Stop or SubagentStop; above the cap (0 disables it) it ends."""
         said = (*outcome.block_reasons, *outcome.contexts)
         if outcome.stops or not said:
             self._blocks = 0
@@ -244,7 +251,7 @@ class StopGuard:
             times = self._blocks
             self._blocks = 0
             return StopVerdict(
-                warning=f"stop hooks kept this turn going {times} times in a row; the next time it ended all the same"
+                warning=f"stop hooks kept this turn going {times} times in a row; the turn ended at the next one"
             )
         self._blocks += 1
         return StopVerdict(goes_on=True, said=said)

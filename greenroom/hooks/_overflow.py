@@ -1,7 +1,4 @@
-"""Keeping what hooks say to a size: the rest goes to a file of the session, and a preview says where.
-
-Must not know: which handler said it.
-"""
+"""Size limit for the texts of hooks: the rest is written to a file of the session, and a preview names it."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import attrs
 from greenroom.hooks._outcomes import Extras, HookAnswer, PermissionDecision
 
 OUTPUT_CHARS: Final = 10_000
-"""Characters that one text of a hook may have in a conversation."""
+"""Maximum number of characters of one hook text in a conversation."""
 PREVIEW_CHARS: Final = 2_000
 
 
@@ -21,7 +18,7 @@ async def cap_answer(answer: HookAnswer, keep: Callable[[str], Awaitable[str]]) 
     """Return an answer whose texts all have at most `OUTPUT_CHARS` characters.
 
     Args:
-        answer: As the handler said it.
+        answer: The answer of the handler.
         keep: Writes a whole text to a file and returns its path; "" if it could not.
     """
     changes: dict[str, Any] = {}
@@ -36,8 +33,8 @@ async def cap_answer(answer: HookAnswer, keep: Callable[[str], Awaitable[str]]) 
 async def _cap(value: Any, keep: Callable[[str], Awaitable[str]]) -> Any:
     if isinstance(value, str):
         return value if len(value) <= OUTPUT_CHARS else preview(value, await keep(value))
-    if isinstance(value, tuple) and any(isinstance(one, str) and len(one) > OUTPUT_CHARS for one in value):
-        return tuple([await _cap(one, keep) for one in value])
+    if isinstance(value, tuple) and any(isinstance(item, str) and len(item) > OUTPUT_CHARS for item in value):
+        return tuple([await _cap(item, keep) for item in value])
     if isinstance(value, Extras | PermissionDecision):
         changes: dict[str, Any] = {}
         for field in attrs.fields(type(value)):
@@ -49,6 +46,6 @@ async def _cap(value: Any, keep: Callable[[str], Awaitable[str]]) -> Any:
 
 
 def preview(text: str, path: str) -> str:
-    """Return the beginning of a text, and where the whole of it is."""
-    rest = f"the whole text is in {path}" if path else "the rest could not be kept"
-    return f"{text[:PREVIEW_CHARS]}\n[{PREVIEW_CHARS} of {len(text)} characters are shown; {rest}]"
+    """Return the beginning of a text, with the path of the whole."""
+    rest = f"the whole text is in {path}" if path else "the rest could not be saved"
+    return f"{text[:PREVIEW_CHARS]}\n[{PREVIEW_CHARS} of {len(text)}  characters shown;{rest}]"

@@ -3,6 +3,7 @@
 from greenroom.models._answers import Answer, AnswerLike, Call, Part, Say, Think, as_answer, estimate_tokens
 from greenroom.models._anthropic import AnthropicModel
 from greenroom.models._as_events import with_events
+from greenroom.models._assembly import Assembly
 from greenroom.models._budget import Budget, BudgetExceeded, BudgetOf, Limited, Limits, Spent, Taken, budgeted
 from greenroom.models._chaos import Faults, PlannedCrash, chaotic
 from greenroom.models._choice import (
@@ -18,7 +19,7 @@ from greenroom.models._choice import (
 from greenroom.models._continuation import GO_ON, RESUME, ContinuationPolicy, GoOn, LongAnswer
 from greenroom.models._deadlines import Deadlines, Phase, phase_after, with_deadlines
 from greenroom.models._endings import Held, Next, fault_of, held_by, next_after
-from greenroom.models._failures import RETRYABLE, error_category, failure_words
+from greenroom.models._failures import RETRYABLE, error_category, failure, failure_words, kind_of_status, retry_after
 from greenroom.models._messages_api import request_body, result_content
 from greenroom.models._model import Model, ModelStream
 from greenroom.models._names import CLAUDE_MODELS, DEFAULT_CLAUDE_MODEL, FAMILIES, family_of
@@ -29,6 +30,7 @@ from greenroom.models._recording import MODEL_FILE, Exchange, Recording, read_re
 from greenroom.models._retry import GiveUp, KindPolicy, RetryBudget, RetryPolicy, Wait, plan_retry, retrying
 from greenroom.models._scripted import ScriptedModel, ScriptEntry, ScriptError, ScriptStep
 from greenroom.models._settings import ModelSettings, with_settings
+from greenroom.models._stream import AnswerSource, AnswerStream
 from greenroom.models._types import (
     EFFORTS,
     Block,
@@ -71,7 +73,10 @@ __all__ = [
     "RETRYABLE",
     "Answer",
     "AnswerLike",
+    "AnswerSource",
+    "AnswerStream",
     "AnthropicModel",
+    "Assembly",
     "Block",
     "Budget",
     "BudgetExceeded",
@@ -145,10 +150,12 @@ __all__ = [
     "choose_model",
     "error_category",
     "estimate_tokens",
+    "failure",
     "failure_words",
     "family_of",
     "fault_of",
     "held_by",
+    "kind_of_status",
     "known_names",
     "next_after",
     "phase_after",
@@ -158,6 +165,7 @@ __all__ = [
     "recording",
     "request_body",
     "result_content",
+    "retry_after",
     "retrying",
     "with_deadlines",
     "with_events",

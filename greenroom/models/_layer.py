@@ -10,10 +10,10 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TypeAlias, final
 
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._stream import AnswerStream, Source
+from greenroom.models._stream import AnswerSource, AnswerStream
 from greenroom.models._types import ModelRequest, ModelResponse, Usage
 
-MakeSource: TypeAlias = Callable[[AbstractAsyncContextManager[ModelStream], ModelRequest], Source | None]
+MakeSource: TypeAlias = Callable[[AbstractAsyncContextManager[ModelStream], ModelRequest], AnswerSource | None]
 """Makes the source of one answer, given the inner model's stream, which is not entered yet, and the request; None leaves it as it is."""
 
 

@@ -22,7 +22,7 @@ CLOSE_GRACE_S: Final = 2.0
 _UNREADABLE: Final = "the stream has failed, was cancelled or left, or somebody else is reading it"
 
 
-class Source(Protocol):
+class AnswerSource(Protocol):
     """Where the deltas of one answer come from."""
 
     @property
@@ -60,7 +60,7 @@ class AnswerStream:
 
     __slots__ = ("_has_ended", "_is_readable", "_source")
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: AnswerSource) -> None:
         self._source = source
         self._is_readable = True
         self._has_ended = False

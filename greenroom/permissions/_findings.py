@@ -43,6 +43,7 @@ class Need:
         rule: The allow rule that covers it.
         blocked_path: A path outside the working directories.
         updates: What would settle it for good.
+        why: Why it has to be approved; empty where that is plain.
     """
 
     text: str
@@ -53,6 +54,7 @@ class Need:
     rule: Rule | None = None
     blocked_path: str | None = None
     updates: tuple[Update, ...] = ()
+    why: str = ""
 
 
 @final

@@ -67,6 +67,8 @@ class Policy:
         may_bypass: Whether bypassPermissions can be used.
         managed_only: Whether no rules count but an administrator's, what definitions of agents deny, and what the program says
             of its own tools. Others are not kept, whoever adds them.
+        is_trusted: Whether the person trusts the workspace. If not, commands of git are asked about in a repository whose own
+            settings name programs that git may run.
     """
 
     mode: Mode = Mode.DEFAULT
@@ -76,6 +78,7 @@ class Policy:
     home: str
     may_bypass: bool = True
     managed_only: bool = False
+    is_trusted: bool = True
     _always: dict[tuple[str, ToolTraits], bool] = attrs.field(init=False, factory=dict, eq=False, repr=False)
     """What `always_allows` found out: a policy never changes, and is asked before each call of each agent."""
 
@@ -227,6 +230,7 @@ def merge_permissions(
     home: str,
     mode: Mode | None = None,
     managed_only: bool = False,
+    is_trusted: bool = True,
 ) -> tuple[Policy, tuple[Diagnostic, ...]]:
     """Return the policy that the sources give together.
 
@@ -237,6 +241,7 @@ def merge_permissions(
         home: The user's home folder; absolute.
         mode: The mode that was asked for (`--permission-mode`), before any setting but a managed one.
         managed_only: Whether no rules count but managed ones.
+        is_trusted: Whether the person trusts the workspace.
     """
     ordered = sorted(sources, key=lambda one: _ORDER.index(one.source.scope) if one.source.scope in _ORDER else 0)
     rules: list[Rule] = []
@@ -273,5 +278,6 @@ def merge_permissions(
         home=home,
         may_bypass=may_bypass,
         managed_only=managed_only,
+        is_trusted=is_trusted,
     )
     return policy.with_mode(mode or Mode.DEFAULT), tuple(diagnostics)

@@ -30,6 +30,7 @@ class Request:
         hook: What PreToolUse hooks decided, if they did.
         links: Where paths lead that are or go through symbolic links; see `check`.
         matches: What patterns of a shell command match on the disk, by absolute pattern; None for too much. See `check`.
+        programs: What the repositories of folders name that git may run, by folder. See `check`.
     """
 
     tool: str
@@ -40,6 +41,7 @@ class Request:
     hook: Effect | None = None
     links: Mapping[str, str] = attrs.field(factory=dict)
     matches: Mapping[str, tuple[str, ...] | None] = attrs.field(factory=dict)
+    programs: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
 
 
 @final

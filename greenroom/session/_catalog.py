@@ -26,7 +26,6 @@ EVENTS: Final = (
 
 FOLDS: Final[tuple[tuple[str, type[Event], str | tuple[str, ...], Callable[..., Any]], ...]] = (
     *views.FOLDS,
-    *hooks.FOLDS,
     *mcp.FOLDS,
     *tasks.FOLDS,
     *agents.FOLDS,

@@ -8,7 +8,8 @@ still works on, and completes nothing.
 from __future__ import annotations
 
 from greenroom.agents import Hooking
-from greenroom.hooks import HookEvent, HookInput, TaskCompletedInput, TaskCreatedInput
+from greenroom.hooks import HookEvent
+from greenroom.hooks.inputs import HookInput, TaskCompletedInput, TaskCreatedInput
 from greenroom.teams._items import Item
 from greenroom.teams._names import LEAD
 from greenroom.teams._roster import Roster

@@ -16,7 +16,8 @@ import attrs
 from greenroom.actors import Context, Outcome, State
 from greenroom.agents import Agent, Hooking, Input, Note, StoppedByHook, Work
 from greenroom.core import reminder
-from greenroom.hooks import HookEvent, HookOutcome, TeammateIdleInput
+from greenroom.hooks import HookEvent, HookOutcome
+from greenroom.hooks.inputs import TeammateIdleInput
 from greenroom.inbox import AUTO_CONTINUATION, HOOK
 from greenroom.mailbox import Delivery, Envelope, Lane
 from greenroom.teams._board import Busy, GiveBack, Idle, Join, TurnOver

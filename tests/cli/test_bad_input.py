@@ -312,7 +312,7 @@ def test_an_address_or_key_that_cannot_be_used_is_refused_before_anything_is_sen
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        ("echo '{no json'", "it printed JSON that cannot be read"),
+        ("echo '{no json'", "it printed malformed JSON"),
         ("echo '{\"decision\": 7}'", "`decision` is not a text"),
         ("echo oops >&2; exit 3", "status code: 3 oops"),
         ("/no/such/program", "127"),
@@ -455,7 +455,7 @@ def test_a_disk_that_fills_up_in_a_run_is_said_and_the_run_is_not_done(place: Pl
         )
 
     with place.monkeypatch.context() as patch:
-        patch.setattr("greenroom.cli._run.Ports", lambda: Ports(disk=disk))
+        patch.setattr("greenroom.headless._runner.Ports", lambda: Ports(disk=disk))
         done = place.call("run", "Go.", "--permission-mode", "bypassPermissions", script=fill)
 
     assert done.code == 1

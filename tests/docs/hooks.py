@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from greenroom.hooks import CATALOG, INPUTS, Exit, HandlerType, Refusal
+from greenroom.hooks import Exit, HandlerType, Refusal
+from greenroom.hooks._event_table import CATALOG
+from greenroom.hooks.inputs import INPUTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,8 +39,9 @@ def events() -> str:
 def inputs() -> str:
     """What each is told."""
     rows = []
-    for event, told in INPUTS.items():
-        fields = [field for field in attrs.fields(told) if field.metadata.get("is_told", True)]
+    for event in CATALOG:
+        told = INPUTS[event]
+        fields = [field for field in attrs.fields(told) if field.metadata.get("is_encoded", True)]
         names = tuple(field.metadata.get("key", field.name) + "?" * (field.default is None) for field in fields)
         rows.append((f"`{event}`", _ticked(names), " ".join((told.__doc__ or "").split())))
     return _table(("event", "input", "when"), rows)

@@ -10,7 +10,10 @@ from typing import Any, Final
 
 import pytest
 
-from greenroom.hooks import CATALOG, Extras, HookEvent, HookSource, Permission, parse_hooks, read_command
+from greenroom.hooks import HookEvent, HookSource, Permission, parse_hooks
+from greenroom.hooks._answer_parser import read_command
+from greenroom.hooks._event_table import CATALOG
+from greenroom.hooks._outcomes import Extras
 from tests.docs.hooks import PAGE, insert
 
 HOW_TO: Final = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "hooks.md"
@@ -56,5 +59,5 @@ def test_the_program_of_the_how_to_runs_as_it_stands(tmp_path: Path, capsys: pyt
     runpy.run_path(str(path), run_name="__main__")
 
     problem, verdict = capsys.readouterr().out.splitlines()
-    assert problem.startswith("settings.json: hooks.PreToolUse[1].matcher: 'Edit(' cannot be used")
+    assert problem.startswith("settings.json: hooks.PreToolUse[1].matcher: 'Edit(' is not a valid matcher")
     assert verdict == "deny - not today"

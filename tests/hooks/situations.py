@@ -8,18 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from greenroom.core import PeerError
-from greenroom.hooks import (
-    HookContext,
-    HookRunner,
-    HookServices,
-    HookSet,
-    HookSource,
-    PreToolUseInput,
-    SourceKind,
-    StopInput,
-    merge_hooks,
-    parse_hooks,
-)
+from greenroom.hooks import HookRunner, HookServices, HookSet, HookSource, SourceKind, merge_hooks, parse_hooks
+from greenroom.hooks.inputs import HookContext, PreToolUseInput, StopInput
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
-from greenroom.hooks import (
-    NON_BLOCKING,
-    PREVIEW_CHARS,
-    HookEvent,
-    LateAnswer,
-    Permission,
+from greenroom.hooks import HookEvent, LateAnswer, Permission
+from greenroom.hooks._answer_parser import NON_BLOCKING
+from greenroom.hooks._overflow import PREVIEW_CHARS
+from greenroom.hooks.inputs import (
     SubagentStartInput,
     SubagentStopInput,
     TaskCompletedInput,
@@ -28,7 +26,8 @@ from tests.hooks.situations import BOUND_S, CALL, STOP, Scripts, hooks_of
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from greenroom.hooks import HookInput, HookOutcome
+    from greenroom.hooks import HookOutcome
+    from greenroom.hooks.inputs import HookInput
 
 
 @pytest.fixture
@@ -195,13 +194,13 @@ async def test_one_that_does_not_read_does_no_harm(scripts: Scripts) -> None:
 @pytest.mark.parametrize(
     ("handler", "words"),
     [
-        ({"type": "command", "command": "/no/such/program", "args": []}, "it could not be started"),
+        ({"type": "command", "command": "/no/such/program", "args": []}, "cannot start"),
         ({"type": "command", "command": "no-such-program"}, f"{NON_BLOCKING} 127"),
-        ({"type": "command", "command": "x", "shell": "powershell"}, "there is no powershell on the PATH"),
+        ({"type": "command", "command": "x", "shell": "powershell"}, "powershell was not found on the PATH"),
         ({"type": "command", "command": "kill -9 $$"}, f"{NON_BLOCKING} -9"),
-        ({"type": "command", "command": "echo '{broken'"}, "cannot be read"),
+        ({"type": "command", "command": "echo '{broken'"}, "malformed JSON"),
         ({"type": "command", "command": "head -c 2000000 /dev/zero"}, "more than 1 MiB"),
-        ({"type": "agent", "prompt": "look"}, "no agent can be started"),
+        ({"type": "agent", "prompt": "look"}, "no agents are available"),
         ({"type": "mcp_tool", "server": "s", "tool": "t"}, "no MCP servers"),
         ({"type": "prompt", "prompt": "?"}, "no model"),
     ],
@@ -229,7 +228,7 @@ async def test_a_folder_that_is_gone_is_a_problem(scripts: Scripts) -> None:
 
     outcome = await runner.run(CALL, attrs.evolve(scripts.context, cwd=scripts.folder / "gone"))
 
-    assert "could not be started" in outcome.problems[0]
+    assert "cannot start" in outcome.problems[0]
 
 
 async def test_the_neighbours_of_one_that_fails_are_heard(scripts: Scripts) -> None:
@@ -275,7 +274,7 @@ async def test_one_that_hangs_is_timed_out_and_its_group_ended(scripts: Scripts)
     outcome = await run(scripts, scripts.command(STUBBORN, timeout=0.3), kill_grace_s=0.1)
 
     assert outcome.permission is None
-    assert "did not end within 0.3 s" in outcome.problems[0]
+    assert "timed out after 0.3 s" in outcome.problems[0]
     assert scripts.records[0]["state"] == "timed_out"
     await wait_gone(pids(scripts, 0))  # on a busy machine it had no time to say any
 
@@ -388,7 +387,7 @@ async def test_an_asynchronous_command_that_is_not_to_wake_only_tells(scripts: S
 async def test_without_an_owner_an_asynchronous_command_does_not_run(scripts: Scripts) -> None:
     outcome = await run(scripts, scripts.command("touch ran") | {"async": True})
 
-    assert "nobody here can own its task" in outcome.problems[0]
+    assert "no owner for its task" in outcome.problems[0]
     assert not (scripts.folder / "ran").exists()
 
 
@@ -440,7 +439,7 @@ async def test_one_in_the_background_ends_with_the_time_that_it_asked_for(script
         handler = scripts.command("echo $$ > pid; " + LEAVES % ', "asyncTimeout": 200')
         await run(scripts, handler, told=STOP, start_soon=start_soon, deliver=late.append, kill_grace_s=0.1)
 
-    assert "did not end within 0.2 s" in late[0].system_messages[0]
+    assert "timed out after 0.2 s" in late[0].system_messages[0]
     await wait_gone([int((scripts.folder / "pid").read_text())])
 
 

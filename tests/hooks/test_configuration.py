@@ -8,20 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.hooks import (
-    CATALOG,
-    AgentHandler,
-    CommandHandler,
-    HandlerType,
-    HookEvent,
-    HookSource,
-    HttpHandler,
-    McpToolHandler,
-    PromptHandler,
-    SourceKind,
-    merge_hooks,
-    parse_hooks,
-)
+from greenroom.hooks import HandlerType, HookEvent, HookSource, SourceKind, merge_hooks, parse_hooks
+from greenroom.hooks._event_table import CATALOG
+from greenroom.hooks._handlers import AgentHandler, CommandHandler, HttpHandler, McpToolHandler, PromptHandler
 
 USER: Final = HookSource("user")
 COMMAND: Final = {"type": "command", "command": "true"}
@@ -93,25 +82,25 @@ def test_each_event_takes_its_types_of_handlers_and_no_others(event: HookEvent, 
 @pytest.mark.parametrize(
     ("handler", "path", "words"),
     [
-        ("true", "", "is a text; write an object"),
-        ({}, ".type", "use one of agent, command, http"),
-        ({"type": "shell"}, ".type", "'shell' is no type of handler"),
-        ({"type": []}, ".type", "is no type of handler"),
+        ("true", "", "must be an object with a type, got a string"),
+        ({}, ".type", "expected one of: agent, command, http"),
+        ({"type": "shell"}, ".type", "'shell' is not a type of handler"),
+        ({"type": []}, ".type", "is not a type of handler"),
         ({"type": "command"}, ".command", "is missing"),
-        ({"type": "command", "command": " "}, ".command", "not empty"),
+        ({"type": "command", "command": " "}, ".command", "non-empty"),
         ({**COMMAND, "command": "a\0b"}, ".command", "NUL"),
-        ({**COMMAND, "timeout": 0}, ".timeout", "0 is no number of seconds above 0"),
-        ({**COMMAND, "timeout": True}, ".timeout", "true is no number"),
-        ({**COMMAND, "timeout": float("nan")}, ".timeout", "nan is no number"),
-        ({**COMMAND, "timeout": 10**400}, ".timeout", "a huge number is no number"),
-        ({**COMMAND, "async": "yes"}, ".async", "write true or false"),
-        ({**COMMAND, "args": "x"}, ".args", "write a list of texts"),
-        ({**COMMAND, "shell": "fish"}, ".shell", "use bash or powershell"),
-        ({**COMMAND, "if": "Bash(a) Bash(b"}, ".if", "is not one permission rule"),
-        ({"type": "http", "url": "file:///x"}, ".url", "no http or https address"),
-        ({"type": "http", "url": "http://h", "headers": {"A": "b\nc"}}, ".headers", "names and texts"),
-        ({"type": "mcp_tool", "server": "s", "tool": "t", "input": []}, ".input", "is a list"),
-        ({"type": "prompt", "prompt": 5}, ".prompt", "5; write a text"),
+        ({**COMMAND, "timeout": 0}, ".timeout", "must be a number of seconds above 0, got 0"),
+        ({**COMMAND, "timeout": True}, ".timeout", "above 0, got true"),
+        ({**COMMAND, "timeout": float("nan")}, ".timeout", "above 0, got nan"),
+        ({**COMMAND, "timeout": 10**400}, ".timeout", "above 0, got a huge number"),
+        ({**COMMAND, "async": "yes"}, ".async", "must be true or false, got 'yes'"),
+        ({**COMMAND, "args": "x"}, ".args", "must be a list of strings"),
+        ({**COMMAND, "shell": "fish"}, ".shell", "expected bash or powershell"),
+        ({**COMMAND, "if": "Bash(a) Bash(b"}, ".if", "is not a single permission rule"),
+        ({"type": "http", "url": "file:///x"}, ".url", "complete http or https URL"),
+        ({"type": "http", "url": "http://h", "headers": {"A": "b\nc"}}, ".headers", "an object of strings"),
+        ({"type": "mcp_tool", "server": "s", "tool": "t", "input": []}, ".input", "got a list"),
+        ({"type": "prompt", "prompt": 5}, ".prompt", "non-empty string, got 5"),
     ],
 )
 def test_a_malformed_handler_gives_one_problem_and_disables_only_itself(handler: Any, path: str, words: str) -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 import trio
 
-from greenroom.hooks import NON_BLOCKING, HookRunner, HookServices, Permission
+from greenroom.hooks import HookRunner, HookServices, Permission
+from greenroom.hooks._answer_parser import NON_BLOCKING
 from tests.hooks.situations import BOUND_S, CALL, HERE, hooks_of
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ async def test_the_input_is_posted_and_a_json_reply_decides() -> None:
         (reply(500, DENY), f"{NON_BLOCKING} 500"),
         (reply(302, "", location="http://127.0.0.1:1/elsewhere"), f"{NON_BLOCKING} 302"),
         (reply(200, "denied!"), "only a JSON object"),
-        (reply(200, "x" * 3_000_000), "more than 1048576 bytes"),
+        (reply(200, "x" * 3_000_000), "exceeds 1048576 bytes"),
         (b"this is no HTTP\r\n\r\n", "ProtocolError"),
         (reply(200, DENY)[:-20], "ProtocolError"),
     ],

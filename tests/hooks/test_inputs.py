@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.hooks import (
+from greenroom.hooks import HookEvent
+from greenroom.hooks.inputs import (
     INPUTS,
     BackgroundTask,
     BatchedCall,
@@ -22,7 +23,6 @@ from greenroom.hooks import (
     ElicitationResultInput,
     FileChangedInput,
     HookContext,
-    HookEvent,
     HookInput,
     InstructionsLoadedInput,
     MessageDisplayInput,

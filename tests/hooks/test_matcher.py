@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.hooks import HookEvent, compile_matcher
+from greenroom.hooks import HookEvent
+from greenroom.hooks._matcher import compile_matcher
 
 TOOL: Final = HookEvent.PRE_TOOL_USE
 NAMES: Final = st.text(string.ascii_letters + string.digits + "_-", min_size=1, max_size=12)

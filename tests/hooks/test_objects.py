@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.hooks import HookEvent, Permission
-from greenroom.hooks._answers import read_command, read_http
+from greenroom.hooks._answer_parser import read_command, read_http
 from greenroom.hooks._command import decoded
 from greenroom.hooks._outcomes import HookAnswer
 

@@ -11,22 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.hooks import (
-    NON_BLOCKING,
-    Extras,
-    HookAnswer,
-    HookEvent,
-    HookOutcome,
-    Permission,
-    PermissionDecision,
-    Reply,
-    ReplyAction,
-    StopGuard,
-    fold_answers,
-    read_command,
-    read_http,
-    read_verdict,
-)
+from greenroom.hooks import ElicitationReply, HookEvent, HookOutcome, Permission, StopGuard
+from greenroom.hooks._answer_parser import NON_BLOCKING, read_command, read_http, read_verdict
+from greenroom.hooks._outcomes import Extras, HookAnswer, PermissionDecision, ReplyAction, fold_answers
 
 PRE: Final = HookEvent.PRE_TOOL_USE
 JSON: Final = st.recursive(
@@ -124,7 +111,7 @@ def test_json_that_is_broken_is_no_context() -> None:
     answer = read("  {broken", HookEvent.SESSION_START)
 
     assert answer.context == ""
-    assert answer.problems[0].startswith("it printed JSON that cannot be read")
+    assert answer.problems[0].startswith("it printed malformed JSON")
 
 
 # --- JSON ------------------------------------------------------------------------------------------------------------
@@ -216,9 +203,11 @@ def test_a_question_of_a_server_is_answered_by_an_action_and_the_fields_of_its_f
     form = {"name": "Ann"}
 
     accepted = read(specific(event, action="accept", content=form), event)
-    assert accepted.extras.reply == Reply(action=ReplyAction.ACCEPT, content=form)
-    assert read(specific(event, action="accept"), event).extras.reply == Reply(action=ReplyAction.ACCEPT)
-    assert read(specific(event, action="cancel", content=form), event).extras.reply == Reply(action=ReplyAction.CANCEL)
+    assert accepted.extras.reply == ElicitationReply(action=ReplyAction.ACCEPT, content=form)
+    assert read(specific(event, action="accept"), event).extras.reply == ElicitationReply(action=ReplyAction.ACCEPT)
+    assert read(specific(event, action="cancel", content=form), event).extras.reply == ElicitationReply(
+        action=ReplyAction.CANCEL
+    )
     assert read("", event, exit_code=2, stderr="no").block_reason == "no"
     both = read(specific(event, action="accept", content=form), event, exit_code=2, stderr="no")
     assert (both.blocks, both.extras.reply) == (True, None)  # agents 3.31
@@ -240,7 +229,7 @@ def test_of_several_answers_to_a_server_the_last_counts() -> None:
         for values in ({"action": "accept", "content": {"a": 1}}, {"action": "decline"}, {})
     ]
 
-    assert fold_answers(HookEvent.ELICITATION, answers).extras.reply == Reply(action=ReplyAction.DECLINE)
+    assert fold_answers(HookEvent.ELICITATION, answers).extras.reply == ElicitationReply(action=ReplyAction.DECLINE)
 
 
 def test_what_is_shown_in_the_place_of_a_message_is_text_and_ends_nothing() -> None:

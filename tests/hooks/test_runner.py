@@ -11,17 +11,8 @@ import pytest
 import trio
 
 from greenroom.core import field_values
-from greenroom.hooks import (
-    EVENTS,
-    HookEvent,
-    HookRan,
-    HookRunner,
-    HookServices,
-    Permission,
-    SessionEndInput,
-    SourceKind,
-    merge_hooks,
-)
+from greenroom.hooks import EVENTS, HookEvent, HookRan, HookRunner, HookServices, Permission, SourceKind, merge_hooks
+from greenroom.hooks.inputs import SessionEndInput
 from greenroom.trace import Codec
 from tests.hooks.situations import CALL, HERE, STOP, ScriptedTools, hooks_of, tool
 
@@ -217,7 +208,7 @@ async def test_a_condition_decides_whether_a_handler_runs_and_fails_open() -> No
 
     assert len(records) == 2
     assert outcome.permission is Permission.DENY
-    assert "its `if` failed" in outcome.problems[0]
+    assert "cannot evaluate its `if`" in outcome.problems[0]
 
 
 @pytest.mark.usefixtures("virtual_time")

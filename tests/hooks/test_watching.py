@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import SeededIds
-from greenroom.hooks import HookEvent, HookNews, HookResult, HookRunner, HookServices, HookStage, _command
+from greenroom.hooks import HookEvent, HookRunner, HookServices, HookStage, HookUpdate, _command
 from greenroom.hooks._events import COMPLETED, FAILED, KILLED, TIMED_OUT
-from greenroom.hooks._watching import WatchedRun
+from greenroom.hooks._handler_updates import HookResult, WatchedRun
 from tests.hooks.situations import BOUND_S, CALL, HERE, STOP, ScriptedTools, Scripts, hooks_of, tool
 
 SUCCESS, ERROR, CANCELLED = HookResult
@@ -30,7 +30,7 @@ STARTED, PROGRESS, RESPONSE = HookStage
 def test_a_run_has_one_beginning_one_end_and_no_news_in_between_that_is_none(
     printed: list[tuple[str, str]], state: str, exit_code: int | None
 ) -> None:
-    heard: list[HookNews] = []
+    heard: list[HookUpdate] = []
     run = WatchedRun(heard.append, HookEvent.STOP, "", SeededIds(1))
     for number, both in enumerate(printed, start=1):
         run.printed(*both, is_last=number == len(printed))
@@ -51,8 +51,8 @@ def test_a_run_has_one_beginning_one_end_and_no_news_in_between_that_is_none(
     assert [one.result for one in heard[:-1]] == [None] * (len(heard) - 1)
 
 
-async def watched(scripts: Scripts, *handlers: dict[str, Any], **services: Any) -> list[HookNews]:
-    heard: list[HookNews] = []
+async def watched(scripts: Scripts, *handlers: dict[str, Any], **services: Any) -> list[HookUpdate]:
+    heard: list[HookUpdate] = []
     with trio.fail_after(BOUND_S):
         runner = scripts.runner(hooks_of("PreToolUse", *handlers), on_hook=heard.append, **services)
         await runner.run(CALL, scripts.context)
@@ -85,11 +85,11 @@ async def test_what_a_command_has_printed_is_told_while_it_runs(
 ) -> None:
     """It goes on only once somebody has heard of its first line."""
     monkeypatch.setattr(_command, "SHOWN_EVERY_S", 0.01)
-    scripts, heard = Scripts(tmp_path), list[HookNews]()
+    scripts, heard = Scripts(tmp_path), list[HookUpdate]()
     os.mkfifo(tmp_path / "pipe")
     answer = os.open(tmp_path / "pipe", os.O_RDWR)
 
-    def hear(news: HookNews) -> None:
+    def hear(news: HookUpdate) -> None:
         heard.append(news)
         if news.stage is PROGRESS and news.stdout == "one\n":
             os.write(answer, b"go on\n")
@@ -119,7 +119,7 @@ async def test_a_command_that_cannot_be_started_is_told_with_the_reason(tmp_path
     _, last = await watched(scripts, {"type": "command", "command": str(tmp_path / "none"), "args": []})
 
     assert last.result is ERROR
-    assert "could not be started" in last.output
+    assert "cannot start" in last.output
 
 
 @pytest.mark.usefixtures("virtual_time")
@@ -131,7 +131,7 @@ async def test_other_handlers_are_told_with_their_reply_and_each_has_an_id() -> 
         await trio.sleep_forever()
         return ""
 
-    heard: list[HookNews] = []
+    heard: list[HookUpdate] = []
     services = HookServices(
         project=HERE.cwd, environment={}, mcp=ScriptedTools(says=says, hangs=hangs), on_hook=heard.append
     )
@@ -140,5 +140,5 @@ async def test_other_handlers_are_told_with_their_reply_and_each_has_an_id() -> 
     ended = {one.result: one for one in heard if one.stage is RESPONSE}
     assert len({one.id for one in heard}) == 2
     assert (ended[SUCCESS].output, ended[SUCCESS].exit_code) == ('{"systemMessage": "Hello."}', None)
-    assert ended[CANCELLED].output == "it did not end within 3 s"
+    assert ended[CANCELLED].output == "timed out after 3 s"
     assert {one.subject for one in heard} == {""}

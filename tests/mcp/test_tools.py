@@ -17,7 +17,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from greenroom.core import IMAGE_TYPES, InlineBlocking, escape_text
-from greenroom.hooks import HookContext, HookRunner, HookServices, HookSource, StopInput, merge_hooks, parse_hooks
+from greenroom.hooks import HookRunner, HookServices, HookSource, merge_hooks, parse_hooks
+from greenroom.hooks.inputs import HookContext, StopInput
 from greenroom.mcp import (
     BinaryPart,
     CallFailed,

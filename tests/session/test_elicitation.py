@@ -216,9 +216,9 @@ async def test_a_hook_may_refuse_as_a_person_may(
     [
         ({"action": "accept", "content": {"name": "A"}}, "does not fit: name: it has 1 characters"),
         ({"action": "accept"}, "does not fit: an accepted form needs content"),
-        ({"action": "accept", "content": "Ann"}, "`content` is not an object"),
-        ({"action": "sure"}, "`action` 'sure' is none of accept, decline, cancel"),
-        ({"content": {"name": "Robot"}}, "`content` means nothing without an `action`"),
+        ({"action": "accept", "content": "Ann"}, "`content` must be an object"),
+        ({"action": "sure"}, "`action` 'sure' must be one of accept, decline, cancel"),
+        ({"content": {"name": "Robot"}}, "`content` has no effect without an `action`"),
     ],
 )
 async def test_a_hook_whose_answer_cannot_be_used_leaves_it_to_the_person(

@@ -175,7 +175,7 @@ async def test_hooks_of_the_end_share_what_the_variable_says(project: Path) -> N
 
     assert trio.current_time() - began < 5
     lines = map(json.loads, (session.run_folder / "journal.jsonl").read_text().splitlines())
-    assert [one["error"] for one in lines if one.get("ev") == "hook.ran"] == ["it did not end within 0.05 s"]
+    assert [one["error"] for one in lines if one.get("ev") == "hook.ran"] == ["timed out after 0.05 s"]
 
 
 async def test_so_many_read_only_calls_run_at_once(project: Path) -> None:

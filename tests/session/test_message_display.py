@@ -126,7 +126,7 @@ async def test_a_hook_that_takes_longer_than_10_s_changes_nothing_and_is_a_notic
 
     assert screen.texts == ["Done."]
     (notice,) = told(session, AgentNoticed)
-    assert notice.text.endswith("look: it did not end within 10 s")
+    assert notice.text.endswith("look: timed out after 10 s")
 
 
 async def test_messages_of_children_are_not_looked_at(tmp_path: Path, autojump_clock: MockClock) -> None:

@@ -15,7 +15,8 @@ from trio.testing import MockClock
 
 from greenroom.agents.crew import SendRefused
 from greenroom.core import JournalError
-from greenroom.hooks import HookContext, HookEvent, HookInput, HookOutcome
+from greenroom.hooks import HookEvent, HookOutcome
+from greenroom.hooks.inputs import HookContext, HookInput
 from greenroom.mailbox import Lane
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.store import read_transcript

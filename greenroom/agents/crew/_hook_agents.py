@@ -20,7 +20,7 @@ from greenroom.agents.crew._crew import Crew
 from greenroom.agents.crew._orders import ChildWish, Order
 from greenroom.core import Cause, PeerError
 from greenroom.core.sources import Scope
-from greenroom.hooks import HookContext
+from greenroom.hooks.inputs import HookContext
 from greenroom.tasks import TaskState
 
 HOOK_AGENT: Final = AgentDefinition(

@@ -15,7 +15,7 @@ from greenroom.agents._inputs import Note
 from greenroom.agents._services import AgentHome
 from greenroom.agents.crew._orders import Ground, Member
 from greenroom.core import NO_PERSON
-from greenroom.hooks import NotificationInput
+from greenroom.hooks.inputs import NotificationInput
 from greenroom.inbox import TASK_NOTIFICATION
 from greenroom.mailbox import Delivery, Lane
 from greenroom.tasks import AGENT, TaskNotice, Tasks

@@ -15,15 +15,8 @@ import attrs
 from greenroom.agents import AgentHome, Hooking, StoppedByHook
 from greenroom.agents.crew import MainAgent
 from greenroom.core import GreenroomError, Recorder
-from greenroom.hooks import (
-    ElicitationInput,
-    ElicitationResultInput,
-    HookEvent,
-    HookInput,
-    HookOutcome,
-    NotificationInput,
-    Reply,
-)
+from greenroom.hooks import ElicitationReply, HookEvent, HookOutcome
+from greenroom.hooks.inputs import ElicitationInput, ElicitationResultInput, HookInput, NotificationInput
 from greenroom.mcp import Elicit, Elicitation, ElicitationAction, ElicitationAnswer, misfit
 from greenroom.session._events import ElicitationAnswered, ElicitationAsked
 from greenroom.session.equipment._session_hooks import hooking_of
@@ -198,7 +191,7 @@ def _told(problem: Exception) -> str:
     return str(problem) if isinstance(problem, GreenroomError) else repr(problem)
 
 
-def _answer_of(reply: Reply, said: ElicitationAnswer | None) -> ElicitationAnswer:
+def _answer_of(reply: ElicitationReply, said: ElicitationAnswer | None) -> ElicitationAnswer:
     """Return a hook's reply as an answer; one that accepts and gives no content leaves that of the person."""
     action = ElicitationAction(reply.action.value)
     if action is not ElicitationAction.ACCEPT:

@@ -17,6 +17,7 @@ from greenroom.session._events import SessionBegan
 from greenroom.session._session import Session
 from greenroom.session.assembly._session_plan import Plan
 from greenroom.session.assembly._session_services import Services
+from greenroom.session.equipment._agent_ports import SessionAgentPorts
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.equipment._coordinator_mode import mode_of
 from greenroom.session.equipment._session_hooks import tell_of_end, tell_of_start
@@ -61,18 +62,22 @@ async def _start_main(session: Session, services: Services, loaded: Loaded | Non
     """Start the main agent with the conversation of the run that is continued, in the session's worktree if it has one."""
     plan, blocking, agents, folder = services.plan, services.ports.blocking, session.agents, services.run_folder
     composition = agents.composition
-    home = composition.make_home(plan.main, is_child=False)
+    ports = SessionAgentPorts(
+        read_prompt=session.commands.read,
+        run_skill=agents.forks.run_command,
+        survivors=agents.teams.survivors,
+        on_taken=agents.inbox.note_taken,
+        on_said=None if services.checkpoints is None else services.checkpoints.begin,
+    )
+    home = composition.make_home(plan.main, is_child=False, ports=ports)
     home.loaded = loaded
     auto = composition.services.auto
     if loaded is not None and auto is not None:
         auto.recall(loaded.said)
     await settle(home, stays=agents.crew.stays, plan=plan, problems=composition.problems, blocking=blocking)
-    home.read_prompt = partial(session.commands.read, home)
-    home.run_skill = partial(agents.forks.run_command, caller=home)
     unanswered = await find_unanswered(folder, loaded, blocking)
     home.deferred = await find_deferred(folder, loaded, blocking)
     home.keeps_open = frozenset(call.id for call in (*unanswered, home.deferred) if call is not None)
-    home.on_said = None if services.checkpoints is None else services.checkpoints.begin
     spec = agent_spec(Restart.TRANSIENT, (loaded.agent_id or None) if loaded is not None else None)
     ref: Ref[Any] = await services.branch.spawn(Agent, home, name="main", spec=spec)
     agents.known.adopt(ref, home)

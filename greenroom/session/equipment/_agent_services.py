@@ -15,7 +15,6 @@ from greenroom.session.equipment._environment_text import branch_in
 from greenroom.session.equipment._file_watch import FileWatch
 from greenroom.session.equipment._hook_rules import HookRules
 from greenroom.session.equipment._model_choice import Judge, reviewing_model
-from greenroom.session.equipment._session_rules import Rules
 from greenroom.session.record._file_rewind import looking_first
 from greenroom.session.record._resume import TRANSCRIPTS, transcript_name, transcript_opener
 
@@ -41,12 +40,11 @@ def hook_services(services: Services) -> HookServices:
     )
 
 
-def agent_services(services: Services, rules: Rules, files: FileWatch, problems: list[str]) -> AgentServices:
+def agent_services(services: Services, files: FileWatch, problems: list[str]) -> AgentServices:
     """Return the ports that all agents of a session share.
 
     Args:
         services: The session's.
-        rules: Keeps lasting answers.
         files: Takes the files that hooks watch.
         problems: Takes a line about a reviewer's model that may not be used.
     """
@@ -83,7 +81,6 @@ def agent_services(services: Services, rules: Rules, files: FileWatch, problems:
         can_use_tool=host.can_use_tool,
         approvals=approvals,
         auto=AutoMode(reviewing, model=reviewer),
-        keep_updates=rules.keep_updates,
         thinking=models.thinking,
         continuation=models.continuation,
         compaction=plan.compaction,

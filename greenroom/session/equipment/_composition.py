@@ -5,8 +5,10 @@ An agent gets its parts once, before its first turn, and keeps them. What a defi
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, final
+
+import attrs
 
 from greenroom.agents import AgentDefinition, AgentHome, AgentServices, ForkSkill
 from greenroom.agents.crew import ChildWish, furnish
@@ -17,6 +19,7 @@ from greenroom.models import choose_model, read_effort
 from greenroom.permissions import ApprovalQueue
 from greenroom.session.assembly._session_services import Services
 from greenroom.session.equipment._agent_hooks import AgentHooks
+from greenroom.session.equipment._agent_ports import SessionAgentPorts
 from greenroom.session.equipment._agent_services import agent_services, hook_services
 from greenroom.session.equipment._coordinator_mode import as_coordinator, give_scratchpad
 from greenroom.session.equipment._file_watch import FileWatch
@@ -76,7 +79,7 @@ class Composition:
             places=plan.places,
             is_trusted=plan.settings.is_trusted,
         )
-        self.services: AgentServices = agent_services(services, self.rules, self.files, self.problems)
+        self.services: AgentServices = agent_services(services, self.files, self.problems)
         self.problems += plan.problems
         self._preparation = Preparation(
             services,
@@ -100,6 +103,7 @@ class Composition:
         *,
         is_child: bool = True,
         wish: ChildWish | None = None,
+        ports: SessionAgentPorts = SessionAgentPorts(),  # noqa: B008 - frozen; a copy is made of it
     ) -> AgentHome:
         """Return the record of a new agent.
 
@@ -108,6 +112,7 @@ class Composition:
             more: Tools beside the session's.
             is_child: False for the session's main agent.
             wish: The reason it was started for, if another agent or the host started it.
+            ports: Ports besides those that all agents have, such as the commands of the user's.
 
         Raises:
             UsageError: Its definition names an unknown mode, or only tools that the session lacks.
@@ -119,7 +124,17 @@ class Composition:
         has_servers = has_servers or self._services.servers.may_grow
         known = [tool.name for tool in (*self.toolbox.tools.values(), *more)]
         check_tool_list(definition, known, are_all_there=not has_servers)
-        home = AgentHome(definition=definition, services=self.services, tools=ToolSet(), is_child=is_child)
+        has_places = self._services.plan.places is not None
+        reads, preparation = has_places or has_servers or is_leading, self._preparation
+        ports = attrs.evolve(
+            ports,
+            admit=self._admit if wish is not None and has_servers else None,
+            prepare=preparation.prepare if reads else None,
+            renew=preparation.compose if reads else None,
+            take_up=preparation.take_up if has_places else None,
+            keep_updates=self.rules.keep_updates,
+        )
+        home = AgentHome(definition=definition, services=self.services, ports=ports, tools=ToolSet(), is_child=is_child)
         scalars = self._scalars
         effort = definition.effort if definition.effort is not None else scalars.effort
         if effort is None and scalars.models is not None:
@@ -131,34 +146,29 @@ class Composition:
             furnish(home, wish, self._scalars.delegation)
             if wish.is_worker and self._services.scratchpad is not None:
                 give_scratchpad(home, self._services.scratchpad)
-            home.admit = self._admission(home) if has_servers else None
         elif is_leading:
             home.narrow = coordinator_tools
         home.tools = self.toolbox.choose(home, more)
         home.hooks = self.rules.hooks.of(home, self._preparation.trusted)
-        if self._services.plan.places is not None or has_servers or is_leading:
-            home.prepare = self._preparation.of(home)
-        else:
+        if not reads:
             self.problems += self.toolbox.missing(home, more, may_grow=self._services.servers.may_grow)
+        ports.prepared.begin(home.definition)
         self.rules.take_in(home)
         return home
 
-    def _admission(self, home: AgentHome) -> Callable[[], Awaitable[None]]:
+    async def _admit(self, home: AgentHome) -> None:
+        """Wait for the servers that the agent needs, and refuse an agent that would have no tools."""
         definition = home.definition
-
-        async def admit() -> None:
-            """Wait for the servers that the agent needs, and refuse an agent that would have no tools."""
-            try:
-                if definition.required_mcp_servers:
-                    await self._services.servers.wait_required(definition.required_mcp_servers)
-            except MissingServers as error:
-                raise ToolError(str(error)) from error
-            if not any(server.config is not None for server in definition.mcp_servers):
-                await self._services.servers.wait_settled()
-                known = [*self.toolbox.tools, *(tool.name for tool in self._services.servers.tools)]
-                check_tool_list(definition, known, are_all_there=True)
-
-        return admit
+        servers = self._services.servers
+        try:
+            if definition.required_mcp_servers:
+                await servers.wait_required(definition.required_mcp_servers)
+        except MissingServers as error:
+            raise ToolError(str(error)) from error
+        if not any(server.config is not None for server in definition.mcp_servers):
+            await servers.wait_settled()
+            known = [*self.toolbox.tools, *(tool.name for tool in servers.tools)]
+            check_tool_list(definition, known, are_all_there=True)
 
     def _model_of(self, definition: AgentDefinition, wish: ChildWish | None) -> str:
         """Return the exact name of a child's model; empty for the session's own."""

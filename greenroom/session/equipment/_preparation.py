@@ -6,9 +6,9 @@ whose conversation is compacted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import attrs
 
@@ -42,6 +42,7 @@ from greenroom.mcp import ServerStatus
 from greenroom.models import ModelNames
 from greenroom.session.assembly._session_services import Services
 from greenroom.session.assembly._source_places import describes_place
+from greenroom.session.equipment._agent_ports import Prepared
 from greenroom.session.equipment._agent_servers import ServerTool, reach_servers
 from greenroom.session.equipment._coordinator_mode import open_folders, workers_in_words
 from greenroom.session.equipment._environment_text import environment_text, git_status
@@ -94,59 +95,53 @@ class Preparation:
             return ()
         return (places.root, places.main_root, *places.project)
 
-    def of(self, home: AgentHome) -> Callable[[Context], Any]:
-        """Return what is awaited before the first turn of an agent."""
-        definition = home.definition
-        preloaded = ""
+    async def compose(self, prepared: Prepared, home: AgentHome) -> str:
+        """Return the system prompt of an agent, with files as they are now."""
+        definition, places = prepared.definition, self._plan.places
+        leading = "" if home.is_child else self._about_workers(home)
+        if places is None:
+            return "\n\n".join(part for part in (definition.system_prompt.strip(), leading) if part)
+        memory = self._memory_of(home, definition, places)
+        notes = Notes() if memory is None else await self._ports.blocking.run(read_notes, memory)
+        reads = definition.reads_instructions
+        instructions = await self._load_instructions(places) if reads else Instructions()
+        if reads:
+            run, found = self._ports.blocking, self._problems
+            home.instructions = instructions.files
+            prepared.note_follow(follow_files(home, places, instructions, self._skills, run, found))
+        git = self._plan.git
+        if home.stay is not None:  # it works in another checkout
+            calls = Git(environ=self._plan.environ, is_trusted=self._plan.settings.is_trusted)
+            git = await self._ports.blocking.run(git_status, home.stay.worktree.path, calls)
+        return compose_system_prompt(
+            definition,
+            environment="\n\n".join(part for part in (self._environment(home, git), leading) if part),
+            instructions=render_instructions(instructions.files),
+            memory=render_memory(memory, notes),
+            skills=prepared.preloaded,
+        )
 
-        async def compose() -> str:
-            """Return the system prompt, with files as they are now."""
-            leading = "" if home.is_child else self._about_workers(home)
-            if self._plan.places is None:
-                return "\n\n".join(part for part in (definition.system_prompt.strip(), leading) if part)
-            memory = self._memory_of(home, definition, self._plan.places)
-            notes = Notes() if memory is None else await self._ports.blocking.run(read_notes, memory)
-            reads = definition.reads_instructions
-            instructions = await self._load_instructions(self._plan.places) if reads else Instructions()
-            if reads:
-                run, found = self._ports.blocking, self._problems
-                home.instructions = instructions.files
-                home.follow = follow_files(home, self._plan.places, instructions, self._skills, run, found)
-            git = self._plan.git
-            if home.stay is not None:  # it is another checkout that it stands in
-                calls = Git(environ=self._plan.environ, is_trusted=self._plan.settings.is_trusted)
-                git = await self._ports.blocking.run(git_status, home.stay.worktree.path, calls)
-            return compose_system_prompt(
-                definition,
-                environment="\n\n".join(part for part in (self._environment(home, git), leading) if part),
-                instructions=render_instructions(instructions.files),
-                memory=render_memory(memory, notes),
-                skills=preloaded,
-            )
-
-        async def prepare(ctx: Context) -> None:
-            nonlocal preloaded
-            more = [one for name, one in home.tools.items() if name not in self._toolbox.tools]
-            reached, problems = await reach_servers(
-                home, ctx, self._services.servers, environ=self._plan.environ, trusted=self.trusted, give=self._give
-            )
-            more += reached
-            self._problems += problems
-            if self._plan.places is not None:
-                memory = self._memory_of(home, definition, self._plan.places)
-                if memory is not None:
-                    self._open_memory(home, memory)
-                skills = await self._skills.refresh()
-                self._problems += [str(one) for one in skills.diagnostics if one.is_problem]
-                preloaded = await self._take_up_skills(home, skills, definition)
-            there_are = [*self._toolbox.tools, *(one.name for one in more)]
-            check_tool_list(home.definition, there_are, are_all_there=not self._services.servers.may_grow)
-            home.tools = self._toolbox.choose(home, more)
-            self._problems += self._toolbox.missing(home, more, may_grow=self._services.servers.may_grow)
-            home.definition = attrs.evolve(home.definition, system_prompt=await compose())
-            home.renew = compose
-
-        return prepare
+    async def prepare(self, prepared: Prepared, home: AgentHome, ctx: Context) -> None:
+        """Read what an agent starts with, and give it the tools of its servers."""
+        definition, places, servers = prepared.definition, self._plan.places, self._services.servers
+        more = [tool for name, tool in home.tools.items() if name not in self._toolbox.tools]
+        reached, problems = await reach_servers(
+            home, ctx, servers, environ=self._plan.environ, trusted=self.trusted, give=self._give
+        )
+        more += reached
+        self._problems += problems
+        if places is not None:
+            memory = self._memory_of(home, definition, places)
+            if memory is not None:
+                self._open_memory(home, memory)
+            skills = await self._skills.refresh()
+            self._problems += [str(diagnostic) for diagnostic in skills.diagnostics if diagnostic.is_problem]
+            prepared.note_skills(await self._take_up_skills(home, skills, definition))
+        known = [*self._toolbox.tools, *(tool.name for tool in more)]
+        check_tool_list(home.definition, known, are_all_there=not servers.may_grow)
+        home.tools = self._toolbox.choose(home, more)
+        self._problems += self._toolbox.missing(home, more, may_grow=servers.may_grow)
+        home.definition = attrs.evolve(home.definition, system_prompt=await self.compose(prepared, home))
 
     def _give(self, home: AgentHome, tools: Sequence[Tool]) -> None:
         """Give an agent other tools of its MCP servers in the place of those that it has."""
@@ -168,7 +163,6 @@ class Preparation:
     async def _take_up_skills(self, home: AgentHome, skills: Skills, definition: AgentDefinition) -> str:
         """Give the agent its tool Skill, where there are skills, and return the text of those that it starts with."""
         assert self._plan.places is not None
-        home.take_up = self._taking_up(home)
         ports = skill_ports(home, self._plan.places, is_trusted=self._plan.settings.is_trusted)
         if any(one.for_models for one in skills.values()):
             home.skill_tool = SkillTool(
@@ -181,18 +175,13 @@ class Preparation:
         self._problems += preloaded.skipped
         return preloaded.text
 
-    def _taking_up(self, home: AgentHome) -> Callable[[Rendered], None]:
-        registered: set[str] = set()
-
-        def take_up(rendered: Rendered) -> None:
-            skill = rendered.skill
-            model = "" if skill.model in {None, INHERIT} else ModelNames().exact(skill.model or "")
-            home.grants = home.grants.after(rendered, model=model)
-            if skill.name not in registered:
-                registered.add(skill.name)
-                self._rules.hooks.add(home, rendered)
-
-        return take_up
+    def take_up(self, prepared: Prepared, home: AgentHome, rendered: Rendered) -> None:
+        """Apply what a skill grants an agent."""
+        skill = rendered.skill
+        model = "" if skill.model in {None, INHERIT} else ModelNames().exact(skill.model or "")
+        home.grants = home.grants.after(rendered, model=model)
+        if prepared.register(skill.name):
+            self._rules.hooks.add(home, rendered)
 
     async def _load_instructions(self, places: Places) -> Instructions:
         run, with_added = self._ports.blocking.run, reads_added(self._plan.environ)

@@ -11,10 +11,10 @@ import trio
 from greenroom.agents import AgentHome, Hooking, StoppedByHook
 from greenroom.agents.memory import InstructionFile
 from greenroom.core import Recorder
-from greenroom.hooks import (
+from greenroom.hooks import HookEvent
+from greenroom.hooks.inputs import (
     ConfigChangeInput,
     FileChangedInput,
-    HookEvent,
     InstructionsLoadedInput,
     SessionEndInput,
     SessionStartInput,

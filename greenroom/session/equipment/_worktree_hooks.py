@@ -14,7 +14,8 @@ import attrs
 
 from greenroom.agents import AgentServices
 from greenroom.core import Event
-from greenroom.hooks import HookContext, HookEvent, HookInput, HookOutcome, WorktreeCreateInput, WorktreeRemoveInput
+from greenroom.hooks import HookEvent, HookOutcome
+from greenroom.hooks.inputs import HookContext, HookInput, WorktreeCreateInput, WorktreeRemoveInput
 from greenroom.session.assembly._session_services import Services
 from greenroom.session.equipment._agent_hooks import AgentHooks
 from greenroom.worktrees import WorktreeError, Worktrees

@@ -7,7 +7,8 @@ from typing import Literal, TypeAlias, final
 
 from greenroom.agents.crew import MainAgent
 from greenroom.core import Ports, Recorder, UsageError, whole_path
-from greenroom.hooks import DirectoryAddedInput, HookEvent
+from greenroom.hooks import HookEvent
+from greenroom.hooks.inputs import DirectoryAddedInput
 from greenroom.permissions import Scope, Update
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.equipment._session_hooks import hooking_of

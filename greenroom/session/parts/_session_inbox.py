@@ -125,7 +125,6 @@ class SessionInbox:
             unanswered: The calls of an earlier process whose question has not been answered.
         """
         self._unanswered = {call.id: call for call in unanswered}
-        self._home.on_taken = self._taken
         self._queue = await supervisor.spawn(Queue, self, name="queue", spec=ChildSpec(restart=Restart.PERMANENT))
 
     @property
@@ -230,7 +229,8 @@ class SessionInbox:
         """Wait until what was handed in so far has been forwarded; what is `later` is not waited for."""
         await self.ref.ask(Passed(), timeout_s=math.inf)
 
-    def _taken(self, uuid: str) -> None:
+    def note_taken(self, uuid: str) -> None:
+        """Forget an item that the main agent has taken up."""
         if self._waiting.pop(uuid, None) is not None:
             self._note("dequeue")
             on_taken = self._home.services.on_taken

@@ -273,7 +273,10 @@ class SessionTeams:
         kept = [one for one in self._composition.toolbox.own(home) if one.name not in self._given]
         self._given = {one.name for one in mine}
         home.tools = self._composition.toolbox.choose(home, (*kept, *mine))
-        home.survivors = () if self.current is None else (self.current.describe_mates,)
+
+    def survivors(self) -> Sequence[str]:
+        """Return what the lead has to be told again after its conversation was compacted."""
+        return () if self.current is None else (self.current.describe_mates(),)
 
     @property
     def _lead(self) -> tuple[Ref[Any], AgentHome]:

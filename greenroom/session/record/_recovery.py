@@ -202,4 +202,6 @@ def read_team_records(run_folder: Path) -> dict[str, TeamRecord]:
     codec, world = Codec(teams.EVENTS), World(teams.FOLDS)
     for entry in entries_of(run_folder / JOURNAL, b'"team"', codec):
         world.apply(entry)
-    return records_of({section: world.section(section) for section in _TEAM_SECTIONS}, read_told(run_folder / TRANSCRIPTS))
+    return records_of(
+        {section: world.section(section) for section in _TEAM_SECTIONS}, read_told(run_folder / TRANSCRIPTS)
+    )

@@ -15,7 +15,6 @@ from greenroom.agents import AgentNoticed, Prompt
 from greenroom.agents.side import beside, read_suggestion, read_summary, suggest_prompt, summaries
 from greenroom.core import ProviderError, event_of
 from greenroom.models import Call, ScriptedModel, ScriptStep
-from greenroom.tasks import Progress
 from tests.agents.situations import Stage, open_stage
 
 
@@ -98,7 +97,7 @@ async def test_a_summary_is_made_only_when_something_happened(autojump_clock: Mo
     model = ScriptedModel([slow, "Done.", "Looking at place a", looks, "Again.", "Looking at a again"])
     async with open_stage(model) as stage, trio.open_nursery() as nursery:
         emit = stage.runtime.recorder.emit_fields
-        progress = stage.home.progress = Progress()
+        progress = stage.begin_run()
         nursery.start_soon(lambda: summaries(stage.home, agent=stage.agent.id, emit=emit))
         await trio.sleep(45)
         await prompt(stage, "Go.")
@@ -121,7 +120,7 @@ async def test_a_summary_that_fails_ends_nothing_and_is_noticed_once(autojump_cl
     model = ScriptedModel(["One.", errors[0], "Two.", errors[1], "Three.", "Speaking for the third time"])
     async with open_stage(model) as stage, trio.open_nursery() as nursery:
         emit = stage.runtime.recorder.emit_fields
-        progress = stage.home.progress = Progress()
+        progress = stage.begin_run()
         nursery.start_soon(lambda: summaries(stage.home, agent=stage.agent.id, emit=emit))
         await trio.sleep(1)
         for text in ("Go.", "More.", "And more."):
