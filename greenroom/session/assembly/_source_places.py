@@ -76,7 +76,7 @@ def find_session_servers(
         rules=rules,
     )
     unwanted = settings.scalars.disabledMcpjsonServers
-    kept = tuple(one for one in found.configs if one.name not in unwanted and _is_read(one.scope, sources))
+    kept = tuple(config for config in found.configs if config.name not in unwanted and _is_read(config.scope, sources))
     return attrs.evolve(found, configs=kept), mcp, [*ignored, *unread, *found.diagnostics]
 
 

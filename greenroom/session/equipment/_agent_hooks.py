@@ -71,7 +71,7 @@ class AgentHooks:
             own = [one for one in there_are if one.source not in for_all]
             if home.hooks is not None:
                 home.hooks.hooks = merge_hooks((*self._always, *own))
-            elif any(one.hooks for one in self._always):
+            elif any(alway.hooks for alway in self._always):
                 home.hooks = self._runner(home, own)
             if home in self._limited:
                 self.limit(home)
@@ -115,7 +115,7 @@ class AgentHooks:
                 home.hooks.hooks = home.hooks.hooks.with_more(more)
 
     def add(self, home: AgentHome, rendered: Rendered) -> None:
-        """Let the hooks of a skill run for an agent from now on; they hold until it ends (agents 3.43)."""
+        """Let the hooks of a skill run for an agent from now on; they hold until it ends."""
         if not rendered.hooks:
             return
         hooks = rendered.hooks

@@ -61,9 +61,9 @@ async def reach_servers(
 
     stop = mine.on_change(follow)
     ctx.ref.watch(lambda _: stop())
-    problems = [str(one) for one in mine.diagnostics if one.is_problem]
+    problems = [str(diagnostic) for diagnostic in mine.diagnostics if diagnostic.is_problem]
     if not home.is_child:  # once, not for every agent
-        problems += [f"MCP server {one.name!r}: {line}" for one in session.states() for line in one.left_out]
+        problems += [f"MCP server {server.name!r}: {line}" for server in session.states() for line in server.left_out]
     return had, problems
 
 

@@ -1,4 +1,4 @@
-"""Coordinator mode in a session (agents 8): the main agent only leads workers, which share a folder.
+"""Coordinator mode in a session: the main agent only leads workers, which share a folder.
 
 Rule 1: the mode is fixed before anything of the session is made. Rule 2: the coordinator's prompt takes the place of its
 definition's, and its three tools that of all others, whoever gave them. Must not know: how workers are started.
@@ -64,7 +64,7 @@ def with_its_tools(tools: ToolSet, delegation: DelegationSettings) -> ToolSet:
 
 
 def as_coordinator(definition: AgentDefinition, delegation: DelegationSettings) -> AgentDefinition:
-    """Return what the main agent is instead of what its definition says (agents 8.3)."""
+    """Return what the main agent is instead of what its definition says."""
     prompt = delegation.coordinator_prompt or COORDINATOR_PROMPT
     return attrs.evolve(definition, system_prompt=prompt, tools=None)
 
@@ -90,7 +90,7 @@ def workers_in_words(
     tools = tools_for_child(offered, WORKER, is_background=True, can_spawn=delegation.max_depth > 1, mode=own.mode)
     hidden = hidden_tools(own, tools)
     return about_workers(
-        tools=[one for one in tools if one not in hidden],
+        tools=[tool for tool in tools if tool not in hidden],
         servers=() if delegation.simple_workers else servers,
         scratchpad="" if scratchpad is None else str(scratchpad),
     )

@@ -38,7 +38,7 @@ def environment_text(folder: Path, day: date, git: str = "") -> str:
 
 
 def git_status(folder: Path, git: Git) -> str:
-    """Return how the repository around a folder stands (agents 1.85); empty where there is none. Looks at the disk; blocks."""
+    """Return how the repository around a folder stands; empty where there is none. Looks at the disk; blocks."""
     status = _ask(git, folder, "status", "--short", "--branch", "--untracked-files=normal")
     if not status:
         return ""

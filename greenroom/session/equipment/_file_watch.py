@@ -1,4 +1,4 @@
-"""Files that hooks of `FileChanged` watch while a session runs (agents 3.1, 3.37).
+"""Files that hooks of `FileChanged` watch while a session runs.
 
 Rule 1: what is watched are the names that a matcher lists, in the folder of the session, and what hooks have last answered as
 `watchPaths`. Rule 2: a change is told when two looks saw the same of it: its writer may not have finished. Rule 3: what a file

@@ -1,4 +1,4 @@
-"""Lets an agent read what holds where it works, in the step in which it works there: instructions and skills (agents 5.6, 4.4)."""
+"""Lets an agent read what holds where it works, in the step in which it works there: instructions and skills."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def follow_files(
         if not paths:
             return []
         files: list[InstructionFile] = []
-        for trigger, found, notes in await blocking.run(lambda: [(one, *by_file.take([one])) for one in paths]):
+        for trigger, found, notes in await blocking.run(lambda: [(path, *by_file.take([path])) for path in paths]):
             files += found
-            problems.extend(str(one) for one in notes if one.is_problem)
-            tell_of_instructions(home.hooking, [(one, by_file.globs_of(one)) for one in found], trigger)
+            problems.extend(str(note) for note in notes if note.is_problem)
+            tell_of_instructions(home.hooking, [(entry, by_file.globs_of(entry)) for entry in found], trigger)
         texts = [render_instructions(files)] if files else []
         return texts + await _new_skills(home, skills, paths)
 

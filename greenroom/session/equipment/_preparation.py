@@ -164,7 +164,7 @@ class Preparation:
         """Give the agent its tool Skill, where there are skills, and return the text of those that it starts with."""
         assert self._plan.places is not None
         ports = skill_ports(home, self._plan.places, is_trusted=self._plan.settings.is_trusted)
-        if any(one.for_models for one in skills.values()):
+        if any(skill.for_models for skill in skills.values()):
             home.skill_tool = SkillTool(
                 skills=lambda: self._skills.current, ports=ports, on_invoked=taking_up_by(home), fork=self._fork_skill
             )
@@ -186,14 +186,14 @@ class Preparation:
     async def _load_instructions(self, places: Places) -> Instructions:
         run, with_added = self._ports.blocking.run, reads_added(self._plan.environ)
         instructions = await run(load_instructions, places, with_added=with_added)
-        self._problems += [str(one) for one in instructions.diagnostics if one.is_problem]
+        self._problems += [str(diagnostic) for diagnostic in instructions.diagnostics if diagnostic.is_problem]
         return instructions
 
     def _about_workers(self, home: AgentHome) -> str:
         if not self._plan.settings.scalars.delegation.coordinator:
             return ""
         names = [*self._toolbox.tools, *([home.skill_tool.name] if home.skill_tool is not None else [])]
-        servers = [one.name for one in self._services.servers.states() if one.status is ServerStatus.CONNECTED]
+        servers = [server.name for server in self._services.servers.states() if server.status is ServerStatus.CONNECTED]
         return workers_in_words(
             names, servers, self._plan.settings.scalars.delegation, self._rules.policy, self._services.scratchpad
         )

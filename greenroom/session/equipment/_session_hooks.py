@@ -35,7 +35,7 @@ async def tell_of_start(home: AgentHome, recorder: Recorder, *, source: str, tit
         setup: `init` or `maintenance`, where things are to be set up first; empty for nothing.
     """
     hooking = hooking_of(home, recorder)
-    tell_of_instructions(hooking, [(one, ()) for one in home.instructions])
+    tell_of_instructions(hooking, [(instruction, ()) for instruction in home.instructions])
     if setup and hooking.has(HookEvent.SETUP):
         await hooking.run(SetupInput(trigger=setup))
         home.reminders += tuple(hooking.reminders)

@@ -1,7 +1,7 @@
 """What the lists of tools of a definition mean in a session.
 
 Rule: a list that names something and means nothing is a mistake, and refused; an empty one, and one that `disallowedTools`
-empties, are meant (agents 1.57).
+empties, are meant.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ _SKILL: Final = "Skill"
 
 
 def names(patterns: Iterable[str], tool: str) -> bool:
-    """Say whether a list of tools names one: by its name, of today or before, or an MCP server's all at once (agents 1.55).
+    """Say whether a list of tools names one: by its name, of today or before, or an MCP server's all at once.
 
-    What stands behind it in parentheses is about its calls, such as the types in `Agent(a, b)` (agents 1.28).
+    What stands behind it in parentheses is about its calls, such as the types in `Agent(a, b)`.
     """
     return any(
-        names_tool(one, tool) if one.startswith(_MCP) else tool in {one, canonical_name(one.partition("(")[0].strip())}
-        for one in patterns
+        names_tool(pattern, tool)
+        if pattern.startswith(_MCP)
+        else tool in {pattern, canonical_name(pattern.partition("(")[0].strip())}
+        for pattern in patterns
     )
 
 
@@ -49,8 +51,10 @@ def check_tool_list(definition: AgentDefinition, tools: Collection[str], *, are_
     if _SKILL in entries or any(names(entries, tool) for tool in tools):
         return
     standard = {tool.name for tool in STANDARD_TOOLS}
-    unknown = [one for one in entries if not (one.startswith(_MCP) or _is_known(one.partition("(")[0], standard))]
-    absent = [one for one in entries if one not in unknown]
+    unknown = [
+        entry for entry in entries if not (entry.startswith(_MCP) or _is_known(entry.partition("(")[0], standard))
+    ]
+    absent = [entry for entry in entries if entry not in unknown]
     groups = [f"unrecognized [{', '.join(unknown)}]"] if unknown else []
     groups += [f"matched no tools in this session [{', '.join(absent)}]"] if absent else []
     near = [close[0] for one in unknown if (close := difflib.get_close_matches(one, sorted({*standard, *tools}), n=1))]

@@ -1,4 +1,4 @@
-"""The hooks that make and remove worktrees in the place of git (agents 11.10, 11.11): those of the settings.
+"""The hooks that make and remove worktrees in the place of git: those of the settings.
 
 Rule 1: where such a hook is configured, git makes nothing: a hook that fails, is too slow or names no folder is no worktree.
 Must not know: whose worktree it is.

@@ -1,4 +1,4 @@
-"""What comes in for a session while it runs, and the actor that hands the main agent what is for it (DESIGN 12.15).
+"""What comes in for a session while it runs, and the actor that hands the main agent what is for it.
 
 Rule 1: handing in never waits, and neither does the queue: what needs time, such as a command, is a turn of the main agent's,
 so that an interrupt reaches it and something urgent gets through. Rule 2: the queue forwards in the order in which things came
@@ -37,7 +37,7 @@ URGENT: Final = "the user said something that could not wait"
 
 @final
 class Interrupted:
-    """The receipt of an interrupt (agents 9.14): what became of the turn, and of what waited for the next one."""
+    """The receipt of an interrupt: what became of the turn, and of what waited for the next one."""
 
     def __init__(self, result: AbortResult, still_queued: tuple[str, ...], cancelled: tuple[str, ...]) -> None:
         self._result = result
@@ -252,8 +252,8 @@ class SessionInbox:
         """End the main agent's current turn, in this step; see `Session.interrupt`."""
         result = self._main.abort_turn(why=why)  # it only asks: nothing is taken up before the next step
         waiting = self.queued()
-        cancelled = [one for one in waiting if cancel_queued and self._take_back(one)]
-        kept = [one.uuid for one in waiting if one.uuid in self._waiting]
+        cancelled = [item for item in waiting if cancel_queued and self._take_back(item)]
+        kept = [item.uuid for item in waiting if item.uuid in self._waiting]
         return Interrupted(result, tuple(kept), tuple(one.uuid for one in cancelled))
 
     def _take_back(self, item: Item) -> bool:
@@ -274,7 +274,7 @@ class SessionInbox:
 
 
 async def find_unanswered(run_folder: Path, loaded: Loaded | None, blocking: Blocking) -> tuple[ToolUseBlock, ...]:
-    """Return the calls that a conversation ends with about which somebody was asked, and has not answered (agents 9.16).
+    """Return the calls that a conversation ends with about which somebody was asked, and has not answered.
 
     A call that was answered may have begun to run, so it is not among them: it never runs twice.
     """
@@ -286,7 +286,7 @@ async def find_unanswered(run_folder: Path, loaded: Loaded | None, blocking: Blo
 
 
 async def find_deferred(run_folder: Path, loaded: Loaded | None, blocking: Blocking) -> ToolUseBlock | None:
-    """Return the call that a conversation ends with and that was put off, if it has not begun to run since (agents 3.36)."""
+    """Return the call that a conversation ends with and that was put off, if it has not begun to run since."""
     calls = () if loaded is None else open_calls(loaded.messages)
     if len(calls) != 1:
         return None

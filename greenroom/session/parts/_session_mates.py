@@ -30,7 +30,7 @@ from greenroom.tools import Tool
 PLANS: Final = "plans"
 """The folder of a run that holds the plans of mates."""
 _GIVEN: Final = ("SendMessage", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate")
-"""What a mate has whatever its definition lists (agents 2.26)."""
+"""What a mate has whatever its definition lists."""
 _ABOUT: Final = (
     "You are {name}, a teammate in the team {team}, which {lead} leads. What you write as plain text nobody else reads: to tell the "
     "lead or another member something, use SendMessage. The team shares a list of tasks, which TaskList shows. When you have nothing "
@@ -174,7 +174,7 @@ class SessionMates:
         self._tasks.begin(task)
 
     def let_go(self, member: Member, down: Down) -> None:
-        """Take note of its end: what it has started ends with it (DESIGN 12.18), and nothing of it is kept."""
+        """Take note of its end: what it has started ends with it, and nothing of it is kept."""
         home = member.home
         cause = Cause(member.id, "the teammate that started it has ended")
         for one in self._crew.below(home.id):
@@ -213,11 +213,11 @@ def _write(disk: Disk, path: Path, content: bytes) -> None:
 
 
 def _as_mate(definition: AgentDefinition, wish: MateWish) -> AgentDefinition:
-    """Return a definition as it holds for a teammate (agents 2.26): it has the team's tools, and no servers or skills of its own."""
+    """Return a definition as it holds for a teammate: it has the team's tools, and no servers or skills of its own."""
     tools = definition.tools
     if tools is not None and "*" not in tools:
         tools = tuple(dict.fromkeys((*tools, *_GIVEN, *([EXIT_PLAN_MODE] if wish.is_plan_required else []))))
     about = _ABOUT.format(name=wish.name, team=wish.team, lead=LEAD)
     prompts = (MAIN.system_prompt, about, definition.system_prompt.strip())
-    prompt = "\n\n".join(one for one in prompts if one)
+    prompt = "\n\n".join(prompt for prompt in prompts if prompt)
     return attrs.evolve(definition, system_prompt=prompt, tools=tools, skills=(), mcp_servers=())

@@ -140,7 +140,11 @@ class SessionTeams:
         if settings.enabled and settings.implicit and self._scalars.delegation.interactive:
             await self._open(f"session-{session_id[:8]}", Strategy.ONE_FOR_ONE, "")
         elif settings.enabled:
-            left = [one.view for one in self._records.values() if one.view.is_open and not one.view.is_of_program]
+            left = [
+                record.view
+                for record in self._records.values()
+                if record.view.is_open and not record.view.is_of_program
+            ]
             if left:  # the model believes that it leads this team
                 await self._open(left[-1].team, Strategy.ONE_FOR_ONE, "")
         self._equip()
@@ -346,7 +350,7 @@ class SessionTeams:
         """How many mates work, or are about to, also after a restart; one that is idle keeps no run from its end."""
         if self.current is None:
             return 0
-        working = sum(_is_at_work(one) for one in self.current.roster.mates)
+        working = sum(_is_at_work(mate) for mate in self.current.roster.mates)
         return working or int(self.current.has_work_to_hand_out or self.current.shutdowns.is_ending)
 
 

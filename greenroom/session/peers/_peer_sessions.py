@@ -1,4 +1,4 @@
-"""Messages between the main agents of sessions of one machine and one user: `session:<id>` (agents 7L, 20.47).
+"""Messages between the main agents of sessions of one machine and one user: `session:<id>`.
 
 Rule 1: a session listens only where its settings say so. Rule 2: where it listens, and the token that lets a message in, are in
 its run folder, for its user alone; so whoever can read that folder may write to it, and nobody else. Rule 3: what comes in is
@@ -28,7 +28,7 @@ from greenroom.trace import Journal, is_held
 DOOR: Final = "peer.json"
 """Where a session says on which port it listens, and what lets a message in."""
 MAX_WAITING: Final = 50
-"""So many messages of other sessions may wait (agents 7.105)."""
+"""So many messages of other sessions may wait."""
 
 SessionMessageProblem: TypeAlias = Literal[
     "not_there", "not_running", "not_listening", "refused", "timed_out", "broken"

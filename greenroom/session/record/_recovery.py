@@ -1,4 +1,4 @@
-"""What a process that is gone left to be ended and to be told: read from its journal and its transcripts (DESIGN 6, 12.16).
+"""What a process that is gone left to be ended and to be told: read from its journal and its transcripts.
 
 Rule 1: what the journal shows as not ended was lost with its process; where a transcript tells how it ended, it ended that
 way. Rule 2: an end is told once: whatever line of a transcript tells it names its notice, and what no line names is told
@@ -84,11 +84,11 @@ def read_left(run_folder: Path) -> Left:
             )
     agents = {view.task: view for view in views.values() if view.type == AGENT}
     named = {view.task for view in views.values() if view.type == AGENT and view.is_background}
-    names = [(str(read_record(run_folder, one).get("name") or ""), one) for one in agents if one in named]
+    names = [(str(read_record(run_folder, agent).get("name") or ""), agent) for agent in agents if agent in named]
     return Left(
         events=tuple(events),
         due=tuple(due),
-        names=tuple(one for one in names if one[0]),
+        names=tuple(name for name in names if name[0]),
         agents=len(agents),
     )
 
@@ -178,7 +178,9 @@ def _last_text(path: Path) -> str:
         messages = load_conversation(path, follows=False).messages  # what a fork shares was said by its parent
     except UsageError:
         return ""
-    return next((one.text for one in reversed(messages) if one.role == "assistant" and one.text.strip()), "")
+    return next(
+        (message.text for message in reversed(messages) if message.role == "assistant" and message.text.strip()), ""
+    )
 
 
 def _came_to(output: Path) -> str:

@@ -81,7 +81,7 @@ def read_beginning(run_folder: Path) -> Beginning:
 @final
 @attrs.frozen(field_transformer=checked)
 class Fork:
-    """A run whose main agent's conversation a new session begins with; the run itself stays as it is (agents 10.22)."""
+    """A run whose main agent's conversation a new session begins with; the run itself stays as it is."""
 
     run: Path | str = "last"
     """A run folder, the id of a session, or `last`."""

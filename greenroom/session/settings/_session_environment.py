@@ -1,4 +1,4 @@
-"""What variables of the environment say about a session (agents 15), where no other part reads them: they come before files.
+"""What variables of the environment say about a session, where no other part reads them: they come before files.
 
 Rule 1: a variable that is empty says nothing. Rule 2: one that cannot be meant as it stands is refused, by its name.
 Must not know: where variables come from.
@@ -45,7 +45,7 @@ class EnvironmentLimits:
         if tools.get(bash_tool.name) is not bash_tool:
             return tools
         bash = bash_with(self.bash)
-        return ToolSet(bash if one is bash_tool else one for one in tools.values())
+        return ToolSet(bash if tool is bash_tool else tool for tool in tools.values())
 
 
 def exported_variables(session_id: str, project: Path) -> dict[str, str]:
@@ -61,7 +61,7 @@ def exported_variables(session_id: str, project: Path) -> dict[str, str]:
 
 
 def resume_prompt(environ: Mapping[str, str]) -> str:
-    """Return what an agent is told whose turn an earlier process did not bring to its end (agents 10.23)."""
+    """Return what an agent is told whose turn an earlier process did not bring to its end."""
     return environ.get(RESUME_PROMPT, "").strip() or CONTINUE
 
 

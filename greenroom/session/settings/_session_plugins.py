@@ -50,14 +50,14 @@ async def take_in_plugins(
 def make_data_folders(plugins: Iterable[Plugin], ports: Ports) -> tuple[Diagnostic, ...]:
     """Make the folders for data of those plugins that run programs; it blocks. Returns which could not be made, a line each."""
     problems = []
-    for one in plugins:
-        if one.data is not None and (one.hooks or one.servers):
+    for plugin in plugins:
+        if plugin.data is not None and (plugin.hooks or plugin.servers):
             try:
-                ports.disk.make_folder(one.data)
+                ports.disk.make_folder(plugin.data)
             except OSError as problem:
                 why = f"it cannot be made: {problem.strerror or problem}"
-                text = f"the plugin {one.name!r} has no folder for its data: {why}"
-                problems.append(Diagnostic(kind=Kind.BROKEN, source=shown_path(one.data), text=text))
+                text = f"the plugin {plugin.name!r} has no folder for its data: {why}"
+                problems.append(Diagnostic(kind=Kind.BROKEN, source=shown_path(plugin.data), text=text))
     return tuple(problems)
 
 

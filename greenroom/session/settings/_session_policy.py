@@ -48,10 +48,12 @@ def make_policy(
         managed_only=settings.allows_managed_rules_only,
         is_trusted=settings.is_trusted,
     )
-    own = [one.name for one in tools if traits_of(one.name).kind is ToolKind.OTHER and not one.name.startswith("mcp__")]
+    own = [
+        tool.name for tool in tools if traits_of(tool.name).kind is ToolKind.OTHER and not tool.name.startswith("mcp__")
+    ]
     rules = [parse_rule(name, Effect.ALLOW, PROGRAM)[0] for name in own]
     kept: list[Rule] = [rule for rule in rules if rule is not None]
-    return attrs.evolve(policy, rules=(*policy.rules, *kept)), [str(one) for one in problems]
+    return attrs.evolve(policy, rules=(*policy.rules, *kept)), [str(problem) for problem in problems]
 
 
 def rebased(policy: Policy, before: Policy, after: Policy, *, kept_in_files: Collection[Scope]) -> Policy:
@@ -64,8 +66,8 @@ def rebased(policy: Policy, before: Policy, after: Policy, *, kept_in_files: Col
         kept_in_files: Scopes whose lasting answers stand in files: those are among `after`, or were taken away there.
     """
     of_settings = frozenset(before.rules)
-    more = [one for one in policy.rules if one not in of_settings and one.source.scope not in kept_in_files]
-    folders = [one for one in policy.directories if one not in before.directories]
+    more = [rule for rule in policy.rules if rule not in of_settings and rule.source.scope not in kept_in_files]
+    folders = [directory for directory in policy.directories if directory not in before.directories]
     return attrs.evolve(
         policy,
         rules=(*after.rules, *more),
@@ -77,7 +79,7 @@ def rebased(policy: Policy, before: Policy, after: Policy, *, kept_in_files: Col
 
 
 def _mode_of_mate(leading: Policy, wish: ChildWish) -> Mode:
-    """Return the mode of a teammate: its lead's, whatever its definition says (agents 7.14), or that which its plan was approved into."""
+    """Return the mode of a teammate: its lead's, whatever its definition says, or that which its plan was approved into."""
     if wish.is_planning:
         return Mode.PLAN
     mode = parse_mode(wish.approved_mode) if wish.approved_mode else leading.mode
@@ -103,7 +105,7 @@ def policy_of(
         wish: What a child was started for.
     """
     said = None if definition.permission_mode is None else parse_mode(definition.permission_mode)
-    deny = [one for one in definition.disallowed_tools if "(" in one]
+    deny = [disallowed_tool for disallowed_tool in definition.disallowed_tools if "(" in disallowed_tool]
     name = definition.name
     if wish is not None and wish.is_teammate and wish.parent is not None and wish.parent.policy is not None:
         leading = wish.parent.policy
@@ -113,7 +115,7 @@ def policy_of(
     else:
         made, problems = policy.for_child(policy.mode if has_mode or said is None else said, deny=deny, agent=name)
     directories = (*made.directories, *map(str, definition.more_roots))
-    return attrs.evolve(made, directories=directories), [str(one) for one in problems]
+    return attrs.evolve(made, directories=directories), [str(problem) for problem in problems]
 
 
 def child_setting(mode: Mode, setting: ChildPermission | None) -> ChildPermission:

@@ -1,6 +1,6 @@
 """Settings of a session: what the keys of settings files are, and what all sources say together.
 
-Rule 1 (DESIGN 12.33): what an administrator wants comes before all (agents 13.40), what a program gives before files; local files before shared ones, the project's before the
+Rule 1: what an administrator wants comes before all, what a program gives before files; local files before shared ones, the project's before the
 user's, ours before `.claude`. The first that says something wins; rules and hooks add up. Rule 2: what our own files say has
 to be right, down to the last key, save single hooks: a
 malformed one disables itself only. In files of others, and in a folder that nobody trusts, what is not understood is left out,
@@ -84,7 +84,7 @@ class SessionSettings:
     model: str | None = None
     """The main agent's model: an alias or an id."""
     agent: str | None = None
-    """The agent that a session's main agent is, where neither the program nor the command line names one (agents 2.24)."""
+    """The agent that a session's main agent is, where neither the program nor the command line names one."""
     effort: str | int | None = attrs.field(default=None, validator=_check_effort)
     """How hard models think, unless a definition says otherwise."""
     env: dict[str, str] = attrs.field(factory=dict)
@@ -209,11 +209,13 @@ class Settings:
     @property
     def has_managed_mode(self) -> bool:
         """Whether an administrator says which mode the session begins in."""
-        return any(one.mode and one.source.scope is permissions.Scope.MANAGED for one in self.permissions)
+        return any(
+            permission.mode and permission.source.scope is permissions.Scope.MANAGED for permission in self.permissions
+        )
 
     @property
     def _managed(self) -> tuple[SettingsFile, ...]:
-        return tuple(one for one in self.files if one.source is SettingSource.MANAGED)
+        return tuple(file for file in self.files if file.source is SettingSource.MANAGED)
 
     def as_managed(self, name: str, part: Part) -> Part:
         """Return a part of the settings that variables of the environment have changed, with what an administrator says of it.
@@ -223,7 +225,7 @@ class Settings:
             part: What it has become.
         """
         said = [one.values[name] for one in self._managed if isinstance(one.values.get(name), Mapping)]
-        known = {one.name for one in attrs.fields(type(part))}
+        known = {field.name for field in attrs.fields(type(part))}
         held = {key: getattr(getattr(self.scalars, name), key) for one in said for key in one if key in known}
         made: Part = attrs.evolve(cast(Any, part), **held)
         return made
@@ -234,7 +236,7 @@ class Settings:
         those = self._managed if only_managed else self.files
         trusted = (one for one in those if self.is_trusted or one.source not in OF_PROJECT)
         return read_server_rules(
-            [(one.values, one.name) for one in self.files], may_allow=frozenset(one.name for one in trusted)
+            [(file.values, file.name) for file in self.files], may_allow=frozenset(one.name for one in trusted)
         )
 
     def plugin_folders(self, places: Places) -> list[tuple[SettingSource | None, Path]]:
@@ -326,7 +328,7 @@ def combined_settings(
     rules: list[PermissionSettings] = []
     hooks: list[ParsedHooks] = []
     scalars: dict[str, Any] = {}
-    files = [_with_sandbox(one, diagnostics) for one in files]
+    files = [_with_sandbox(file, diagnostics) for file in files]
     files = sorted(files, key=lambda one: _FIRST.get(one.source, len(_FIRST)))
     for file in files:
         counts = is_trusted or file.source not in OF_PROJECT
@@ -355,7 +357,8 @@ def combined_settings(
         parsed = parse_hooks(file.values, kind)
         hooks.append(parsed)
         diagnostics += (
-            Diagnostic(kind=Kind.IGNORED, source=one.source, text=f"{one.path}: {one.what}") for one in parsed.problems
+            Diagnostic(kind=Kind.IGNORED, source=problem.source, text=f"{problem.path}: {problem.what}")
+            for problem in parsed.problems
         )
     return Settings(
         scalars=read_settings(SessionSettings, scalars, source="settings"),

@@ -72,7 +72,7 @@ def read_sources(names: Iterable[str]) -> frozenset[SettingSource]:
 
 
 def settings_path(places: Places, source: SettingSource) -> Path:
-    """Return our own settings file of a source: where lasting answers are kept (agents 1.132)."""
+    """Return our own settings file of a source: where lasting answers are kept."""
     if source is SettingSource.USER:
         return places.home / SHARED_FILE
     return places.main_root / OWN / (LOCAL_FILE if source is SettingSource.LOCAL else SHARED_FILE)
@@ -105,7 +105,7 @@ def read_settings_file(
 def settings_files(places: Places | None, sources: Iterable[SettingSource]) -> list[tuple[Path, SettingSource, bool]]:
     """Return where settings of these sources may lie, in the order in which they count, and whether each file is ours."""
     wanted = frozenset(sources)
-    return [] if places is None else [one for one in _paths(places) if one[1] in wanted]
+    return [] if places is None else [path for path in _paths(places) if path[1] in wanted]
 
 
 def settings_stamps(places: Places | None, sources: Iterable[SettingSource]) -> Stamps:

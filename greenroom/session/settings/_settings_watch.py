@@ -1,4 +1,4 @@
-"""Settings files that are edited while a session runs: what they say is in force within seconds, without a restart (agents 2.6, 13.40).
+"""Settings files that are edited while a session runs: what they say is in force within seconds, without a restart.
 
 Rule 1: an edit that cannot be used changes nothing: what counted before counts, and people are told why, in a line. Rule 2: a file counts
 when two looks saw the same of it: its editor may not have finished. Rule 3: what is in force at once is `AT_ONCE`; of the rest people
@@ -125,9 +125,9 @@ class SettingsWatch:
         written = self._composition.rules.written
         ours = written & {*changed}
         written -= ours
-        files = {one.name: one for one in self._settings.files}
+        files = {file.name: file for file in self._settings.files}
         said, read = [], set()
-        for path in (one for one in self._places if one in changed):
+        for path in (place for place in self._places if place in changed):
             try:
                 after = await self._blocking.run(self._read, path)
             except SettingsError as error:
@@ -140,7 +140,7 @@ class SettingsWatch:
             files.pop(str(path), None)
             files.update({} if after is None else {after.name: after})
             said += [(path, keys)] if keys and path not in ours else []
-        given = [one for one in files.values() if one.source is None]
+        given = [file for file in files.values() if file.source is None]
         in_order = [files[str(path)] for path in self._places if str(path) in files]
         try:
             self._apply(combined_settings([*given, *in_order], [], is_trusted=self._settings.is_trusted), read)
@@ -188,9 +188,9 @@ class SettingsWatch:
         composition.rules.put_in_force(change, after.hooks)
         plan.variables.clear()
         plan.variables.update(after.env)
-        known = {str(one) for one in self._settings.diagnostics}
-        composition.problems += [str(one) for one in after.diagnostics if str(one) not in known]
-        composition.problems += [one for one in problems if one not in composition.problems]
+        known = {str(diagnostic) for diagnostic in self._settings.diagnostics}
+        composition.problems += [str(diagnostic) for diagnostic in after.diagnostics if str(diagnostic) not in known]
+        composition.problems += [problem for problem in problems if problem not in composition.problems]
         self._settings = after
 
     def _kept_in(self, read: Collection[Path]) -> frozenset[Scope]:
