@@ -61,7 +61,7 @@ class Elicitations:
         return answer
 
     def completed(self, server: str, asked: str) -> None:
-        """Hear that what a person was to do at an address is done."""
+        """Notify the program and hooks that a person has completed a question at its address."""
         if self.on_elicited is not None:
             self.on_elicited(server, asked)
         home = self.main.home

@@ -1,6 +1,6 @@
-"""What a program hands in for the agents of a session to reach it by, and what it wants to hear.
+"""Callbacks of the program that opens a session.
 
-Rule 1: whoever watches may only store and wake; whoever is asked may take the time of a person.
+A callback that watches may only store and wake; one that answers may take the time of a person.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from greenroom.tools import AskUser
 @final
 @attrs.frozen(kw_only=True)
 class Watch:
-    """What else a program wants to hear of while it happens; whoever is called may only store and wake."""
+    """Callbacks for what happens; each may only store and wake."""
 
     on_stream: OnStream | None = None
     """Hears of each event of the models' answers to turns of agents, with the agent's id."""
@@ -39,7 +39,7 @@ def _watch_of(watch: Watch | None) -> Watch:
 
 
 class HostArguments(TypedDict, total=False):
-    """How a session reaches the program that opens it; further arguments of `open_session`, all of them None or False by default."""
+    """The callbacks of the program that opens a session; further arguments of `open_session`, all of them None or False by default."""
 
     can_use_tool: CanUseTool | None
     """Called with each call that somebody has to decide about."""
@@ -52,7 +52,7 @@ class HostArguments(TypedDict, total=False):
     on_message: OnMessage | None
     """Hears of each message of an agent in the step in which it is appended."""
     watch: Watch | None
-    """Who hears of what else while it happens."""
+    """Callbacks for what else happens."""
 
 
 @final

@@ -22,7 +22,7 @@ def main_of_settings(found: Definitions, settings: SessionSettings) -> AgentDefi
     """Return the main agent of a session for which nobody named one: that of the setting `agent`, else the one without a definition.
 
     Raises:
-        UsageError: There is no such agent.
+        UsageError: The agent is unknown.
     """
     if not settings.agent:
         return MAIN
@@ -38,7 +38,7 @@ def chosen_main(
     """Return the main agent that a program asked for; where it asked for none, that of the settings.
 
     Raises:
-        UsageError: There is no such agent.
+        UsageError: The agent is unknown.
     """
     if isinstance(main, AgentDefinition):
         return main if main is not MAIN else main_of_settings(found, settings)

@@ -22,7 +22,7 @@ class RunPlace:
     earlier: Path | None = None
     """The folder of the run that is resumed or forked; None for neither."""
     beginning: Beginning = attrs.field(factory=Beginning)
-    """What that run was last opened with."""
+    """The arguments with which that run was last opened."""
 
     @property
     def is_resumed(self) -> bool:

@@ -28,7 +28,7 @@ from greenroom.trace import JOURNAL, RECENT
 @final
 @attrs.frozen(kw_only=True)
 class Plan:
-    """What a session is to be, all of it read and checked."""
+    """The plan of a session, all of it read and checked."""
 
     spec: SessionSpec = attrs.field(repr=False)
     run: RunPlace

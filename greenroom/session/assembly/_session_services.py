@@ -34,7 +34,7 @@ from greenroom.trace import Journal
 @final
 @attrs.frozen(kw_only=True, eq=False)
 class Services:
-    """What the agents of one session share; complete when it is made."""
+    """The services that the agents of one session share; complete when it is made."""
 
     plan: Plan
     ports: Ports
@@ -56,7 +56,7 @@ class Services:
     elicitations: Elicitations
     title: Title
     checkpoints: FileCheckpoints | None
-    """How files were when messages of the user's arrived; None if no checkpoints are kept."""
+    """Checkpoints of files as they were when messages of the user's arrived; None if none are kept."""
     scratchpad: Path | None
     """The folder that a coordinator's workers share."""
 

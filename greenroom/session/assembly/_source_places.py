@@ -1,4 +1,4 @@
-"""What a session finds on disk before it begins: the folders that count, and the MCP servers that are named there.
+"""The folders that a session reads before it begins, and the MCP servers that they name.
 
 Rule 1: without sources nothing is looked for. Rule 2: where only an administrator's folder is a source, what lies in the project
 and with the user is not looked at, and the agents are told nothing of the place. Everything here blocks: call it through `Blocking`.

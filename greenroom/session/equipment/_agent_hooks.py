@@ -55,7 +55,7 @@ class AgentHooks:
         self._limited: WeakSet[AgentHome] = WeakSet()
         self._homes: WeakSet[AgentHome] = WeakSet()
         self._given: tuple[ParsedHooks, ...] = ()
-        """What the program brought while the session ran."""
+        """Hooks that the program added while the session ran."""
 
     @property
     def _always(self) -> tuple[ParsedHooks, ...]:
@@ -63,7 +63,7 @@ class AgentHooks:
         return (*self._settings, *self._given)
 
     def put_in_force(self, settings: Sequence[ParsedHooks], homes: Iterable[AgentHome]) -> None:
-        """Let other settings count: agents that there are keep the hooks that their definitions and skills brought."""
+        """Apply other settings; present agents keep the hooks of their definitions and skills."""
         for_all = {one.source for one in (*self._always, *settings)}
         self._settings = tuple(settings)
         for home in homes:
@@ -106,7 +106,7 @@ class AgentHooks:
         return HookRunner(merge_hooks(self._always).without(HandlerType.AGENT), self._services)
 
     def extend(self, more: ParsedHooks) -> None:
-        """Let further hooks run, as if the settings had held them: for all agents that there are, and all that will be."""
+        """Add hooks as if the settings held them, for all present and future agents."""
         self._given += (more,)
         for home in self._homes:
             if home.hooks is None:
@@ -115,7 +115,7 @@ class AgentHooks:
                 home.hooks.hooks = home.hooks.hooks.with_more(more)
 
     def add(self, home: AgentHome, rendered: Rendered) -> None:
-        """Let the hooks of a skill run for an agent from now on; they hold until it ends."""
+        """Run the hooks of a skill for an agent from now on, until it ends."""
         if not rendered.hooks:
             return
         hooks = rendered.hooks

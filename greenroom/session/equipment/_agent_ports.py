@@ -21,7 +21,7 @@ Follow: TypeAlias = Callable[[Sequence[ToolUseBlock]], Awaitable[list[str]]]
 @final
 @attrs.define(eq=False)
 class Prepared:
-    """What was read for one agent before its first turn, and again when its prompt was renewed."""
+    """The data read for one agent before its first turn, and again when its prompt was renewed."""
 
     _definition: AgentDefinition | None = None
     preloaded: str = ""

@@ -1,4 +1,4 @@
-"""What an agent of a session has of MCP servers: their tools, in step with what they list, and prompts as commands.
+"""Tools of MCP servers for the agents of a session, kept in step with what they list, and prompts as commands.
 
 Rule 1: a tool that a connected server no longer lists is gone from the agent's next request, and a new one is there; of a server
 that was lost, an agent keeps the tools that it had, because a call waits for it. Rule 2: where nothing has

@@ -97,14 +97,14 @@ def workers_in_words(
 
 
 def give_scratchpad(home: AgentHome, folder: Path) -> None:
-    """Let a worker use the folder that all workers share, and tell it so."""
+    """Open the folder that all workers share to a worker, and tell it so."""
     open_folders(home, (folder,))
     prompt = "\n\n".join(part for part in (home.definition.system_prompt, about_scratchpad(str(folder))) if part)
     home.definition = attrs.evolve(home.definition, system_prompt=prompt)
 
 
 def open_folders(home: AgentHome, folders: Sequence[Path]) -> None:
-    """Let an agent read and write in folders that are there for it, without anybody being asked."""
+    """Open folders to an agent for reading and writing without asking."""
     home.more_roots = (*home.more_roots, *folders)
     policy = home.policy
     if policy is not None:

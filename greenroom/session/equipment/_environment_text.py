@@ -1,4 +1,4 @@
-"""What an agent is told of the place where it works: the folder, the machine, the day, and how the repository stood at first.
+"""The description of the place where an agent works: the folder, the machine, the day, and how the repository stood at first.
 
 Rule 1: git is only asked, for a moment, and runs no program of the repository's. Rule 2: what cannot be found out is left out.
 """
@@ -16,7 +16,7 @@ from greenroom.containment import Git, GitTooOld, run_git
 from greenroom.core import escape_text
 
 GIT: Final = "# Git"
-"""What the part about the repository begins with."""
+"""Opening of the part about the repository."""
 TIMEOUT_S: Final = 2.0
 MAX_LINES: Final = 30
 MAX_COMMITS: Final = 5

@@ -22,9 +22,9 @@ from greenroom.session.equipment._session_hooks import tell_of_file
 LOOK_S: Final = 1.0
 """Seconds between two looks at the files."""
 MAX_FILES: Final = 1_000
-"""So many files are watched at most, the names of matchers first."""
+"""Maximum number of files that are watched, the names of matchers first."""
 Stamp: TypeAlias = tuple[int, int, int, int] | None
-"""What tells the states of a file apart; None where there is none."""
+"""Tells the states of a file apart; None for a missing file."""
 
 
 def listed_names(hooks: HookSet) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def listed_names(hooks: HookSet) -> tuple[str, ...]:
 
 @final
 class Looks:
-    """What looks at files have seen so far."""
+    """The states of files as the latest looks saw them."""
 
     def __init__(self) -> None:
         self._known: dict[Path, Stamp] = {}
@@ -57,7 +57,7 @@ class Looks:
 
 @final
 class FileWatch:
-    """What is watched in one session, and who looks at it.
+    """The files that hooks of one session watch.
 
     Args:
         cwd: The folder of the session.

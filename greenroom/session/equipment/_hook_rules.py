@@ -1,4 +1,4 @@
-"""What hooks need of a session: their `if` read as a permission rule, and where late answers go."""
+"""Ports of hooks: their `if` read as a permission rule, and the delivery of late answers."""
 
 from __future__ import annotations
 

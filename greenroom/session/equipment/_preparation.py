@@ -153,7 +153,7 @@ class Preparation:
         return agent_memory(definition, places, is_on=is_on) if home.is_child else main_memory(places, is_on=is_on)
 
     def _open_memory(self, home: AgentHome, memory: MemoryFolder) -> None:
-        """Let an agent work in the folder of its notes."""
+        """Open the folder of its notes to an agent."""
         home.memory = memory
         open_folders(home, memory.writable)
         if home.is_child:  # the main agent has the tools that it was given; its notes are read in any case

@@ -1,4 +1,4 @@
-"""What hooks are told of a session's start and end; they run for its main agent."""
+"""Hooks of a session's start and end; they run for its main agent."""
 
 from __future__ import annotations
 

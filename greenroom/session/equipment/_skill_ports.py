@@ -1,4 +1,4 @@
-"""What the skills of an agent may reach: commands that its rules allow without asking, files where it works."""
+"""Ports of skills: commands that an agent's rules allow without asking, files where it works."""
 
 from __future__ import annotations
 

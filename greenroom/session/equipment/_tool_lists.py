@@ -1,4 +1,4 @@
-"""What the lists of tools of a definition mean in a session.
+"""The lists of tools of a definition, as a session reads them.
 
 Rule: a list that names something and means nothing is a mistake, and refused; an empty one, and one that `disallowedTools`
 empties, are meant.

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @final
 class Asides:
-    """What a program asks of the main agent beside its turns, and what the session does so by itself; `session.asides`.
+    """Requests beside the turns of the main agent, of the program or of the session itself; `session.asides`.
 
     Args:
         main: The main agent.
@@ -71,7 +71,7 @@ class Asides:
         return text or ""
 
     async def consolidate_memory(self) -> MemoryChanges:
-        """Let the model merge and prune the main agent's notes; one run at a time, across processes.
+        """Merge and prune the main agent's notes with the model; one run at a time, across processes.
 
         It can write inside the folder of the notes, and do nothing else. Cancelled, what was written stays.
 

@@ -1,4 +1,4 @@
-"""Events of a session as they happen, for whoever shows them."""
+"""Streams of a session's events as they happen."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Streams:
         return stream
 
     def close(self) -> None:
-        """Let every reader come to an end."""
+        """End every stream after the events that it holds."""
         self._has_ended = True
         for stream in list(self._open):
             stream.close()

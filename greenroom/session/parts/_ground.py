@@ -1,4 +1,4 @@
-"""What the sub-agents of a session are made with, and where those of earlier processes are kept."""
+"""The ports of the sub-agents of a session: what makes them, and the records of earlier processes."""
 
 from __future__ import annotations
 

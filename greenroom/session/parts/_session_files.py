@@ -25,7 +25,7 @@ class SessionFiles:
     """The folders and files of one session; `session.files`.
 
     Attributes:
-        checkpoints: How files were when messages of the user's arrived; None if no checkpoints are kept.
+        checkpoints: Checkpoints of files as they were when messages of the user's arrived; None if none are kept.
     """
 
     def __init__(

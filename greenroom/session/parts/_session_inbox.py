@@ -1,4 +1,4 @@
-"""What comes in for a session while it runs, and the actor that hands the main agent what is for it.
+"""The inbox of a session, and the actor that forwards messages to the main agent.
 
 Rule 1: handing in never waits, and neither does the queue: what needs time, such as a command, is a turn of the main agent's,
 so that an interrupt reaches it and something urgent gets through. Rule 2: the queue forwards in the order in which things came
@@ -31,7 +31,7 @@ from greenroom.supervisor import ChildSpec, Restart, Supervisor
 from greenroom.trace import JOURNAL
 
 MAX_WAITING: Final = 500
-"""So many things may wait for the main agent."""
+"""Maximum number of messages that may wait for the main agent."""
 URGENT: Final = "the user said something that could not wait"
 
 
@@ -42,9 +42,9 @@ class Interrupted:
     def __init__(self, result: AbortResult, still_queued: tuple[str, ...], cancelled: tuple[str, ...]) -> None:
         self._result = result
         self.still_queued = still_queued
-        """What still waits, by its ids, in order; it is taken up next."""
+        """Ids of the messages that still wait, in order; they are read next."""
         self.cancelled = cancelled
-        """What was taken back, by its ids, in order."""
+        """Ids of the messages that were withdrawn, in order."""
 
     def __repr__(self) -> str:
         return f"<Interrupted {self.status}: {len(self.still_queued)} queued, {len(self.cancelled)} cancelled>"
@@ -89,7 +89,7 @@ class Queue(Behavior[Item | Passed]):
 
 @final
 class SessionInbox:
-    """What waits for the main agent of a session, beside the prompts that somebody awaits the answer of.
+    """The messages that wait for the main agent, besides prompts whose answer is awaited; `session.inbox`.
 
     Args:
         main: The main agent.

@@ -30,7 +30,7 @@ from greenroom.tools import Tool
 PLANS: Final = "plans"
 """The folder of a run that holds the plans of mates."""
 _GIVEN: Final = ("SendMessage", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate")
-"""What a mate has whatever its definition lists."""
+"""The tools that every teammate has."""
 _ABOUT: Final = (
     "You are {name}, a teammate in the team {team}, which {lead} leads. What you write as plain text nobody else reads: to tell the "
     "lead or another member something, use SendMessage. The team shares a list of tasks, which TaskList shows. When you have nothing "

@@ -13,7 +13,7 @@ from greenroom.session.equipment._composition import Composition
 
 @final
 class SessionPermissions:
-    """What the agents of one session may do; `session.permissions`."""
+    """The permissions of one session; `session.permissions`."""
 
     def __init__(self, composition: Composition, main: MainAgent) -> None:
         self._composition = composition

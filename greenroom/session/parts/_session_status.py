@@ -1,4 +1,4 @@
-"""What agents and tasks are doing now."""
+"""Status of agents and tasks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from greenroom.tasks import Task, TaskState
 @final
 @attrs.frozen(kw_only=True)
 class AgentStatus:
-    """What an agent is doing now."""
+    """The status of an agent."""
 
     id: str
     path: str
     definition: str
     activity: str
-    """What it does at this moment, for people; empty while it waits."""
+    """Its current activity, for people; empty while it waits."""
     usage: Usage
     summary: str = ""
     """The same in 3 to 8 words of its own; empty where nobody keeps that up to date."""
@@ -34,7 +34,7 @@ class AgentStatus:
 @final
 @attrs.frozen(kw_only=True)
 class TaskStatus:
-    """How a task of a session stands: an agent that was started, a command, or a call of an MCP server."""
+    """The status of a task: an agent that was started, a command, or a call of an MCP server."""
 
     id: str
     kind: str
@@ -46,7 +46,7 @@ class TaskStatus:
     owner: str
     """Id of the agent that is told of its end; empty: the host."""
     depth: int
-    """How far an agent is below main; 0 for a command."""
+    """The depth of an agent below main; 0 for a command."""
     run: int
     is_background: bool
     """Whether no call waits for it."""
@@ -54,9 +54,9 @@ class TaskStatus:
     tokens: int
     """Of an agent: what its latest request read, and all that it wrote in this run."""
     last_activity: str
-    """What it did last; empty for a command."""
+    """Its latest action; empty for a command."""
     attention: str
-    """What somebody has to do for it to go on, such as allow a call; empty while it needs nobody."""
+    """The action that it waits for, such as allowing a call; empty while it needs nobody."""
     error: str
     is_told: bool
     """Whether its end was told: by a result, by TaskOutput or TaskStop, or by a notice on its way."""

@@ -15,7 +15,7 @@ from greenroom.trace import Journal
 
 @final
 class SessionTasks:
-    """What runs in one session; `session.tasks`.
+    """The tasks of one session; `session.tasks`.
 
     Attributes:
         table: The entries themselves.
@@ -33,7 +33,7 @@ class SessionTasks:
         return [status_of(task, color=colors.get(task.info.id)) for task in self.table.all()]
 
     def handle(self, agent: str) -> TaskHandle:
-        """Return the handle of an agent, whoever started it; of its latest run.
+        """Return the handle of an agent, also of one that a model started; of its latest run.
 
         Args:
             agent: Its id or its name.

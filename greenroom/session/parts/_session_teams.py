@@ -46,7 +46,7 @@ from greenroom.trace import Journal
 
 TEAMS: Final = "teams"
 RESTARTS: Final = 1_000_000
-"""How often the actors of a team are restarted: each mate has a budget of its own, and ends with it; nobody takes the team along."""
+"""Maximum number of restarts of the actors of a team: each teammate has a budget of its own, and ends with it; nobody takes the team along."""
 
 
 @final
@@ -108,9 +108,9 @@ class SessionTeams:
         """Of all teams that there were."""
         self._delegates = False
         self._narrow: Callable[[Sequence[str]], Collection[str]] | None = None
-        """What takes tools from the lead in any case."""
+        """Takes tools from the lead in any case."""
         self._records: dict[str, TeamRecord] = {}
-        """What is known of teams that are not open."""
+        """Records of teams that are not open."""
         self._tools_of_team: tuple[Tool, ...] = ()
         self._given: set[str] = set()
         """Names of the tools that the lead has from here."""
@@ -314,7 +314,7 @@ class SessionTeams:
         await self._close(is_deleted=True)
 
     async def join(self, route: TeammateRoute, call: AgentCall) -> TeammateSpawned:
-        """Let a teammate join, for a call of the tool Agent.
+        """Add a teammate to the team, for a call of the tool Agent.
 
         Raises:
             ToolError: It cannot.
@@ -347,7 +347,7 @@ class SessionTeams:
 
     @property
     def working(self) -> int:
-        """How many mates work, or are about to, also after a restart; one that is idle keeps no run from its end."""
+        """The number of teammates that work or are about to, also after a restart; idle ones do not keep a run open."""
         if self.current is None:
             return 0
         working = sum(_is_at_work(mate) for mate in self.current.roster.mates)

@@ -1,4 +1,4 @@
-"""What a program has in its hands of an agent that it started."""
+"""Handles of agents that the program started."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from greenroom.trace import Journal
 @final
 @attrs.frozen(kw_only=True)
 class TaskResult:
-    """How a run of an agent ended."""
+    """The result of a run of an agent."""
 
     id: str
     state: TaskState
     """`completed`, `failed` or `killed`."""
     text: str
-    """What it said last: its report, or a part of one; empty where it said nothing."""
+    """Its last text: its report, or a part of one; empty for none."""
     usage: Usage
     """Of all its runs so far."""
     cause: Cause | None
-    """Who asked for its end, if somebody did."""
+    """The requester of its end; None if nobody asked."""
     error: str
     """Why it failed; empty if it did not."""
     run: int
@@ -102,7 +102,7 @@ class TaskHandle:
         A person's word: it lifts the end that a person gave it.
 
         Raises:
-            UsageError: It runs, cannot be gone on with, or nothing is left of it.
+            UsageError: It runs, cannot be resumed, or nothing is left of it.
             JournalError: It could not be put on record.
         """
         if not text.strip():
@@ -139,7 +139,7 @@ class TaskHandle:
         return task.kill(Cause("host", why))
 
     def move_to_background(self) -> bool:
-        """Let go of the call that waits for it; says whether it still ran. It does not notice."""
+        """Move it to the background, unnoticed; return True if it was still running."""
         return self.task.move_to_background()
 
     @property

@@ -1,7 +1,7 @@
 """Messages between the main agents of sessions of one machine and one user: `session:<id>`.
 
 Rule 1: a session listens only where its settings say so. Rule 2: where it listens, and the token that lets a message in, are in
-its run folder, for its user alone; so whoever can read that folder may write to it, and nobody else. Rule 3: what comes in is
+its run folder, for its user alone; so only those who can read that folder may write to it. Rule 3: what comes in is
 another agent's words, whatever it says. Rule 4: a message is sent when the other session has it on record.
 """
 
@@ -28,7 +28,7 @@ from greenroom.trace import Journal, is_held
 DOOR: Final = "peer.json"
 """Where a session says on which port it listens, and what lets a message in."""
 MAX_WAITING: Final = 50
-"""So many messages of other sessions may wait."""
+"""Maximum number of messages of other sessions that may wait."""
 
 SessionMessageProblem: TypeAlias = Literal[
     "not_there", "not_running", "not_listening", "refused", "timed_out", "broken"
@@ -38,7 +38,7 @@ SessionMessageProblem: TypeAlias = Literal[
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class PeerSettings:
-    """How a session gets on with others."""
+    """Messages from other sessions."""
 
     listen: bool = False
     """Whether the main agents of other sessions may write to this one's."""
@@ -117,7 +117,7 @@ class PeerSessions:
 async def open_door(
     run_folder: Path, inbox: SessionInbox, settings: PeerSettings, *, recording: Journal, ports: Ports
 ) -> AsyncIterator[None]:
-    """Let other sessions write to this one's main agent, if the settings say so; leaving ends it.
+    """Accept messages of other sessions for the main agent, if the settings say so, until the block is left.
 
     Raises:
         OSError: There is no port, or the run folder cannot be written.
@@ -125,7 +125,7 @@ async def open_door(
     if not settings.listen:
         yield
         return
-    token = secrets.token_hex(32)  # the port of ids is no source of secrets: who knows some ids can know the next
+    token = secrets.token_hex(32)  # ids are not secrets: some of them reveal the next
     door = run_folder / DOOR
 
     async def take(letter: Letter) -> None:
@@ -148,7 +148,7 @@ async def _take(inbox: SessionInbox, letter: Letter, recording: Journal) -> None
         GreenroomError: It cannot be taken.
     """
     if not is_session_id(letter.sender):
-        raise UsageError(f"{letter.sender!r} is no id of a session")
+        raise UsageError(f"{letter.sender!r} is not a session id")
     waiting = sum(one.origin.kind is OriginKind.PEER and one.origin.name.startswith(SESSION) for one in inbox.queued())
     if waiting >= MAX_WAITING:
         raise PeerError(f"{waiting} messages of other sessions wait already; send it later")

@@ -1,4 +1,4 @@
-"""What a process that is gone left to be ended and to be told: read from its journal and its transcripts.
+"""Recovery of what an earlier process left, from its journal and its transcripts.
 
 Rule 1: what the journal shows as not ended was lost with its process; where a transcript tells how it ended, it ended that
 way. Rule 2: an end is told once: whatever line of a transcript tells it names its notice, and what no line names is told
@@ -37,17 +37,17 @@ class Due:
 
     view: TaskView
     text: str = ""
-    """What an agent had said last, as far as its transcript has it; what a call of an MCP server came to."""
+    """The last text of an agent, as far as its transcript has it; the result of an MCP call."""
     usage: TaskUsage | None = None
     record: Mapping[str, Any] = attrs.field(factory=dict)
-    """What is kept of an agent; empty for a shell."""
+    """The record of an agent; empty for a shell."""
     has_transcript: bool = False
 
 
 @final
 @attrs.frozen(kw_only=True)
 class Left:
-    """What the processes before this one left of a run."""
+    """The state that earlier processes left of a run."""
 
     events: tuple[Event, ...] = ()
     """The ends that are not on record yet."""
@@ -56,7 +56,7 @@ class Left:
     names: tuple[tuple[str, str], ...] = ()
     """Names of agents with their ids, in the order in which they were given."""
     agents: int = 0
-    """How many sub-agents the run has had."""
+    """The number of sub-agents that the run has had."""
 
 
 def read_left(run_folder: Path) -> Left:

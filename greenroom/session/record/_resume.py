@@ -33,7 +33,7 @@ def find_session(run: Path | str, runs: Path) -> Path:
         runs: Where runs lie.
 
     Raises:
-        UsageError: There is no such session.
+        UsageError: The session is unknown.
     """
     try:
         place = find_run(str(run), runs, fits=_has_conversation)
@@ -52,7 +52,7 @@ def _has_conversation(folder: Path) -> bool:
 @final
 @attrs.frozen(kw_only=True)
 class Beginning:
-    """What a run was last opened with; empty where its journal does not say it."""
+    """The arguments with which a run was last opened; empty if its journal does not say."""
 
     model: str = ""
     agent: str = ""
@@ -116,7 +116,7 @@ async def load_agent(run_folder: Path, agent_id: str | None, blocking: Blocking)
     name = transcript_name(agent_id or "", is_main=agent_id is None)
     path = run_folder / TRANSCRIPTS / name
     if agent_id is not None and not agent_id.isalnum():
-        raise UsageError(f"{agent_id!r} is no id of an agent")
+        raise UsageError(f"{agent_id!r} is not an agent id")
     if not await blocking.run(path.is_file):
         raise UsageError(f"{run_folder.name} has no conversation of an agent {agent_id or 'main'!r}")
     loaded = await blocking.run(load_conversation, path)

@@ -30,19 +30,19 @@ REMOVING: Final = ".removing-"
 @final
 @attrs.frozen(kw_only=True)
 class SweepReport:
-    """What a sweep did."""
+    """The result of a sweep."""
 
     removed: tuple[Verdict, ...]
     """Each with the reason; in a dry run, what would be removed."""
     kept: tuple[Verdict, ...]
     errors: tuple[str, ...]
-    """What could not be done, each in one sentence; the next sweep tries again."""
+    """Failures, each in one sentence; the next sweep tries again."""
     leftovers: int
     """Folders of earlier sweeps that had been cut short, and are gone now."""
 
     @property
     def freed_bytes(self) -> int:
-        """What the removed runs took up."""
+        """The bytes that the removed runs took up."""
         return sum(one.run.size_bytes for one in self.removed)
 
 
@@ -98,7 +98,7 @@ def _look_at(folder: Path) -> StoredRun:
             if one.st_dev != status.st_dev:
                 return _doubtful(folder, size_bytes, changed_s, "holds another file system")
             size_bytes += one.st_size
-            if entry.name != LOCK:  # whoever only looks whether somebody holds it changes nothing
+            if entry.name != LOCK:  # a check of who holds it changes nothing
                 changed_s = max(changed_s, one.st_mtime)
         if os.path.lexists(folder / KEEP):
             return _doubtful(folder, size_bytes, changed_s, f"holds a file called {KEEP}")
@@ -138,7 +138,7 @@ def _carry_out(runs: Path, verdict: Verdict, errors: list[str], *, is_dry_run: b
     gone = runs / f"{REMOVING}{folder.name}"
     try:
         with hold_run(folder):
-            # Somebody may have gone on with it, and left, since it was looked at.
+            # Another process may have resumed it, and left, since the check.
             if _look_at(folder).changed_s != verdict.run.changed_s:
                 return _kept(verdict, "changed a moment ago")
             folder.rename(gone)
@@ -156,7 +156,7 @@ def _kept(verdict: Verdict, why: str) -> Verdict:
 
 
 def _finish(gone: Path, errors: list[str]) -> bool:
-    """Remove a folder that is no run any more; say whether it is gone."""
+    """Remove a folder that is not a run any more; return True if it is gone."""
     if not is_session_id(gone.name.removeprefix(REMOVING)):
         return False
     try:

@@ -1,4 +1,4 @@
-"""The worktree that a session is in: from its beginning, or again when it is gone on with.
+"""The worktree that a session is in: from its beginning, or again when it is resumed.
 
 Rule 1: what was asked for and cannot be had ends the opening. Rule 2: what an earlier process left and is not there any more is
 said, and the session goes on in its folder.

@@ -1,4 +1,4 @@
-"""How much the agents of a session may do before it is stopped."""
+"""Limits of what agents may do before they are stopped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class LimitSettings:
     """The key `limits` of a settings file."""
 
     command_output_bytes: int = attrs.field(default=MAX_OUTPUT_BYTES, validator=attrs.validators.ge(1))
-    """What a command may print, in the foreground or the background; then it is killed, the model is told, and its file is cut."""
+    """The number of bytes that a command may print, in the foreground or the background; then it is killed, the model is told, and its file is cut."""
     repeated_calls_noted: int = attrs.field(default=NOTED_AFTER, validator=attrs.validators.ge(1))
     """From how many failures of a call on, with the same input and the same error and no success of any call in between, the
     model is reminded not to repeat it."""

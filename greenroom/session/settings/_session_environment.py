@@ -1,4 +1,4 @@
-"""What variables of the environment say about a session, where no other part reads them: they come before files.
+"""Variables of the environment that set up a session, unless another part reads them; they take precedence over files.
 
 Rule 1: a variable that is empty says nothing. Rule 2: one that cannot be meant as it stands is refused, by its name.
 Must not know: where variables come from.
@@ -33,9 +33,9 @@ class EnvironmentLimits:
     """Limits that no settings file has."""
 
     side_by_side: int = SIDE_BY_SIDE
-    """How many read-only calls of one message run at once."""
+    """Maximum number of read-only calls of one message that run at once."""
     stop_blocks: int = STOP_BLOCK_CAP
-    """How often in a row stop hooks may keep a turn going; 0 for ever."""
+    """Maximum number of times in a row that stop hooks may keep a turn going; 0 for no limit."""
     session_end_s: float = SESSION_END_LIMIT_S
     """Seconds that all hooks of the end share."""
     bash: BashLimits = attrs.field(factory=BashLimits)
@@ -69,7 +69,7 @@ def limits_from_environment(environ: Mapping[str, str]) -> EnvironmentLimits:
     """Return the limits that variables say.
 
     Raises:
-        UsageError: One of them is no whole number, or out of range.
+        UsageError: One of them is not a whole number, or out of range.
     """
     usual = EnvironmentLimits()
     bash = usual.bash

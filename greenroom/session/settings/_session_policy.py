@@ -1,4 +1,4 @@
-"""What decides about the calls of a session, from its settings and the tools that the program hands in."""
+"""The permission policy of a session, made from its settings and the tools of the program."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def make_policy(
     allowed it.
 
     Raises:
-        UsageError: There is no such mode.
+        UsageError: The mode is unknown.
     """
     policy, problems = merge_permissions(
         settings.permissions,

@@ -45,10 +45,10 @@ Part = TypeVar("Part", bound=attrs.AttrsInstance)
 @final
 @attrs.frozen(kw_only=True, field_transformer=checked)
 class WorktreeKeys:
-    """How worktrees are made, in the names that people's files have."""
+    """Settings of new worktrees, in the names that people's files have."""
 
     baseRef: Literal["fresh", "head"] = "fresh"  # noqa: N815
-    """What a worktree starts from. `fresh`: the default branch of the remote, fetched if that was a day ago; without a remote the
+    """The commit that a worktree starts from. `fresh`: the default branch of the remote, fetched if that was a day ago; without a remote the
     current commit. `head`: the current commit of where the agent would work otherwise."""
     sparsePaths: tuple[str, ...] = ()  # noqa: N815
     """Folders to check out, and nothing else but the files at the root; everything, unless said."""
@@ -173,7 +173,7 @@ _MERGED: Final = frozenset(
 )
 _SWITCHES: Final = frozenset(("disableAllHooks", "allowManagedHooksOnly", "allowManagedPermissionRulesOnly"))
 AT_ONCE: Final = frozenset(("permissions", "hooks", "env")) | _SWITCHES
-"""What is in force within seconds after a file was edited; the rest counts from the next session on."""
+"""The keys that apply within seconds after a file was edited; the rest applies from the next session on."""
 
 
 @final
@@ -187,7 +187,7 @@ class Settings:
     permissions: tuple[PermissionSettings, ...] = ()
     hooks: tuple[ParsedHooks, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
-    """What was passed over."""
+    """Lines about what was skipped."""
     is_trusted: bool = False
     """Whether what the project's files allow counts."""
 

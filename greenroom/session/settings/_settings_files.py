@@ -18,7 +18,7 @@ from greenroom.core import SettingsError, UsageError
 from greenroom.core.sources import OWN, THEIRS, Diagnostic, Kind, Missing, Places, Unusable, read_text, stamp_of
 
 Stamps: TypeAlias = Mapping[Path, tuple[int, ...] | None]
-"""What tells one state of a file from another, by file; None where there is none."""
+"""Stamps that tell states of files apart, by file; None for a missing file."""
 LOCAL_FILE: Final = "settings.local.json"
 SHARED_FILE: Final = "settings.json"
 

@@ -121,7 +121,7 @@ class SettingsWatch:
         return found, {path: stamp_of(path) for path in found}
 
     async def _take_in(self, changed: Collection[Path]) -> None:
-        """Let edits count, each file's by itself: one that cannot be used counts as it did before."""
+        """Apply edits, file by file: an invalid file counts as it did before."""
         written = self._composition.rules.written
         ours = written & {*changed}
         written -= ours
