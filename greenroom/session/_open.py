@@ -17,10 +17,10 @@ from greenroom.session._session import Session
 from greenroom.session.assembly._host_ports import HostArguments
 from greenroom.session.assembly._main_definition import MAIN, MainFor
 from greenroom.session.assembly._plan_reader import make_plan
-from greenroom.session.assembly._session_plan import Plan
+from greenroom.session.assembly._session_plan import Plan, session_began
 from greenroom.session.assembly._session_services import open_services
 from greenroom.session.assembly._session_spec import ModelFor, read_spec
-from greenroom.session.assembly._session_start import session_began, started
+from greenroom.session.assembly._session_start import started
 from greenroom.session.parts._event_stream import Streams
 from greenroom.session.record._recovery import read_earlier
 from greenroom.session.record._resume import Fork

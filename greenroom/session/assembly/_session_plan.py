@@ -16,8 +16,10 @@ from greenroom.core.sources import FoundPlugins, Places
 from greenroom.mcp import FoundServers, McpSettings
 from greenroom.models import Model, ModelNames
 from greenroom.permissions import Policy
+from greenroom.session._events import SessionBegan
 from greenroom.session.assembly._run_place import RunPlace
 from greenroom.session.assembly._session_spec import SessionSpec
+from greenroom.session.equipment._coordinator_mode import mode_of
 from greenroom.session.settings._session_environment import EnvironmentLimits, resume_prompt
 from greenroom.session.settings._session_settings import Settings
 from greenroom.session.settings._settings_files import SettingSource, Stamps
@@ -99,3 +101,16 @@ class Plan:
     def resume_prompt(self) -> str:
         """The prompt for an agent whose turn an earlier process did not finish."""
         return resume_prompt(self.environ)
+
+
+def session_began(plan: Plan) -> SessionBegan:
+    """Return the event with which a session begins."""
+    return SessionBegan(
+        session=plan.run.folder.name,
+        model=plan.model.name,
+        cwd=str(plan.cwd),
+        agent=plan.main.name,
+        permission_mode=plan.policy.mode.value,
+        mode=mode_of(plan.settings.scalars.delegation),
+        title=plan.run.beginning.title,
+    )

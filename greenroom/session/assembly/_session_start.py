@@ -13,13 +13,10 @@ from greenroom.core import Cause, Ports, SystemClock
 from greenroom.hooks import HookEvent
 from greenroom.models import Limits
 from greenroom.patterns import watch_steps
-from greenroom.session._events import SessionBegan
 from greenroom.session._session import Session
-from greenroom.session.assembly._session_plan import Plan
 from greenroom.session.assembly._session_services import Services
 from greenroom.session.equipment._agent_ports import SessionAgentPorts
 from greenroom.session.equipment._composition import Composition
-from greenroom.session.equipment._coordinator_mode import mode_of
 from greenroom.session.equipment._session_hooks import tell_of_end, tell_of_start
 from greenroom.session.parts._session_inbox import find_deferred, find_unanswered
 from greenroom.session.peers._peer_sessions import open_door
@@ -117,16 +114,3 @@ async def _watch_files(services: Services, composition: Composition, home: Agent
         blocking = services.ports.blocking
         await composition.files.look(home, blocking)
         services.nursery.start_soon(partial(composition.files.run, home, blocking=blocking, recorder=services.recorder))
-
-
-def session_began(plan: Plan) -> SessionBegan:
-    """Return the event with which a session begins."""
-    return SessionBegan(
-        session=plan.run.folder.name,
-        model=plan.model.name,
-        cwd=str(plan.cwd),
-        agent=plan.main.name,
-        permission_mode=plan.policy.mode.value,
-        mode=mode_of(plan.settings.scalars.delegation),
-        title=plan.run.beginning.title,
-    )

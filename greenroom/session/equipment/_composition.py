@@ -26,7 +26,6 @@ from greenroom.session.equipment._file_watch import FileWatch
 from greenroom.session.equipment._preparation import Preparation
 from greenroom.session.equipment._session_rules import Rules
 from greenroom.session.equipment._slash_commands import Commands
-from greenroom.session.equipment._tool_lists import check_tool_list
 from greenroom.session.equipment._toolbox import Toolbox
 from greenroom.session.settings._session_plugins import plugin_hooks
 from greenroom.skills import SkillSource
@@ -123,7 +122,7 @@ class Composition:
         has_servers = bool(definition.mcp_servers or definition.required_mcp_servers or self._services.servers.states())
         has_servers = has_servers or self._services.servers.may_grow
         known = [tool.name for tool in (*self.toolbox.tools.values(), *more)]
-        check_tool_list(definition, known, are_all_there=not has_servers)
+        self.toolbox.check(definition, known, are_all_there=not has_servers)
         has_places = self._services.plan.places is not None
         reads, preparation = has_places or has_servers or is_leading, self._preparation
         ports = attrs.evolve(
@@ -168,7 +167,7 @@ class Composition:
         if not any(server.config is not None for server in definition.mcp_servers):
             await servers.wait_settled()
             known = [*self.toolbox.tools, *(tool.name for tool in servers.tools)]
-            check_tool_list(definition, known, are_all_there=True)
+            self.toolbox.check(definition, known, are_all_there=True)
 
     def _model_of(self, definition: AgentDefinition, wish: ChildWish | None) -> str:
         """Return the exact name of a child's model; empty for the session's own."""

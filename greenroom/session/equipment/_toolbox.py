@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, final
 
-from greenroom.agents import AgentHome
+from greenroom.agents import AgentDefinition, AgentHome
 from greenroom.permissions import Policy, hidden_tools
-from greenroom.session.equipment._tool_lists import names
+from greenroom.session.equipment._tool_lists import check_tool_list, names
 from greenroom.tools import Tool, ToolSet
 
 MAX_SHARED: Final = 64
@@ -30,6 +30,11 @@ class Toolbox:
     def tools(self) -> ToolSet:
         """The tools that every agent may have, as far as its definition and the rules allow."""
         return self._tools
+
+    @staticmethod
+    def check(definition: AgentDefinition, known: Sequence[str], *, are_all_there: bool) -> None:
+        """Check the tools that a definition lists; see `check_tool_list`."""
+        check_tool_list(definition, known, are_all_there=are_all_there)
 
     def bind(self, bound: Mapping[str, Tool]) -> None:
         """Replace tools by those of the same names."""
