@@ -105,7 +105,7 @@ async def test_files_go_back_after_a_restart(tmp_path: Path, autojump_clock: Moc
         assert not (third.cwd / "a.txt").exists()
     async with opened(tmp_path, [], resume="last", settings={"fileCheckpointingEnabled": False}) as fourth:
         with pytest.raises(UsageError, match="not enabled"):
-            await fourth.rewind_files("m2")
+            await fourth.files.rewind("m2")
     async with opened(tmp_path, [], resume=Fork("last"), settings=ON) as forked:
         with pytest.raises(UsageError, match="No file checkpoint found for message 'm2'"):
             await forked.files.rewind("m2")

@@ -87,7 +87,7 @@ async def rewind_run(
 ) -> FileRewind:
     """Set the files that a run has changed back to how they were when a message of the user's arrived.
 
-    As `Session.rewind_files`, whatever the settings say now.
+    Like `session.files.rewind`, whatever the settings say now.
 
     Args:
         run_folder: Of the run; see `find_session`.
